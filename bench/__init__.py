@@ -1,0 +1,1 @@
+"""Speed, measured: one command, ratios against floors and peers of the same run."""

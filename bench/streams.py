@@ -1,0 +1,162 @@
+"""A long answer in tiny pieces: the CPU that our client takes for it, beside a bare read and beside a vendor's SDK."""
+
+import asyncio
+import http.client
+import importlib.util
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+from urllib.parse import urlsplit
+
+PIECES = 51_200
+BUDGET = 1.5
+FORMS = {"at once": "burst", "piece by piece": "paced"}
+_QUESTION = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}'
+
+
+def wire() -> list[bytes]:
+    """The answer as servers send it: 200 KB of text, four bytes to an event, an event to a chunk."""
+    line = 'def add(a, b):\n    return a + b  # it\'s "fine" — ok\n'
+    text = line * (PIECES * 4 // len(line) + 1)
+    told = [_frame({"role": "assistant", "content": ""})]
+    told += [_frame({"content": text[at : at + 4]}) for at in range(0, PIECES * 4, 4)]
+    usage = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}
+    told += [_frame({}, "stop"), b"data: " + json.dumps(usage).encode() + b"\n\n", b"data: [DONE]\n\n"]
+    return [b"%x\r\n%b\r\n" % (len(frame), frame) for frame in told]
+
+
+def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
+    frame = {
+        "id": "chatcmpl-3f2a8c1d9e",
+        "object": "chat.completion.chunk",
+        "created": 1_790_000_000,
+        "model": "a-model",
+        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
+    }
+    return b"data: " + json.dumps(frame, separators=(",", ":")).encode() + b"\n\n"
+
+
+def serve() -> None:
+    """A server in a process of its own, so that its work is not counted: one connection at a time, the form by path."""
+    pieces = wire()
+    burst = b"".join(pieces)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        while True:
+            connection, _ = listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with connection, connection.makefile("rb") as reader:
+                while request := reader.readline():
+                    _skip(reader)
+                    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                    connection.sendall(head)
+                    for piece in pieces if b"paced" in request else [burst]:
+                        connection.sendall(piece)
+                    connection.sendall(b"0\r\n\r\n")
+
+
+def _skip(reader: BinaryIO) -> None:
+    length = 0
+    while (header := reader.readline()) not in (b"\r\n", b""):
+        if header.lower().startswith(b"content-length:"):
+            length = int(header.split(b":")[1])
+    reader.read(length)
+
+
+def bare_socket(base: str) -> int:
+    """The bytes off the socket into memory and nothing else."""
+    url = urlsplit(base)
+    with socket.create_connection((url.hostname or "", url.port or 0)) as connection:
+        request = b"POST %b/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b"
+        connection.sendall(request % (url.path.encode(), len(_QUESTION), _QUESTION))
+        size, last = 0, b""
+        while not last.endswith(b"\r\n0\r\n\r\n"):
+            data = connection.recv(262_144)
+            size, last = size + len(data), (last + data)[-8:]
+    return size
+
+
+def bare_http(base: str) -> int:
+    """The standard library's HTTP client: the body, and nothing made of it."""
+    url = urlsplit(base)
+    connection = http.client.HTTPConnection(url.netloc)
+    connection.request("POST", f"{url.path}/chat/completions", _QUESTION, {"content-type": "application/json"})
+    size = len(connection.getresponse().read())
+    connection.close()
+    return size
+
+
+def ours(base: str) -> int:
+    """Our client, to its last chunk."""
+    from ostler.models.make import Network, make_client
+    from ostler.models.words import Request, TextChunk, UserSaid
+    from ostler.vocabulary.prompt import Text
+
+    async def play() -> int:
+        client = make_client(api_kind="openai", base_url=base, model="m", network=Network(environ={}))
+        request = Request("", (UserSaid((Text("hi"),)),))
+        said = [chunk.text async for chunk in client.stream(request) if isinstance(chunk, TextChunk)]
+        await client.aclose()
+        return len("".join(said))
+
+    return asyncio.run(play())
+
+
+def sdk(base: str) -> int:
+    """OpenAI's own client."""
+    import openai
+
+    client = openai.OpenAI(base_url=base, api_key="x", max_retries=0)
+    with client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], stream=True) as stream:
+        return sum(len(choice.delta.content or "") for chunk in stream for choice in chunk.choices)
+
+
+def cost(read: Callable[[str], int], base: str, times: int) -> float:
+    """The least CPU of several runs, in milliseconds; the first only warms up."""
+    costs = []
+    for _ in range(times + 1):
+        begun = time.process_time()
+        size = read(base)
+        costs.append(time.process_time() - begun)
+        assert size >= PIECES * 4, f"{read.__name__} read {size} characters only"
+    return min(costs[1:]) * 1000
+
+
+def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
+    """One row for each way in which the pieces come."""
+    command = [sys.executable, "-c", "from bench.streams import serve; serve()"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline())
+        try:
+            for name, path in FORMS.items():
+                yield _row(name, f"http://127.0.0.1:{port}/{path}", max(3, repeats // 2))
+        finally:
+            server.kill()
+
+
+def _row(name: str, base: str, times: int) -> tuple[str, str, str, str]:
+    own, http_read, socket_read = cost(ours, base, times), cost(bare_http, base, times), cost(bare_socket, base, times)
+    beside = [
+        f"{own / http_read:.2f} × a bare HTTP read ({http_read:.0f} ms)",
+        f"{own / socket_read:.1f} × a bare socket ({socket_read:.1f} ms)",
+    ]
+    if importlib.util.find_spec("openai"):
+        theirs = cost(sdk, base, 2)
+        beside.append(f"openai SDK {theirs / http_read:.1f} × ({theirs:.0f} ms)")
+    kept = "within" if own <= BUDGET * http_read else "**over**"
+    return (
+        f"200 KB in {PIECES:,} deltas {name}, CPU",
+        f"{own:.0f} ms",
+        "; ".join(beside),
+        f"{kept} {BUDGET:g} × a bare HTTP read",
+    )
+
+
+if __name__ == "__main__":
+    for row in rows(7):
+        print(" | ".join(row))

@@ -1,0 +1,1 @@
+"""The composition root: one file per thing it joins. No room imports it."""

@@ -1,0 +1,34 @@
+"""What the command line of `ostler acp run` says, before settings are read."""
+
+import msgspec
+
+
+class AcpFlags(msgspec.Struct, frozen=True):
+    """The flags as plain values; empty means not given."""
+
+    prompt: str
+    agent: str = ""
+    output: str = "text"
+    settings: str = ""
+    cwd: str = "."
+    write: bool = False
+    yolo: bool = False
+    policy: str = ""
+    list_caps: bool = False
+    list_modes: bool = False
+    list_commands: bool = False
+    list_sessions: bool = False
+    delete_session: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    resume: str = ""
+    save_session: str = ""
+    timeout: float | None = None
+    directories: tuple[str, ...] = ()
+    mcp: tuple[str, ...] = ()
+    files: bool = True
+    terminal: bool = True
+    login: str = ""
+    answers: dict[str, str] = {}
+    check: bool = False
+    fail_on_deny: bool = False
+    trust: bool = False

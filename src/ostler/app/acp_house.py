@@ -1,0 +1,23 @@
+"""Lets the house open a session with somebody's agent: `acp:NAME` as the backend of any face."""
+
+import os
+from pathlib import Path
+
+from ostler import __version__
+from ostler.app.acp_agents import find_agent
+from ostler.app.acp_backend import AgentJoin, Offer
+from ostler.backends.acp.backend import Plan
+from ostler.backends.acp.process import Launch
+from ostler.settings.effective import Settings
+from ostler.vocabulary.seams import Ground
+from ostler.vocabulary.sessions import Opening
+
+PREFIX = "acp:"
+
+
+def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings, *, trust: bool) -> AgentJoin:
+    """The agent that is named, or the first that is listed for `acp:` alone."""
+    found = find_agent(opening.backend.removeprefix(PREFIX), "", cwd, settings, trust=trust)
+    entry = found.entry
+    launch = Launch(entry.command, entry.args, found.environment(os.environ), str(cwd), found.name)
+    return AgentJoin(Plan(launch, __version__, found.mcp_servers, elicits=opening.attended), ground, settings, Offer())

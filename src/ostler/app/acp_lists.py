@@ -1,0 +1,57 @@
+"""What `--list-*` prints of an agent: for people as short lists, for machines as frames."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from ostler.backends.acp.agent import Agent
+from ostler.vocabulary.sessions import SlashCommand
+from ostler.wire.acp import Modes
+from ostler.wire.acp_calls import ListedSession
+
+Told = tuple[list[str], str, Any]  # the lines, and the same as a method with its parameters
+
+
+def capabilities(agent: Agent) -> Told:
+    raw = agent.raw if isinstance(agent.raw, dict) else {}
+    found = {name: raw.get(name) for name in ("protocolVersion", "authMethods", "agentCapabilities")}
+    lines = [f"# Capabilities ({agent.name})", f"Protocol Version: {agent.told.protocol_version}"]
+    lines += [f"- {key}" for key in _offered(found["agentCapabilities"])]
+    lines += [f"- login: {method.id} ({method.name})" for method in agent.told.auth_methods]
+    return lines, "client/capabilities", found
+
+
+def modes(agent: Agent, found: Modes | None) -> Told:
+    if found is None or not found.available_modes:
+        return [f"# Modes ({agent.name})", "(no modes)"], "client/modes", {"current": None, "available": []}
+    lines = [f"# Modes ({agent.name})", f"Current: {found.current_mode_id}", "Available:"]
+    lines += [f"- {mode.id}: {mode.name}" for mode in found.available_modes]
+    available = [{"id": mode.id, "name": mode.name} for mode in found.available_modes]
+    return lines, "client/modes", {"current": found.current_mode_id, "available": available}
+
+
+def commands(agent: Agent, found: Sequence[SlashCommand]) -> list[str]:
+    """Machines hear of them in the agent's own update."""
+    lines = [f"- /{command.name} - {command.description}" for command in found]
+    return [f"# Commands ({agent.name})", *(lines or ["(no commands)"])]
+
+
+def sessions(agent: Agent, found: Sequence[ListedSession]) -> Told:
+    lines = [f"- {session.session_id} {session.title or ''} {session.updated_at or ''}".rstrip() for session in found]
+    params = {"sessions": msgspec.to_builtins(found)}
+    return [f"# Sessions ({agent.name})", *(lines or ["(no sessions)"])], "client/sessions", params
+
+
+def _offered(value: Any, above: str = "") -> Iterator[str]:
+    """The names of what is offered, those inside others with a dot; an empty object is a yes."""
+    if not isinstance(value, dict):
+        return
+    for key, item in value.items():
+        name = f"{above}{key}"
+        if key == "_meta" or item is None or item is False:
+            continue
+        if isinstance(item, dict) and item:
+            yield from _offered(item, f"{name}.")
+        else:
+            yield name

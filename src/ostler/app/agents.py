@@ -1,0 +1,97 @@
+"""Joins the chosen agent to a session: its words to the engine, its tools to the door, its rules to the policy."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ostler.app.grounds import Shell
+from ostler.app.options import RunOptions
+from ostler.backends.engine.role import Role
+from ostler.knowledge.agent import Agent
+from ostler.knowledge.builtin_agents import builtin_agents
+from ostler.policy.verdict import Policy, Profile
+from ostler.vocabulary.errors import UsageError
+
+DEFAULT = "build"
+
+
+class AgentChoice:
+    """Which agent works in a session; whatever follows from that is asked for here."""
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent],
+        policy: Policy,
+        options: RunOptions,
+        shell: Shell | None = None,
+        below: "AgentChoice | None" = None,
+    ) -> None:
+        """`shell` runs the session's commands, where this process does; `below` is the parent's choice of a child."""
+        self._below = below
+        self._agents = agents
+        self._policy = policy
+        self._options = options
+        self._shell = shell
+        self._agent = agents.get(DEFAULT) or Agent(DEFAULT)
+
+    def take(self, name: str, *, child: bool = False) -> Role:
+        """Let an agent work from now on."""
+        agent = self._agent if name in ("", self._agent.name) else self._find(name, child=child)
+        self._agent = agent
+        if self._shell:
+            self._shell.read_only = self.read_only
+        return Role(
+            agent.name,
+            agent.prompt,
+            "" if self._options.model.get("model") else agent.model,
+            _steps(agent, self._options.max_steps),
+            agent.temperature,
+            agent.top_p,
+        )
+
+    def hidden(self, name: str) -> Role:
+        """An agent that does the house's own work."""
+        agent = self._agents.get(name) or builtin_agents()[name]
+        return Role(agent.name, agent.prompt, agent.model)
+
+    @property
+    def profile(self) -> Profile:
+        """The security profile in force, before a read-only agent narrows it."""
+        return self._policy.profile
+
+    @profile.setter
+    def profile(self, name: Profile) -> None:
+        self._policy = msgspec.structs.replace(self._policy, profile=name)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the agent, or the one above it, changes nothing."""
+        return self._agent.read_only or (self._below is not None and self._below.read_only)
+
+    def offers(self, tool: str) -> bool:
+        """Whether the agent has a tool, and the one above it too."""
+        return self._agent.offers(tool) and (self._below is None or self._below.offers(tool))
+
+    def policy(self) -> Policy:
+        """The session's policy with the agent's rules in it."""
+        agent, policy = self._agent, self._policy
+        narrowed = msgspec.structs.replace(
+            policy, rules=(*policy.rules, *agent.rules), narrow=(*policy.narrow, *agent.narrow)
+        )
+        return self._without_writes(narrowed) if self.read_only else narrowed
+
+    def _without_writes(self, policy: Policy) -> Policy:
+        """A command passes when our sandbox keeps the workspace as it is, else only when a person's rule says so."""
+        profile = "balanced" if policy.profile == "god_mode" else policy.profile
+        return msgspec.structs.replace(policy, profile=profile, sandbox_passes=self._shell is not None)
+
+    def _find(self, name: str, *, child: bool) -> Agent:
+        agent = self._agents.get(name) or (Agent(DEFAULT) if name == DEFAULT else None)
+        if agent and (agent.works if child else agent.talks):
+            return agent
+        names = sorted(one.name for one in self._agents.values() if (one.works if child else one.talks))
+        raise UsageError(f"there is no agent {name[:80]!r} to work with here", hint=f"there is: {', '.join(names)}")
+
+
+def _steps(agent: Agent, flag: int) -> int | None:
+    return min(agent.max_steps or flag, flag) if flag else agent.max_steps

@@ -1,0 +1,73 @@
+"""Files that a prompt mentions, brought along whole: a person's from anywhere, a file's own from the workspace."""
+
+import os
+from pathlib import Path
+
+from ostler.knowledge.mentions import mentions
+from ostler.knowledge.triggers import AGENT
+from ostler.vocabulary.errors import OstlerError, UsageError
+from ostler.vocabulary.prompt import Block, Link, Resource
+from ostler.workspace.ground import Workspace
+
+ADDRESS = ("https://", "http://")
+
+
+class Attaching:
+    """Gathers the blocks that follow a prompt's words, each file once, and what a person is told of them."""
+
+    def __init__(self, cwd: Path, *, outside: bool) -> None:
+        """`outside`: a path that the person typed may lead out of the workspace."""
+        self._cwd = cwd
+        self._outside = outside
+        self.blocks: dict[str, Block] = {}
+        self.told: list[str] = []
+
+    async def mentioned(self, text: str) -> None:
+        """What a person mentioned in their own words."""
+        for _, end, mention in mentions(text):
+            if mention.startswith(ADDRESS):
+                self.blocks[mention] = Link(mention)
+            elif not mention.startswith(AGENT):
+                await self.take(_path(text, end, mention), typed=True)
+
+    async def take(self, path: str, *, typed: bool) -> None:
+        """One file; one that cannot be had is told, and its mention stands as it is."""
+        if not path:
+            return
+        try:
+            found = await self._read(os.path.expanduser(path) if typed else path, typed=typed)
+        except OstlerError as error:
+            self.told.append(f"@{path} is sent as it stands: {error}")
+            return
+        if found.uri not in self.blocks:
+            self.blocks[found.uri] = found
+            self.told.append(f"attached {found.uri} ({len(found.text.splitlines())} lines)")
+
+    async def _read(self, path: str, *, typed: bool) -> Resource:
+        from ostler.text.redact import sensitive_file
+
+        ground = Workspace(str(self._cwd))
+        try:
+            place = ground.place(path)
+            if not place.inside:
+                if typed and self._outside and not os.path.isabs(path):
+                    raise UsageError("it leads out of the workspace", hint=f"say it whole: @{place.absolute}")
+                if not (typed and self._outside):
+                    raise UsageError("it is outside the workspace", hint="--yolo reads anywhere" if typed else "")
+                ground.grant_read(place.absolute)
+            if not typed and sensitive_file(place.shown):
+                raise UsageError("such a file is not attached unless you name it yourself")
+            if os.path.isdir(place.absolute):
+                names = [f"{e.name}{'/' * (e.kind == 'directory')}" for e in await ground.entries(path)]
+                return Resource(place.shown, "\n".join(names))
+            return Resource(place.shown, (await ground.read_text(path)).text)
+        finally:
+            ground.close()
+
+
+def _path(text: str, end: int, mention: str) -> str:
+    """`file:` is only a way to say that it is one; a name in quotes may follow it."""
+    if mention != "file" or text[end : end + 1] != ":":
+        return mention.removeprefix("file:")
+    quote, rest = text[end + 1 : end + 2], text[end + 2 :]
+    return rest.partition(quote)[0].partition("\n")[0] if quote in ("'", '"') else ""

@@ -1,0 +1,1 @@
+"""The conformance suite: does an agent keep to the Agent Client Protocol?"""

@@ -1,0 +1,85 @@
+"""What the suite found, for a person or for a program."""
+
+import os
+import shlex
+import sys
+import tempfile
+
+import msgspec
+
+from ostler.app.comply.bench import Subject
+from ostler.app.comply.check import Finding
+from ostler.app.comply.suite import Suite
+from ostler.drawing.paint import Paint, wants_colour
+from ostler.text.sanitise import sanitise
+
+PROMPT = "Answer with the single word ready."
+MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–", "dim")}
+
+
+class Comply(msgspec.Struct, frozen=True):
+    """One run of the suite, from the command to the exit status."""
+
+    argv: tuple[str, ...]
+    only: tuple[str, ...] = ()
+    prompt: str = PROMPT
+    patience: float = 60.0
+    cwd: str = ""
+    json: bool = False
+    strict: bool = False
+    agent: str = ""
+
+    async def play(self) -> int:
+        """0 when it keeps to the protocol, 1 when it does not."""
+        with tempfile.TemporaryDirectory(prefix="ostler-comply-") as scratch:
+            cwd = os.path.abspath(self.cwd) if self.cwd else os.path.realpath(scratch)
+            argv, env = self._meant()
+            suite = Suite(Subject(argv, cwd, env, self.prompt, self.patience), self.only)
+            findings: list[Finding] = []
+            paint = Paint(wants_colour(sys.stdout, os.environ))
+            async for finding in suite.run():
+                if not self.json:
+                    _show(finding, new=not findings or findings[-1].area != finding.area, paint=paint)
+                findings.append(finding)
+        failed = any(one.state == "failed" and (self.strict or one.level == "must") for one in findings)
+        if self.json:
+            told = {"command": argv, "agent": suite.told, "passed": not failed, "findings": findings}
+            sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+        else:
+            sys.stdout.write(f"\n{self._summary(findings)}\n")
+        return 1 if failed else 0
+
+    def _meant(self) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The command and the environment: as they were given, or as the settings have them."""
+        if not self.agent:
+            return _findable(self.argv), dict(os.environ)
+        from ostler.app.acp_agents import find_agent
+        from ostler.app.folders import workspace
+        from ostler.app.trusting import load_settings
+
+        here = workspace(".")
+        found = find_agent(self.agent, "", here, load_settings(here), trust=False)
+        return (found.entry.command, *found.entry.args), found.environment(os.environ)
+
+    def _summary(self, findings: list[Finding]) -> str:
+        counts = {state: sum(one.state == state for one in findings) for state in MARKS}
+        only_should = sum(one.state == "failed" and one.level == "should" for one in findings)
+        aside = f" ({only_should} of them only advice)" if only_should else ""
+        told = f"{counts['passed']} passed, {counts['failed']} failed{aside}, {counts['skipped']} not offered"
+        return f"{sanitise(self.agent or shlex.join(self.argv))}: {told}"
+
+
+def _findable(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """A path to a program is meant from here, not from where it will work."""
+    return (os.path.abspath(argv[0]), *argv[1:]) if "/" in argv[0] else argv
+
+
+def _show(finding: Finding, *, new: bool, paint: Paint) -> None:
+    mark, colour = MARKS[finding.state]
+    if new:
+        sys.stdout.write(f"{paint(finding.area, 'bold')}\n")
+    advice = " (advice)" if finding.level == "should" and finding.state == "failed" else ""
+    sys.stdout.write(f"  {paint(mark, colour)} {finding.id:<8} {finding.told}{advice}\n")
+    if finding.seen:
+        sys.stdout.write(f"    {' ' * 8} {paint(sanitise(finding.seen), colour)}\n")
+    sys.stdout.flush()

@@ -1,0 +1,35 @@
+"""What a session's next request is made of, in lines for a person."""
+
+from ostler.backends.engine.breakdown import breakdown, in_tokens
+from ostler.session.session import Session as OwnSession
+from ostler.settings.schema import Compaction
+from ostler.text.sanitise import sanitise
+from ostler.vocabulary.events import UsageReported
+from ostler.vocabulary.seams import Session
+
+
+def context_lines(session: Session, shortening: Compaction) -> list[str]:
+    """Each piece with its tokens and its share of the window, and their sum; nothing before the first request, nor of
+    a session that is played elsewhere."""
+    if not isinstance(session, OwnSession):
+        return []
+    records = session.records()
+    parts = in_tokens(breakdown(records), records)
+    if not parts:
+        return []
+    window = next((event.context_limit for event in reversed(session.past()) if isinstance(event, UsageReported)), 0)
+    rows = [(f"{part.name} ({part.origin})" if part.origin else part.name, part.size) for part in parts]
+    rows.append((f"in all, of {window}" if window else "in all", sum(part.size for part in parts)))
+    width = min(max(len(name) for name, _ in rows), 60)
+    lines = [sanitise(f"{name[:60]:<{width}} {size:>8}{_share(size, window)}") for name, size in rows]
+    return [*lines, _when(shortening)]
+
+
+def _when(shortening: Compaction) -> str:
+    if not shortening.auto:
+        return "it is shortened only by /compact (compaction.auto is off)"
+    return f"it is shortened by itself at {shortening.threshold:.0%} of the window (compaction.threshold)"
+
+
+def _share(size: int, window: int) -> str:
+    return f"  {size / window:6.1%}" if window else ""

@@ -1,0 +1,55 @@
+"""Explains a verdict: the same parse, permission and policy as a real call, and nothing is run."""
+
+import msgspec
+
+from ostler.app.grounds import make_ground
+from ostler.app.house import workspace
+from ostler.app.options import RunOptions
+from ostler.app.policies import make_policy
+from ostler.app.tools import make_tools
+from ostler.app.trusting import load_settings
+from ostler.policy.verdict import Policy, verdict
+from ostler.vocabulary.permission import Action, Permission, Verdict
+from ostler.vocabulary.tools import ToolCall
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """The verdict, and the lines that tell how it was reached."""
+
+    action: Action
+    lines: list[str]
+
+
+async def explain(options: RunOptions, tool: str, arguments: dict[str, object], *, attended: bool) -> Explained:
+    """What the policy would say to a call."""
+    cwd = workspace(options.cwd)
+    settings = load_settings(cwd, trust=options.trust)
+    policy = make_policy(settings, options, attended=attended)
+    ground = make_ground(cwd, settings, options, attended=attended)
+    try:
+        permission = await make_tools(ground, settings).permission(ToolCall("explain", tool, arguments))
+    finally:
+        await ground.aclose()
+    said = verdict(permission, policy)
+    return Explained(said.action, list(_told(permission, said, policy)))
+
+
+def _told(permission: Permission, said: Verdict, policy: Policy) -> list[str]:
+    lines = [f"{said.action}{', once only' if said.action == 'ask' and said.once_only else ''}: {permission.title}", ""]
+    for need in permission.needs:
+        way = verdict(Permission("", (need,)), policy)
+        lines.append(f"  {need.key} {need.subject}".rstrip())
+        lines += [f"    {step.name:<18} {step.action:<6} {step.why}".rstrip() for step in way.steps]
+    return lines + _remedy(permission, said)
+
+
+def _remedy(permission: Permission, said: Verdict) -> list[str]:
+    """What would allow it, where anything could."""
+    if said.action == "allow":
+        return []
+    if any(need.danger == "deny" for need in permission.needs):
+        return ["", "Nothing allows this."]
+    if said.once_only:
+        return ["", "A person can allow it, once, when asked."]
+    rules = {f"--allow '{need.key}:{need.always or need.subject}'" for need in permission.needs}
+    return ["", "This would allow it: " + " ".join(sorted(rules))]

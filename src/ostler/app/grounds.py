@@ -1,0 +1,139 @@
+"""Makes the ground of a session: the workspace's files, and commands through the session's own processes."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ostler.app.options import RunOptions
+from ostler.settings.effective import Settings
+from ostler.vocabulary.errors import ToolFailure
+from ostler.vocabulary.seams import Job, Ran, Running
+from ostler.workspace.ground import Workspace
+
+CREDENTIALS = (
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".ostler"),
+    *(".docker/config.json", ".config/gcloud", ".config/gh", ".config/op", ".claude", ".codex"),
+)
+_TO_NOWHERE = re.compile(r"[0-9]?>&[012](?=[\s;|&)]|$)|(?:[0-9]|&)?>{1,2} {0,8}/dev/null(?=[\s;|&)]|$)")
+
+if TYPE_CHECKING:
+    from ostler.processes.confinement import Confinement
+    from ostler.processes.session import Processes
+
+
+class Shell:
+    """The commands of one session, in the foreground and behind; nothing starts before the first."""
+
+    def __init__(self, root: str, *, writable: bool, sandbox: str) -> None:
+        self._root = root
+        self._writable = writable
+        self._sandbox = sandbox
+        self.read_only = False
+        self._processes: Processes | None = None
+
+    async def confined(self) -> bool:
+        return not (await self._started().ready()).startswith("none")
+
+    async def run(self, running: Running) -> Ran:
+        return await self._started().run(
+            running.command,
+            timeout=running.timeout,
+            cwd=running.cwd,
+            env=running.env,
+            on_output=running.on_output,
+            confinement=await self._of(running),
+        )
+
+    async def start(self, running: Running) -> str:
+        confinement = await self._of(running)
+        return await self._started().start_background(
+            running.command, cwd=running.cwd, env=running.env, confinement=confinement
+        )
+
+    def list(self) -> Sequence[Job]:
+        return self._started().background()
+
+    async def read(self, job_id: str, wait: float) -> tuple[str, Job]:
+        output = await self._started().read_background(job_id, wait)
+        return output.text, output.state
+
+    async def stop(self, job_id: str) -> Job:
+        return await self._started().stop_background(job_id)
+
+    async def aclose(self) -> None:
+        if self._processes:
+            await self._processes.aclose()
+
+    def _confinement(self) -> "Confinement":
+        from ostler.processes.confinement import Confinement
+
+        writable = (self._root,) if self._writable else ()
+        return Confinement(mode=self._sandbox, writable=writable, hidden=_credentials(self._root))  # type: ignore[arg-type]  # settings took only these
+
+    async def _of(self, running: Running) -> "Confinement | None":
+        """What differs from the usual for one command: the network it may have, the workspace it may not change."""
+        if (self.read_only or not self._writable) and redirects(running.command) and not await self.confined():
+            raise ToolFailure(
+                "nothing may be written here, and there is no sandbox that would hold a redirection",
+                hint="leave the redirection out",
+            )
+        if not (running.network or self.read_only):
+            return None
+        usual = self._confinement()
+        if not self.read_only:
+            return msgspec.structs.replace(usual, network=True, hidden=())
+        return msgspec.structs.replace(usual, writable=(), network=running.network)
+
+    def _started(self) -> "Processes":
+        if self._processes is None:
+            from ostler.processes.session import Processes
+
+            self._processes = Processes(self._root, confinement=self._confinement())
+        return self._processes
+
+
+def redirects(command: str) -> bool:
+    """Whether a command line could send output into a file; what goes nowhere, or with the rest, is none."""
+    return ">" in _TO_NOWHERE.sub("", command)
+
+
+def _credentials(root: str) -> tuple[str, ...]:
+    """Where keys lie in a home; without a network no honest command needs them."""
+    home = os.path.expanduser("~")
+    kept = (os.path.join(home, name) for name in CREDENTIALS)
+    return tuple(path for path in kept if os.path.lexists(path) and not root.startswith(path))
+
+
+class SessionGround(Workspace):
+    """A workspace with a shell."""
+
+    def __init__(self, root: str, shell: Shell, *, read_anywhere: bool) -> None:
+        super().__init__(root, run=shell.run, read_anywhere=read_anywhere)
+        self._shell = shell
+
+    @property
+    def shell(self) -> Shell:
+        return self._shell
+
+    @property
+    def jobs(self) -> Shell:
+        return self._shell
+
+    async def confined(self) -> bool:
+        return await self._shell.confined()
+
+    async def aclose(self) -> None:
+        """End whatever still runs, and let the folder go."""
+        await self._shell.aclose()
+        self.close()
+
+
+def make_ground(cwd: Path, settings: Settings, options: RunOptions, *, attended: bool) -> SessionGround:
+    """The ground for one session; without a person and without --write, commands cannot write in the workspace."""
+    root = str(cwd)
+    shell = Shell(root, writable=attended or options.write, sandbox=settings.config.security.sandbox)
+    return SessionGround(root, shell, read_anywhere=options.yolo)

@@ -1,0 +1,74 @@
+"""Joins a headless run: settings, house, printer, and the one line that says what it runs with."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import msgspec
+
+from ostler.app.house import LocalHouse, workspace
+from ostler.app.options import RunOptions
+from ostler.app.prompting import Prompting
+from ostler.app.trusting import load_settings
+from ostler.drawing.paint import Paint, wants_colour
+from ostler.faces.printer.face import Printer
+from ostler.faces.printer.fitting import Fitting
+from ostler.faces.printer.outputs import Output, make_output
+from ostler.faces.printer.summary import Tally
+from ostler.vocabulary.errors import OstlerError
+from ostler.vocabulary.prompt import Prompt
+from ostler.vocabulary.seams import Session
+from ostler.vocabulary.sessions import Opening
+
+
+class Headless(msgspec.Struct, frozen=True):
+    """One prompt from start to exit status."""
+
+    prompt: str
+    options: RunOptions
+    output: str = "text"
+    resume: str = ""
+    fork: bool = False
+    timeout: float | None = None
+    schema: str = ""
+
+    def play(self) -> int:
+        """The exit status; errors before the first event are raised."""
+        return asyncio.run(self._play())
+
+    async def _play(self) -> int:
+        house = LocalHouse(self.options, _say)
+        paint = Paint(wants_colour(sys.stdout, os.environ))
+        opening = Opening(self.options.cwd, self.options.backend, resume=self.resume, fork=self.fork, attended=False)
+        output = make_output(self.output, paint, shaped=bool(self.schema))
+        with recorded(output):
+            fitting = Fitting(self.schema) if self.schema else None
+        prompt = partial(self._prompt, fitting.ask(self.prompt) if fitting else self.prompt)
+        return await Printer(opening, prompt, output, self.timeout, fitting).run(house)
+
+    async def _prompt(self, words: str, session: Session) -> Prompt:
+        """A path outside the workspace is read only where everything may be."""
+        cwd = workspace(self.options.cwd)
+        settings = load_settings(cwd, trust=self.options.trust)
+        ready = await Prompting(cwd, settings, outside=self.options.yolo).ready(words, session.call)
+        for line in ready.told:
+            _say(line)
+        return ready.prompt
+
+
+@contextmanager
+def recorded(output: Output) -> Iterator[None]:
+    """An error before the run begins is a record too, where records are wanted."""
+    try:
+        yield
+    except OstlerError as error:
+        if output.records:
+            output.close(Tally().failed(error))
+        raise
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"ostler: {line}\n")

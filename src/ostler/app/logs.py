@@ -1,0 +1,45 @@
+"""Starts the log of this process, once, with a file of its own for each session."""
+
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ostler.journal.log_file import LogFile, LogHandler
+from ostler.journal.session_log import SessionLog
+from ostler.settings.effective import Settings
+from ostler.settings.home import expand, home
+
+NAME = "ostler.log"
+SESSION_NAME = "log"
+MB = 1024 * 1024
+
+
+def session_log(settings: Settings, session_id: str, folder: Path, *known: str) -> SessionLog:
+    """What logs a session into its own folder and into the one log; `known` are secrets that only a flag tells."""
+    handler = _handler(settings, known)
+    most = settings.config.logs.max_mb * MB
+    handler.join_session(session_id, LogFile(folder / SESSION_NAME, most, 1))
+    return SessionLog(session_id, lambda: handler.part_session(session_id))
+
+
+def _handler(settings: Settings, known: tuple[str, ...]) -> LogHandler:
+    logger = logging.getLogger("ostler")
+    for handler in logger.handlers:
+        if isinstance(handler, LogHandler):
+            return handler
+    logs = settings.config.logs
+    folder = home(os.environ) / expand(logs.path or "logs", os.environ)
+    with suppress(OSError):  # a log that cannot be written must not stop anybody
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    made = LogHandler(LogFile(folder / NAME, logs.max_mb * MB, logs.keep), lambda: _clean(settings, known))
+    logger.setLevel(logs.level.upper())
+    logger.addHandler(made)
+    return made
+
+
+def _clean(settings: Settings, known: tuple[str, ...]) -> Callable[[str], str]:
+    from ostler.app.redaction import make_redactor
+
+    return make_redactor(settings, os.environ, *known).redact

@@ -1,0 +1,22 @@
+"""What the command line says about a run, before settings are read."""
+
+import msgspec
+
+
+class RunOptions(msgspec.Struct, frozen=True):
+    """Flags as plain values; empty means not given."""
+
+    cwd: str
+    model: dict[str, str] = {}
+    write: bool = False
+    yolo: bool = False
+    allow: tuple[str, ...] = ()
+    profile: str = ""
+    trust: bool = False
+    max_steps: int = 0
+    max_tokens: int = 0
+    max_cost: float = 0
+    max_time: float = 0
+    ephemeral: bool = False
+    agent: str = ""
+    backend: str = "engine"

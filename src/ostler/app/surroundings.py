@@ -1,0 +1,34 @@
+"""What stands around a session, told without starting anything: the sandbox and the git branch."""
+
+from pathlib import Path
+
+LONGEST_BRANCH = 60
+
+
+def sandbox(setting: str) -> str:
+    """What holds the commands here."""
+    from ostler.processes import bubblewrap, landlock
+
+    if setting == "off":
+        return "off"
+    return "bubblewrap" if not bubblewrap.missing() else "landlock" if not landlock.missing() else "none"
+
+
+def branch(folder: Path) -> str:
+    """The git branch of a folder, or the beginning of a commit's name; also in a worktree."""
+    for place in (folder, *folder.parents):
+        head = _read(place / ".git" / "HEAD")
+        if not head and (pointer := _read(place / ".git")).startswith("gitdir: "):
+            head = _read(place / pointer.removeprefix("gitdir: ") / "HEAD")
+        if head:
+            named = head.removeprefix("ref: refs/heads/")
+            return named[:LONGEST_BRANCH] if named != head else head[:8]
+    return ""
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8", errors="replace") as opened:
+            return opened.read(4096).strip()
+    except OSError:
+        return ""

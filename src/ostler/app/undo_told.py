@@ -1,0 +1,42 @@
+"""Tells a session that nobody plays what a person took back of it, so that its model does not build on what is gone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ostler.app.sessions import session_store
+from ostler.app.trusting import load_settings
+from ostler.session.mending import remind
+from ostler.settings.home import project_id
+from ostler.vocabulary.errors import JournalError, UsageError
+
+MOST_NAMED = 20
+_DONE = {
+    "undo": "The user took back what turn {turn} of yours changed; these paths are as they were before it: {paths}",
+    "redo": "The user did again what turn {turn} of yours had changed; these paths are as it left them: {paths}",
+}
+
+
+def tell_session(cwd: Path, direction: str, checkpoint: str, paths: Sequence[str]) -> str:
+    """What keeps it from being told, if anything does; a turn of no kept session is nobody's to be told."""
+    session_id, _, turn = checkpoint.partition("/")
+    store = session_store(load_settings(cwd))
+    try:
+        place = store.place(project_id(cwd), session_id)
+        if not place.journal.exists():
+            return ""
+        journal = store.open(place)
+    except UsageError:
+        return ""
+    except JournalError as error:
+        return f"its model is not told: {error.fault.message}"
+    try:
+        remind(journal, _text(direction, turn, paths))
+    finally:
+        journal.close()
+    return ""
+
+
+def _text(direction: str, turn: str, paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    told = _DONE[direction].format(turn=turn, paths=", ".join(paths[:MOST_NAMED]) + more)
+    return f"{told}. Look at them again before you rely on what they held."

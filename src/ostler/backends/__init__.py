@@ -1,0 +1,1 @@
+"""Whoever thinks: the engine, an Ostler server, an ACP agent, Agent Zero. Siblings never meet."""

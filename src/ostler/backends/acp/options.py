@@ -1,0 +1,126 @@
+"""What can be set in an agent's session: its config options, else its modes and its models, under our names."""
+
+import msgspec
+
+from ostler.backends.acp.agent import Agent
+from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.sessions import Choice, SessionOption
+from ostler.wire.acp import ConfigOption, Mode, Modes
+from ostler.wire.acp_calls import SessionOpen
+
+_OUR_NAMES = {"mode": "mode", "model": "model", "thought_level": "thinking"}
+
+
+class AgentOptions:
+    """The options as they stand. Where there are config options, modes and models are ignored, as the protocol says."""
+
+    def __init__(self, agent: Agent, session_id: str, opened: SessionOpen) -> None:
+        self._agent = agent
+        self._session = session_id
+        self._config = opened.config_options or ()
+        self._modes = opened.modes
+        self._models = opened.models
+
+    def told(self, options: tuple[ConfigOption, ...]) -> None:
+        """The agent told its config options anew."""
+        self._config = options
+
+    def mode_changed(self, mode_id: str) -> None:
+        """The agent is in another mode."""
+        if self._modes:
+            self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode_id)
+        self._note("mode", mode_id)
+
+    @property
+    def modes(self) -> Modes | None:
+        """The modes, wherever the agent tells of them."""
+        option = self._find("mode")
+        if option is None:
+            return self._modes
+        available = tuple(Mode(choice.value or "", choice.name) for choice in option.choices)
+        return Modes(str(option.current_value), available)
+
+    def listed(self) -> tuple[SessionOption, ...]:
+        """All of them in our words."""
+        made = [_option(self._name(option), option) for option in self._config]
+        have = {option.id for option in made}
+        if self._modes and "mode" not in have:
+            choices = tuple(Choice(mode.id, mode.name) for mode in self._modes.available_modes)
+            made.append(SessionOption("mode", self._modes.current_mode_id, "Mode", choices))
+        if self._models and "model" not in have:
+            choices = tuple(Choice(model.model_id, model.name) for model in self._models.available_models)
+            made.append(SessionOption("model", self._models.current_model_id, "Model", choices))
+        return tuple(made)
+
+    async def set(self, name: str, value: str) -> None:
+        """Set an option by our name or the agent's; `UsageError` lists what there is."""
+        option = self._find(name)
+        if option is not None:
+            return await self._set_config(option, value)
+        if name == "mode" and self._modes:
+            return await self._set_mode(value)
+        if name == "model" and self._models:
+            return await self._set_model(value)
+        known = [option.id for option in self.listed()]
+        hint = f"it has {', '.join(known)}" if known else "it has none"
+        raise UsageError(f"{self._agent.name} has no option {name!r}", hint=hint)
+
+    async def _set_config(self, option: ConfigOption, value: str) -> None:
+        if option.type == "boolean":
+            if value not in ("true", "false"):
+                raise UsageError(f"{option.name} of {self._agent.name} is true or false, not {value!r}")
+            wanted: str | bool = value == "true"
+        else:
+            pairs = [(choice.value or "", choice.name) for choice in option.choices]
+            wanted = self._one_of(option.name, value, pairs)
+        answer = await self._agent.set_option(self._session, option.id, wanted)
+        if answer.config_options:
+            self._config = answer.config_options
+        else:
+            self._note(option.id, wanted)
+
+    async def _set_mode(self, value: str) -> None:
+        assert self._modes is not None
+        pairs = [(mode.id, mode.name) for mode in self._modes.available_modes]
+        mode = self._one_of("mode", value, pairs)
+        await self._agent.set_mode(self._session, mode)
+        self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode)
+
+    async def _set_model(self, value: str) -> None:
+        assert self._models is not None
+        pairs = [(model.model_id, model.name) for model in self._models.available_models]
+        model = self._one_of("model", value, pairs)
+        await self._agent.set_model(self._session, model)
+        self._models = msgspec.structs.replace(self._models, current_model_id=model)
+
+    def _one_of(self, what: str, value: str, pairs: list[tuple[str, str]]) -> str:
+        """The value that is meant: by its id, else by its name."""
+        found = [known for known, _ in pairs if known == value] or [known for known, name in pairs if name == value]
+        if found:
+            return found[0]
+        known = ", ".join(known for known, _ in pairs) or "none"
+        raise UsageError(f"{self._agent.name} has no {what.lower()} {value!r}", hint=f"there are: {known}")
+
+    def _find(self, name: str) -> ConfigOption | None:
+        by_id = [option for option in self._config if option.id == name]
+        by_category = [option for option in self._config if _OUR_NAMES.get(option.category or "") == name]
+        return next(iter([*by_category, *by_id]), None)
+
+    def _name(self, option: ConfigOption) -> str:
+        ours = _OUR_NAMES.get(option.category or "", "")
+        first = next((other for other in self._config if ours and other.category == option.category), option)
+        return ours if ours and first is option else option.id
+
+    def _note(self, name: str, value: str | bool) -> None:
+        found = self._find(name)
+        self._config = tuple(
+            msgspec.structs.replace(option, current_value=value) if option is found else option
+            for option in self._config
+        )
+
+
+def _option(name: str, option: ConfigOption) -> SessionOption:
+    if option.type == "boolean":
+        return SessionOption(name, str(option.current_value).lower(), option.name, (Choice("true"), Choice("false")))
+    choices = tuple(Choice(choice.value or "", choice.name) for choice in option.choices)
+    return SessionOption(name, str(option.current_value), option.name, choices)

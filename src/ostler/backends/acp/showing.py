@@ -1,0 +1,111 @@
+"""How an agent's tool calls look in our words: kinds, places, and what a person is shown of them."""
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, get_args
+
+import msgspec
+
+from ostler.vocabulary.display import DiffShown, Display, DisplayBlock, Note
+from ostler.vocabulary.events import ToolCalled
+from ostler.vocabulary.tools import Kind, ToolCall, ToolResult
+from ostler.wire.acp import Content, ToolCallFields, ToolContent
+
+KINDS = get_args(Kind)
+MOST_TEXT = 50_000
+PREVIEW_LINES = 400
+
+
+def kind_of(call: ToolCallFields) -> Kind:
+    """Its kind; newer ones are `other`."""
+    return call.kind if call.kind in KINDS else "other"  # type: ignore[return-value]  # narrowed by the test
+
+
+def paths_of(call: ToolCallFields) -> tuple[str, ...]:
+    """The places it is at work, and the files it would change."""
+    told = [place.path for place in call.locations or ()]
+    told += [item.path for item in call.content or () if item.type == "diff" and item.path]
+    return tuple(dict.fromkeys(path for path in told if path))
+
+
+def command_of(call: ToolCallFields) -> str:
+    """The command it would run, where the agent puts it beside."""
+    command = call.raw_input.get("command") if isinstance(call.raw_input, dict) else None
+    if isinstance(command, list):
+        import shlex
+
+        return shlex.join(str(word) for word in command)
+    return command if isinstance(command, str) else ""
+
+
+def called(call: ToolCallFields, cwd: str) -> ToolCalled:
+    """The call as an event; it comes again when more of it is known."""
+    kind = kind_of(call)
+    arguments = call.raw_input if isinstance(call.raw_input, dict) else {}
+    made = ToolCall(call.tool_call_id, call.name or kind, arguments)
+    return ToolCalled(made, call.title or "", kind, tuple(shown_path(path, cwd) for path in paths_of(call)))
+
+
+def finished(call: ToolCallFields, cwd: str, printed: Mapping[str, str] = MappingProxyType({})) -> ToolResult:
+    """What came of it."""
+    text = text_of(call) or _as_text(call.raw_output)
+    status = "ok" if call.status == "completed" else "failed"
+    shown = display(call, cwd, printed)
+    return ToolResult(call.tool_call_id, status, text[:MOST_TEXT], shown)  # type: ignore[arg-type]
+
+
+def display(call: ToolCallFields, cwd: str, printed: Mapping[str, str] = MappingProxyType({})) -> Display:
+    """A line, and what it has to show; `printed` is what terminals of ours printed last."""
+    blocks = [block for item in call.content or () if (block := _block(item, cwd, printed))]
+    if not blocks and call.raw_output is not None:
+        blocks = [Note(_as_text(call.raw_output)[:MOST_TEXT], "output")]
+    return Display(call.title or call.tool_call_id, tuple(blocks))
+
+
+def text_of(call: ToolCallFields) -> str:
+    """The words in what it shows."""
+    return "\n".join(words(item.content) for item in call.content or () if item.content)
+
+
+def words(content: Content) -> str:
+    """A block of content as words; what is no text is named."""
+    if content.type == "text":
+        return content.text or ""
+    if content.type == "resource_link":
+        return f"[{content.name or content.uri}]({content.uri})"
+    if content.type == "resource" and content.resource:
+        return content.resource.text or f"[{content.resource.uri}]"
+    return f"[{content.type}]"
+
+
+def shown_path(path: str, cwd: str) -> str:
+    """Relative inside the workspace, absolute outside."""
+    return os.path.relpath(path, cwd) if path.startswith(cwd.rstrip("/") + "/") else path
+
+
+def _block(item: ToolContent, cwd: str, printed: Mapping[str, str]) -> DisplayBlock | None:
+    if item.type == "diff" and item.path:
+        return _diff(item.path, item.old_text, item.new_text or "", cwd)
+    if item.type == "terminal":
+        output = printed.get(item.terminal_id or "")
+        return Note(output[-MOST_TEXT:], "output") if output else None
+    if item.content:
+        text = words(item.content)
+        return Note(text[:MOST_TEXT], "markdown") if text else None
+    return Note(f"[{item.type}]") if item.type else None
+
+
+def _diff(path: str, before: str | None, after: str, cwd: str) -> DiffShown:
+    from ostler.text.diff import unified  # only a change pays for it
+
+    shown = shown_path(path, cwd)
+    diff = unified(before or "", after, shown, max_lines=PREVIEW_LINES)
+    operation = "created" if before is None else "updated"
+    return DiffShown(shown, diff.text, operation, diff.additions, diff.deletions, diff.cut)  # type: ignore[arg-type]
+
+
+def _as_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

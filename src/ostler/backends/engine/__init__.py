@@ -1,0 +1,1 @@
+"""The in-process backend that turns a model into a coding agent."""

@@ -1,0 +1,207 @@
+"""The engine as a backend: it joins a model, the tools' declarations and the loop to a stage."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from ostler.backends.engine.casting import handed_out, led_by
+from ostler.backends.engine.guests.budget import Budget
+from ostler.backends.engine.guests.circle_guest import CircleGuest, Watched
+from ostler.backends.engine.guests.guest import BUILT_IN, Guest, Guests, View
+from ostler.backends.engine.guests.limits import LimitGuest, Limits
+from ostler.backends.engine.guests.nested import NestedGuest
+from ostler.backends.engine.guests.shrink import ShrinkGuest, Shrinking
+from ostler.backends.engine.guests.todos import TodoGuest
+from ostler.backends.engine.guests.validate import Checks, ValidationGuest
+from ostler.backends.engine.helpers import Helpers
+from ostler.backends.engine.history import History, prefix, undone_summaries
+from ostler.backends.engine.loop import Loop
+from ostler.backends.engine.measure import Meter
+from ostler.backends.engine.naming import Naming
+from ostler.backends.engine.prefix import Surroundings, build, check_room, extended, guide_size
+from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief, no_roles, role_at_open, thinking_of
+from ostler.models.words import ModelClient, Thinking
+from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.events import Compacted, PrefixBuilt, StateChanged, TurnEnded
+from ostler.vocabulary.prompt import Prompt
+from ostler.vocabulary.seams import Stage
+from ostler.vocabulary.sessions import (
+    Change,
+    Choice,
+    Compact,
+    SessionInfo,
+    SessionOption,
+    SessionStart,
+    SetOption,
+    Steer,
+)
+from ostler.vocabulary.tools import ToolSpec
+
+DEFAULT_LIMITS = Limits()
+DEFAULT_SHRINKING = Shrinking()
+NO_CHECKS = Checks()
+NOTHING_AROUND = Surroundings()
+MakeModel = Callable[[str], ModelClient]
+
+
+class Engine:
+    """In process: the model thinks, the stage acts. Its history is a fold over the stage's records."""
+
+    def __init__(
+        self,
+        *,
+        make_model: MakeModel,
+        tools: Callable[[], Sequence[ToolSpec]],
+        system: Callable[[], str],
+        limits: Limits = DEFAULT_LIMITS,
+        shrinking: Shrinking = DEFAULT_SHRINKING,
+        roles: TakeRole = no_roles,
+        checks: Checks = NO_CHECKS,
+        budget: Budget | None = None,
+        around: Surroundings = NOTHING_AROUND,
+        helpers: Helpers = BUILT_IN,
+    ) -> None:
+        self._make_model = make_model
+        self._tools = tools
+        self._system = system
+        self._limits = limits
+        self._budget = budget or Budget(limits.tokens, limits.cost)
+        self._roles = roles
+        self._checks = checks
+        self._around = around
+        self._helpers = helpers
+        self._naming = Naming(helpers, make_model)
+        self._role = Role()
+        self._wanted_model = ""
+        self._thinking: Thinking | None = None
+        self._shrink = ShrinkGuest(shrinking)
+        self._playing = False
+        self._history = History()
+        self._meters: dict[str, Meter] = {}
+        self._stage: Stage
+        self._model: ModelClient
+        self._steps = 0
+
+    async def open(self, start: SessionStart, stage: Stage) -> SessionInfo:
+        self._stage = stage
+        self._role = role_at_open(self._roles, start.options.get("agent", ""), stage)
+        self._wanted_model = start.options.get("model", "")
+        self._thinking = thinking_of(start.options.get("thinking", ""))
+        self._model = self._make_model(self._wanted_model or self._role.model)
+        return self._info()
+
+    async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
+        if prompt is None:
+            raise UsageError("the engine begins no turns by itself")
+        self._playing = True
+        self._naming.begin(self._stage)
+        try:
+            async with led_by(self, self._stage, prompt.cast):
+                ended = await self._play(prompt)
+        except Exception:
+            self._stage.emit(StateChanged("error"))
+            raise
+        finally:
+            self._playing = False
+            self._budget.leave(self._stage)
+        self._stage.emit(StateChanged("done"))
+        return ended
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The agent and the model that work now; an agent's own model is none that was chosen."""
+        return {"agent": self._role.name, "model": self._wanted_model}
+
+    async def _play(self, prompt: Prompt) -> TurnEnded:
+        tools = self._tools()
+        brief(self._stage, self._role)
+        view = self._view(self._prefix(tools))
+        self._budget.join(view)
+        loop = Loop(view, tools, self._guests(), self._message_id)
+        try:
+            async with asyncio.timeout(self._limits.time) as clock:
+                return await loop.play(handed_out(prompt))
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            return TurnEnded("", "limit", limit=f"{self._limits.time:g} seconds")
+
+    async def apply(self, change: Change) -> bool:
+        match change:
+            case Steer():
+                return True
+            case SetOption("model", value):
+                self._wanted_model = value
+                await self._change_model(value)
+                return True
+            case SetOption("agent", value):
+                self._role = self._roles(value)
+                await self._change_model(self._wanted_model or self._role.model)
+                return True
+            case SetOption("thinking", value):
+                self._thinking = thinking_of(value)
+                return True
+            case Compact(undo):
+                return await (self._uncompact() if undo else self._compact())
+            case _:
+                return False
+
+    async def aclose(self) -> None:
+        await self._naming.aclose()
+        await self._model.aclose()
+
+    async def _change_model(self, name: str) -> None:
+        old, self._model = self._model, self._make_model(name)
+        await old.aclose()
+
+    async def _compact(self) -> bool:
+        """Between two steps of the turn that runs, else now."""
+        built = prefix(self._stage.records())
+        if self._playing:
+            self._shrink.want()
+            return True
+        return built is not None and await self._shrink.shorten(self._view(built))
+
+    async def _uncompact(self) -> bool:
+        """Between turns: a turn that runs goes on from what it was told."""
+        records = self._stage.records()
+        undone = undone_summaries(records)
+        standing = any(records[at].seq not in undone for at in records.of(("compacted",)))
+        if standing and not self._playing:
+            self._stage.emit(Compacted("", 0))
+        return standing and not self._playing
+
+    def _guests(self) -> Guest:
+        limits = LimitGuest(self._role.max_steps or self._limits.steps, self._budget)
+        nested, checks = NestedGuest(self._around.nested), ValidationGuest(self._checks)
+        return Guests((TodoGuest(), CircleGuest(), nested, limits, self._shrink, limits, checks))
+
+    def _view(self, built: PrefixBuilt) -> View:
+        model = Watched(Sampled(self._model, self._role, self._thinking))
+        guide = guide_size(self._model, built)
+        return View(self._stage, model, built, self._history, self._meter, self._helpers, guide=guide)
+
+    @property
+    def _meter(self) -> Meter:
+        return self._meters.setdefault(self._model.name, Meter())
+
+    def _info(self) -> SessionInfo:
+        options = (
+            SessionOption("model", self._model.name),
+            SessionOption("agent", self._role.name),
+            SessionOption("thinking", self._thinking or "", choices=tuple(Choice(word) for word in THINKING)),
+        )
+        return SessionInfo("engine", options, can_steer=True)
+
+    def _prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
+        """As the session's first request had it, so that every later one begins with the same bytes; tools that were
+        not told of yet follow the others."""
+        built, window = prefix(self._stage.records()), self._model.context_limit
+        now = extended(built, tools, window) if built else build(self._system(), self._around.parts(), tools, window)
+        if now is not built:
+            self._stage.emit(now)
+        check_room(now, self._model, self._meter)
+        return now
+
+    def _message_id(self) -> str:
+        self._steps += 1
+        return f"message-{self._stage.records()[-1].seq}-{self._steps}"

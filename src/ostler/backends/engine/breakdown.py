@@ -1,0 +1,45 @@
+"""What the next request is made of, piece by piece, with the size of each."""
+
+from ostler.backends.engine.history import History, prefix
+from ostler.backends.engine.measure import BYTES_PER_TOKEN
+from ostler.backends.engine.prefix import pieces
+from ostler.models.words import ModelSaid, Said, SystemSaid, ToolsSaid
+from ostler.vocabulary.events import PromptPart, UsageReported
+from ostler.vocabulary.seams import Past
+
+
+def breakdown(records: Past) -> list[PromptPart]:
+    """In the order in which it is sent; sizes in bytes. Nothing before a session's first request."""
+    built = prefix(records)
+    if built is None:
+        return []
+    sums: dict[str, int] = {}
+    for entry in History().follow(records).entries:
+        name = "summary" if entry.seq < 0 else _kind(entry.said)
+        sums[name] = sums.get(name, 0) + entry.size
+    return [*pieces(built), *(PromptPart(name, "", size) for name, size in sums.items())]
+
+
+def in_tokens(parts: list[PromptPart], records: Past) -> list[PromptPart]:
+    """The same in tokens, by what the server counted last, else by what tokens usually are."""
+    counted = _counted(records)
+    total = sum(part.size for part in parts)
+    ratio = total / counted if counted and total else BYTES_PER_TOKEN
+    return [PromptPart(part.name, part.origin, round(part.size / ratio)) for part in parts]
+
+
+def _counted(records: Past) -> int:
+    """What the conversation itself took when it was last counted; calls beside it fill no context."""
+    for at in reversed(list(records.of(("usage_reported",)))):
+        event = records[at].event
+        if isinstance(event, UsageReported) and event.context_used:
+            return event.context_used
+    return 0
+
+
+def _kind(said: Said) -> str:
+    if isinstance(said, ModelSaid):
+        return "answers and calls"
+    if isinstance(said, ToolsSaid):
+        return "results of tools"
+    return "reminders" if isinstance(said, SystemSaid) else "prompts"

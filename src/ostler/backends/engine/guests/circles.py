@@ -1,0 +1,102 @@
+"""Whether something goes round in circles: steps that repeat with their results, words that repeat themselves."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from ostler.vocabulary.tools import ToolCall, ToolResult
+
+LONGEST_PERIOD = 4
+NUDGE_AT, STOP_AT = 2, 3
+# Waiting for something is asking the same and hearing the same, for a while.
+PATIENCE_WHEN_WAITING = 8
+# A look at how something stands is nudged like any other step, and stopped later.
+STOP_LOOKING_AT = 8
+
+_WAITING = re.compile(r"\b(sleep|wait|watch|poll|tail -f|timeout)\b")
+_STANDING = re.compile(r"(?<![a-z])(status|state|progress|health|healthz|ready|pending|queue)(?![a-z])", re.IGNORECASE)
+_OWN_TIME = re.compile(
+    r"0x[0-9a-f]+|\b(?:in|took|after) \d+(?:\.\d+)? ?m?s(?:ec(?:onds?)?)?\b|\d\d:\d\d:\d\d(?:[.,]\d+)?"
+)
+
+_TAIL = 12_000
+_PROBE = 40
+_LONG_UNIT = 200
+_SHORT_UNITS_LENGTH = 1000
+_MORE_IN_CODE = 4
+
+Verdict = Literal["", "nudge", "stop"]
+
+
+class Circles:
+    """Takes steps one by one and says when the newest repeat those before, in any period up to the longest."""
+
+    def __init__(self) -> None:
+        self._steps: list[int] = []
+        self._nudged = False
+
+    def take(self, mark: int, *, waiting: bool = False, looking: bool = False) -> Verdict:
+        self._steps.append(mark)
+        patience = PATIENCE_WHEN_WAITING if waiting else 1
+        stop_at = STOP_LOOKING_AT if looking and not waiting else STOP_AT * patience
+        rounds = max(self._rounds(period) for period in range(1, LONGEST_PERIOD + 1))
+        if rounds < NUDGE_AT * patience:
+            self._nudged = False if rounds < NUDGE_AT else self._nudged
+            return ""
+        if rounds >= stop_at and self._nudged:
+            return "stop"
+        if self._nudged:
+            return ""
+        self._nudged = True
+        return "nudge"
+
+    def _rounds(self, period: int) -> int:
+        """How often the last `period` steps stand at the end, one after the other."""
+        steps, same = self._steps, 0
+        most = min(len(steps) - period, period * STOP_AT * PATIENCE_WHEN_WAITING)
+        while same < most and steps[-1 - same] == steps[-1 - same - period]:
+            same += 1
+        return same // period + 1
+
+
+def mark_of(exchanges: Iterable[tuple[ToolCall, ToolResult | None]]) -> int:
+    """What makes a step the same as another: its calls and their results, but for times and addresses in them."""
+    return hash(tuple(sorted(map(_exchange, exchanges))))
+
+
+def _exchange(exchange: tuple[ToolCall, ToolResult | None]) -> tuple[str, str, str, str]:
+    call, result = exchange
+    arguments = json.dumps(call.arguments, sort_keys=True) if call.arguments else call.raw
+    heard = _OWN_TIME.sub("", result.for_model) if result else ""
+    return call.tool, arguments, result.status if result else "", heard
+
+
+def waits(calls: Iterable[ToolCall]) -> bool:
+    """Whether a call is one that people repeat while something else goes on."""
+    return any(call.arguments.get("wait") or _WAITING.search(str(call.arguments.get("command", ""))) for call in calls)
+
+
+def looks(calls: Iterable[ToolCall]) -> bool:
+    """Whether all calls look at how something stands, which people do until it has changed."""
+    asked = [str(call.arguments.get("command") or call.arguments.get("path") or "") for call in calls]
+    return bool(asked) and all(map(_STANDING.search, asked))
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text ends in the same words over and over."""
+    tail = text[-_TAIL:]
+    found = tail.rfind(tail[-_PROBE:], 0, len(tail) - 1) if len(tail) > _PROBE else -1
+    if found < 0:
+        return False
+    period = len(tail) - _PROBE - found
+    unit = tail[-period:]
+    if sum(map(str.isalpha, unit)) < NUDGE_AT:
+        return False
+    rounds = 1
+    while tail[-period * (rounds + 1) : -period * rounds] == unit:
+        rounds += 1
+    in_code = text.count("```") % 2
+    if period >= _LONG_UNIT and not in_code:
+        return rounds >= STOP_AT
+    return rounds >= STOP_AT and rounds * period >= _SHORT_UNITS_LENGTH * (_MORE_IN_CODE if in_code else 1)

@@ -1,0 +1,44 @@
+"""The guest that ends a turn before it uses more than it may."""
+
+import msgspec
+
+from ostler.backends.engine.guests.budget import Budget, many
+from ostler.backends.engine.guests.guest import Guest, View
+from ostler.vocabulary.errors import BackendError
+from ostler.vocabulary.events import TurnEnded
+from ostler.vocabulary.message import Message
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How far one turn may go; None is no limit. Cost is in US dollars, time in seconds."""
+
+    steps: int = 128
+    tokens: int | None = None
+    cost: float | None = None
+    time: float | None = None
+
+
+class LimitGuest(Guest):
+    """Counts the turn's own steps, and asks the budget of the whole tree before each model call."""
+
+    def __init__(self, steps: int, budget: Budget) -> None:
+        self._steps = steps
+        self._budget = budget
+
+    async def before_step(self, view: View) -> TurnEnded | None:
+        if view.tally.steps >= self._steps:
+            return _reached(many(self._steps, "step"))
+        limit = self._budget.reserve(view)
+        return _reached(limit) if limit else None
+
+    async def after_failure(self, view: View, error: BackendError) -> bool:
+        self._budget.settle(view.stage, answered=False)
+        return False
+
+    async def after_step(self, view: View, message: Message) -> TurnEnded | None:
+        self._budget.settle(view.stage, answered=True)
+        return None
+
+
+def _reached(limit: str) -> TurnEnded:
+    return TurnEnded("", "limit", limit=limit)

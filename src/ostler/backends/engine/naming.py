@@ -1,0 +1,91 @@
+"""Names a session and sums it up beside the work: a model's own small call, which no turn waits for."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from ostler.backends.engine.guests.digest import record
+from ostler.backends.engine.helpers import Helpers
+from ostler.backends.engine.history import History, newest
+from ostler.models.words import ModelClient, Request, TextChunk, Usage, UserSaid
+from ostler.vocabulary.errors import OstlerError
+from ostler.vocabulary.events import Renamed, TurnStarted, UsageReported
+from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.seams import Past, Stage
+
+LONGEST_TITLE = 80
+LONGEST_SUMMARY = 2000
+MOST_TOLD = 12_000
+# A summary is made with the third turn, and anew each time so many more were played.
+FIRST_SUMMARY, SUMMARY_EVERY = 3, 5
+
+
+class Naming:
+    """For one session; what a person called it stays."""
+
+    def __init__(self, helpers: Helpers, make_model: Callable[[str], ModelClient]) -> None:
+        self._helpers = helpers
+        self._make_model = make_model
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, stage: Stage) -> None:
+        """A turn has begun: see to whatever is due, beside it."""
+        if not self._helpers.names:
+            return
+        records = stage.records()
+        turns = sum(1 for _ in records.of(("turn_started",)))
+        if turns == 1 and newest(records, "renamed") is None:
+            self._start(self._title(stage))
+        elif turns >= FIRST_SUMMARY and (turns - FIRST_SUMMARY) % SUMMARY_EVERY == 0:
+            self._start(self._summary(stage))
+
+    async def aclose(self) -> None:
+        """Nobody waits for a title."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work, name="naming")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _title(self, stage: Stage) -> None:
+        event = newest(stage.records(), "turn_started")
+        asked = event.prompt.text[:MOST_TOLD] if isinstance(event, TurnStarted) else ""
+        said = await self._ask("title", f"The conversation begins:\n\n{asked}", stage)
+        title = " ".join(said.split()).strip("\"'`*# .")[:LONGEST_TITLE]
+        if title and newest(stage.records(), "renamed") is None:
+            stage.emit(Renamed(title))
+
+    async def _summary(self, stage: Stage) -> None:
+        entries = History().follow(stage.records()).entries[:-1]
+        said = await self._ask("summary", f"The conversation:\n\n{record(entries, MOST_TOLD)}", stage)
+        if said.strip():
+            stage.emit(Renamed(_title_now(stage.records()), said.strip()[:LONGEST_SUMMARY]))
+
+    async def _ask(self, name: str, words: str, stage: Stage) -> str:
+        """What a hidden agent says; a failure is no reason to disturb anybody."""
+        role = self._helpers.role(name)
+        try:
+            model = self._make_model(role.model or self._helpers.model)
+        except OstlerError:
+            return ""
+        said: list[str] = []
+        try:
+            request = Request(role.prompt, (UserSaid((Text(words),)),), max_tokens=400)
+            async for chunk in model.stream(request):
+                if isinstance(chunk, TextChunk):
+                    said.append(chunk.text)
+                elif isinstance(chunk, Usage):
+                    counts = (chunk.tokens_in, chunk.tokens_out, chunk.tokens_cached, chunk.cost)
+                    stage.emit(UsageReported(model.name, *counts))
+        except OstlerError:
+            return ""
+        finally:
+            await model.aclose()
+        return "".join(said)
+
+
+def _title_now(records: Past) -> str:
+    event = newest(records, "renamed")
+    return event.title if isinstance(event, Renamed) else ""

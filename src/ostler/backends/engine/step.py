@@ -1,0 +1,186 @@
+"""One step: a model call, streamed to the stage and gathered into a message."""
+
+import json
+from typing import Any
+
+from ostler.models.words import (
+    CallChunk,
+    Chunk,
+    Finished,
+    Handed,
+    ModelClient,
+    ModelSaid,
+    Noted,
+    Request,
+    TextChunk,
+    ThoughtChunk,
+    Usage,
+    UserSaid,
+    Waiting,
+    WasThought,
+)
+from ostler.vocabulary.events import MessageDone, Notice, Retrying, TextDelta, ThoughtDelta, ToolCalled, UsageReported
+from ostler.vocabulary.message import Called, Message, Part, Thought
+from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.seams import Stage
+from ostler.vocabulary.tools import ToolCall
+
+
+class Reply:
+    """A message as it grows: its parts in the order in which they came, each sealed thought one of its own."""
+
+    def __init__(self, message_id: str, stage: Stage, request: Request) -> None:
+        self.finish = ""
+        self._id = message_id
+        self._stage = stage
+        self._made = _made_since_asked(request)
+        self._parts: list[Part] = []
+        self._kind: type[Text] | type[Thought] = Text
+        self._run: list[str] = []
+        self._queue: list[ToolCall] = []
+        self._ids: set[str] = set()
+
+    def text(self, text: str) -> None:
+        self._add(Text, text)
+
+    def thought(self, chunk: ThoughtChunk) -> None:
+        self._add(Thought, chunk.text)
+        if chunk.seal:
+            self._end_run(chunk.seal)
+
+    def call(self, chunk: CallChunk) -> None:
+        self._end_run()
+        call_id = chunk.id if self._repeats(chunk) else self._new_id(chunk.id)
+        self._ids.add(call_id)
+        call = ToolCall(call_id, chunk.tool, _arguments(chunk.arguments), raw=chunk.arguments)
+        self._parts.append(Called(call))
+        self._queue.append(call)
+
+    def _repeats(self, chunk: CallChunk) -> bool:
+        """Whether the very same call was made in this turn already, and is not to run again."""
+        made = self._made.get(chunk.id)
+        same = made is not None and (made.tool, made.raw) == (chunk.tool, chunk.arguments)
+        return same and chunk.id not in self._ids
+
+    def _new_id(self, wanted: str) -> str:
+        """The id that the model gave unless the session knows it: a call runs once per id, and servers count anew."""
+        records, number = self._stage.records(), len(self._ids)
+        while not wanted or wanted in self._ids or records.result_seq(wanted) is not None:
+            wanted = f"call_{records[-1].seq + 1}_{number}"
+            number += 1
+        return wanted
+
+    def was_thought(self) -> None:
+        """The words so far were reasoning, and no call in them was meant."""
+        self._end_run()
+        words = "".join(part.text for part in self._parts if isinstance(part, Text | Thought))
+        self.begin_anew()
+        self._add(Thought, words)
+
+    def begin_anew(self) -> None:
+        """Nothing that came counts."""
+        self._parts, self._run, self._queue, self._ids = [], [], [], set()
+
+    def take_queue(self) -> list[ToolCall]:
+        """The calls since this was last asked."""
+        queue, self._queue = self._queue, []
+        return queue
+
+    def message(self, model: str, *, cut: bool) -> Message:
+        """All of it; `model` is who answered, which is known at the end only."""
+        self._end_run()
+        parts = [part for part in self._parts if not (cut and isinstance(part, Called))]
+        return Message(self._id, tuple(parts), model, cut)
+
+    def _add(self, kind: type[Text] | type[Thought], text: str) -> None:
+        if kind is not self._kind:
+            self._end_run()
+            self._kind = kind
+        self._run.append(text)
+
+    def _end_run(self, seal: str = "") -> None:
+        text, self._run = "".join(self._run), []
+        if self._kind is Thought and (text or seal):
+            self._parts.append(Thought(text, seal))
+        elif text:
+            self._parts.append(Text(text))
+
+
+async def take_step(model: ModelClient, request: Request, stage: Stage, message_id: str) -> tuple[Message, str]:
+    """The model's reply and why it ended; a broken stream keeps what came, and raises."""
+    reply = Reply(message_id, stage, request)
+    whole = False
+    try:
+        async for chunk in model.stream(request):
+            _hear(chunk, reply, stage, message_id, model)
+        whole = True
+    finally:
+        message = reply.message(model.name, cut=not whole)
+        if whole or message.parts:
+            stage.emit(MessageDone(message))
+    return message, reply.finish
+
+
+def _made_since_asked(request: Request) -> dict[str, ToolCall]:
+    made: dict[str, ToolCall] = {}
+    for said in reversed(request.history):
+        if isinstance(said, UserSaid):
+            break
+        if isinstance(said, ModelSaid):
+            made.update((call.id, call) for call in said.message.calls if call.id)
+    return made
+
+
+def _hear(chunk: Chunk, reply: Reply, stage: Stage, message_id: str, model: ModelClient) -> None:
+    match chunk:
+        case TextChunk(text):
+            _announce(reply, stage)
+            reply.text(text)
+            stage.emit(TextDelta(message_id, text))
+        case ThoughtChunk(text):
+            reply.thought(chunk)
+            stage.emit(ThoughtDelta(message_id, text))
+        case WasThought():
+            reply.was_thought()
+        case CallChunk():
+            reply.call(chunk)
+        case Usage():
+            stage.emit(_usage(chunk, model))
+        case Waiting(attempt, seconds, reason, anew):
+            if anew:
+                reply.begin_anew()
+            stage.emit(Retrying(attempt, seconds, reason))
+        case Handed(profile, name, reason):
+            reply.begin_anew()
+            stage.emit(Notice("warning", f"{reason}; going on with {name} (profile {profile})"))
+        case Noted(text):
+            stage.emit(Notice("info", text))
+        case Finished(reason):
+            reply.finish = reason
+
+
+def _announce(reply: Reply, stage: Stage) -> None:
+    """Calls that the reply goes on after are known before it is over; those at its end are told with the others."""
+    for call in reply.take_queue():
+        stage.emit(ToolCalled(call))
+
+
+def _usage(usage: Usage, model: ModelClient) -> UsageReported:
+    return UsageReported(
+        model.name,
+        usage.tokens_in,
+        usage.tokens_out,
+        usage.tokens_cached,
+        usage.cost,
+        context_used=usage.tokens_in + usage.tokens_out,
+        context_limit=model.context_limit,
+    )
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """The arguments, or nothing when they are no JSON object: the tool host then looks at the raw text."""
+    try:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

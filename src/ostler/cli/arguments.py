@@ -1,0 +1,111 @@
+"""What several commands take: the workspace, the model and what a run without a person may do."""
+
+import argparse
+from typing import NoReturn
+
+from ostler.app.options import RunOptions
+from ostler.vocabulary.errors import UsageError
+
+_MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking", "explain_cache")
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose complaint is one sentence and exit 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}", hint=f"`{self.prog} --help` tells what it takes")
+
+
+def add_workspace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="the workspace (default: this folder)")
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    told = "who thinks: engine (the default), or acp:NAME for an ACP agent"
+    parser.add_argument("--backend", metavar="NAME", default="engine", help=told)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument("-m", "--model", metavar="NAME", help="a profile's name, a model's id, or embedded")
+    group.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint")
+    group.add_argument("--api-key", metavar="KEY", help="its key (better: set OSTLER_API_KEY)")
+    group.add_argument("--api-kind", choices=("openai", "anthropic"), help="how the endpoint speaks")
+    group.add_argument(
+        "--dialect", choices=("native", "xnl", "text"), help="how tools are called: the API's own calls, or in the text"
+    )
+    group.add_argument("--thinking", choices=("off", "low", "medium", "high"), help="how much the model shall reason")
+    group.add_argument(
+        "--explain-cache",
+        action="store_const",
+        const="yes",
+        help="tell what each request begins with of the one before, as prefix caches need it",
+    )
+
+
+def add_grants(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what it may do without asking")
+    group.add_argument("--write", action="store_true", help="change files in the workspace")
+    group.add_argument("--yolo", action="store_true", help="--write, and read anywhere")
+    group.add_argument("--allow", metavar="RULE", action="append", default=[], help="e.g. 'bash:git *'; repeatable")
+    group.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), help="the security profile")
+    group.add_argument("--trust-project", action="store_true", help="let the project's own settings widen and run")
+
+
+def seconds(text: str) -> float:
+    """A time that can pass."""
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+    return value
+
+
+def count(text: str) -> int:
+    """A number of things, at least one."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def dollars(text: str) -> float:
+    """A sum that can be spent."""
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text} is no sum of US dollars")
+    return value
+
+
+def add_bounds(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the most that a turn may use")
+    group.add_argument("--max-steps", "--max-turns", metavar="N", type=count, default=0, help="model calls")
+    group.add_argument("--max-tokens", metavar="N", type=count, default=0, help="tokens, in and out")
+    group.add_argument("--max-cost", metavar="USD", type=dollars, default=0, help="US dollars")
+    group.add_argument("--max-time", metavar="SECONDS", type=seconds, default=0, help="seconds")
+    parser.add_argument("--ephemeral", action="store_true", help="keep nothing on disk")
+
+
+def run_options(given: argparse.Namespace) -> RunOptions:
+    """The flags as plain values."""
+    return RunOptions(
+        cwd=given.cwd,
+        agent=getattr(given, "agent", ""),
+        backend=getattr(given, "backend", "engine"),
+        model=model_flags(given),
+        write=given.write or given.yolo,
+        yolo=given.yolo,
+        allow=tuple(given.allow),
+        profile=given.profile or "",
+        trust=given.trust_project,
+        max_steps=given.max_steps,
+        max_tokens=given.max_tokens,
+        max_cost=given.max_cost,
+        max_time=given.max_time,
+        ephemeral=given.ephemeral,
+    )
+
+
+def model_flags(given: argparse.Namespace) -> dict[str, str]:
+    """The model flags that were given."""
+    flags = {name: getattr(given, name) for name in _MODEL_FLAGS}
+    return {name: value for name, value in flags.items() if value}

@@ -1,0 +1,58 @@
+"""`ostler config`: the settings in force, where each came from, what is wrong with them, and their schema."""
+
+import json
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from ostler.cli.arguments import Parser, add_workspace
+
+
+def main(arguments: list[str]) -> int:
+    """Dispatch to one of the three."""
+    parser = Parser(
+        "ostler config", description="The settings: JSONC in ~/.ostler and in the project's .ostler folder."
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="show|check|schema")
+    show = actions.add_parser("show", help="the settings in force, as JSONC")
+    show.add_argument("--origin", action="store_true", help="say of each value where it comes from")
+    show.add_argument("--trust-project", action="store_true", help="as they would be if the project were trusted")
+    check = actions.add_parser("check", help="say everything that is wrong with the files; exit 2 if something is")
+    check.add_argument("files", nargs="*", metavar="FILE", help="these files instead of the ones in use")
+    for action in (show, check):
+        add_workspace(action)
+    actions.add_parser("schema", help="the JSON Schema, for editors")
+    given = parser.parse_args(arguments)
+    return {"show": _show, "check": _check, "schema": _schema}[given.action](given)
+
+
+def _show(given: Namespace) -> int:
+    from ostler.app.trusting import load_settings
+    from ostler.settings.show import show
+
+    settings = load_settings(Path(given.cwd).resolve(), trust=given.trust_project)
+    for line in (*settings.notes, *map(str, settings.problems)):
+        sys.stderr.write(f"ostler: {line}\n")
+    sys.stdout.write(show(settings, origin=given.origin))
+    return 0
+
+
+def _check(given: Namespace) -> int:
+    from ostler.settings.load import config_files
+    from ostler.settings.show import check
+
+    files = [Path(name) for name in given.files] or config_files(Path(given.cwd).resolve(), os.environ)
+    problems = check(files)
+    for problem in problems:
+        sys.stdout.write(f"{problem}\n")
+    if not problems:
+        sys.stdout.write("".join(f"{file}: nothing wrong\n" for file in files) or "there are no config files\n")
+    return 2 if problems else 0
+
+
+def _schema(given: Namespace) -> int:
+    from ostler.settings.json_schema import json_schema
+
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
+    return 0

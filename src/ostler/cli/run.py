@@ -1,0 +1,111 @@
+"""`ostler run`: one prompt, no person, an exit status."""
+
+import os
+import sys
+from argparse import Action, ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from ostler.cli.arguments import (
+    Parser,
+    add_backend,
+    add_bounds,
+    add_grants,
+    add_model,
+    add_workspace,
+    run_options,
+    seconds,
+)
+from ostler.vocabulary.errors import UsageError
+
+PATIENCE = 3.0
+EPILOG = """\
+exit status: 0 done · 1 error · 2 usage or settings · 3 a limit was reached · 4 something was refused for want of
+permission · 124 timeout · 130 cancelled
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Parse, gather the prompt, play it."""
+    parser = Parser("ostler run", description="Work on one prompt without a person.", epilog=EPILOG)
+    parser.add_argument("prompt", nargs="*", help="what to do; with a pipe, its text is appended")
+    parser.add_argument("-o", "--output", choices=("text", "simple", "json", "jsonl"), default="text")
+    parser.add_argument("--resume", metavar="SESSION", default="", help="go on with an earlier session")
+    parser.add_argument(
+        "-c", "--continue", dest="resume", action="store_const", const="last", help="go on with this folder's last one"
+    )
+    parser.add_argument("--fork", action="store_true", help="leave that session as it is, and go on with a copy")
+    parser.add_argument(
+        "--output-schema", metavar="FILE", default="", help="the answer must be JSON that fits this JSON Schema"
+    )
+    parser.add_argument(
+        "--print-schema", action=_PrintSchema, help="print the JSON Schema of -o json and jsonl, and end"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="end after that long")
+    parser.add_argument("--agent", metavar="NAME", default="", help="who works: build, plan, or one of yours")
+    add_workspace(parser)
+    add_backend(parser)
+    add_model(parser)
+    add_grants(parser)
+    add_bounds(parser)
+    given = parser.parse_args(arguments)
+    if given.fork and not given.resume:
+        raise UsageError("--fork copies a session", hint="say which one with --resume or --continue")
+    from ostler.app.headless import Headless, recorded
+    from ostler.drawing.paint import Paint
+    from ostler.faces.printer.outputs import make_output
+
+    with recorded(make_output(given.output, Paint(False))):
+        prompt = _prompt(given.prompt, given.timeout)
+
+    options = run_options(given)
+    return Headless(prompt, options, given.output, given.resume, given.fork, given.timeout, given.output_schema).play()
+
+
+class _PrintSchema(Action):
+    """Like `--help`: answers at once, whatever else is said."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **options)
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
+        import json
+
+        from ostler.faces.printer.schema import run_schema
+
+        sys.stdout.write(json.dumps(run_schema(), indent=2) + "\n")
+        parser.exit()
+
+
+def _prompt(words: list[str], timeout: float | None) -> str:
+    """From the arguments, the pipe, or both; a terminal is never read."""
+    piped = "" if _no_pipe() else _piped(timeout)
+    said = os.fsencode(" ".join(words)).decode("utf-8", "replace")
+    prompt = "\n\n".join(part for part in (said.strip(), piped.strip()) if part)
+    if not prompt:
+        raise UsageError(
+            "there is no prompt", hint='write it as an argument, `ostler run "fix the test"`, or pipe it in'
+        )
+    return prompt
+
+
+def _piped(timeout: float | None) -> str:
+    """All that is piped in; whoever keeps a pipe open without writing is told what is waited for."""
+    import select
+
+    source = sys.stdin.buffer
+    if not select.select([source], [], [], min(timeout or PATIENCE, PATIENCE))[0]:
+        sys.stderr.write("ostler: waiting for standard input to end (`< /dev/null` if there is none)\n")
+        if timeout and not select.select([source], [], [], max(timeout - PATIENCE, 0))[0]:
+            raise UsageError("standard input did not come within --timeout", hint="use `< /dev/null` if there is none")
+    return source.read().decode("utf-8", "replace")
+
+
+def _no_pipe() -> bool:
+    """Whether standard input is closed, a terminal, or something that will never be written to."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return True
+    import stat
+
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    return not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode))

@@ -1,0 +1,98 @@
+"""The table of commands, the help made from it, and the one place where errors become a sentence and a status."""
+
+import sys
+
+COMMANDS = {
+    "chat": ("ostler.cli.chat", "work on this folder at a prompt; also what `ostler` alone does in a terminal"),
+    "run": ("ostler.cli.run", "work on one prompt without a person, for scripts and pipes"),
+    "demo": ("ostler.cli.demo", "watch it find and fix a failing test in a scratch folder"),
+    "tool": ("ostler.cli.tool", "list the tools, show one, or call one without a model"),
+    "model": ("ostler.cli.model", "install, list or remove a small model of Ostler's own"),
+    "sessions": ("ostler.cli.sessions", "find, show, export, fork, rename, mend or delete what was kept"),
+    "acp": ("ostler.cli.acp", "the Agent Client Protocol: be the agent of an editor, drive any other, test one"),
+    "config": ("ostler.cli.config", "show, check or describe the settings"),
+    "permissions": ("ostler.cli.permissions", "say what would be allowed, asked or denied, and why"),
+    "undo": ("ostler.cli.undo", "take back what the last turn changed, whatever changed it"),
+    "redo": ("ostler.cli.redo", "do again what was taken back last"),
+    "trust": ("ostler.cli.trust", "let this project's own settings widen and run, as they are now"),
+    "redact": ("ostler.cli.redact", "copy a pipe without its secrets"),
+    "xnl": ("ostler.cli.xnl", "look at text in XNL: its tree, its form, the calls in it"),
+    "doctor": ("ostler.cli.doctor", "look at this machine and say what is missing"),
+}
+
+HELP = """\
+usage: ostler [--version] [--help] COMMAND …
+
+A harness for coding agents: any model, any backend, any face; you keep the last word.
+
+commands:
+{commands}
+
+`ostler COMMAND --help` tells more of each.
+"""
+
+
+def help_text() -> str:
+    """What `--help` prints."""
+    return HELP.format(commands="\n".join(f"  {name:<12} {told}" for name, (_, told) in COMMANDS.items()))
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Run a command; its status is ours."""
+    if not arguments and _in_terminal():
+        return _guarded("chat", [])
+    if not arguments or arguments[0] in ("--help", "-h", "help"):
+        sys.stdout.write(help_text())
+        return 0
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        return _unknown(name)
+    return _guarded(name, rest)
+
+
+def _in_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _unknown(name: str) -> int:
+    from ostler.text.names import nearest
+
+    kind = "option" if name.startswith("-") else "command"
+    near = nearest(name, COMMANDS)
+    hint = f"; did you mean {near}?" if near else "; `ostler --help` lists them"
+    sys.stderr.write(f"ostler: there is no {kind} {name!r}{hint}\n")
+    return 2
+
+
+def _guarded(name: str, rest: list[str]) -> int:
+    from importlib import import_module
+
+    from ostler.vocabulary.errors import OstlerError
+
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that cannot show it gets a mark
+    try:
+        status = import_module(COMMANDS[name][0]).main(rest)
+        sys.stdout.flush()
+        return int(status)
+    except OstlerError as error:
+        sys.stderr.write(f"ostler: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _mute()  # `ostler … | head`: whoever read has gone, and that is no error
+        return 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _mute()
+        sys.stderr.write(f"ostler: cannot go on: {error.strerror}\n")
+        return 1
+
+
+def _mute() -> None:
+    """Nothing more can be written, and nothing may be said about that at exit."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

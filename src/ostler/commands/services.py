@@ -1,0 +1,92 @@
+"""What slash commands need beyond the session: the workspace and what is kept, as the person uses them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from ostler.vocabulary.prompt import Prompt
+from ostler.vocabulary.seams import Session
+from ostler.vocabulary.sessions import SessionSummary
+from ostler.vocabulary.tools import ToolCall, ToolResult
+
+Direction = Literal["undo", "redo"]
+Call = Callable[[ToolCall], Awaitable[ToolResult]]
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A prompt to begin a turn with, and what its person is told of it."""
+
+    prompt: Prompt
+    told: Sequence[str] = ()
+
+
+class Named(msgspec.Struct, frozen=True):
+    """Something that can be chosen by its name, and a line on what it is."""
+
+    name: str
+    told: str = ""
+
+
+class Services(Protocol):
+    """Handed to a face by whoever starts it; every refusal is an `OstlerError` of one sentence."""
+
+    async def words(self, typed: str) -> Ready:
+        """Plain words, with the files they mention and the agent they choose."""
+
+    async def take_back(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
+        """Undo or redo what turns changed in the files, in that order, told in lines; without any, the last one."""
+
+    async def models(self) -> Sequence[str]:
+        """The models that could be chosen."""
+
+    def surroundings(self) -> Sequence[str]:
+        """The sandbox and the git branch, in a few words each."""
+
+    async def agents(self) -> Sequence[Named]:
+        """The agents a person can talk to."""
+
+    async def skills(self) -> Sequence[Named]:
+        """The skills a model may load."""
+
+    async def commands(self) -> Sequence[Named]:
+        """The commands that the person's and the project's files define."""
+
+    async def expand(self, name: str, arguments: str, call: Call) -> Ready | None:
+        """A command of theirs as a prompt, what it runs through the session's door; nothing when there is none."""
+
+    async def sessions(self, words: str) -> Sequence[SessionSummary]:
+        """The workspace's sessions, newest first; with words, those that have them."""
+
+    async def find(self, wanted: str) -> str:
+        """The id of the session that is meant."""
+
+    async def fork(self, session_id: str, at: int) -> str:
+        """The id of a copy that ends with a record, or with 0 has all of them."""
+
+    async def export(self, session_id: str, output: str) -> str:
+        """Write a copy without secrets; where it is."""
+
+    async def mcp(self) -> Sequence[str]:
+        """The MCP servers, in a line each."""
+
+    async def diff(self, path: str) -> str:
+        """What differs from the last commit, as a unified diff."""
+
+    def context(self, session: Session) -> Sequence[str]:
+        """What the session's next request is made of, a line for each piece; nothing where that is not known."""
+
+    async def doctor(self) -> Sequence[str]:
+        """What this machine has and lacks, in lines."""
+
+    def memory(self) -> str:
+        """The file of rules for this workspace; it need not be there."""
+
+    def keep_queue(self, texts: Sequence[str]) -> None:
+        """Remember what waits to be sent, for the case that this process ends; nothing clears it."""
+
+    def left_behind(self) -> str:
+        """What waited when an earlier process ended, once."""
+
+    async def files(self, wanted: str) -> Sequence[str]:
+        """Paths of the workspace that a few letters may mean, the likeliest first; a folder ends with a slash."""

@@ -1,0 +1,1 @@
+"""Transcript blocks as lines of text, for every face that prints."""

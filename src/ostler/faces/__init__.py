@@ -1,0 +1,1 @@
+"""Whatever people and programs look through. Siblings never meet."""

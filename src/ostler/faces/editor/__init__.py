@@ -1,0 +1,1 @@
+"""The editor's face: Ostler as an ACP agent on standard streams."""

@@ -1,0 +1,74 @@
+"""An answer that must be JSON of a given shape: the model is told, and asked again while its answer is not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ostler.vocabulary.errors import UsageError
+
+TRIES = 3
+_LONGEST = 256 * 1024
+
+
+class Fitting:
+    """One shape and the answers given to it; `value` is the last one that fits."""
+
+    def __init__(self, path: str) -> None:
+        """Reads the JSON Schema of a file."""
+        import fastjsonschema
+
+        try:
+            text = Path(path).read_text("utf-8")
+            self._schema = json.loads(text)
+            if not isinstance(self._schema, dict):
+                raise ValueError("it is no object")
+            self._check = fastjsonschema.compile(self._schema, handlers=_NO_FETCHING)
+        except OSError as error:
+            raise UsageError(f"the schema {path} cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError, fastjsonschema.JsonSchemaDefinitionException) as error:
+            raise UsageError(f"the schema {path} is not a JSON Schema: {error}") from None
+        self.value: Any = None
+        self.fault = ""
+        self._tried = 0
+
+    def ask(self, prompt: str) -> str:
+        """The prompt, with the shape its answer must have."""
+        schema = json.dumps(self._schema, ensure_ascii=False)
+        rule = "Your final answer must be one JSON value that fits this JSON Schema, and nothing else"
+        return f"{prompt}\n\n{rule}:\n{schema}"
+
+    def again(self, answer: str) -> str:
+        """What to say to the model about its answer; empty when it fits, or was wrong too often."""
+        self._tried += 1
+        self.fault = self._fault(answer)
+        if not self.fault or self._tried >= TRIES:
+            return ""
+        return f"Your answer does not fit: {self.fault}. Answer again with the JSON value alone."
+
+    def _fault(self, answer: str) -> str:
+        import fastjsonschema
+
+        try:
+            value = json.loads(_unfenced(answer[:_LONGEST]))
+            self._check(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            return str(error.message)[:500]
+        except (ValueError, RecursionError) as error:
+            return f"it is no JSON ({error})"
+        self.value = value
+        return ""
+
+
+def _unfenced(answer: str) -> str:
+    """Without the fence that models like to put around JSON."""
+    text = answer.strip()
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        return text[text.index("\n") : -3]
+    return text
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"it refers to {uri}, and nothing is fetched")
+
+
+_NO_FETCHING = {scheme: _refuse for scheme in ("http", "https", "ftp", "file")}

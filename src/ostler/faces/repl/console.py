@@ -1,0 +1,97 @@
+"""What the line client needs of a terminal: lines out, once and in order, and what the person does."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import msgspec
+
+from ostler.commands.complete import Completing
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Something was typed and sent; while answers are waited for, it may be one of their keys."""
+
+    text: str
+
+
+class Interrupt(msgspec.Struct, frozen=True):
+    """Ctrl-C with nothing to clear."""
+
+
+class Leave(msgspec.Struct, frozen=True):
+    """The input is over, or the process is to end; `status` is its exit status."""
+
+    status: int = 0
+    why: Literal["ended", "signal"] = "ended"
+
+
+class Steering(msgspec.Struct, frozen=True):
+    """Something was typed for the turn that runs."""
+
+    text: str
+
+
+class WantDetails(msgspec.Struct, frozen=True):
+    """Calls are to be shown in full, or in short again."""
+
+
+Typed = Line | Interrupt | Leave | Steering | WantDetails
+
+
+class Menu(msgspec.Struct, frozen=True):
+    """What is waited for: one of the answers, each a key and a label, or without any a line of text."""
+
+    prompt: str
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+IDLE = Menu("> ")
+
+
+class Console(Protocol):
+    """One terminal, as the line client uses it."""
+
+    @property
+    def live(self) -> bool:
+        """Whether input may be read while something runs; a pipe is read only when a line is wanted."""
+
+    @property
+    def echoes(self) -> bool:
+        """Whether what is typed already stands on the screen."""
+
+    @property
+    def numbers(self) -> bool:
+        """Whether it prints the answers of a menu by itself, with numbers."""
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Add lines to the scrollback."""
+
+    def status(self, passing: str, standing: str) -> None:
+        """What stands above the prompt for now and never enters the scrollback; of what passes, the end counts."""
+
+    def expect(self, menu: Menu | None) -> None:
+        """What is waited for from now on; nothing while something runs, though lines may be typed ahead."""
+
+    def draft(self, text: str) -> None:
+        """Give text back that was typed and not sent."""
+
+    def completes(self, completing: Completing) -> None:
+        """Where the candidates for what is being typed come from, if it can show any."""
+
+    def ring(self, told: str) -> None:
+        """The person is needed: in a few words, what for."""
+
+    async def edit(self, path: str) -> bool:
+        """Let the person edit a file in a program of theirs; False where that cannot be."""
+
+    async def begin(self) -> None:
+        """Be there for the person, though nothing can be answered yet; what they type is kept."""
+
+    async def read(self) -> Typed:
+        """The next thing the person does."""
+
+    def push(self, typed: Typed) -> None:
+        """As if the person had done it."""
+
+    async def aclose(self) -> None:
+        """Give the terminal back as it was."""

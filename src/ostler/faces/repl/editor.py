@@ -1,0 +1,322 @@
+"""The line editor: several lines, history, paste, and a status above the prompt that never enters the scrollback.
+
+One application runs from start to end, so that keys typed between two prompts are neither lost nor echoed by the
+terminal. What is printed goes above it: the prompt is taken away, lines are written, the prompt is drawn again.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from ostler.commands.complete import Completing
+from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
+from ostler.faces.repl.history import open_history, worth_keeping
+from ostler.faces.repl.keys import bindings
+from ostler.faces.repl.pastes import Pastes
+from ostler.faces.repl.reflow import reflows, rows_more
+from ostler.text.sanitise import sanitise
+from ostler.text.width import clip, width
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+T = TypeVar("T")
+GATHER_SECONDS = 0.03
+QUIET_SECONDS = 1.0
+ALONE_SECONDS = 0.12  # a key that no other follows so soon was meant as one
+ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
+MENU_ROWS = 8
+OPENING = "opening the session …"
+
+
+class EditorConsole:
+    """A terminal that can do more than plain lines."""
+
+    live = True
+    echoes = False
+    numbers = False
+
+    def __init__(
+        self, out: TextIO, history: Path | None, *, colour: bool = True, vi: bool = False, bell: bool = False
+    ) -> None:
+        from ostler.faces.repl.completer import Candidates
+
+        self._output = _output(out, colour=colour)
+        self._bell = bell
+        self._candidates = Candidates()
+        self._pastes = Pastes()
+        self._typed: asyncio.Queue[Typed] = asyncio.Queue()
+        self._menu: Menu | None = IDLE
+        self._status = ("", "")
+        self._waiting: list[str] = []
+        self._flushing: asyncio.TimerHandle | None = None
+        self._draft = ""
+        self._deaf_until = 0.0
+        self._answering: asyncio.TimerHandle | None = None
+        self._answer_key = ""
+        self._last_key = 0.0
+        self._session = self._make(history, vi=vi)
+        self._session.app.key_processor.before_key_press += self._note_key
+        self._session.default_buffer.on_completions_changed += self._make_room
+        if reflows(os.environ):
+            self._follow_reflow()
+        self._running: asyncio.Task[None] | None = None
+        self._suspending: asyncio.Future[None] | None = None
+
+    # -- out -----------------------------------------------------------------------------------------------------
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Soon: lines that come close together are written together."""
+        if not lines:
+            return
+        self._waiting += lines
+        self._flush_soon()
+
+    def status(self, passing: str, standing: str) -> None:
+        if (passing, standing) != self._status:
+            self._status = (passing, standing)
+            self._session.app.invalidate()
+
+    def ring(self, told: str) -> None:
+        """The bell, and a notice where the terminal knows how to show one."""
+        if self._bell and not self._lent:
+            self._output.write_raw(f"\x1b]9;{sanitise(told)}\x1b\\\a")
+            self._output.flush()
+
+    @property
+    def _lent(self) -> bool:
+        """Whether another program has the terminal for now."""
+        return bool(self._session.app._running_in_terminal)
+
+    def _flush_soon(self) -> None:
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(GATHER_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        if self._flushing:
+            self._flushing.cancel()
+        self._flushing = None
+        if self._lent and self._waiting:
+            self._flush_soon()
+            return
+        text = "".join(f"{line}\n" for line in self._waiting)
+        self._waiting.clear()
+        if text:
+            self._write_above(text)
+
+    def _write_above(self, text: str) -> None:
+        app = self._session.app
+        try:
+            if app.is_running:
+                app.renderer.erase(leave_alternate_screen=False)
+            self._output.write_raw(text)
+            self._output.flush()
+        except OSError:  # the terminal is gone
+            self.push(Leave(1))
+        app.invalidate()
+
+    # -- in ------------------------------------------------------------------------------------------------------
+
+    @property
+    def menu(self) -> Menu | None:
+        return self._menu
+
+    @property
+    def busy(self) -> bool:
+        """Whether something runs that could be cancelled."""
+        return self._menu != IDLE
+
+    def expect(self, menu: Menu | None) -> None:
+        """An ask lays what is being typed aside, and for a moment takes no key that was meant for that."""
+        buffer = self._session.default_buffer
+        was_asking, asking = _asks(self._menu), _asks(menu)
+        if menu != self._menu:
+            self._take_back_answer()
+        self._menu = menu
+        self._flush()
+        if asking and not was_asking:
+            self._draft = self._pastes.unfold(buffer.text)
+            self._deaf_until = self._last_key + QUIET_SECONDS if self._draft else 0.0
+            buffer.reset()
+        elif was_asking and not asking and self._draft:
+            self.draft(self._draft)
+            self._draft = ""
+        self._session.app.invalidate()
+
+    def draft(self, text: str) -> None:
+        buffer = self._session.default_buffer
+        buffer.text = self._pastes.fold(text) + (f"\n{buffer.text}" if buffer.text else "")
+        buffer.cursor_position = len(buffer.text)
+
+    def paste(self, text: str) -> None:
+        """What was pasted, at the cursor."""
+        self._session.default_buffer.insert_text(self._pastes.fold(text))
+
+    def completes(self, completing: Completing) -> None:
+        self._candidates.completing = completing
+
+    def hears(self) -> bool:
+        """Whether a key is an answer by now."""
+        return time.monotonic() >= self._deaf_until
+
+    def answer(self, key: str) -> None:
+        """A key of an ask, empty for any other: it counts when it stands alone, for a burst of keys is words."""
+        if not key or (self._answering and key != self._answer_key):
+            self._take_back_answer()
+            self._deaf_until = time.monotonic() + QUIET_SECONDS
+        elif self.hears() and not self._answering:
+            self._answer_key = key
+            self._answering = asyncio.get_running_loop().call_later(ALONE_SECONDS, self._answered)
+
+    def _answered(self) -> None:
+        self._answering = None
+        self.push(Line(self._answer_key))
+
+    def _take_back_answer(self) -> None:
+        if self._answering:
+            self._answering.cancel()
+            self._answering = None
+
+    def _note_key(self, _: object) -> None:
+        self._last_key = time.monotonic()
+
+    async def begin(self) -> None:
+        """The prompt is drawn when this returns."""
+        drawn = asyncio.Event()
+        app = self._session.app
+        app.after_render += lambda _: drawn.set()
+        self.status("", OPENING)
+        self._running = asyncio.create_task(self._run(), name="editor")
+        await asyncio.wait([self._running, wait := asyncio.create_task(drawn.wait())], return_when="FIRST_COMPLETED")
+        wait.cancel()
+
+    async def read(self) -> Typed:
+        return await self._typed.get()
+
+    def push(self, typed: Typed) -> None:
+        self._typed.put_nowait(typed)
+
+    def send(self, *, steering: bool = False) -> None:
+        """Take what is in the editor as a line, or as words for the turn that runs."""
+        buffer = self._session.default_buffer
+        text = self._pastes.unfold(buffer.text)
+        if not _asks(self._menu) and text.strip() and worth_keeping(text):
+            self._session.history.append_string(text)
+        buffer.reset()
+        self.push(Steering(text) if steering else Line(text))
+
+    async def edit(self, path: str) -> bool:
+        from ostler.faces.repl.programs import run_editor
+
+        return await self._lend(lambda: run_editor(path), in_executor=True)
+
+    def suspend(self) -> None:
+        """Into the background, with the terminal as it was; drawn anew when it comes back."""
+        self._suspending = asyncio.ensure_future(self._lend(self._stop))
+
+    def _stop(self) -> None:
+        """By the signal's own effect, which the system withholds where nobody could wake us again."""
+        loop = asyncio.get_running_loop()
+        loop.remove_signal_handler(signal.SIGTSTP)
+        os.kill(0, signal.SIGTSTP)
+        loop.add_signal_handler(signal.SIGTSTP, self.suspend)
+
+    def _lend(self, work: Callable[[], T], *, in_executor: bool = False) -> Awaitable[T]:
+        """Give the terminal to something else until that is done."""
+        from prompt_toolkit.application import run_in_terminal
+        from prompt_toolkit.application.current import set_app
+
+        with set_app(self._session.app):
+            return run_in_terminal(work, in_executor=in_executor)
+
+    async def aclose(self) -> None:
+        self._flush()
+        if self._running is None:
+            return
+        if self._session.app.is_running:
+            self._session.app.exit(result="")
+        await asyncio.wait([self._running])
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTSTP, self.suspend)
+        try:
+            draft = self._session.default_buffer.text
+            await self._session.prompt_async(default=draft, handle_sigint=False, set_exception_handler=False)
+        except (EOFError, OSError):
+            self.push(Leave(1))
+        finally:
+            loop.remove_signal_handler(signal.SIGTSTP)
+
+    def _follow_reflow(self) -> None:
+        """Wherever the prompt is taken away, also the rows that a narrower window made of it."""
+        renderer = self._session.app.renderer
+        plain_erase = renderer.erase
+
+        def erase(leave_alternate_screen: bool = True) -> None:
+            self._output.cursor_up(rows_more(renderer, self._output.get_size().columns))
+            plain_erase(leave_alternate_screen)
+
+        renderer.erase = erase  # type: ignore[method-assign]  # the library has no other place for it
+
+    def _make_room(self, _: object) -> None:
+        """Rows for the candidates while there are some, and none of them afterwards."""
+        state = self._session.default_buffer.complete_state
+        rows = min(len(state.completions) + 1, MENU_ROWS) if state else 0
+        if rows < self._session.reserve_space_for_menu and self._session.app.is_running and not self._lent:
+            self._session.app.renderer.erase(leave_alternate_screen=False)
+        self._session.reserve_space_for_menu = rows
+
+    def _make(self, history: Path | None, *, vi: bool) -> "PromptSession[str]":
+        from prompt_toolkit import PromptSession
+
+        session: PromptSession[str] = PromptSession(
+            message=self._message,
+            multiline=True,
+            history=open_history(history),
+            key_bindings=bindings(self),
+            output=self._output,
+            erase_when_done=True,
+            reserve_space_for_menu=0,
+            prompt_continuation="  ",
+            vi_mode=vi,
+            completer=self._candidates,
+            complete_while_typing=True,
+        )
+        session.app.ttimeoutlen = session.app.timeoutlen = ESCAPE_SECONDS
+        return session
+
+    def _message(self) -> "StyleAndTextTuples":
+        columns = self._output.get_size().columns - 1
+        passing, standing = self._status
+        rows = [f"  {_end(passing, columns - 2)}", clip(standing, columns)]
+        shown = [("fg:ansibrightblack", f"{row}\n") for row in rows if row.strip()]
+        return [*shown, ("bold", self._menu.prompt if self._menu else IDLE.prompt)]
+
+
+def _end(text: str, columns: int) -> str:
+    """The end of a text, in as many columns as there are."""
+    text = text[-columns:] if columns > 0 else ""
+    while width(text) > columns:
+        text = text[1:]
+    return text
+
+
+def _asks(menu: Menu | None) -> bool:
+    return menu is not None and menu != IDLE
+
+
+def _output(out: TextIO, *, colour: bool) -> "Vt100_Output":
+    """Without asking the terminal where its cursor is: the answer may be late, or be taken for keys."""
+    from prompt_toolkit.output import ColorDepth
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    output = Vt100_Output.from_pty(out, default_color_depth=None if colour else ColorDepth.MONOCHROME)
+    output.enable_cpr = False
+    return output

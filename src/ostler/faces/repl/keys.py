@@ -1,0 +1,110 @@
+"""What each key does in the line editor, where it differs from what editors usually do."""
+
+from typing import TYPE_CHECKING
+
+from ostler.faces.repl.console import Interrupt, Leave, WantDetails
+
+if TYPE_CHECKING:
+    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    from ostler.faces.repl.editor import EditorConsole
+
+
+def bindings(console: "EditorConsole") -> "KeyBindings":
+    """Enter sends, three ways to a new line, Ctrl-C, Ctrl-D and Esc, and the keys of an ask."""
+    from prompt_toolkit.filters import Condition, completion_is_selected, is_searching
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.keys import Keys
+
+    made = KeyBindings()
+    choosing = Condition(lambda: console.menu is not None and bool(console.menu.answers))
+    writing = ~choosing & ~is_searching
+
+    @made.add("enter", filter=writing)
+    def _enter(event: "KeyPressEvent") -> None:
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\":
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            console.send()
+
+    @made.add("enter", filter=writing & completion_is_selected)
+    def _take(event: "KeyPressEvent") -> None:
+        """The candidate that is marked; the line is sent by the next Enter."""
+        event.current_buffer.complete_state = None
+        event.current_buffer.start_completion()
+
+    @made.add("escape", "enter", filter=writing)
+    @made.add("c-j", filter=writing)
+    def _new_line(event: "KeyPressEvent") -> None:
+        event.current_buffer.insert_text("\n")
+
+    @made.add(Keys.BracketedPaste, filter=writing)
+    def _paste(event: "KeyPressEvent") -> None:
+        console.paste(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+
+    @made.add("escape", "s", filter=writing)
+    def _steer(event: "KeyPressEvent") -> None:
+        console.send(steering=True)
+
+    @made.add("c-x", "c-e", filter=writing)
+    def _edit(event: "KeyPressEvent") -> None:
+        event.current_buffer.open_in_editor(validate_and_handle=False)
+
+    @made.add("c-z")
+    def _suspend(event: "KeyPressEvent") -> None:
+        console.suspend()
+
+    @made.add("c-o", filter=~is_searching)
+    def _details(event: "KeyPressEvent") -> None:
+        console.push(WantDetails())
+
+    _stopping(made, console)
+    _answering(made, console, choosing)
+    return made
+
+
+def _stopping(made: "KeyBindings", console: "EditorConsole") -> None:
+    from prompt_toolkit.filters import has_completions, is_searching, vi_insert_mode
+
+    @made.add("c-c", filter=~is_searching)
+    def _interrupt(event: "KeyPressEvent") -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            console.push(Interrupt())
+
+    @made.add("c-d", filter=~is_searching)
+    def _leave(event: "KeyPressEvent") -> None:
+        if not event.current_buffer.text:
+            console.push(Leave())
+        else:
+            event.current_buffer.delete()
+
+    @made.add("escape", filter=~is_searching & ~vi_insert_mode & ~has_completions)
+    def _escape(event: "KeyPressEvent") -> None:
+        """Cancels the turn; where nothing runs, it means nothing."""
+        if console.busy:
+            console.push(Interrupt())
+
+    @made.add("escape", filter=has_completions)
+    def _close(event: "KeyPressEvent") -> None:
+        event.current_buffer.cancel_completion()
+
+
+def _answering(made: "KeyBindings", console: "EditorConsole", choosing: "Condition") -> None:
+    from prompt_toolkit.keys import Keys
+
+    @made.add(Keys.Any, filter=choosing)
+    def _answer(event: "KeyPressEvent") -> None:
+        key = event.data.lower()
+        answers = (known for known, _ in console.menu.answers) if console.menu else ()
+        console.answer(key if key in answers else "")
+
+    @made.add(Keys.BracketedPaste, filter=choosing)
+    @made.add("enter", filter=choosing)
+    @made.add("c-j", filter=choosing)
+    def _not_an_answer(event: "KeyPressEvent") -> None:
+        """What is pasted answers nothing."""

@@ -1,0 +1,39 @@
+"""What a narrower window does to what was drawn: terminals that wrap lines anew make more rows of them.
+
+Whoever then takes the prompt away must go up by as many rows more, or a piece of the status stays in the scrollback.
+Terminals that cut lines off instead must not: there the rows above belong to what was said.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ostler.text.width import width
+
+if TYPE_CHECKING:
+    from prompt_toolkit.renderer import Renderer
+
+SIGNS = (
+    *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "KONSOLE_VERSION"),
+    *("WT_SESSION", "GHOSTTY_RESOURCES_DIR", "ITERM_SESSION_ID", "ZELLIJ"),
+)
+PROGRAMS = ("vscode", "WezTerm", "iTerm.app", "Apple_Terminal", "ghostty")
+
+
+def reflows(env: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to wrap its lines anew."""
+    return any(env.get(name) for name in SIGNS) or env.get("TERM_PROGRAM") in PROGRAMS
+
+
+def rows_more(renderer: "Renderer", columns: int) -> int:
+    """How many rows further down the cursor is than where it was drawn, in a window of so many columns."""
+    screen, size, cursor = renderer._last_screen, renderer._last_size, renderer._cursor_pos
+    if screen is None or size is None or not 0 < columns < size.columns:
+        return 0
+    above = (_columns(screen.data_buffer[row]) for row in range(cursor.y))
+    return sum(max(0, wide - 1) // columns for wide in above) + cursor.x // columns
+
+
+def _columns(row: "Mapping[int, object]") -> int:
+    """How far a row was written."""
+    used = [column + width(str(cell.char)) for column, cell in row.items() if cell.char.strip()]  # type: ignore[attr-defined]
+    return max(used, default=0)

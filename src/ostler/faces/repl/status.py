@@ -1,0 +1,54 @@
+"""What stands above the prompt: who thinks, how full the context is, what it cost, what holds commands, and where."""
+
+from collections.abc import Sequence
+
+from ostler.commands.meter import Meter
+from ostler.drawing.scroll import Scroll
+from ostler.text.sanitise import sanitise
+from ostler.vocabulary.display import Note
+from ostler.vocabulary.events import Event, Retrying
+from ostler.vocabulary.seams import Session
+
+
+class Status:
+    """Hears every event; told in lines."""
+
+    def __init__(self, session: Session, meter: Meter) -> None:
+        self._session = session
+        self._meter = meter
+        self._retrying = ""
+        self.surroundings: Sequence[str] = ()
+
+    def hear(self, event: Event) -> None:
+        match event:
+            case Retrying(attempt, seconds, reason):
+                self._retrying = f"trying again in {seconds:.0f} s ({attempt}): {reason}"
+            case _:
+                self._retrying = ""
+
+    def passing(self, scroll: Scroll) -> str:
+        """What is going on right now: the line being said, or the last one that a command printed."""
+        if self._retrying:
+            return sanitise(self._retrying).replace("\n", " ")
+        if scroll.partial:
+            return scroll.partial
+        running = scroll.calls.running
+        notes = [part.text for part in running.display.blocks if isinstance(part, Note)] if running else []
+        return sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
+
+    def standing(self, *, busy: bool, queued: int) -> str:
+        """What stays, in one line; what matters now comes first, where a narrow window cuts nothing off."""
+        words = [
+            *(["working, Ctrl-C cancels"] if busy else []),
+            *([f"{queued} queued"] if queued else []),
+            *(word for word in (self._meter.option("agent"), self._meter.option("model")) if word),
+            *([profile] if (profile := self._meter.option("profile")) not in ("", "balanced") else []),
+            f"context {self._meter.context}",
+            *self._price(),
+            *self.surroundings,
+        ]
+        return sanitise(" · ".join(words)).replace("\n", " ")
+
+    def _price(self) -> list[str]:
+        cost = self._session.state.cost
+        return [f"${cost:.2f}"] if cost else []

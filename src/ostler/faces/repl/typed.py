@@ -1,0 +1,39 @@
+"""What a typed line means: words for the model, a command for the shell, or one for us."""
+
+import re
+
+import msgspec
+
+
+class Words(msgspec.Struct, frozen=True):
+    """To be said to the model."""
+
+    text: str
+
+
+class Shell(msgspec.Struct, frozen=True):
+    """`!cmd` or `@!cmd`: to be run without the model."""
+
+    command: str
+
+
+class Slash(msgspec.Struct, frozen=True):
+    """`/name rest`."""
+
+    name: str
+    rest: str
+
+
+_SLASH = re.compile(r"/([A-Za-z?][\w:.+@-]*)(?:\s+(.*))?", re.DOTALL)
+
+
+def meaning(line: str) -> Words | Shell | Slash | None:
+    """Nothing for an empty line; a path at the beginning is no command."""
+    said = line.strip()
+    if not said:
+        return None
+    for mark in ("!", "@!"):
+        if said.startswith(mark):
+            return Shell(said[len(mark) :].strip())
+    slash = _SLASH.fullmatch(said)
+    return Slash(slash[1], (slash[2] or "").strip()) if slash else Words(said)

@@ -1,0 +1,49 @@
+"""One process at a time in a session's folder."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from ostler.vocabulary.errors import JournalError
+
+NAME = "lock"
+
+
+class SessionLock:
+    """Held from its making to `release`; the system releases it when the process dies."""
+
+    def __init__(self, folder: Path, session_id: str) -> None:
+        self._file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            gone = not os.path.samestat(os.fstat(self._file), os.stat(folder / NAME))
+        except BlockingIOError:
+            os.close(self._file)
+            raise JournalError(
+                f"session {session_id} is open in another process",
+                code="session_busy",
+                hint=f"close it there first, or work on a copy: ostler sessions fork {session_id}",
+            ) from None
+        except FileNotFoundError:
+            gone = True
+        if gone:
+            os.close(self._file)
+            raise JournalError(f"session {session_id} was deleted just now", code="session_gone")
+
+    def release(self) -> None:
+        os.close(self._file)
+
+
+def busy(folder: Path) -> bool:
+    """Whether a process works in a session's folder now."""
+    try:
+        file = os.open(folder / NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -1,0 +1,166 @@
+"""`meta.json`: what a session is, on one page; it can always be made again from the journal."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ostler.vocabulary.events import (
+    Compacted,
+    Envelope,
+    Event,
+    InfoChanged,
+    MessageDone,
+    OptionChanged,
+    Renamed,
+    SessionOpened,
+    TurnEnded,
+    TurnStarted,
+)
+from ostler.vocabulary.seams import Past
+
+NAME = "meta.json"
+LONGEST_TITLE = 80
+KINDS = frozenset(
+    ("session_opened", "info_changed", "turn_started", "message_done", "renamed", "option_changed", "compacted")
+)
+
+
+class Compaction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often the history was shortened, and what the last summary stands for."""
+
+    times: int = 0
+    upto_seq: int = 0
+    at: str = ""
+
+
+class Meta(msgspec.Struct, omit_defaults=True):
+    """A session in a few words. `seq` is the last record that it tells of; a fork names what it was forked from."""
+
+    id: str
+    cwd: str = ""
+    title: str = ""
+    summary: str = ""
+    backend: str = ""
+    agent: str = ""
+    model: str = ""
+    started: str = ""
+    changed: str = ""
+    turns: int = 0
+    messages: int = 0
+    compaction: Compaction = Compaction()
+    parent_id: str = ""
+    forked_from: str = ""
+    named: bool = False
+    seq: int = 0
+
+    def take(self, envelope: Envelope) -> None:
+        """One more record."""
+        self.seq = envelope.seq
+        self.changed = moment(envelope.time)
+        self.started = self.started or self.changed
+        match envelope.event:
+            case TurnStarted(_, prompt):
+                self.turns += 1
+                self.messages += 1
+                if not self.title:
+                    self.title = title_of(prompt.text)
+            case MessageDone():
+                self.messages += 1
+            case SessionOpened():
+                self._opened(envelope.event)
+            case Compacted(summary, upto_seq):
+                times = self.compaction.times + (1 if summary else -1)
+                self.compaction = Compaction(max(0, times), upto_seq, self.changed)
+            case _:
+                self._changed(envelope.event)
+
+    def _opened(self, event: SessionOpened) -> None:
+        self.cwd, self.backend = event.cwd, event.backend
+        if event.session_id == self.id:
+            self.parent_id = event.parent_id
+        else:
+            self.forked_from = event.session_id
+
+    def _changed(self, event: Event) -> None:
+        match event:
+            case Renamed(title, summary):
+                self.summary = summary or self.summary
+                if title:
+                    self.title, self.named = title_of(title), True
+            case InfoChanged(info):
+                self.model = info.option("model") or self.model
+                self.agent = info.option("agent") or self.agent
+            case OptionChanged("model", value):
+                self.model = value
+            case OptionChanged("agent", value):
+                self.agent = value
+            case _:
+                pass
+
+
+class MetaFile:
+    """Written whole when the session opens, at each turn's end and when it closes: a crash leaves no child unknown."""
+
+    def __init__(self, folder: Path, session_id: str) -> None:
+        self._path = folder / NAME
+        self.meta = Meta(session_id)
+        self.reached = 0  # the last record there was when the file was written
+
+    def catch_up(self, past: Past) -> None:
+        self.meta = read_meta(self._path.parent, self.meta.id) or self.meta
+        self.reached = self.meta.seq
+        last = past[-1].seq if len(past) else 0
+        if self.meta.seq > last:
+            self.meta = Meta(self.meta.id)
+        for index in range(past.after(self.meta.seq), len(past)):
+            if past.kind(index) in KINDS or index == len(past) - 1:
+                self.meta.take(past[index])
+
+    def take(self, envelope: Envelope) -> None:
+        self.meta.take(envelope)
+        if isinstance(envelope.event, SessionOpened | TurnEnded | Renamed):
+            self._write()
+
+    def close(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        write_whole(self._path, self.meta)
+
+
+def read_meta(folder: Path, session_id: str) -> Meta | None:
+    """What the file tells of that session; nothing when it is not there, damaged or another's."""
+    try:
+        meta = msgspec.json.decode((folder / NAME).read_bytes(), type=Meta)
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return None
+    return meta if meta.id == session_id else None
+
+
+def write_whole(path: Path, value: Any) -> None:
+    """A file that is there whole or as it was; one that cannot be written now is made again later."""
+    new = path.with_name(f".{path.name}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        with open(os.open(new, flags, 0o600), "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        os.replace(new, path)
+    except OSError:
+        return
+
+
+def moment(seconds: float) -> str:
+    """A time as people and sorting read it; nothing when it is out of this world."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def title_of(text: str) -> str:
+    """The first words of a text, on one line."""
+    title = " ".join(text[: LONGEST_TITLE * 4].split())
+    return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"

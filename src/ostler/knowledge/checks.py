@@ -1,0 +1,152 @@
+"""Which command checks the project after edits: what the config says, else what the workspace looks like."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from ostler.settings.schema import Validation
+
+Read = Callable[[str], str | None]
+
+_ENDINGS: Mapping[str, str] = {
+    "go": "go mod",
+    "python": "py pyi",
+    "rust": "rs",
+    "node": "js jsx ts tsx mjs cjs vue svelte",
+    "java": "java kt kts scala groovy gradle",
+    "c": "c h cc cpp cxx hpp",
+    "ruby": "rb",
+    "php": "php",
+    "csharp": "cs",
+    "shell": "sh bash",
+}
+_LANGUAGES = {ending: language for language, endings in _ENDINGS.items() for ending in endings.split()}
+_FILES = {
+    **{"Cargo.toml": "rust", "Cargo.lock": "rust", "package.json": "node", "pom.xml": "java"},
+    **{"pyproject.toml": "python", "setup.cfg": "python", "pytest.ini": "python"},
+}
+_OF_PYTHON = ("pyproject.toml", "setup.cfg", "requirements*.txt", "*.py")
+_ALIASES = {
+    **{"golang": "go", "py": "python", "rs": "rust", "javascript": "node", "typescript": "node", "js": "node"},
+    **{"ts": "node", "kotlin": "java", "cpp": "c", "c++": "c", "c#": "csharp", "bash": "shell"},
+}
+_DOCUMENTS = (".md", ".mdx", ".txt", ".rst", ".adoc")
+_NO_DOCUMENTS = ("requirements*.txt", "constraints*.txt", "CMakeLists.txt")
+_NO_TESTS = "no test specified"
+_MAKE_TEST = re.compile(r"^test[ \t]*:(?!=)", re.MULTILINE)
+
+
+class Check(msgspec.Struct, frozen=True):
+    """A command that checks, and what it was found by."""
+
+    command: str
+    why: str
+
+
+def find_checks(validation: Validation, names: Collection[str], read: Read, changed: Sequence[str]) -> list[Check]:
+    """The checks for some changed files, each once; none when they are only documents.
+
+    `names` are those in the workspace's root, `read` gives the text of a file there, or nothing.
+    """
+    if not validation.enabled or not changed:
+        return []
+    configured = [
+        Check(command, f"validation.checks {key!r}")
+        for key, commands in validation.checks.items()
+        if any(_meant(key, path) for path in changed)
+        for command in ([commands] if isinstance(commands, str) else commands)
+    ]
+    if configured:
+        return list({check.command: check for check in reversed(configured)}.values())[::-1]
+    code = [path for path in changed if not is_document(path)]
+    return _usual(frozenset(names), read, {language_of(path) for path in code}) if code else []
+
+
+def is_document(path: str) -> bool:
+    """Whether a file is prose, so that no test could tell whether it is right."""
+    name = path.rpartition("/")[2]
+    if path.startswith("docs/"):
+        return True
+    return name.lower().endswith(_DOCUMENTS) and not any(fnmatchcase(name, pattern) for pattern in _NO_DOCUMENTS)
+
+
+def language_of(path: str) -> str:
+    """The language of a file by its name; nothing when it could be any."""
+    name = path.rpartition("/")[2]
+    return _FILES.get(name) or _LANGUAGES.get(name.rpartition(".")[2].lower(), "")
+
+
+def _meant(key: str, path: str) -> bool:
+    """Whether a key of the config, a language or a pattern of paths, is about a file."""
+    if key == "*":
+        return not is_document(path)
+    if any(char in key for char in "*?/."):
+        return fnmatchcase(path, key)
+    name = key.lower()
+    return language_of(path) == _ALIASES.get(name, name)
+
+
+def _usual(names: frozenset[str], read: Read, languages: set[str]) -> list[Check]:
+    """The checks of the languages that were touched, else `make test`, else the first there is."""
+    found = dict(_by_language(names, read, languages))
+    checks = [check for language, check in found.items() if language in languages]
+    if checks:
+        return checks
+    makefile = next((name for name in ("GNUmakefile", "makefile", "Makefile") if name in names), "")
+    if makefile and _MAKE_TEST.search(read(makefile) or ""):
+        return [Check("make test", makefile)]
+    return list(found.values())[:1]
+
+
+def _by_language(names: frozenset[str], read: Read, languages: set[str]) -> Iterator[tuple[str, Check]]:
+    if "go.mod" in names:
+        yield "go", Check("go test ./...", "go.mod")
+    if "Cargo.toml" in names:
+        yield "rust", Check("cargo test", "Cargo.toml")
+    if "package.json" in names and _has_test_script(read("package.json") or ""):
+        yield "node", Check(f"CI=true {_package_manager(names)} test", "package.json")
+    of_python = any(fnmatchcase(name, pattern) for name in names for pattern in _OF_PYTHON)
+    if ("python" in languages or of_python) and (python := _python(names, read)):
+        yield "python", python
+    if "pom.xml" in names:
+        yield "java", Check(f"{'./mvnw' if 'mvnw' in names else 'mvn'} -q test", "pom.xml")
+    elif gradle := next((name for name in ("build.gradle", "build.gradle.kts") if name in names), ""):
+        yield "java", Check(f"{'./gradlew' if 'gradlew' in names else 'gradle'} test", gradle)
+
+
+def _has_test_script(text: str) -> bool:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    scripts = document.get("scripts") if isinstance(document, dict) else None
+    script = scripts.get("test") if isinstance(scripts, dict) else None
+    return isinstance(script, str) and bool(script.strip()) and _NO_TESTS not in script
+
+
+def _package_manager(names: frozenset[str]) -> str:
+    locks = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun run", "bun.lockb": "bun run"}
+    return next((manager for lock, manager in locks.items() if lock in names), "npm")
+
+
+def _python(names: frozenset[str], read: Read) -> Check | None:
+    """pytest where anything speaks of it, else the tests that Python itself can find."""
+    folder = next((name for name in (".venv", "venv") if name in names), "")
+    python = f"{folder}/bin/python" if folder else "python3"
+    for name in ("pytest.ini", "conftest.py"):
+        if name in names:
+            return Check(f"{python} -m pytest -q", name)
+    for name in ("pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"):
+        if name in names and "pytest" in (read(name) or ""):
+            return Check(f"{python} -m pytest -q", name)
+    for name in ("tests", "test"):
+        if name in names:
+            if read(f"{name}/conftest.py") is not None:
+                return Check(f"{python} -m pytest -q", f"{name}/conftest.py")
+            return Check(f"{python} -m unittest discover -s {name}", f"{name}/")
+    if any(fnmatchcase(name, "test*.py") for name in names):
+        return Check(f"{python} -m unittest discover", "test*.py")
+    return None

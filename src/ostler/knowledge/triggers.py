@@ -1,0 +1,30 @@
+"""What a typed prompt says besides its words: which command it is, and which agent shall work from now on."""
+
+import re
+
+from ostler.knowledge.mentions import mentions
+
+AGENT = "agent:"
+_SLASH = re.compile(r"/([A-Za-z][\w:./+@-]*)(?:\s+(.*))?", re.DOTALL)
+
+
+def slash(text: str) -> tuple[str, str]:
+    """The name of the command that a text could be, and what follows it; two empty texts when it is none."""
+    found = _SLASH.fullmatch(text.strip())
+    return (found[1], (found[2] or "").strip()) if found else ("", "")
+
+
+def agent_named(text: str) -> str:
+    """The agent of the last `@agent:name` in a text, or nothing."""
+    names = [path.removeprefix(AGENT) for _, _, path in mentions(text) if path.startswith(AGENT)]
+    return names[-1] if names else ""
+
+
+def without_agents(text: str) -> str:
+    """A text without its `@agent:name`; when nothing is left, only the agent was meant."""
+    kept, at = [], 0
+    for start, end, path in mentions(text):
+        if path.startswith(AGENT):
+            kept.append(text[at:start])
+            at = end
+    return "".join([*kept, text[at:]]).strip()

@@ -1,0 +1,1 @@
+"""Adapters to model APIs, used by the engine alone."""

@@ -1,0 +1,100 @@
+"""The embedded model as a `ModelClient`: the usual adapter, over loopback, to a process of our own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from ostler.models.call_ids import CallIds, used_ids
+from ostler.models.embedded.server import CONTEXT, Serving
+from ostler.models.embedded.steps import StepEar, step_schema, write_request
+from ostler.models.http_model import HttpModel
+from ostler.models.words import CallChunk, Chunk, Finished, Request, TextChunk, Waiting
+
+LONGEST_REPLY = 1500
+
+
+class EmbeddedModel:
+    """Its process is started with the first request, serves the rest of the session and ends with it."""
+
+    def __init__(self, name: str, start: Callable[[], Awaitable[Serving]]) -> None:
+        self._name = name
+        self._start = start
+        self._serving: Serving | None = None
+        self._client: HttpModel | None = None
+        self._schema: Mapping[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+        return self._name
+
+    @property
+    def context_limit(self) -> int:
+        """The window in tokens."""
+        return CONTEXT
+
+    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """One reply: a step, told as words and at most one call."""
+        if self._serving is None or not self._serving.alive:
+            yield Waiting(1, 0.0, "the embedded model is being loaded")
+        client = await self._ready(step_schema(request) if request.tools else {})
+        ear = StepEar(CallIds(used_ids(request)))
+        called = False
+        async with aclosing(client.stream(write_request(request))) as chunks:
+            async for chunk in chunks:
+                if not request.tools or not isinstance(chunk, TextChunk | Finished):
+                    yield _reading(chunk) if isinstance(chunk, Waiting) else chunk
+                    continue
+                heard = ear.hear(chunk.text) if isinstance(chunk, TextChunk) else ear.finish()
+                for one in heard:
+                    called = called or isinstance(one, CallChunk)
+                    yield one
+                if isinstance(chunk, Finished):
+                    yield Finished("calls") if called else chunk
+
+    async def aclose(self) -> None:
+        """End the process."""
+        await self._hang_up()
+        serving, self._serving = self._serving, None
+        if serving is not None:
+            await serving.stop()
+
+    async def _ready(self, schema: Mapping[str, Any]) -> HttpModel:
+        """A client whose replies are held to the schema."""
+        if self._serving is None or not self._serving.alive:
+            await self.aclose()
+            self._serving = await self._start()
+        if self._client is None or self._schema != schema:
+            await self._hang_up()
+            self._client, self._schema = _client(self._name, self._serving, schema), schema
+        return self._client
+
+    async def _hang_up(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+def _reading(waiting: Waiting) -> Waiting:
+    """Its silence is no fault: it reads a few words a second where there is little to compute with."""
+    return Waiting(waiting.attempt, waiting.seconds, f"the embedded model reads since {waiting.seconds:.0f} s")
+
+
+def _client(name: str, serving: Serving, schema: Mapping[str, Any]) -> HttpModel:
+    from ostler.models.make import Network, make_client
+    from ostler.models.patience import Patience
+    from ostler.models.retry import Retries
+    from ostler.models.terms import Price, Sampling, Terms
+
+    form = {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}
+    return make_client(
+        api_kind="openai",
+        base_url=serving.base_url,
+        model=name,
+        api_key=serving.key,
+        context=CONTEXT,
+        extra={"response_format": form} if schema else {},
+        terms=Terms("embedded", Sampling(LONGEST_REPLY, temperature=0.0), Price()),
+        # It reads slowly on a busy machine, and asking it again would only make it begin again.
+        network=Network(environ={}, patience=Patience(first=1800.0, silent=600.0), retries=Retries(attempts=1)),
+    )

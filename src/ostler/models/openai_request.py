@@ -1,0 +1,166 @@
+"""Requests to an OpenAI-compatible server: the same history gives the same bytes, a longer one only adds."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from ostler.models.loose_json import write_json
+from ostler.models.speech import files_apart, runs_of, system_note, tool_name
+from ostler.models.words import ModelSaid, Request, Said, SystemSaid, Thinking, ToolsSaid, UserSaid
+from ostler.vocabulary.message import Message
+from ostler.vocabulary.prompt import Image, Text
+from ostler.vocabulary.tools import ToolResult, ToolSpec
+
+
+class Habits(msgspec.Struct, frozen=True):
+    """What a server turned out not to take, learned from its refusals and kept for the client's life."""
+
+    usage: bool = True
+    system_anywhere: bool = True
+    limit_name: str = "max_tokens"
+    left_out: frozenset[str] = frozenset()
+
+    def learned(self, said: str, request: Request) -> "Habits | None":
+        """Habits changed by a refusal that names what we sent; None when it names nothing that could be changed."""
+        said = said.lower()
+        if self.usage and ("stream_options" in said or "include_usage" in said):
+            return msgspec.structs.replace(self, usage=False)
+        if self.limit_name == "max_tokens" and "max_tokens" in said and "max_completion_tokens" in said:
+            return msgspec.structs.replace(self, limit_name="max_completion_tokens")
+        if self.system_anywhere and ("alternate" in said or ("system" in said and "begin" in said)):
+            return msgspec.structs.replace(self, system_anywhere=False)
+        for name, sent in self._optional(request).items():
+            if name in said and sent is not None:
+                return msgspec.structs.replace(self, left_out=self.left_out | {name})
+        return None
+
+    def settings(self, request: Request) -> dict[str, Any]:
+        """What the request says of sampling and reasoning, as far as the server takes it."""
+        return {name: value for name, value in self._optional(request).items() if value is not None}
+
+    def _optional(self, request: Request) -> dict[str, Any]:
+        own = {"temperature": request.temperature, "top_p": request.top_p, **_reasoning(request.thinking)}
+        return {name: value for name, value in own.items() if name not in self.left_out}
+
+
+def chat_body(model: str, request: Request, habits: Habits, extra: Mapping[str, Any]) -> bytes:
+    """The request's body; the messages stand last, so that all of it is a prefix of the next one's."""
+    body: dict[str, Any] = {"model": model, "stream": True, **extra}
+    if habits.usage:
+        body["stream_options"] = {"include_usage": True}
+    if request.max_tokens is not None:
+        body[habits.limit_name] = request.max_tokens
+    for name, value in habits.settings(request).items():
+        body[name] = {**body[name], **value} if isinstance(body.get(name), dict) and isinstance(value, dict) else value
+    if request.tools:
+        body["tools"] = [_tool(spec) for spec in request.tools]
+    body["messages"] = chat_messages(request, habits)
+    return write_json(body)
+
+
+def _reasoning(thinking: Thinking | None) -> dict[str, Any]:
+    """How much to reason, in the two ways there are: a word that servers know, and a switch of the chat template."""
+    if thinking is None:
+        return {}
+    wanted = thinking != "off"
+    return {
+        "reasoning_effort": thinking if wanted else "none",
+        "chat_template_kwargs": {"enable_thinking": wanted, "thinking": wanted},
+    }
+
+
+def chat_messages(request: Request, habits: Habits) -> list[dict[str, Any]]:
+    """System prompt and history as chat messages."""
+    messages: list[dict[str, Any]] = []
+    if request.system:
+        messages.append({"role": "system", "content": request.system})
+    offered = {tool.name for tool in request.tools}
+    for said in request.history:
+        for message in _said(said, habits, offered):
+            _append(messages, message, joining=not habits.system_anywhere)
+    return messages
+
+
+def _append(messages: list[dict[str, Any]], message: dict[str, Any], *, joining: bool) -> None:
+    """Add a message; where roles must take turns, the user's words that follow each other become one message."""
+    last = messages[-1] if messages else {}
+    if joining and message["role"] == "user" and last.get("role") == "user":
+        last["content"] = _joined(last["content"], message["content"])
+    else:
+        messages.append(message)
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = [
+        [{"type": "text", "text": content}] if isinstance(content, str) else content for content in (first, second)
+    ]
+    return parts[0] + parts[1]
+
+
+def _said(said: Said, habits: Habits, offered: Collection[str]) -> list[dict[str, Any]]:
+    if isinstance(said, UserSaid):
+        return _user(said, habits)
+    if isinstance(said, SystemSaid):
+        if habits.system_anywhere:
+            return [{"role": "system", "content": said.text}]
+        return [{"role": "user", "content": system_note(said.text)}]
+    if isinstance(said, ModelSaid):
+        return [_assistant(said.message, offered)]
+    return _results(said)
+
+
+def _user(said: UserSaid, habits: Habits) -> list[dict[str, Any]]:
+    """A prompt, with the files it brings along ahead of it."""
+    files, rest = files_apart(said.blocks)
+    if habits.system_anywhere and rest:
+        ahead = [{"role": "system", "content": file} for file in files]
+        return [*ahead, {"role": "user", "content": _content(runs_of(rest))}]
+    return [{"role": "user", "content": _content(runs_of((*map(Text, files), *rest)))}]
+
+
+def _content(runs: list[str | Image]) -> str | list[dict[str, Any]]:
+    if not runs:
+        return ""
+    if len(runs) == 1 and isinstance(runs[0], str):
+        return runs[0]
+    return [_picture(run) if isinstance(run, Image) else {"type": "text", "text": run} for run in runs]
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.mime};base64,{image.data}"}}
+
+
+def _assistant(message: Message, offered: Collection[str]) -> dict[str, Any]:
+    """Calls go back with their arguments encoded anew: what a model broke is never sent to a server again."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": tool_name(call.tool, offered), "arguments": write_json(call.arguments).decode()},
+        }
+        for call in message.calls
+    ]
+    if not calls:
+        return {"role": "assistant", "content": message.text}
+    return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+
+
+def _results(said: ToolsSaid) -> list[dict[str, Any]]:
+    """One message for each result; pictures, which that role cannot carry, follow in the user's."""
+    messages = [_result(result) for result in said.results]
+    pictures: list[str | Image] = [image for result in said.results for image in result.images]
+    if pictures:
+        messages.append({"role": "user", "content": _content(["Pictures from the tools:", *pictures])})
+    return messages
+
+
+def _result(result: ToolResult) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": result.call_id, "content": result.for_model}
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.schema}
+    return {"type": "function", "function": function}

@@ -1,0 +1,88 @@
+"""Compares each request with those before it, and names the first byte that kept a server's cache from serving it."""
+
+from typing import Any
+
+import msgspec
+
+from ostler.models.loose_json import read_json, write_json
+
+_MARK = b',"cache_control":{"type":"ephemeral"}'
+_KEPT = 8
+_SHOWN = 40
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    number: int
+    body: bytes
+
+
+class PrefixWatch:
+    """One for a client. A cache serves what a request has in common with an earlier one, from its first byte on."""
+
+    def __init__(self) -> None:
+        self._sent: list[_Sent] = []
+        self._count = 0
+
+    def compare(self, body: bytes) -> str:
+        """A line on a request that is about to be sent; the marks that tell Anthropic where to cut do not count."""
+        self._count += 1
+        now = _Sent(self._count, body.replace(_MARK, b""))
+        nearest = max(self._sent, key=lambda sent: (_common(sent.body, now.body), sent.number), default=None)
+        self._sent = [*self._sent, now][-_KEPT:]
+        told = f"prefix of request {now.number} ({len(now.body):,} bytes)"
+        if nearest is None:
+            return f"{told}: the first of its kind, nothing to begin with"
+        shared, whole = _common(nearest.body, now.body), len(nearest.body.rstrip(b"]}"))
+        if shared >= whole:
+            return f"{told}: all {whole:,} bytes of request {nearest.number}"
+        kept = f"{shared:,} of the {whole:,} bytes of request {nearest.number}"
+        return f"{told}: broken after {kept}, {_where(nearest, now)}"
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes they have in common at their beginning, by halving."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _where(before: _Sent, now: _Sent) -> str:
+    at = _common(before.body, now.body)
+    return f"in {_place(now.body, at)}: {_excerpt(before.body, at)} became {_excerpt(now.body, at)}"
+
+
+def _excerpt(body: bytes, at: int) -> str:
+    return repr(body[at : at + _SHOWN].decode("utf-8", "replace"))
+
+
+def _place(body: bytes, at: int) -> str:
+    """The part of a request that a byte belongs to, such as `messages[3].content`; bodies are written as we write."""
+    path, value, begin = "", read_json(body), 0
+    while True:
+        inner = _inside(value, at - begin)
+        if inner is None:
+            return path.removeprefix(".") or "the request"
+        step, value, skipped = inner
+        path, begin = path + step, begin + skipped
+
+
+def _inside(value: Any, at: int) -> tuple[str, Any, int] | None:
+    """The member of an object or a list that the byte stands in, and where that member's value begins."""
+    if isinstance(value, dict):
+        members = [(f".{key}", len(write_json(key)) + 1, inner) for key, inner in value.items()]
+    elif isinstance(value, list):
+        members = [(f"[{number}]", 0, inner) for number, inner in enumerate(value)]
+    else:
+        return None
+    begin = 1
+    for step, name, inner in members:
+        end = begin + name + len(write_json(inner))
+        if begin <= at < end:
+            return step, inner, begin + name
+        begin = end + 1
+    return None

@@ -1,0 +1,85 @@
+"""Which proxy a server is reached through, by the usual environment variables."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+
+import msgspec
+
+from ostler.models.origin import Origin, parse_origin
+from ostler.vocabulary.errors import BackendError, UsageError
+
+
+class Proxy(msgspec.Struct, frozen=True):
+    """A forwarding server; `credentials` is the value of its authorization header."""
+
+    origin: Origin
+    credentials: str = ""
+
+
+def proxy_for(origin: Origin, environ: Mapping[str, str]) -> Proxy | None:
+    """The proxy for a server, or none: this machine and what NO_PROXY names are reached directly."""
+    url = _variable(environ, f"{origin.scheme}_proxy") or _variable(environ, "all_proxy")
+    if not url or origin.loopback or _excluded(origin, _variable(environ, "no_proxy")):
+        return None
+    return parse_proxy(url)
+
+
+def parse_proxy(url: str, setting: str = "HTTPS_PROXY") -> Proxy:
+    """Read a proxy's URL, which may carry a name and a password; `setting` is where the person wrote it."""
+    hint = f"give {setting} as http://host:port"
+    scheme, _, rest = url.strip().rpartition("://")
+    credentials, _, server = rest.rpartition("@")
+    if scheme.lower() not in ("", "http"):
+        raise BackendError(f"a proxy with {scheme[:20]}:// cannot be used", code="proxy", hint=hint)
+    try:
+        origin = parse_origin(f"http://{server}")
+    except UsageError:
+        raise BackendError("the proxy's URL is not one", code="proxy", hint=hint) from None
+    return Proxy(origin, _basic(credentials) if credentials else "")
+
+
+def _basic(credentials: str) -> str:
+    from urllib.parse import unquote  # only where a proxy wants a password
+
+    return "Basic " + b64encode(unquote(credentials).encode()).decode()
+
+
+def _variable(environ: Mapping[str, str], name: str) -> str:
+    """The small spelling wins; a CGI script's HTTP_PROXY is a request header and not believed."""
+    if name in environ:
+        return environ[name]
+    if name == "http_proxy" and "REQUEST_METHOD" in environ:
+        return ""
+    return environ.get(name.upper(), "")
+
+
+def _excluded(origin: Origin, no_proxy: str) -> bool:
+    return any(_covers(entry, origin) for entry in re.split(r"[,\s]+", no_proxy.lower()) if entry)
+
+
+def _covers(entry: str, origin: Origin) -> bool:
+    """Whether one entry names the server: `*`, a name and all below it, an address, a network."""
+    if entry == "*":
+        return True
+    if "/" in entry:
+        return _in_network(origin.host, entry)
+    name, port = _split_port(entry)
+    if port and port != str(origin.port):
+        return False
+    name = name.strip("[]").removeprefix("*").lstrip(".")
+    return bool(name) and (origin.host == name or origin.host.endswith("." + name))
+
+
+def _split_port(entry: str) -> tuple[str, str]:
+    match = re.fullmatch(r"(\[[^\]]*\]|[^:]*):(\d+)", entry)
+    return (match[1], match[2]) if match else (entry, "")
+
+
+def _in_network(host: str, network: str) -> bool:
+    import ipaddress  # only where NO_PROXY names a network
+
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False

@@ -1,0 +1,111 @@
+"""Server-sent events out of bytes as they come: in linear time, wherever the reads cut them."""
+
+import re
+
+from ostler.models.sse_runs import Runs
+
+_NEWLINE = re.compile(rb"\r\n|\n|\r")
+_BOM = b"\xef\xbb\xbf"
+_LINE_COST = 64  # so that a flood of empty lines has its end too
+
+
+class EventTooLong(Exception):
+    """One event is longer than any honest one."""
+
+
+class SseSplitter:
+    """Feed it bytes, get the data of each finished event. Lines end with LF, CRLF or CR and with nothing else.
+
+    A model's stream is thousands of events of one `data: ` line each: those are cut out in a few sweeps over the
+    whole read, and all else goes line by line. `comments` counts the lines that only keep a connection alive.
+    """
+
+    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+        self.comments = 0
+        self._runs = Runs()
+        self._limit = limit
+        self._began = False
+        self._by_line = False  # once a CR was seen
+        self._held = bytearray()  # of the event, or by line of the line, that is not finished
+        self._data: list[bytes] = []
+        self._data_size = 0
+        self._after_cr = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The data of the events these bytes finish."""
+        if not self._began and data:
+            data = self._begin(data)
+        if self._by_line:
+            return self._feed_lines(data)
+        if b"\r" in data:
+            self._by_line = True
+            return self._feed_lines(self._take_held() + data)
+        cut = data.rfind(b"\n\n") + 2
+        if cut < 2:
+            if not (data.startswith(b"\n") and self._held.endswith(b"\n")):
+                self._hold(data)
+                return []
+            cut = 1
+        events = self._plain_events(self._runs.joined(self._take_held() + data[:cut]))
+        self._hold(data[cut:])
+        return events
+
+    def flush(self) -> list[bytes]:
+        """At the end of the stream: the last event, if it lacked only its blank line."""
+        return self._feed_lines(self._take_held() + b"\n\n") if self._held or self._data else []
+
+    def _begin(self, data: bytes) -> bytes:
+        """Drop a byte order mark, waiting for all of it."""
+        data = self._take_held() + data
+        if len(data) < 3 and _BOM.startswith(data):
+            self._held = bytearray(data)
+            return b""
+        self._began = True
+        return data.removeprefix(_BOM)
+
+    def _take_held(self) -> bytes:
+        held, self._held = self._held, bytearray()
+        return bytes(held)
+
+    def _hold(self, data: bytes) -> None:
+        self._held += data
+        if len(self._held) + self._data_size > self._limit:
+            raise EventTooLong
+
+    def _plain_events(self, block: bytes) -> list[bytes]:
+        """Events of a block that ends with a blank line and has no CR."""
+        if block.startswith(b"data: "):
+            body = block[6:-2]
+            events = body.split(b"\n\ndata: ")
+            if body.count(b"\n") == 2 * (len(events) - 1):
+                return events
+        return self._feed_lines(block)
+
+    def _feed_lines(self, data: bytes) -> list[bytes]:
+        if self._after_cr and data:
+            self._after_cr = False
+            data = data.removeprefix(b"\n")
+        self._after_cr = data.endswith(b"\r")
+        lines = _NEWLINE.split(data)
+        last = lines.pop()
+        events: list[bytes] = []
+        if lines and self._held:
+            lines[0] = self._take_held() + lines[0]
+        for line in lines:
+            self._line(line, events)
+        self._hold(last)
+        return events
+
+    def _line(self, line: bytes, events: list[bytes]) -> None:
+        if not line:
+            if self._data:
+                events.append(b"\n".join(self._data))
+                self._data, self._data_size = [], 0
+        elif line.startswith(b":"):
+            self.comments += 1
+        elif line.startswith(b"data:") or line == b"data":
+            value = line[5:].removeprefix(b" ")
+            self._data.append(value)
+            self._data_size += len(value) + _LINE_COST
+            if self._data_size > self._limit:
+                raise EventTooLong

@@ -1,0 +1,135 @@
+"""How much a model can be told: as its server says, else as its name gives away."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from ostler.models.catalog import LIST_LIMIT, list_models, read_entries, window_size
+from ostler.models.http import Headers, HttpClient
+from ostler.models.loose_json import NotJson, read_json, write_json
+from ostler.models.origin import BaseUrl
+from ostler.vocabulary.errors import BackendError
+
+SAFE_WINDOW = 32_768
+
+_LOADING = 120.0
+_WINDOWS = {
+    "gpt-5": 400_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-oss": 131_072,
+    "o3": 200_000,
+    "o4": 200_000,
+    "claude": 200_000,
+    "gemini": 1_048_576,
+    "qwen3-coder": 262_144,
+    "qwen3": 40_960,
+    "qwen2.5": 32_768,
+    "deepseek": 128_000,
+    "kimi-k2": 131_072,
+    "minimax-m2": 196_608,
+    "glm-4": 128_000,
+    "devstral": 131_072,
+    "llama-3": 131_072,
+    "llama3": 131_072,
+}
+
+
+class Window(msgspec.Struct, frozen=True):
+    """Tokens. A firm one is what the server runs the model with; another only what the model could take."""
+
+    size: int
+    firm: bool
+
+
+def known_window(model: str) -> int:
+    """The window by the model's name, and a safe one for names that tell nothing."""
+    name = model.lower().rpartition("/")[2]
+    prefixes = [prefix for prefix in _WINDOWS if name.startswith(prefix)]
+    return _WINDOWS[max(prefixes, key=len)] if prefixes else SAFE_WINDOW
+
+
+async def ask_window(
+    http: HttpClient, base: BaseUrl, model: str, headers: Headers = (), *, wanted: int = 0, timeout: float = 2.0
+) -> Window | None:
+    """The window a server gives the model. Where it lets one choose and the model is not loaded, `wanted` is set."""
+    try:
+        entries = await list_models(http, base, headers, timeout=timeout)
+    except BackendError:
+        return None
+    entry = next((entry for entry in entries if entry.id == model), None)
+    if entry is not None and entry.window:
+        return Window(entry.window, firm=True)
+    owners = {entry.owner for entry in entries}
+    server = _Server(http, headers, timeout)
+    if "llamacpp" in owners:
+        return await _llama_cpp(server)
+    if "library" in owners:
+        return await _ollama(server, model)
+    return await _lm_studio(server, model, wanted) if "organization_owner" in owners else None
+
+
+class _Server(msgspec.Struct, frozen=True):
+    """What local servers tell outside of the API that all of them share."""
+
+    http: HttpClient
+    headers: Headers
+    timeout: float
+
+    async def get(self, target: str) -> Any:
+        return await self._fetch("GET", target, b"")
+
+    async def post(self, target: str, document: Any) -> Any:
+        return await self._fetch("POST", target, write_json(document))
+
+    async def _fetch(self, method: str, target: str, body: bytes) -> Any:
+        try:
+            got = await self.http.fetch(method, target, self.headers, body, timeout=self.timeout, limit=LIST_LIMIT)
+            return read_json(got.body) if got.status == 200 else None
+        except (BackendError, NotJson):
+            return None
+
+
+async def _llama_cpp(server: _Server) -> Window | None:
+    settings = _member(await server.get("/props"), "default_generation_settings")
+    size = window_size(_member(settings, "n_ctx"))
+    return Window(size, firm=True) if size else None
+
+
+async def _ollama(server: _Server, model: str) -> Window | None:
+    """The window it loaded the model with; for one not loaded, what its file says, which loading may cut down."""
+    loaded = _window_in(await server.get("/api/ps"), model)
+    if loaded:
+        return Window(loaded, firm=True)
+    shown = await server.post("/api/show", {"model": model})
+    told = re.search(r"(?m)^num_ctx\s+(\d{1,9})\s*$", str(_member(shown, "parameters"))[:20_000])
+    if told and window_size(int(told[1])):
+        return Window(int(told[1]), firm=True)
+    info = _member(shown, "model_info")
+    values = [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
+    size = next((found for value in values if (found := window_size(value))), 0)
+    return Window(size, firm=False) if size else None
+
+
+async def _lm_studio(server: _Server, model: str, wanted: int) -> Window | None:
+    entry = _entry_of(await server.get("/api/v0/models"), model)
+    if wanted and _member(entry, "state") == "not-loaded":
+        loading = msgspec.structs.replace(server, timeout=_LOADING)
+        await loading.post("/api/v1/models/load", {"model": model, "context_length": wanted})
+        entry = _entry_of(await server.get("/api/v0/models"), model)
+    loaded, most = (window_size(_member(entry, key)) for key in ("loaded_context_length", "max_context_length"))
+    return Window(loaded or most, firm=bool(loaded)) if loaded or most else None
+
+
+def _member(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _entry_of(document: Any, model: str) -> Any:
+    items = _member(document, "data")
+    return next((item for item in items if _member(item, "id") == model), None) if isinstance(items, list) else None
+
+
+def _window_in(document: Any, model: str) -> int:
+    return next((entry.window for entry in read_entries(document) if entry.id == model), 0)

@@ -1,0 +1,139 @@
+"""What the engine says to a model and hears from it: our own small types, whatever the vendor's are."""
+
+from collections.abc import AsyncIterator
+from typing import Literal, Protocol
+
+import msgspec
+
+from ostler.vocabulary.message import Message
+from ostler.vocabulary.prompt import Block
+from ostler.vocabulary.tools import ToolResult, ToolSpec
+
+
+class UserSaid(msgspec.Struct, frozen=True, tag="user"):
+    """Words and pictures from the user's side."""
+
+    blocks: tuple[Block, ...]
+
+
+class SystemSaid(msgspec.Struct, frozen=True, tag="system"):
+    """A system message in mid-conversation; an API without that role gets it as a block ahead of the user's text."""
+
+    text: str
+
+
+class ModelSaid(msgspec.Struct, frozen=True, tag="model"):
+    """A message of the model's own, sent back as history."""
+
+    message: Message
+
+
+class ToolsSaid(msgspec.Struct, frozen=True, tag="tools"):
+    """The results of all calls of the message before, in the order of the calls."""
+
+    results: tuple[ToolResult, ...]
+
+
+Said = UserSaid | SystemSaid | ModelSaid | ToolsSaid
+
+
+Thinking = Literal["off", "low", "medium", "high"]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One model call."""
+
+    system: str
+    history: tuple[Said, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    thinking: Thinking | None = None
+
+
+class TextChunk(msgspec.Struct, frozen=True):
+    """More of the answer: all that one read of the socket brought."""
+
+    text: str
+
+
+class ThoughtChunk(msgspec.Struct, frozen=True):
+    """More of the reasoning."""
+
+    text: str
+    seal: str = ""
+
+
+class WasThought(msgspec.Struct, frozen=True):
+    """All text of this reply so far was reasoning, and what looked like calls in it were none.
+
+    Some servers open the reasoning themselves, so that only its closing tag arrives. Holding every answer back for a
+    tag that most never hold would end streaming; so the words pass as text, and this takes them back.
+    """
+
+
+class CallChunk(msgspec.Struct, frozen=True):
+    """A call, whole: its name and its arguments as the text that came, which may be broken JSON."""
+
+    id: str
+    tool: str
+    arguments: str
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What the server counted, and the cost in US dollars where the price is known."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost: float | None = None
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """The adapter will try again, or has heard nothing for a while; `anew` voids all of this reply that came."""
+
+    attempt: int
+    seconds: float
+    reason: str
+    anew: bool = False
+
+
+class Handed(msgspec.Struct, frozen=True):
+    """Another profile's model begins the reply anew, for the one before could not answer; what came is void."""
+
+    profile: str
+    model: str
+    reason: str
+
+
+class Noted(msgspec.Struct, frozen=True):
+    """Something about the request that a person asked to be told; no part of the reply."""
+
+    text: str
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """Last of a reply."""
+
+    reason: Literal["stop", "calls", "length", "refusal", "other"]
+
+
+Chunk = TextChunk | ThoughtChunk | WasThought | CallChunk | Usage | Waiting | Handed | Noted | Finished
+
+
+class ModelClient(Protocol):
+    """One model behind one endpoint. Failures are `BackendError`."""
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+
+    @property
+    def context_limit(self) -> int:
+        """The window in tokens, as far as it is known."""
+
+    def stream(self, request: Request) -> AsyncIterator[Chunk]:
+        """One reply, always ending with `Finished`, else raising."""
+
+    async def aclose(self) -> None: ...

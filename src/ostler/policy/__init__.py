@@ -1,0 +1,1 @@
+"""May this happen? Rules, verdicts and what a command line would do; pure functions over plain data."""

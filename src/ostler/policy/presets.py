@@ -1,0 +1,39 @@
+"""Presets are rule lists, not booleans: the built-in baseline, and what each profile and flag would pass."""
+
+from ostler.vocabulary.permission import Rule
+
+READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*")
+SESSION_TOOLS = ("todoread", "todowrite")
+
+
+def _allow(origin: str, *keys: str) -> tuple[Rule, ...]:
+    return tuple(Rule(key, "*", "allow", origin) for key in keys)
+
+
+BASELINE: tuple[Rule, ...] = (
+    Rule("*", "*", "ask", "built-in"),
+    *_allow("built-in", *READ_ONLY_TOOLS, *SESSION_TOOLS),
+    Rule("write", "*", "ask", "built-in"),
+    Rule("patch", "*", "ask", "built-in"),
+    Rule("delete", "*", "ask", "built-in"),
+    Rule("skill", "*", "ask", "built-in"),
+    Rule("task", "*", "ask", "built-in"),
+    Rule("bash", "*", "ask", "built-in"),
+    *(Rule("bash", f"{name} *", "allow", "built-in") for name in ("ls", "cat", "grep")),
+    Rule("network", "*", "ask", "built-in"),
+    Rule("external_directory", "*", "deny", "built-in"),
+)
+
+# --yolo may lift the built-in refusal to read elsewhere, but not one that a person wrote down.
+BASELINE_READING_ANYWHERE: tuple[Rule, ...] = (*BASELINE, Rule("external_directory", "*", "ask", "built-in"))
+
+WRITE_FLAG: tuple[Rule, ...] = _allow("--write", "write", "edit", "patch", "mkdir", "write_chunk")
+YOLO_FLAG: tuple[Rule, ...] = (
+    *WRITE_FLAG,
+    *_allow("--yolo", "external_directory"),
+    Rule("bash", "outside the workspace: *", "allow", "--yolo"),
+)
+UNATTENDED: tuple[Rule, ...] = _allow("headless", "skill", "task")
+READ_ONLY_AGENT: tuple[Rule, ...] = tuple(
+    Rule(key, "*", "deny", "read-only agent") for key in ("write", "edit", "patch", "delete", "mkdir", "write_chunk")
+)

@@ -1,0 +1,52 @@
+"""Rules as data: reading them from settings, and which one decides. The last that matches wins; silence means ask."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from ostler.policy.wildcard import matches
+from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.permission import Action, Need, Rule
+
+EDITS = frozenset({"write", "edit", "patch"})
+STRICTNESS: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
+
+
+def parse(permission: Mapping[str, Any] | str, origin: str) -> list[Rule]:
+    """The rules of one `permission` setting, in the order they were written."""
+    if isinstance(permission, str):
+        permission = {"*": permission}
+    return [
+        Rule(key, pattern, _action(action, f"permission.{key}", origin), origin)
+        for key, value in permission.items()
+        for pattern, action in (value.items() if isinstance(value, Mapping) else [("*", value)])
+    ]
+
+
+def parse_flag(text: str, action: Action = "allow") -> Rule:
+    """`KEY` or `KEY:PATTERN`, as `--allow` takes it."""
+    key, _, pattern = text.partition(":")
+    if not key.strip():
+        raise UsageError(f"--allow {text!r} names no permission", hint="write it as bash:git *, or write")
+    return Rule(key.strip(), pattern.strip() or "*", action, "--allow")
+
+
+def _action(value: object, key: str, origin: str) -> Action:
+    if value not in get_args(Action):
+        raise UsageError(f"{origin}: {key} is {value!r}, which is none of allow, ask, deny")
+    return value  # type: ignore[return-value]  # narrowed by the line above
+
+
+def governs(rule: Rule, need: Need) -> bool:
+    """Whether a rule speaks of a need; `edit` covers write, edit and patch."""
+    by_key = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDITS)
+    return by_key and matches(rule.pattern, need.subject)
+
+
+def last_match(rules: Sequence[Rule], need: Need) -> Rule | None:
+    """The rule that decides a need, or nothing."""
+    return next((rule for rule in reversed(rules) if governs(rule, need)), None)
+
+
+def strictest(actions: Iterable[Action]) -> Action:
+    """Deny over ask over allow; allow when there is nothing to decide."""
+    return max(actions, key=STRICTNESS.__getitem__, default="allow")

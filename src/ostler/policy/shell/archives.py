@@ -1,0 +1,147 @@
+"""Archives and packers: what they replace, unpack over, or run on the way."""
+
+import re
+
+from ostler.policy.danger import listed
+from ostler.policy.shell.args import HOLE, Arg
+from ostler.policy.shell.call import Call, Handler
+from ostler.policy.shell.options import parse
+
+
+def _compress(call: Call) -> str:
+    """gzip and its kin put the packed file in the place of the old one."""
+    options = parse(call.args, "SbTpo", ("suffix", "bits", "threads", "output"))
+    keeps = options.has("c", "stdout", "to-stdout", "k", "keep", "l", "list", "t", "test", "V", "version", "h", "help")
+    if keeps and not options.has("f", "force"):
+        return ""
+    if not options.operands or options.has("c", "stdout", "to-stdout", "l", "t"):
+        return ""
+    return "puts packed files in the place of the old ones"
+
+
+def _zstd(call: Call) -> str:
+    options = parse(call.args, "oTDM", ("output-dir-flat",))
+    targets = options.operands[1:2] if call.name == "lz4" else []
+    return call.overwrites_any([*options.values("o"), *targets])
+
+
+def _tar(call: Call) -> str:
+    options = parse(_dashed(call.args), _TAR_VALUED, _TAR_LONGS)
+    if any(re.match(rf"-\w*[^-{_TAR_VALUED}]{HOLE}", arg.text) for arg in call.args):
+        return "has an option that is known only when it runs"
+    for program in options.values("I", "use-compress-program", "to-command", "F", "info-script", "rsh-command"):
+        call.text(program.text)
+    actions = [value for given, value in options.given if given.startswith("--checkpoint-") and value is not None]
+    if any(not _HARMLESS_ACTION.match(action.text) for action in actions):
+        return "runs a command while it packs"
+    if options.has("remove-files", "delete", "unlink-first", "recursive-unlink"):
+        return "deletes files once they are packed"
+    if options.has("c", "create", "r", "append", "u", "update", "A", "concatenate"):
+        return call.overwrites_any(options.values("f", "file"))
+    if not options.has("x", "extract", "get") or options.has(*_TAR_KEEPS):
+        return ""
+    return _unpacks(call, options.value("f", "file"), options.value("C", "directory"))
+
+
+def _dashed(args: list[Arg]) -> list[Arg]:
+    """`tar xzf a` as `tar -x -z -f a`: in the old style the values follow the bundle in its order."""
+    if not args or args[0].text[:1] == "-" or not args[0].text.isalpha():
+        return args
+    rest = args[1:]
+    spelled: list[Arg] = []
+    for letter in args[0].text:
+        spelled.append(Arg("-" + letter))
+        if letter in _TAR_VALUED and rest:
+            spelled.append(rest.pop(0))
+    return spelled + rest
+
+
+_HARMLESS_ACTION = re.compile(r"dot|bell|totals|sleep|echo|ttyout|wait|\.")
+_TAR_VALUED = "fCITXbKLNVgHF"
+_TAR_KEEPS = ("O", "to-stdout", "k", "keep-old-files", "skip-old-files", "keep-newer-files")
+_TAR_LONGS = (
+    "file", "directory", "use-compress-program", "to-command", "info-script", "new-volume-script", "rsh-command",
+    "checkpoint-action", "exclude", "exclude-from", "files-from", "transform", "strip-components", "owner", "group",
+    "mode", "mtime", "one-top-level",
+)  # fmt: skip
+
+
+def _unpacks(call: Call, archive: Arg | None, folder: Arg | None) -> str:
+    """Why an archive may not be unpacked unasked: it may bring files that are there already."""
+    places = call.walk.places
+    if folder is not None and folder.exact:
+        paths = call.scope.places(folder.text)
+        if paths and all(path in places.made or not places.exists(path) for path in paths):
+            return ""
+    alone = call.walk.commands_seen == 1
+    if alone and archive is not None and archive.text != "-" and not places.any_exists(archive, call.scope):
+        return ""
+    return "unpacks files over those that are there"
+
+
+def _unzip(call: Call) -> str:
+    options = parse(call.args, "dxPO")
+    answered = call.feed.kind in {"pipe", "text"}
+    if not (options.has("o") or answered) or options.has("l", "t", "p", "Z", "v", "n"):
+        return ""
+    return _unpacks(call, options.operands[0] if options.operands else None, options.value("d"))
+
+
+def _zip(call: Call) -> str:
+    options = parse(call.args, "bntixPsO", ("unzip-command", "output-file", "temp-path"))
+    if options.has("m", "move", "d", "delete"):
+        return "deletes files, or takes them out of an archive"
+    if any(arg.text.startswith("-TT") for arg in call.args) or options.has("unzip-command"):
+        return "runs a command to test the archive"
+    return call.overwrites_any(_with_ending(options.operands[:1], ".zip")) if len(options.operands) > 1 else ""
+
+
+def _with_ending(archives: list[Arg], ending: str) -> list[Arg]:
+    """Archives as they are named, and as they will be when the name has no ending."""
+    return [*archives, *(Arg(arg.text + ending) for arg in archives if "." not in arg.text)]
+
+
+def _seven(call: Call) -> str:
+    verb = call.args[0].text if call.args else ""
+    if verb in {"d", "rn", "u"} or "-sdel" in call.texts():
+        return "changes an archive, or deletes what it packs"
+    if verb in {"x", "e"}:
+        return (
+            "" if any(arg.text in {"-so", "-aos"} for arg in call.args) else "unpacks files over those that are there"
+        )
+    operands = parse(call.args[1:]).operands
+    return call.overwrites_any(_with_ending(operands[:1], ".7z")) if verb == "a" else ""
+
+
+def _cpio(call: Call) -> str:
+    options = parse(call.args, "FIOEHCDR", ("file", "directory", "format", "rsh-command"))
+    for command in options.values("rsh-command"):
+        call.text(command.text)
+    if options.has("t", "list"):
+        return ""
+    if options.has("i", "extract", "p", "pass-through", "r"):
+        return "unpacks files over those that are there" if options.has("u", "p", "i", "r") else ""
+    return call.overwrites_any(options.values("O", "F", "file"))
+
+
+def _ar(call: Call) -> str:
+    verb = call.args[0].text.lstrip("-")[:1] if call.args else ""
+    if verb in {"d", "m", "x"}:
+        return "changes an archive, or unpacks files over those that are there"
+    libraries = [arg for arg in call.args[1:2] if not arg.text.endswith((".a", ".lib"))]
+    return call.overwrites_any(libraries) if verb in {"r", "q"} else ""
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(
+        listed("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress pigz unpigz pbzip2 lzip lzop lrzip"),
+        _compress,
+    ),
+    **dict.fromkeys(("zstd", "unzstd", "lz4", "brotli"), _zstd),
+    **dict.fromkeys(("tar", "gtar", "bsdtar", "jar"), _tar),
+    "unzip": _unzip,
+    "zip": _zip,
+    **dict.fromkeys(("7z", "7za", "7zr", "unrar", "rar"), _seven),
+    **dict.fromkeys(("cpio", "pax"), _cpio),
+    "ar": _ar,
+}

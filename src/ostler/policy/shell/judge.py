@@ -1,0 +1,183 @@
+"""The judge: looks a command up in every table that knows its name."""
+
+import re
+
+from ostler.policy import danger
+from ostler.policy import danger_programs as programs
+from ostler.policy.shell import (
+    archives,
+    databases,
+    feeders,
+    files,
+    git,
+    interpreters,
+    shells,
+    strangers,
+    tools,
+    transfers,
+    wrappers,
+)
+from ostler.policy.shell.args import HOLE
+from ostler.policy.shell.call import Call, Handler
+from ostler.policy.shell.dynamic import hides_option, names_only
+from ostler.policy.shell.options import parse
+from ostler.policy.shell.wraps import RUNNERS, Wrap
+
+_HELP = frozenset({"--help", "--version"})
+_LOADER = re.compile(r"ld-(?:linux|musl|\d)[\w.-]*\.so|ld\.so")
+_PACKAGE = re.compile(r"^npm:|(?<=\w)@[\w.^~-]+$")  # as package runners name programs
+_VERSIONED = re.compile(r"([a-z+]+?)[-_]?\d[\d.]*(?:\.exe)?")
+_TABLES = (
+    files.HANDLERS,
+    archives.HANDLERS,
+    transfers.HANDLERS,
+    shells.HANDLERS,
+    wrappers.HANDLERS,
+    feeders.HANDLERS,
+    interpreters.HANDLERS,
+    tools.HANDLERS,
+    tools.MORE,
+    databases.HANDLERS,
+    git.HANDLERS,
+)
+_DASHED_VERBS = frozenset({"--remove", "--remove-all", "--set", "--install", "--del", "--merge"})
+_FLAGS = frozenset(danger.listed("-y -q --user --system --global --force --yes --now --quiet --verbose --debug"))
+_REHEARSAL = frozenset({"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true"})
+_REHEARSES = frozenset({"rclone", "kubectl", "oc", "helm", "npm", "apt", "apt-get"})  # with --dry-run nothing is done
+_SAME = {
+    "podman": "docker",
+    "nerdctl": "docker",
+    "docker-compose": "docker",
+    "oc": "kubectl",
+    "tofu": "terraform",
+    "pip3": "pip",
+    "valkey-cli": "redis-cli",
+    "keydb-cli": "redis-cli",
+    "terragrunt": "terraform",
+}
+
+
+def judge(call: Call) -> str:
+    """Why a command must be asked for; empty when it is ordinary."""
+    if len(call.args) == 1 and call.args[0].text in _HELP:
+        return ""
+    call.name = _known(call.name)
+    handlers = _handlers(call.name)
+    reasons = [_always(call), hides_option(call), *(handler(call) for handler in handlers)]
+    if not handlers:
+        reasons.append(strangers.judge(call))
+    elif call.name in RUNNERS:
+        reasons.append(_of_runner(call))
+    if call.walk.written and (not handlers or call.name in programs.READS_BY_ITSELF):
+        reasons.append(strangers.made_here(call))
+    if call.name.startswith("git-"):
+        reasons.append(git.git_verb(call, call.name.removeprefix("git-"), call.args))
+    elif _LOADER.match(call.name):
+        reasons.append(wrappers.unwrap(call, Wrap("", ("library-path", "preload", "argv0", "audit")), call.args))
+    for reason in (*reasons, _subcommand(call), _option(call)):
+        if reason:
+            return f"{call.name}: {reason}"
+    if call.path.startswith("/etc/init.d/"):
+        call.run_texts("service", call.name, *call.texts())
+    return _own_script(call) if "/" in call.path else ""
+
+
+def _of_runner(call: Call) -> str:
+    """A second look at programs that run others, where they do something else."""
+    verb = next((text for text in call.texts() if not text.startswith("-")), "")
+    if verb in {"exec", "x", "dlx"} or (verb == "run" and call.name not in {"npm", "yarn", "pnpm", "bun"}):
+        return ""
+    return strangers.hands_on(call) if call.name in programs.MANAGERS else strangers.deletes(call)
+
+
+def _always(call: Call) -> str:
+    why = danger.ALWAYS.get(call.name, "")
+    looks = danger.LOOKS.get(call.name) if why else None
+    return "" if looks is not None and re.fullmatch(looks, " ".join(call.texts())) else why
+
+
+def _handlers(name: str) -> list[Handler]:
+    return [table[name] for table in _TABLES if name in table]
+
+
+def _is_known(name: str) -> bool:
+    return name in danger.ALWAYS or name in danger.SUBCOMMANDS or any(name in table for table in _TABLES)
+
+
+def _known(name: str) -> str:
+    """The name the tables know: without version, case or suffix."""
+    if _is_known(name):
+        return name
+    if name.startswith(("mkfs.", "fsck.", "newfs_")):
+        return name[:4]
+    name = _PACKAGE.sub("", name)
+    found = _VERSIONED.fullmatch(name)
+    for other in (name, found.group(1) if found else "", name.lower(), name.removesuffix(".exe")):
+        if other and _is_known(other):
+            return other
+    return name
+
+
+def _subcommand(call: Call) -> str:
+    lines = danger.SUBCOMMANDS.get(_SAME.get(call.name, call.name), ())
+    every, certain = _operands(call)
+    if certain[:1] == [HOLE] and (lines or call.name in programs.WITH_VERB):
+        return "what it shall do is known only when it runs"
+    guessed = [word.replace(HOLE, "*") for word in certain]
+    if call.name in _REHEARSES and _REHEARSAL & set(call.texts()):
+        return ""
+    for line in lines:
+        wanted = line.split()
+        if _matches(every, wanted) or _matches(certain, wanted):
+            return f"{line} deletes, stops or replaces something"
+        if _matches(guessed, wanted):
+            return "what it shall do is known only when it runs"
+    return ""
+
+
+def _matches(words: list[str], wanted: list[str]) -> bool:
+    """Whether words begin as wanted; a star fits any word, and at the end of one any ending."""
+    return len(words) >= len(wanted) and all(
+        word in {pattern, "*"} or (pattern[-1] == "*" and word.startswith(pattern[:-1]))
+        for word, pattern in zip(words, wanted, strict=False)
+    )
+
+
+def _operands(call: Call) -> tuple[list[str], list[str]]:
+    """The operands, read twice: as if no option took a value, and as if each one did; a lone hole is a word unknown."""
+    every: list[str] = []
+    after_options: list[str] = []
+    before = ""
+    for arg in call.args:
+        text = arg.text.lower() if call.name.endswith("-cli") else arg.text
+        text = text if not arg.opens_unknown else "…" if names_only(arg) else HOLE
+        if not text.startswith("-") or text in _DASHED_VERBS:
+            every.append(text)
+            if not before.startswith("-") or "=" in before or before in _FLAGS:
+                after_options.append(text)
+        before = text
+    return every, after_options
+
+
+def _option(call: Call) -> str:
+    spec = danger.OPTIONS.get(call.name)
+    if not spec:
+        return ""
+    letters, longs, *valued = spec
+    options = parse(call.args, *valued)
+    return "the options change or delete something" if options.has(*letters, *longs) else ""
+
+
+def _own_script(call: Call) -> str:
+    """A program that this very line has written is judged by its text."""
+    from ostler.policy.shell.args import Arg
+
+    try:
+        text = call.wrote(Arg(call.path))
+    except KeyError:
+        return ""
+    if text is None:
+        return "runs a program that this very line writes"
+    shebang = re.match(r"#!\s*(?:/usr/bin/env\s+)?(\S+)", text)
+    call.run_texts(shebang.group(1) if shebang else "sh", call.path)
+    return ""

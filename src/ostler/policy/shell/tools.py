@@ -1,0 +1,324 @@
+"""Single tools that write, run or destroy in ways of their own: databases, editors, pagers, network tools."""
+
+import re
+from itertools import pairwise
+
+from ostler.policy.shell import snippets, strangers
+from ostler.policy.shell.args import HOLE, Arg
+from ostler.policy.shell.call import NO_FEED, Call, Handler
+from ostler.policy.shell.options import parse
+from ostler.policy.shell.shells import run_script
+from ostler.policy.shell.toolspecs import COMPILERS, ONE_DASH, SPECS, Spec, is_product
+from ostler.policy.shell.wrappers import take_assignments
+
+_VIM_HARMLESS = re.compile(
+    r"\d*|/.*|set? (?!.*(?:sh(?:ell\w*)?|\w*prg)\b)[^|!]*|qa?(?:ll)?!?|syntax \w+|echo .*|version|colorscheme \w+",
+    re.DOTALL,
+)
+
+
+def _by_spec(call: Call) -> str:
+    return strangers.deleting_option(call) or _judge_spec(call, SPECS[call.name], call.args)
+
+
+def _by_one_dash(call: Call) -> str:
+    args = [Arg("-" + arg.text, arg.glob) if re.match(r"-[A-Za-z]", arg.text) else arg for arg in call.args]
+    return _judge_spec(call, ONE_DASH[call.name], args)
+
+
+def _judge_spec(call: Call, spec: Spec, args: list[Arg]) -> str:
+    options = parse(args, spec.valued, spec.longs)
+    for command in options.values(*spec.runs):
+        call.text(command.text, NO_FEED)
+    operands = options.operands[spec.operand] if len(options.operands) >= spec.least else []
+    outputs = [*options.values(*spec.out), *operands]
+    return call.overwrites_any([arg for arg in outputs if not (spec.builds and arg.exact and is_product(arg.text))])
+
+
+def _compiler(call: Call) -> str:
+    options = parse(call.args, "oxILDUl", ("output", "outfile", "outFile"))
+    texts = call.texts()
+    if "-wrapper" in texts:
+        call.text(" ".join(texts[texts.index("-wrapper") + 1 :][:1]).replace(",", " "), NO_FEED)
+    sources = [call.feed.text] if call.feed.kind == "text" and "-" in texts else []
+    sources += [text for arg in options.operands if (text := _written(call, arg))]
+    if why := next(filter(None, (snippets.judge("other", text, call) for text in sources)), ""):
+        return why
+    outputs = options.values("o", "output", "outfile", "outFile")
+    return call.overwrites_any([arg for arg in outputs if not (arg.exact and is_product(arg.text))])
+
+
+def _written(call: Call, arg: Arg) -> str:
+    try:
+        return call.wrote(arg) or ""
+    except KeyError:
+        return ""
+
+
+# editors, pagers, documents
+
+
+def _vim(call: Call) -> str:
+    options = parse(call.args, "cSsuTwW", ("cmd", "startuptime"))
+    commands = [arg.text for arg in options.values("c", "cmd")]
+    commands += [arg.text[1:] for arg in options.operands if arg.text.startswith("+")]
+    if options.has("version", "help", "h"):
+        return ""
+    scripted = call.name in {"ex", "rview"} or options.has("e", "s", "S", "W", "w", "l")
+    if scripted or any(not _VIM_HARMLESS.fullmatch(command.lstrip(":")) for command in commands):
+        return "an editor changes files or runs commands by script"
+    return ""
+
+
+def _pager(call: Call) -> str:
+    options = parse(call.args, "bDhjkoOpPtTxyz")
+    if any(re.match(r"\++(?![/?]).*[!|sv]", arg.text) for arg in call.args):
+        return "a pager runs a command"
+    return call.overwrites_any(options.values("o", "O"))
+
+
+def _fzf(call: Call) -> str:
+    for binding in parse(call.args, "", ("bind",)).values("bind"):
+        for found in _ACTION.finditer(binding.text):
+            call.text(re.sub(r"\{[^ }]*\}", HOLE, found.group(1) or found.group(2)), NO_FEED)
+    return ""
+
+
+_ACTION = re.compile(r"(?:execute|become|reload|transform|preview)[\w-]*(?:\(([^)]*)\)|:(.*))")
+
+
+def _ffmpeg(call: Call) -> str:
+    texts = call.texts()
+    overwrites = ("-y" in texts or call.feed.kind in {"pipe", "text"}) and call.args
+    return call.overwrites_any(call.args[-1:]) if overwrites else ""
+
+
+# machines and networks
+
+
+def _netcat(call: Call) -> str:
+    options = parse(call.args, "ecpswixXIOTo", ("exec", "sh-exec", "lua-exec", "output"))
+    if options.has("e", "c", "exec", "sh-exec", "lua-exec"):
+        return "runs a command for whoever connects"
+    return call.overwrites_any(options.values("output"))
+
+
+def _socat(call: Call) -> str:
+    risky = re.compile(r"(?:exec|system|open|create|gopen|file|shell):", re.I)
+    return "runs commands or writes files for a connection" if any(risky.match(arg.text) for arg in call.args) else ""
+
+
+def _mount(call: Call) -> str:
+    operands = parse(call.args, "tolLU", ("types", "options")).operands
+    return "changes what is mounted where" if operands or parse(call.args).has("a", "all") else ""
+
+
+def _fdisk(call: Call) -> str:
+    options = parse(call.args, "bCHSot")
+    if call.name == "parted":
+        verbs = {arg.text for arg in options.operands} & {
+            "rm",
+            "mkpart",
+            "mklabel",
+            "mktable",
+            "resizepart",
+            "name",
+            "set",
+        }
+        return "changes a disk's partitions" if verbs else ""
+    return "" if options.has("l", "list", "s", "V", "v", "help", "d", "dump", "J") else "changes a disk's partitions"
+
+
+def _ifconfig(call: Call) -> str:
+    return "changes the network" if {"down", "up"} & set(call.texts()) else ""
+
+
+# packages and builds
+
+
+def _apt(call: Call) -> str:
+    settings = parse(call.args, "oct", ("option",)).values("o", "option")
+    return "makes apt run a command" if any("invoke" in arg.text.lower() for arg in settings) else ""
+
+
+def _cmake(call: Call) -> str:
+    texts = call.texts()
+    if why := next(filter(None, (snippets.judge("other", arg.source, call) for arg in call.args if arg.source)), ""):
+        return why
+    if "-E" not in texts:
+        return ""
+    verb, *rest = call.args[texts.index("-E") + 1 :] or [Arg("")]
+    if verb.text in {"remove", "remove_directory", "rm", "rename"}:
+        return "deletes or moves files"
+    if verb.text in {"copy", "copy_if_different", "copy_directory", "create_symlink", "create_hardlink"}:
+        call.run([Arg("cp"), *rest])
+    elif verb.text in {"env", "time"}:
+        call.run(take_assignments(call, rest))
+    elif verb.text == "chdir":
+        call.run(rest[1:])
+    elif verb.text == "tar":
+        call.run([Arg("tar"), *rest])
+    return ""
+
+
+def _pytest(call: Call) -> str:
+    longs = ("basetemp", "rootdir", "junitxml", "junit-xml", "report-log", "log-file")
+    options = parse(call.args, "kmpcnW", longs)
+    if any(call.walk.places.any_exists(arg, call.scope) for arg in options.values("basetemp")):
+        return "pytest empties the folder given as basetemp"
+    return call.overwrites_any(options.values("junitxml", "junit-xml", "report-log", "log-file"))
+
+
+def _compose(call: Call) -> str:
+    texts = call.texts()
+    if "down" in texts and {"-v", "--volumes", "--rmi"} & {text.partition("=")[0] for text in texts}:
+        return "deletes volumes or images"
+    if "cp" in texts[:2] and len(texts) > 2 and ":" not in texts[-1]:
+        names = [Arg(arg.text.rpartition(":")[2]) for arg in call.args[texts.index("cp") + 1 : -1]]
+        call.run([Arg("cp"), *names, call.args[-1]])
+    return (
+        call.overwrites_any(parse(call.args, "o", ("output",)).values("o", "output"))
+        if {"save", "export"} & set(texts[:2])
+        else ""
+    )
+
+
+def _cloud(call: Call) -> str:
+    verbs = re.compile(
+        r"schedule-.*deletion|(?:\w+-)*(?:rm|rb|reboot|uninstall|delete|terminate|destroy|remove|purge|deregister"
+        r"|detach|revoke|reset|stop)(?:-.*)?"
+    )
+    texts = call.texts()
+    operands = [
+        text for before, text in pairwise(["", *texts]) if not text.startswith("-") and not before.startswith("--")
+    ]
+    if "-d" in call.texts() and "rsync" in operands:
+        return "deletes what others may use"
+    if "--delete" in call.texts() or "--delete-unmatched-destination-objects" in call.texts():
+        return "deletes what others may use"
+    for command in parse(call.args, "", ("command",)).values("command"):
+        call.text(command.text, NO_FEED)
+    looks = next((at for at, word in enumerate(operands) if _LOOKS.match(word)), len(operands))
+    if any(word.startswith(HOLE) for word in operands[: min(looks, 4)]):
+        return "what it shall do is known only when it runs"
+    deletes = any(verbs.fullmatch(word) for word in operands[:4])
+    return "deletes or stops what others may use" if deletes else strangers.hands_on(call)
+
+
+_LOOKS = re.compile(r"(?:list|ls|describe|get|show|view|head|cp|sync|wait|logs?|read|query|filter|download)(?:-|$)")
+
+
+def _rename(call: Call) -> str:
+    return "" if parse(call.args, "e").has("n", "nono", "no-act", "V", "version", "dry-run") else "renames files"
+
+
+def _terraform(call: Call) -> str:
+    texts = set(call.texts())
+    return "changes what runs elsewhere" if {"-destroy", "-auto-approve"} & texts and "plan" not in texts else ""
+
+
+def _ssh_keygen(call: Call) -> str:
+    options = parse(call.args, "tbfCNPOmVIsnEaZwrYDR")
+    if options.has("p", "R", "H", "c"):
+        return "changes a key or the list of known hosts"
+    return (
+        ""
+        if options.has("l", "L", "y", "e", "i", "B", "F", "Q", "s", "Y")
+        else call.overwrites_any(options.values("f"))
+    )
+
+
+def _systemctl(call: Call) -> str:
+    states = re.compile(
+        r"(?:poweroff|reboot|halt|rescue|emergency|kexec|shutdown|suspend|hibernate|exit)\.target|ctrl-alt-del.*"
+    )
+    return "stops or restarts the machine" if any(states.fullmatch(arg.text) for arg in call.args) else ""
+
+
+def _bus(call: Call) -> str:
+    words = re.compile(r"PowerOff|Reboot|Halt|Suspend|Hibernate|Shutdown|StopUnit|KillUnit", re.I)
+    return "stops or restarts the machine" if any(words.search(arg.text) for arg in call.args) else ""
+
+
+def _bang(call: Call) -> str:
+    """Clients in which a line that begins with ! is a command of the shell, and others delete files over there."""
+    for line in call.feed.text.splitlines() if call.feed.kind == "text" else ():
+        if line.lstrip().startswith(("!", "~!")):
+            call.text(line.lstrip(" ~!"), NO_FEED)
+        elif call.name not in {"mail", "mailx", "telnet"} and _DELETES_THERE.match(line):
+            return "deletes or moves files on another machine"
+    return strangers.hands_on(call)
+
+
+_DELETES_THERE = re.compile(r"\s*-?(?:rm\w*|m?del\w*|rename|mv|chmod|chown|mrm)\s")
+
+
+def _exiftool(call: Call) -> str:
+    sets = re.compile(r"-[\w:-]+[+<-]?=.*|-(?:[wW]|TagsFromFile)", re.IGNORECASE)
+    return "changes files in place" if any(sets.fullmatch(arg.text) for arg in call.args) else ""
+
+
+def _tex(call: Call) -> str:
+    risky = re.compile(r"\\(?:immediate\s*)?\\?(?:write|openout|input\s*\|)|--?shell-escape|--?enable-write18")
+    return "lets a document write files or run commands" if any(risky.search(arg.text) for arg in call.args) else ""
+
+
+def _sysctl(call: Call) -> str:
+    return "changes the running system" if any("=" in arg.text for arg in parse(call.args).operands) else ""
+
+
+def _github(call: Call) -> str:
+    methods = [text.rpartition("=")[2].removeprefix("-X") for text in call.texts()]
+    if call.texts()[:1] == ["api"] and "DELETE" in methods:
+        return "deletes something on the server"
+    return strangers.deleting_option(call) if call.name == "gh" else strangers.judge(call)
+
+
+def _go_run(call: Call) -> str:
+    reasons: list[str] = []
+    for arg in call.args[1:] if call.texts()[:1] == ["run"] else ():
+        if why := run_script(call, arg, lambda text: reasons.append(snippets.judge("other", text, call))):
+            return why
+    return next(filter(None, reasons), "")
+
+
+def _fsharp(call: Call) -> str:
+    if call.feed.kind == "text" and call.texts()[:1] == ["fsi"]:
+        return snippets.judge("other", call.feed.text, call)
+    return ""
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(SPECS, _by_spec),
+    **dict.fromkeys(ONE_DASH, _by_one_dash),
+    **dict.fromkeys(COMPILERS, _compiler),
+    **dict.fromkeys(("vim", "vi", "nvim", "view", "ex", "gvim", "rvim", "vimdiff", "rview"), _vim),
+    **dict.fromkeys(("less", "more", "most"), _pager),
+    "ffmpeg": _ffmpeg,
+    **dict.fromkeys(("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd"), _netcat),
+    "socat": _socat,
+    "mount": _mount,
+    **dict.fromkeys(("fdisk", "sfdisk", "parted"), _fdisk),
+    "ifconfig": _ifconfig,
+    **dict.fromkeys(("apt", "apt-get", "aptitude"), _apt),
+    "cmake": _cmake,
+    **dict.fromkeys(("pytest", "py.test"), _pytest),
+    **dict.fromkeys(("gcloud", "az", "aws", "doctl", "gsutil", "ibmcloud", "oci"), _cloud),
+    "rename": _rename,
+    "systemctl": _systemctl,
+    "ssh-keygen": _ssh_keygen,
+    **dict.fromkeys(("busctl", "dbus-send", "gdbus", "qdbus"), _bus),
+    **dict.fromkeys(("ftp", "lftp", "sftp", "telnet", "mail", "mailx", "tftp", "nsupdate"), _bang),
+    **dict.fromkeys(("terraform", "tofu"), _terraform),
+    "sysctl": _sysctl,
+    "exiftool": _exiftool,
+    **dict.fromkeys(("tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex"), _tex),
+    **dict.fromkeys(("gh", "glab"), _github),
+}
+# a second look at commands that another table knows already
+MORE: dict[str, Handler] = {
+    **dict.fromkeys(("fzf", "sk"), _fzf),
+    **dict.fromkeys(("docker", "docker-compose", "podman", "podman-compose", "nerdctl"), _compose),
+    "go": _go_run,
+    "dotnet": _fsharp,
+}

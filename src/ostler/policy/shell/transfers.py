@@ -1,0 +1,112 @@
+"""Copies to and from other machines: what they overwrite here, and the commands hidden in their options."""
+
+import re
+
+from ostler.policy.shell.args import HOLE, Arg
+from ostler.policy.shell.call import Call, Handler
+from ostler.policy.shell.files import into
+from ostler.policy.shell.options import parse
+
+_ELSEWHERE = re.compile(rf"[\w.@{HOLE}-]+:|\w+://")  # a file on another machine
+
+
+def _rsync(call: Call) -> str:
+    options = parse(call.args, "efTBMC", _RSYNC_LONGS)
+    for shell in options.values("e", "rsh", "rsync-path"):
+        call.text(shell.text)
+    if options.has("n", "dry-run") or len(options.operands) < 2:
+        return ""
+    if any(given.startswith(("--del", "--remove-s", "--force")) for given, _ in options.given):
+        return "deletes files at the target or the source"
+    target = options.operands[-1]
+    if options.has("ignore-existing") or _ELSEWHERE.match(target.text):
+        return ""
+    if not target.exact or call.walk.places.any_exists(target, call.scope):
+        return call.overwrites(target) or f"may overwrite files in {target.text}"
+    return ""
+
+
+_RSYNC_LONGS = (
+    "rsh", "rsync-path", "exclude", "include", "exclude-from", "include-from", "files-from", "filter", "chmod", "chown",
+    "temp-dir", "backup-dir", "suffix", "bwlimit", "log-file", "password-file", "port", "out-format", "compare-dest",
+    "copy-dest", "link-dest", "max-size", "min-size", "partial-dir", "timeout",
+)  # fmt: skip
+
+
+def _scp(call: Call) -> str:
+    options = parse(call.args, "cFiJloPSDX")
+    for program in options.values("S"):
+        call.text(program.text)
+    for setting in options.values("o"):
+        ssh_setting(call, setting)
+    if len(options.operands) < 2 or _ELSEWHERE.match(options.operands[-1].text):
+        return ""
+    names = [Arg(arg.text.rpartition(":")[2], arg.glob) for arg in options.operands[:-1]]
+    return into(call, options.operands[-1], names)
+
+
+def ssh_setting(call: Call, setting: Arg) -> None:
+    """Judge the command in an ssh option such as ProxyCommand."""
+    found = re.match(r"\s*(?:proxycommand|localcommand|knownhostscommand)\s*[= ]\s*(.*)", setting.text, re.I | re.S)
+    if found and found.group(1).strip().lower() != "none":
+        call.text(found.group(1))
+
+
+def _curl(call: Call) -> str:
+    options = parse(call.args, _CURL_VALUED, _CURL_LONGS)
+    folder = options.value("output-dir")
+    targets = options.values(*_CURL_OUTPUTS)
+    if options.has("O", "remote-name", "remote-name-all"):
+        targets += [Arg(arg.text.partition("?")[0].rpartition("/")[2], arg.glob) for arg in options.operands]
+    if folder is not None:
+        targets = [Arg(f"{folder.text}/{arg.text}", arg.glob) for arg in targets]
+    return _downloads(call, targets)
+
+
+def _downloads(call: Call, targets: list[Arg]) -> str:
+    why = call.overwrites_any(targets)
+    for arg in targets:
+        for path in call.scope.places(arg.text) if arg.exact else ():
+            call.walk.written[path] = None
+    return why
+
+
+_CURL_VALUED = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
+_CURL_LONGS = (
+    "output", "output-dir", "data", "data-raw", "data-binary", "data-urlencode", "header", "user", "request", "cookie",
+    "cookie-jar", "dump-header", "form", "max-time", "connect-timeout", "retry", "url", "user-agent", "write-out",
+    "upload-file", "proxy", "cacert", "cert", "key", "trace", "trace-ascii", "stderr", "libcurl", "etag-save", "hsts",
+    "alt-svc", "config", "referer", "range", "resolve", "json", "retry-delay", "retry-max-time", "limit-rate",
+)  # fmt: skip
+_CURL_OUTPUTS = (
+    "o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl", "etag-save",
+    "hsts", "alt-svc",
+)  # fmt: skip
+
+
+def _wget(call: Call) -> str:
+    options = parse(call.args, "oaeiBtOTwQPADILUlX", ("output-document", "output-file", "directory-prefix", "execute"))
+    if any("askpass" in arg.text for arg in call.args):
+        return "runs a command to ask for a password"
+    folder = "".join(f"{arg.text}/" for arg in options.values("P", "directory-prefix")[-1:])
+    names = [url.text.partition("?")[0].rpartition("/")[2] or "index.html" for url in options.operands]
+    if folder and (why := _downloads(call, [Arg(folder + name) for name in names])):
+        return why
+    for name in names:
+        call.walk.written.update(dict.fromkeys(call.scope.places(folder + name)))
+    return _downloads(call, options.values("O", "output-document", "o", "output-file"))
+
+
+def _fetches(call: Call) -> str:
+    for url in parse(call.args, "od").operands:
+        call.walk.written.update(dict.fromkeys(call.scope.places(url.text.partition("?")[0].rpartition("/")[2])))
+    return ""
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(("aria2c", "axel"), _fetches),
+    "rsync": _rsync,
+    "scp": _scp,
+    "curl": _curl,
+    "wget": _wget,
+}

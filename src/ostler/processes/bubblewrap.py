@@ -1,0 +1,116 @@
+"""Bubblewrap: namespaces in which all is read-only but what was granted, with a network and processes of its own."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from ostler.processes import landlock, seccomp
+from ostler.processes.confinement import Layout, inside
+
+# Sockets of daemons and of the desktop live there, and other people's temporary files.
+_MASKED = ("/run", "/tmp", "/var/tmp")
+# What programs need of /run on some systems: the name resolver, the programs themselves, graphics drivers.
+_NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
+
+
+def missing() -> str:
+    """Why it cannot be used here, as far as can be told without trying; empty when it may work."""
+    return "" if _program() else "the program bwrap is not installed"
+
+
+def _program() -> str:
+    import shutil
+
+    return shutil.which("bwrap") or ""
+
+
+def plan(layout: Layout) -> dict[str, Any]:
+    """What the keeper adds once it is inside: the namespaces hold the rest."""
+    plan: dict[str, Any] = {}
+    if layout.network and (scope := landlock.scope_only()):
+        plan["landlock"] = scope  # a shared network has the abstract sockets of the desktop in it
+    if seccomp.supported():
+        families = None if layout.network else seccomp.local_families()
+        plan["seccomp"] = seccomp.program(families=families, connect=True, attributes=True)
+    return plan
+
+
+def wrapper(layout: Layout) -> list[str]:
+    """The command line before the keeper's own."""
+    arguments = [_program(), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
+    if os.geteuid() == 0:
+        # No user namespace for root: in one, files of everybody else would belong to nobody.
+        arguments += ["--cap-drop", "ALL", *(word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]
+    else:
+        arguments += ["--unshare-user"]
+    if not layout.network:
+        arguments += ["--unshare-net"]
+    # A writable folder around a masked one, such as "/", comes first, or it would uncover that again.
+    wide = [root for root in layout.writable if any(inside(mask, root) for mask in ("/dev", "/proc", *_MASKED))]
+    arguments += ["--ro-bind", "/", "/"]
+    arguments += _writable(wide)
+    # Root could set the kernel's own switches through a writable /proc, with or without capabilities.
+    arguments += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
+    arguments += _masks(layout)
+    arguments += _writable([path for path in (*layout.writable, *layout.pinned) if path not in wide])
+    for path in (*layout.locked, *layout.absent):
+        arguments += ["--ro-bind", path, path]
+    arguments += _hide(layout)
+    return [*arguments, "--chdir", "/", "--"]
+
+
+def _writable(paths: list[str]) -> list[str]:
+    return [word for path in paths for word in ("--bind", path, path)]
+
+
+def _masks(layout: Layout) -> list[str]:
+    arguments = ["--tmpfs", "/run"]
+    for path in ("/tmp", "/var/tmp", layout.temp):
+        if os.path.isdir(path) and not os.path.islink(path):
+            arguments += ["--bind", layout.temp, path]
+    seen = {path for path in _visible(layout) if any(inside(path, mask) for mask in _MASKED)}
+    for path in sorted(seen):
+        arguments += ["--ro-bind-try", path, path]
+    return arguments
+
+
+def _visible(layout: Layout) -> Iterator[str]:
+    yield from _NEEDED_OF_RUN
+    yield os.path.realpath("/etc/resolv.conf")
+    yield from (os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)))
+    yield os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+    yield from layout.visible
+
+
+def _hide(layout: Layout) -> list[str]:
+    arguments: list[str] = []
+    for path in layout.hidden:
+        if os.path.isdir(path):
+            arguments += ["--tmpfs", path, "--remount-ro", path]
+        else:
+            arguments += ["--ro-bind", "/dev/null", path]
+    for path in _sockets():
+        if not any(inside(path, root) for root in (*_MASKED, *layout.writable)):
+            arguments += ["--ro-bind", "/dev/null", path]
+    return arguments
+
+
+def _sockets() -> list[str]:
+    """Sockets in the file system: one cannot write to a read-only folder, but one can connect to a socket in it."""
+    try:
+        with open("/proc/net/unix", "rb") as file:
+            lines = [line.rstrip(b"\n").split(None, 7) for line in file]
+    except OSError:
+        return []
+    names = {os.path.realpath(os.fsdecode(fields[7])) for fields in lines if fields[7:] and fields[7].startswith(b"/")}
+    return sorted(name for name in names if _is_socket(name))
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False

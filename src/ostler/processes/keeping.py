@@ -1,0 +1,165 @@
+"""Ostler's side of a keeper: start it, hand it what a command needs, notice its death, see it out."""
+
+import asyncio
+import atexit
+import contextlib
+import marshal
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ostler.vocabulary.errors import ToolFailure
+
+_START_LIMIT = 10.0
+_END_LIMIT = 2.0
+
+
+class KeeperLost(ToolFailure):
+    """The keeper did not start or is gone; a new one is started with the next command."""
+
+    code = "keeper_lost"
+
+
+class KeeperSilent(KeeperLost):
+    """The keeper did not answer in time. What it was asked for may have begun, so it is not asked again."""
+
+
+def block(value: Any) -> bytes:
+    """A value as the keeper and its wardens read it; both run the same Python, so marshal is safe and quick."""
+    data = marshal.dumps(value)
+    return struct.pack("<I", len(data)) + data
+
+
+class Keeper:
+    """A running keeper. It belongs to no event loop: handing over is a single small send that does not wait."""
+
+    def __init__(self, wrapper: Sequence[str], plan: Mapping[str, Any]) -> None:
+        self._link, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = _start(wrapper, theirs.fileno())
+            except OSError as error:
+                self._link.close()
+                raise KeeperLost(f"the helper process that starts commands cannot be started ({error})") from error
+        self._owner = os.getpid()
+        self._first = block(dict(plan))
+        self._link.setblocking(False)
+
+    async def ready(self) -> None:
+        """It is inside its sandbox and serves; KeeperLost says why it could not get there."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_START_LIMIT):
+                first, self._first = self._first, b""
+                await loop.sock_sendall(self._link, first)
+                answer = await loop.sock_recv(self._link, 16)
+        except (OSError, TimeoutError):
+            answer = b""
+        if answer != b"ready":
+            raise KeeperLost(self._last_words() or "the helper process did not start")
+
+    def serve_unconfined(self) -> None:
+        """Go on without waiting: a keeper outside any sandbox has nothing to prove."""
+        self._link.send(self._first)
+        self._first = b""
+
+    @property
+    def alive(self) -> bool:
+        return self._owner == os.getpid() and self._link.fileno() >= 0 and self._process.poll() is None
+
+    def hand_over(self, fds: Sequence[int]) -> None:
+        """Four descriptors: control, stdin, stdout, stderr. A new warden takes them."""
+        self._send(b"+", 0, fds)
+
+    def kill_warden(self, number: int) -> None:
+        """For a warden that does not answer any more."""
+        with contextlib.suppress(KeeperLost):
+            self._send(b"-", number, ())
+
+    def _send(self, word: bytes, number: int, fds: Sequence[int]) -> None:
+        try:
+            socket.send_fds(self._link, [struct.pack("<cI", word, number)], list(fds))
+        except OSError as error:
+            raise KeeperLost(f"the helper process that starts commands is gone ({error})") from error
+
+    async def aclose(self) -> None:
+        if self._link.fileno() < 0:
+            return
+        loop = asyncio.get_running_loop()
+        # Its end of the link closes when it ends, so reading until then is waiting for it.
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_END_LIMIT):
+                self._link.shutdown(socket.SHUT_WR)
+                while await loop.sock_recv(self._link, 64):
+                    pass
+        self.close()
+
+    def abandon(self) -> None:
+        """It does not answer: let it go by force."""
+        if self._owner == os.getpid() and self._process.poll() is None:
+            self._process.kill()
+        self.close()
+
+    def close(self) -> None:
+        self._link.close()
+        if self._owner != os.getpid():
+            return
+        try:
+            self._process.wait(_END_LIMIT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stderr:
+            self._process.stderr.close()
+
+    def _last_words(self) -> str:
+        """End it and return the last line it printed: why it could not start."""
+        self._link.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_LIMIT)
+        stderr = self._process.stderr
+        assert stderr is not None
+        os.set_blocking(stderr.fileno(), False)
+        lines = (stderr.read() or b"").decode("utf-8", "replace").strip().splitlines()
+        self.close()
+        return lines[-1] if lines else ""
+
+
+def _start(wrapper: Sequence[str], link: int) -> subprocess.Popen[bytes]:
+    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    program = f"import sys; sys.path.append({source!r}); from ostler.processes.keeper import main; main({link})"
+    return subprocess.Popen(
+        [*wrapper, sys.executable, "-I", "-S", "-c", program],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env={"PATH": os.defpath},
+        pass_fds=(link,),
+        start_new_session=True,
+    )
+
+
+_shared: Keeper | None = None
+
+
+def shared() -> Keeper:
+    """The one keeper for whatever runs outside a sandbox; it ends with this process, however that ends."""
+    global _shared
+    if _shared is None or not _shared.alive:
+        if _shared is None:
+            atexit.register(_close_shared)
+        else:
+            _shared.close()
+        _shared = Keeper((), {})
+        _shared.serve_unconfined()
+    return _shared
+
+
+def _close_shared() -> None:
+    if _shared is not None:
+        _shared.close()

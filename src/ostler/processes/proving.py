@@ -1,0 +1,196 @@
+"""What this machine offers to hold commands with, and proof by trying: for `ostler doctor sandbox` and for tests."""
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from ostler.processes import bubblewrap, landlock, seccomp
+from ostler.processes.confinement import Confinement, SandboxUnavailable
+from ostler.processes.sandbox import BACKENDS
+from ostler.processes.session import Processes
+
+_TEXT = "precious\n"
+_MODE = 0o640
+_LONGEST_PLACE = 64  # the name of a socket file may have little more than a hundred bytes in all
+
+
+class Capability(msgspec.Struct, frozen=True):
+    """Something this machine may offer, and in what form or why not."""
+
+    name: str
+    available: bool
+    detail: str
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """One thing a sandboxed command tried that it must not do, and whether it was held."""
+
+    name: str
+    held: bool
+    detail: str
+
+
+def probe() -> list[Capability]:
+    """What is there, told without starting anything but the version of bubblewrap."""
+    no_bubblewrap, no_landlock = bubblewrap.missing(), landlock.missing()
+    version = landlock.abi()
+    return [
+        Capability("bubblewrap", not no_bubblewrap, no_bubblewrap or _bubblewrap_version()),
+        Capability("landlock", not no_landlock, no_landlock or f"version {version}"),
+        Capability("landlock for TCP", version >= 4, f"version {version}, from 4 on"),
+        Capability("landlock for signals and abstract sockets", version >= 6, f"version {version}, from 6 on"),
+        Capability("seccomp", seccomp.supported(), "system call filter for this machine"),
+    ]
+
+
+def _bubblewrap_version() -> str:
+    answer = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, timeout=5, check=False)
+    return answer.stdout.strip() or answer.stderr.strip()
+
+
+async def prove(backends: tuple[str, ...] = BACKENDS, *, base: str = "", network: bool = False) -> list[Proof]:
+    """Put a hostile program into the sandbox and look at what it achieved.
+
+    The first proof names the sandbox; if there is none it is the only one. `base` is a folder outside the masked ones
+    in which to build the scene, the home directory if not given.
+    """
+    with _scene(base) as scene:
+        confinement = Confinement(mode="require", writable=(scene.workspace,), network=network)
+        processes = Processes(scene.workspace, confinement=confinement, backends=backends, grace=0.2)
+        try:
+            name = await processes.ready()
+            tried = await _try(processes, scene)
+        except SandboxUnavailable as error:
+            return [Proof("sandbox", False, str(error))]
+        finally:
+            await processes.aclose()
+        return [Proof("sandbox", True, name), *_verdicts(scene, tried, network)]
+
+
+async def _try(processes: Processes, scene: "_Scene") -> dict[str, str]:
+    source = str(Path(__file__).parents[2])
+    program = f"import sys; sys.path.append({source!r}); from ostler.processes.attempts import main; main()"
+    words = [sys.executable, "-I", "-S", "-c", program, json.dumps(scene.aims())]
+    ran = await processes.run(shlex.join(words), timeout=30)
+    tried: dict[str, str] = dict(json.loads(line) for line in ran.stdout.splitlines())
+    if not tried:
+        raise SandboxUnavailable(f"the proof could not be run in the sandbox ({ran.stderr.strip()[-300:]})")
+    return tried
+
+
+def _verdicts(scene: "_Scene", tried: dict[str, str], network: bool) -> list[Proof]:
+    happened = scene.what_happened()
+    granted = {"TCP", "UDP"} if network else set()
+    proofs = []
+    for name, outcome in tried.items():
+        if name in granted:
+            continue
+        through = outcome == "went through"
+        breach = happened.get(name, through)
+        proofs.append(Proof(name, not breach, "without effect outside" if through and not breach else outcome))
+    return proofs
+
+
+class _Scene:
+    """A workspace, and around it everything a command could reach for."""
+
+    def __init__(self, base: str) -> None:
+        self.root = os.path.realpath(tempfile.mkdtemp(prefix="ostler-proof-", dir=base))
+        self.workspace = os.path.join(self.root, "workspace")
+        self.outside = os.path.join(self.root, "outside")
+        self.file = os.path.join(self.outside, "file")
+        os.makedirs(os.path.join(self.workspace, ".git", "hooks"))
+        os.mkdir(self.outside)
+        Path(self.workspace, ".git", "config").write_text(_TEXT)
+        Path(self.file).write_text(_TEXT)
+        os.chmod(self.file, _MODE)
+        self.tcp, self.udp = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", 0))
+        self.abstract, self.socket = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+        self.abstract.bind("\0" + self.root)
+        self.socket.bind(os.path.join(self.outside, "socket"))
+        for listener in (self.abstract, self.socket):
+            listener.listen()
+        self.datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.datagram.bind(os.path.join(self.outside, "datagram"))
+        # last, so that nothing can go wrong between its start and `close`
+        quiet = subprocess.DEVNULL
+        self.victim = subprocess.Popen(
+            [sys.executable, "-I", "-c", "import time; time.sleep(60)"], stdin=quiet, stdout=quiet, stderr=quiet
+        )
+
+    def aims(self) -> dict[str, str]:
+        return {
+            "workspace": self.workspace,
+            "outside": self.outside,
+            "file": self.file,
+            "victim": str(self.victim.pid),
+            "tcp": str(self.tcp.getsockname()[1]),
+            "udp": str(self.udp.getsockname()[1]),
+            "abstract": self.root,
+            "socket": os.path.join(self.outside, "socket"),
+            "datagram": os.path.join(self.outside, "datagram"),
+        }
+
+    def what_happened(self) -> dict[str, bool]:
+        """By attempt, whether it had its effect; seen from outside, whatever the program said."""
+        file = Path(self.file)
+        spoilt = not file.exists() or file.read_text() != _TEXT
+        git = Path(self.workspace, ".git")
+        return {
+            **dict.fromkeys(("write", "truncate", "through a symbolic link", "through a hard link"), spoilt),
+            "create": Path(self.outside, "new").exists(),
+            **dict.fromkeys(("rename", "delete"), not file.exists()),
+            "chmod": file.exists() and file.stat().st_mode & 0o777 != _MODE,
+            "TCP": _reached(self.tcp),
+            "UDP": _reached(self.udp),
+            "abstract socket": _reached(self.abstract),
+            "socket file": _reached(self.socket),
+            **dict.fromkeys(("datagram socket file", "datagram socket file, from a pair"), _reached(self.datagram)),
+            "kill": self.victim.poll() is not None,
+            "protected hooks": any(git.parent.glob(".git*/hooks/pre-commit")),
+            "protected config": not (git / "config").exists() or (git / "config").read_text() != _TEXT,
+            "protected and absent": Path(self.workspace, ".mcp.json").is_file(),
+            "protected by way of its folder": Path(self.workspace, ".git-away").exists(),
+        }
+
+    def close(self) -> None:
+        for one in (self.tcp, self.udp, self.abstract, self.socket, self.datagram):
+            one.close()
+        self.victim.kill()
+        self.victim.wait()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _reached(listener: socket.socket) -> bool:
+    """Whether a connection or a datagram came; the sender has ended, so what was sent is here."""
+    listener.setblocking(False)
+    try:
+        if listener.type == socket.SOCK_DGRAM:
+            listener.recv(16)
+        else:
+            listener.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _scene(base: str) -> Iterator[_Scene]:
+    places = (base, os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir())
+    usable = (place for place in places if place and len(place) < _LONGEST_PLACE and os.access(place, os.W_OK))
+    scene = _Scene(next(usable, tempfile.gettempdir()))
+    try:
+        yield scene
+    finally:
+        scene.close()

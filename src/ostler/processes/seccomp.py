@@ -1,0 +1,143 @@
+"""The system calls a sandboxed command must not make, as a filter program for the kernel.
+
+Plain BPF, packed by hand: nothing but a table of numbers is needed, and no library. Numbers are of x86-64 and arm64.
+"""
+
+import errno
+import os
+import socket
+import struct
+
+# (x86-64, arm64); -1 where a machine has no such call.
+_REFUSED = {
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "open_by_handle_at": (304, 265),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+}
+# What changes a file's attributes; a filter cannot see whose.
+_ATTRIBUTES = {
+    "chmod": (90, -1),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, -1),
+    "fchown": (93, 55),
+    "lchown": (94, -1),
+    "fchownat": (260, 54),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+}
+# Programs fall back to older calls, whose arguments a filter can see.
+_UNKNOWN = {"clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426)}
+_CLONE, _SOCKET, _SOCKETPAIR, _CONNECT, _IOCTL = (56, 220), (41, 198), (53, 199), (42, 203), (16, 29)
+
+_ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+_X32_BIT = 0x40000000
+_NEW_USER_NAMESPACE = 0x10000000
+_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into a terminal
+
+_LOAD, _AND, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
+_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+
+
+def machine() -> str:
+    return os.uname().machine
+
+
+def supported() -> bool:
+    return machine() in _ARCHITECTURES
+
+
+def program(*, families: tuple[int, ...] | None, connect: bool, attributes: bool) -> bytes:
+    """The filter.
+
+    Only sockets of `families` may be made (None: any). Without `connect` none may be connected, and none may be made
+    that can send without it. Without `attributes` no mode, owner or extended attribute may be changed.
+    """
+    architecture, column = _ARCHITECTURES[machine()]
+    code = [_step(_LOAD, _ARCHITECTURE_AT), _step(_EQUAL, architecture, yes=1), _step(_RETURN, _KILL)]
+    code.append(_step(_LOAD, _NUMBER_AT))
+    if column == 0:
+        code += [_step(_AT_LEAST, _X32_BIT, no=1), _step(_RETURN, _ERROR | errno.ENOSYS)]
+    refused = [*_REFUSED.values(), *(_ATTRIBUTES.values() if not attributes else ()), *(() if connect else (_CONNECT,))]
+    for numbers in refused:
+        code += _refuse(numbers[column], errno.EPERM)
+    for numbers in _UNKNOWN.values():
+        code += _refuse(numbers[column], errno.ENOSYS)
+    code += _look_at(_CLONE[column], [_argument(0), *_refuse_bit(_NEW_USER_NAMESPACE)])
+    code += _look_at(
+        _IOCTL[column], [_argument(1), *(step for number in _INJECTIONS for step in _refuse(number, errno.EPERM))]
+    )
+    types = [] if connect else [_argument(1), _step(_AND, 0xF), *_only((socket.SOCK_STREAM, socket.SOCK_SEQPACKET))]
+    if families is not None:
+        code += _look_at(_SOCKET[column], [_argument(0), *_only(families), *types])
+    code += _look_at(_SOCKETPAIR[column], types)
+    return b"".join([*code, _step(_RETURN, _ALLOW)])
+
+
+def local_families() -> tuple[int, ...]:
+    """Families that stay on this machine when the network is a namespace of its own."""
+    return (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+
+
+def _refuse(number: int, error: int) -> list[bytes]:
+    return [] if number < 0 else [_step(_EQUAL, number, no=1), _step(_RETURN, _ERROR | error)]
+
+
+def _refuse_bit(bit: int) -> list[bytes]:
+    return [_step(_HAS_BIT, bit, no=1), _step(_RETURN, _ERROR | errno.EPERM)]
+
+
+def _only(values: tuple[int, ...]) -> list[bytes]:
+    """Go on if what was loaded is one of the values."""
+    tests = [_step(_EQUAL, value, yes=len(values) - at) for at, value in enumerate(values)]
+    return [*tests, _step(_RETURN, _ERROR | errno.EACCES)]
+
+
+def _look_at(number: int, checks: list[bytes]) -> list[bytes]:
+    """Checks on one call; what they let pass is allowed."""
+    body = [*checks, _step(_RETURN, _ALLOW)]
+    return [_step(_EQUAL, number, no=len(body)), *body]
+
+
+def _argument(index: int) -> bytes:
+    """Load the low half of an argument, which is all the kernel looks at in these calls."""
+    return _step(_LOAD, _ARGUMENTS_AT + 8 * index)
+
+
+def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
+    return struct.pack("<HBBI", code, yes, no, value)

@@ -1,0 +1,387 @@
+"""One session: the stage a backend acts on, and what faces see of it."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+
+from ostler.journal.counting import Counting, Events
+from ostler.journal.todos_file import todos_of
+from ostler.policy.verdict import Policy
+from ostler.session.asks import Asks
+from ostler.session.judge import Judge, NoGrants
+from ostler.session.keeping import Keeping
+from ostler.session.repair import fresh, repair
+from ostler.session.state import state_of
+from ostler.session.stream import Stream, Subscription
+from ostler.session.syncing import Syncing
+from ostler.session.turn import LiveTurn
+from ostler.vocabulary.errors import BackendError, Fault, JournalError, OstlerError, UsageError
+from ostler.vocabulary.events import (
+    Envelope,
+    Event,
+    InfoChanged,
+    Notice,
+    OptionChanged,
+    QuestionAnswered,
+    QuestionAsked,
+    Renamed,
+    Reverted,
+    RuleRevoked,
+    SessionOpened,
+    Steered,
+    ToolCalled,
+    ToolFinished,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from ostler.vocabulary.permission import Decision, Permission, Question, Reply, Rule
+from ostler.vocabulary.prompt import Prompt
+from ostler.vocabulary.seams import Backend, Grants, Journal, Past, ToolRunner, Undo
+from ostler.vocabulary.sessions import (
+    Change,
+    Rename,
+    Revert,
+    Revoke,
+    SessionInfo,
+    SessionStart,
+    SetOption,
+    Steer,
+)
+from ostler.vocabulary.tools import ChildTask, ToolCall, ToolResult
+
+Spawner = Callable[["Session", ChildTask], Awaitable[ToolResult]]
+
+
+class Session:
+    """Plays turns with a backend; every event passes `emit`, every call `run_tool`, every ask `decide`."""
+
+    def __init__(
+        self,
+        *,
+        backend: Backend,
+        tools: ToolRunner,
+        journal: Journal,
+        policy: Policy | Callable[[], Policy],
+        cwd: str,
+        grants: Grants | None = None,
+        undo: Undo | None = None,
+        spawner: Spawner | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.id = journal.session_id
+        self.cwd = cwd
+        self.state = state_of(journal.past())
+        self._backend = backend
+        self._tools = tools
+        self._journal = journal
+        self._spawner = spawner
+        self._clock = clock
+        self._past = journal.past()
+        self._counting = Counting(self._past)
+        self._syncing = Syncing(journal)
+        self._seq = self.opened_at = self._past[-1].seq if len(self._past) else 0
+        self._count = self._seq
+        self._stream = Stream()
+        self._joined = False
+        self._closing = False
+        self._closed = False
+        self._turn: LiveTurn | None = None
+        self._woken: list[Prompt] = []
+        self._running: dict[str, asyncio.Task[ToolResult]] = {}
+        self._questions: Asks[Reply] = Asks()
+        self._keeping = Keeping(undo, f"{self.id}/")
+        self._judge = Judge(policy, grants or NoGrants(), self.emit, self.new_id)
+
+    # -- what faces see ------------------------------------------------------------------------------------------
+
+    @property
+    def info(self) -> SessionInfo:
+        return self.state.info
+
+    async def open(self, *, version: str, backend: str, options: dict[str, str], parent_id: str = "") -> None:
+        """Join backend and journal; what an earlier process left unfinished is finished as events.
+
+        Where that fails, nothing is held: the journal is free for others, and one that is new is gone.
+        """
+        try:
+            self.emit(SessionOpened(self.id, self.cwd, backend, version, parent_id))
+            await self._join(options)
+        except BaseException:
+            await self._let_go(self._journal.drop)
+            raise
+
+    async def _join(self, options: dict[str, str]) -> None:
+        for told in fresh(self._journal.damage, self._past):
+            self.emit(Notice("warning", told))
+        repair(self.state, self.emit)
+        wanted = {**self.state.options, **options}
+        start = SessionStart(self.id, self.cwd, self._judge.policy.attended, wanted)
+        info = await self._backend.open(start, self)
+        self._joined = True
+        for option_id, value in options.items():
+            if self.state.options.get(option_id) != value:
+                self.emit(OptionChanged(option_id, value))
+        self.emit(InfoChanged(info))
+
+    def start(self, prompt: Prompt) -> LiveTurn:
+        """Begin a turn; one at a time."""
+        return self._begin(prompt, joined=False)
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """A call from outside a turn: a person's `!cmd`, an MCP client, `ostler tool call`."""
+        self._check_open()
+        self.emit(ToolCalled(call))
+        if self._turn is not None:
+            return await self.run_tool(call)
+        self._keeping.begin(call.id)
+        try:
+            return await self.run_tool(call)
+        finally:
+            await self._keeping.finish()
+
+    async def apply(self, change: Change) -> bool:
+        """Change something in the session; False when whoever would have to cannot."""
+        self._check_open()
+        match change:
+            case Rename(title):
+                self.emit(Renamed(title))
+                return True
+            case Revoke(rule):
+                self._judge.grants.revoke(rule)
+                self.emit(RuleRevoked(rule))
+                return True
+            case Revert(to_seq):
+                return self._revert(to_seq)
+            case Steer(prompt):
+                if not (self.info.can_steer and await self._backend.apply(change)):
+                    return False
+                self.emit(Steered(prompt))
+                return True
+            case SetOption(option_id, value):
+                if not await self._backend.apply(change):
+                    return False
+                self.emit(OptionChanged(option_id, value))
+                return True
+            case _:
+                return await self._backend.apply(change)
+
+    def settle(self, ask_id: str, answer: Decision | Reply) -> bool:
+        """Answer an open ask; the first answer wins."""
+        if isinstance(answer, Decision):
+            return self._judge.asks.settle(ask_id, answer)
+        return self._questions.settle(ask_id, answer)
+
+    def subscribe(self, since: int = 0) -> Subscription:
+        """Kept events after `since`, then everything as it happens."""
+        return self._stream.join(map(self._past.__getitem__, range(self._past.after(since), len(self._past))))
+
+    async def aclose(self) -> None:
+        """End the turn if one runs, then backend, tools, journal and readers, in that order; once and for good."""
+        if self._closing:
+            return
+        self._closing = True
+        if self._turn:
+            self._turn.cancel()
+            await self._turn.wait()
+        await self._stop_tools()
+        await self._let_go(self._journal.close)
+
+    async def _let_go(self, close_journal: Callable[[], None]) -> None:
+        """Whichever of them fails, the others are closed. A backend that could not be opened has nothing to close."""
+        self._closing = True
+        async with AsyncExitStack() as closing:
+            closing.callback(close_journal)
+            closing.callback(setattr, self, "_closed", True)
+            closing.push_async_callback(self._syncing.aclose)
+            closing.callback(self._stream.close)
+            closing.push_async_callback(self._tools.aclose)
+            if self._joined:
+                closing.push_async_callback(self._backend.aclose)
+
+    # -- the stage -----------------------------------------------------------------------------------------------
+
+    def emit(self, event: Event) -> None:
+        if self._closed:
+            if event.kept:
+                raise JournalError("this session is closed, nothing more is kept in it", code="session_closed")
+            return
+        envelope = Envelope(self._seq + event.kept, self._clock(), event)
+        if event.kept:
+            self._keep(envelope)
+            self._seq = envelope.seq
+        self._stream.publish(envelope)
+
+    def past(self) -> Sequence[Event]:
+        return Events(self._counting)
+
+    def records(self) -> Past:
+        return self._counting
+
+    def wake(self, prompt: Prompt) -> None:
+        """Now, or as soon as the turn that runs is over; not once the session is about to close."""
+        self._woken.append(prompt)
+        self._join_woken()
+
+    async def intend(self, event: ToolStarted) -> None:
+        if event.effects:
+            self._warn(await self._keeping.ready())
+        self.emit(event)
+        if event.effects:
+            await self._syncing.reached()
+
+    async def run_tool(self, call: ToolCall) -> ToolResult:
+        if result := self._counting.result(call.id):
+            return result
+        if call.id not in self._running:
+            self._running[call.id] = asyncio.create_task(self._run_once(call), name=f"tool {call.id}")
+        try:
+            return await asyncio.shield(self._running[call.id])
+        except asyncio.CancelledError:
+            task = self._running.get(call.id)
+            if task:
+                task.cancel()
+                await asyncio.wait([task])
+            raise
+
+    async def decide(self, permission: Permission) -> Decision:
+        call = self.state.calls.get(permission.call_id)
+        origin, narrow = (call.origin, call.rules) if call else ("model", ())
+        return await self._judge.decide(permission, origin, self.state.rules, narrow)
+
+    async def decide_for_child(self, permission: Permission, narrow: Sequence[Rule]) -> Decision:
+        """What a child session would do is decided here, as if this session's own model had asked."""
+        return await self._judge.decide(permission, "model", self.state.rules, narrow)
+
+    def standing(self) -> Sequence[Rule]:
+        """What a person allowed for longer than once."""
+        return (*self._judge.grants.rules(), *self.state.rules)
+
+    async def ask(self, question: Question) -> Reply:
+        if not self._judge.policy.attended:
+            return Reply("decline")
+        self.emit(QuestionAsked(question))
+        reply = Reply("cancel")
+        try:
+            reply = await self._questions.wait(question.id)
+        finally:
+            self.emit(QuestionAnswered(question.id, reply))
+        return reply
+
+    async def spawn(self, task: ChildTask) -> ToolResult:
+        if self._spawner is None:
+            return ToolResult(task.id, "failed", "Subagents cannot be started from here.")
+        return await self._spawner(self, task)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def new_id(self, kind: str) -> str:
+        """An id that is new in this session and stays so when it is resumed."""
+        self._count = max(self._count, self._seq) + 1
+        return f"{kind}-{self._count}"
+
+    def _revert(self, to_seq: int) -> bool:
+        if self._turn is not None or not 0 <= to_seq <= self._seq:
+            return False
+        self.emit(Reverted(to_seq))
+        return True
+
+    def _keep(self, envelope: Envelope) -> None:
+        event = envelope.event
+        self._journal.append(envelope)
+        if isinstance(event, ToolFinished) and self.state.started.get(event.result.call_id):
+            self._syncing.begin()
+        self.state.apply(event)
+        if isinstance(event, Reverted):
+            self._counting.settle()
+            self.state.todos = todos_of(self._counting)
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise UsageError("this session is closed", code="session_closed", hint="open it again to go on with it")
+
+    def _begin(self, prompt: Prompt, *, joined: bool) -> LiveTurn:
+        self._check_open()
+        if self._turn is not None:
+            raise UsageError("a turn is still running in this session", code="turn_running", hint="wait or cancel it")
+        turn_id = self.new_id("turn")
+        self.emit(TurnStarted(turn_id, prompt))
+        self._syncing.begin()
+        self._keeping.begin(turn_id)
+        self._turn = LiveTurn(turn_id, self._play(turn_id, None if joined else prompt), self._settle_open)
+        return self._turn
+
+    def _join_woken(self) -> None:
+        if self._woken and self._turn is None and not self._closing:
+            self._begin(self._woken.pop(0), joined=True)
+
+    def _settle_open(self) -> None:
+        self._judge.asks.settle_all(Decision("cancel", by="person"))
+        self._questions.settle_all(Reply("cancel"))
+
+    async def _play(self, turn_id: str, prompt: Prompt | None) -> TurnEnded:
+        try:
+            if self.info.acts_itself:
+                self._warn(await self._keeping.ready())
+            ended = await self._backend.run_turn(prompt)
+            ended = TurnEnded(turn_id, ended.reason, ended.fault, ended.limit)
+        except asyncio.CancelledError:
+            ended = TurnEnded(turn_id, self._turn.cancelled_for if self._turn else "cancelled")
+        except OstlerError as error:
+            ended = TurnEnded(turn_id, "failed", error.fault)
+        except Exception as bug:
+            ended = TurnEnded(turn_id, "failed", _fault_of_bug(bug))
+        finally:
+            if self._turn:
+                self._turn.tidying()
+            await self._stop_tools()
+            self._warn(await self._keeping.finish())
+        return await self._end(ended)
+
+    def _warn(self, uncovered: Sequence[str]) -> None:
+        if uncovered:
+            self.emit(Notice("warning", "undo does not reach " + "; ".join(uncovered)))
+
+    async def _stop_tools(self) -> None:
+        for task in (tasks := list(self._running.values())):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _end(self, ended: TurnEnded) -> TurnEnded:
+        self._turn = None
+        try:
+            repair(self.state, self.emit, ended)
+            await self._syncing.reached()
+        except JournalError as error:
+            ended = TurnEnded(ended.turn_id, "failed", error.fault)
+            self._stream.publish(Envelope(self._seq + 1, self._clock(), ended))
+        self._join_woken()
+        return ended
+
+    async def _run_once(self, call: ToolCall) -> ToolResult:
+        result = ToolResult(call.id, "cancelled", "Cancelled before it finished.")
+        try:
+            result = await self._tools.run(call, self)
+        except asyncio.CancelledError:
+            raise
+        except JournalError:
+            raise
+        except OstlerError as error:
+            result = ToolResult(call.id, "failed", str(error), fault=error.fault)
+        except Exception as bug:
+            fault = _fault_of_bug(bug)
+            self.emit(Notice("error", f"{call.tool} failed in an unexpected way ({fault.message}); please report it"))
+            result = ToolResult(call.id, "failed", f"The tool itself failed: {fault.message}", fault=fault)
+        finally:
+            self._running.pop(call.id, None)
+            self._keeping.living()
+            self.emit(ToolFinished(result))
+        return result
+
+
+def _fault_of_bug(bug: Exception) -> Fault:
+    trace = "".join(traceback.format_exception(bug))
+    return BackendError(f"{type(bug).__name__}: {bug}", code="bug", hint=trace).fault

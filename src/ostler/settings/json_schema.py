@@ -1,0 +1,77 @@
+"""The JSON Schema of a config file, for editors."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from ostler.settings.schema import ConfigFile
+from ostler.settings.schema_models import NamedProvider, Section
+from ostler.settings.secret import Secret
+
+_DESCRIBED = r"(?m)^ *([\w$]+): (.+)$"
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema, draft 2020-12, with a description of each key and every spelling that is understood."""
+    (_, named), definitions = msgspec.json.schema_components(
+        (ConfigFile, NamedProvider), schema_hook=_plain, ref_template="#/$defs/{name}"
+    )
+    for section in _sections():
+        if section.__name__ in definitions:
+            _describe(definitions[section.__name__], section)
+    root = definitions.pop("ConfigFile")
+    _add_other_forms(root["properties"], definitions["Provider"], named)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **root,
+        "title": "Ostler config",
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def descriptions(section: type[Section]) -> dict[str, str]:
+    """What the docstring of a section says about each of its keys."""
+    found: dict[str, str] = {}
+    for base in reversed(section.__mro__):
+        if issubclass(base, Section):
+            found.update(re.findall(_DESCRIBED, base.__doc__ or ""))
+    return found
+
+
+def _plain(kind: type) -> dict[str, Any]:
+    if kind is Secret:
+        return {"type": "string"}
+    raise NotImplementedError(kind)
+
+
+def _sections() -> Iterator[type[Section]]:
+    waiting: list[type[Section]] = [Section]
+    while waiting:
+        section = waiting.pop()
+        yield section
+        waiting.extend(section.__subclasses__())
+
+
+def _describe(definition: dict[str, Any], section: type[Section]) -> None:
+    definition["description"] = (section.__doc__ or "").partition("\n")[0]
+    properties = definition["properties"]
+    for name, text in descriptions(section).items():
+        if name in properties:
+            properties[name] = {"description": text.strip(), **properties[name]}
+    for schema in properties.values():
+        if schema.get("default") in (None, "", (), {}) or "$ref" in schema:
+            schema.pop("default", None)
+    for alias, name in section.aliases.items():
+        properties[alias] = {**properties[name], "deprecated": True}
+    if not definition["required"]:
+        del definition["required"]
+
+
+def _add_other_forms(properties: dict[str, Any], short: dict[str, Any], named: dict[str, Any]) -> None:
+    """`provider` may be a vendor's name or hold providers by id, `model` may be an endpoint."""
+    by_reference = {"$ref": properties["provider"].pop("$ref")}
+    properties["provider"]["anyOf"] = [{"type": "string"}, by_reference]
+    properties["model"]["anyOf"].append(by_reference)
+    short["additionalProperties"] = named

@@ -1,0 +1,55 @@
+"""Plain values made fit to be shown: secrets masked, by the name that they stand under."""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ostler.settings.secret import MASK, Secret, to_plain
+
+if TYPE_CHECKING:
+    from ostler.text.secret_names import SecretNames
+
+_CREDENTIALS = r"(?<=://)[^/?#@\s]*@"
+
+
+class Quiet(msgspec.Struct, frozen=True):
+    """A struct whose repr shows no secrets, wherever in it they are."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({masked(msgspec.to_builtins(self, enc_hook=to_plain))})"
+
+
+def masked(value: Any, name: str = "") -> Any:
+    """A copy without secrets; a masked text carries a short print, so that a change of it can be seen."""
+    if isinstance(value, dict):
+        hide_all = name in ("headers", "http_headers")
+        return {key: masked(inner, "secret" if hide_all else key) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(inner, name) for inner in value]
+    if not isinstance(value, str):
+        return value
+    if _is_secret(name, value) and Secret(value).shown() != value:
+        return f"{MASK}#{_print(value)}"
+    return re.sub(_CREDENTIALS, f"{MASK}@", value)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    from ostler.text.secret_values import looks_random
+
+    grade = _names().grade(name) if name and value else "no"
+    return grade != "no" and (grade != "soft" or looks_random(value))
+
+
+def _print(value: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+@cache
+def _names() -> "SecretNames":
+    from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
+
+    return SecretNames(DEFAULT_KEYS)

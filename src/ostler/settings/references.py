@@ -1,0 +1,40 @@
+"""`{env:NAME}` and `{file:path}` inside a setting, filled in when the setting is used."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ostler.settings.files import read_bytes
+from ostler.settings.home import expand
+from ostler.vocabulary.errors import UsageError
+
+_REFERENCE = r"\{(env|file):([^{}]+)\}"
+_MAX_BYTES = 64 * 1024
+
+
+def fill(text: str, env: Mapping[str, str], folder: Callable[[], Path], where: Callable[[], str]) -> str:
+    """The text with its references replaced; nothing at all when it needs a variable that is not set.
+
+    A file is looked for from `folder`; errors begin with `where`. Both cost a look at the config's text.
+    """
+    if any(kind == "env" and not env.get(name.strip()) for kind, name in re.findall(_REFERENCE, text)):
+        return ""
+
+    def replacement(found: re.Match[str]) -> str:
+        kind, name = found[1], found[2].strip()
+        return env[name] if kind == "env" else _content(folder() / expand(name, env), where)
+
+    filled = re.sub(_REFERENCE, replacement, text).strip()
+    if not filled.isprintable():
+        raise UsageError(f"{where()} has a line break or a control character in it; remove it")
+    return filled
+
+
+def _content(path: Path, where: Callable[[], str]) -> str:
+    data = read_bytes(path, _MAX_BYTES)
+    if data is None:
+        raise UsageError(f"{where()} refers to {path}, but there is no such file")
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        raise UsageError(f"{where()} refers to {path}, which is not UTF-8") from None

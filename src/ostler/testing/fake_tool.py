@@ -1,0 +1,35 @@
+"""A tool that does what a test says, behind the real door."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.permission import Danger, Need, Permission
+from ostler.vocabulary.seams import Ground, ToolContext
+from ostler.vocabulary.tools import ToolResult, ToolSpec
+
+Behaviour = Callable[[Mapping[str, Any], ToolContext], Awaitable[str]]
+
+
+class FakeTool:
+    """Takes any arguments, needs its own name as permission, and answers with what `behaviour` returns."""
+
+    def __init__(
+        self, name: str, behaviour: Behaviour | None = None, *, effects: bool = True, danger: Danger = "ordinary"
+    ) -> None:
+        self.runs: list[Mapping[str, Any]] = []
+        self._behaviour = behaviour
+        self._danger = danger
+        self.spec = ToolSpec(name, "other", f"{name}, for tests", {"type": "object"}, effects)
+
+    def parse(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return arguments
+
+    async def permission(self, params: Mapping[str, Any], ground: Ground) -> Permission:
+        subject = str(params.get("subject", self.spec.name))
+        return Permission(f"use {self.spec.name}", (Need(self.spec.name, subject, self._danger, "it is dangerous"),))
+
+    async def run(self, params: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        self.runs.append(params)
+        text = await self._behaviour(params, context) if self._behaviour else f"{self.spec.name} ran"
+        return ToolResult("", "ok", text, Display(text))

@@ -1,0 +1,259 @@
+"""What a scripted model server answers: replies and faults, built by name and written in either API's wire format."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+Api = Literal["openai", "anthropic"]
+Framing = Literal["chunked", "length", "close"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call of the script; without an id the server makes one."""
+
+    tool: str
+    arguments: dict[str, Any] | str
+    id: str = ""
+
+    @property
+    def written(self) -> str:
+        """The arguments as the model would write them."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer: what the model says, or a body as it is, and how it is delivered. Each method gives a new reply."""
+
+    text: str = ""
+    thought: str = ""
+    calls: tuple[Call, ...] = ()
+    chunks: int = 1
+    reason: str = ""
+    tokens: tuple[int, int, int] = (10, 5, 0)
+    body: tuple[bytes, ...] | None = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    framing: Framing = "chunked"
+    whole: bool = False
+    closing: bool = False
+    cut: int | None = None
+    reset: bool = False
+    stall: int | None = None
+    silent: bool = False
+    comments: bool = False
+    write_size: int = 0
+
+    def cut_after(self, size: int, *, reset: bool = False) -> "Reply":
+        """Close the connection, or reset it, after so many bytes of the body."""
+        return replace(self, cut=size, reset=reset)
+
+    def stall_after(self, pieces: int, *, comments: bool = False) -> "Reply":
+        """Stop after so many pieces of the body and keep the connection open, or alive with comments."""
+        return replace(self, stall=pieces, comments=comments)
+
+    def framed(self, framing: Framing) -> "Reply":
+        """Mark the body's end by chunks, by its length, or by closing."""
+        return replace(self, framing=framing)
+
+    def as_json(self) -> "Reply":
+        """Answer whole although a stream was asked for."""
+        return replace(self, whole=True)
+
+    def in_writes_of(self, size: int) -> "Reply":
+        """Write so many bytes at a time."""
+        return replace(self, write_size=size)
+
+    def then_close(self) -> "Reply":
+        """Close after the reply without having said so."""
+        return replace(self, closing=True)
+
+    def ended_by(self, reason: str) -> "Reply":
+        """Give this finish reason, in the API's own word."""
+        return replace(self, reason=reason)
+
+    def counted(self, tokens_in: int, tokens_out: int, cached: int = 0) -> "Reply":
+        """Report this usage; `tokens_in` includes the cached ones."""
+        return replace(self, tokens=(tokens_in, tokens_out, cached))
+
+    def pieces(self, api: Api, request: dict[str, Any], number: int) -> list[bytes]:
+        """The body in the pieces in which it is written."""
+        if self.body is not None:
+            return list(self.body)
+        reply = replace(self, calls=tuple(_with_id(call, number, at) for at, call in enumerate(self.calls)))
+        if self.whole or not request.get("stream"):
+            document = _openai_whole(reply) if api == "openai" else _anthropic_whole(reply)
+            return [json.dumps(document).encode()]
+        return _openai_events(reply, request) if api == "openai" else _anthropic_events(reply)
+
+
+def text(said: str, *, chunks: int = 1, thought: str = "") -> Reply:
+    """Words, in so many deltas, after a thought or not."""
+    return Reply(text=said, chunks=chunks, thought=thought)
+
+
+def calls(wanted: Sequence[Call | tuple[str, dict[str, Any]]], *, said: str = "") -> Reply:
+    """Tool calls, after some words or none."""
+    return Reply(text=said, calls=tuple(call if isinstance(call, Call) else Call(*call) for call in wanted))
+
+
+def status(code: int, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
+    """An HTTP status with a JSON or text body; by default an error object."""
+    if body is None:
+        body = {"error": {"message": f"scripted status {code}", "type": "scripted"}}
+    written = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return Reply(status=code, body=(written,), headers=headers or {}, framing="length")
+
+
+def raw(*pieces: bytes, content_type: str = "text/event-stream") -> Reply:
+    """A body as it is, in pieces."""
+    return Reply(body=pieces, headers={"content-type": content_type})
+
+
+def events(*data: str | dict[str, Any], done: bool = True) -> Reply:
+    """Server-sent events with this data, and the closing mark or not."""
+    written = [event(item) for item in data]
+    return raw(*written, *([b"data: [DONE]\n\n"] if done else []))
+
+
+def html(page: str = "<!doctype html><title>Welcome</title>") -> Reply:
+    """A web page, as a wrong base URL gives it."""
+    return Reply(body=(page.encode(),), headers={"content-type": "text/html"}, framing="length")
+
+
+def stall(where: Literal["head", "body"] = "head") -> Reply:
+    """Never answer, or only with a head."""
+    return Reply(silent=True) if where == "head" else Reply(body=(), stall=0)
+
+
+def comments_only() -> Reply:
+    """A head, then comments that keep the connection alive and nothing else."""
+    return Reply(body=(), stall=0, comments=True)
+
+
+def drop(*, reset: bool = False) -> Reply:
+    """Close, or reset, without a byte."""
+    return Reply(silent=True, cut=0, reset=reset)
+
+
+def event(data: str | dict[str, Any], name: str = "") -> bytes:
+    """One server-sent event."""
+    written = data if isinstance(data, str) else json.dumps(data)
+    return (f"event: {name}\n" if name else "").encode() + f"data: {written}\n\n".encode()
+
+
+def _with_id(call: Call, number: int, at: int) -> Call:
+    return call if call.id else replace(call, id=f"call_{number}_{at}")
+
+
+def _split(said: str, count: int) -> list[str]:
+    size = max(1, -(-len(said) // max(1, count)))
+    return [said[at : at + size] for at in range(0, len(said), size)]
+
+
+def _openai_usage(reply: Reply) -> dict[str, Any]:
+    tokens_in, tokens_out, cached = reply.tokens
+    return {
+        "prompt_tokens": tokens_in,
+        "completion_tokens": tokens_out,
+        "total_tokens": tokens_in + tokens_out,
+        "prompt_tokens_details": {"cached_tokens": cached},
+    }
+
+
+def _openai_events(reply: Reply, request: dict[str, Any]) -> list[bytes]:
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"reasoning_content": part} for part in _split(reply.thought, reply.chunks)]
+    deltas += [{"content": part} for part in _split(reply.text, reply.chunks)]
+    for at, call in enumerate(reply.calls):
+        function = {"name": call.tool, "arguments": ""}
+        deltas.append({"tool_calls": [{"index": at, "id": call.id, "type": "function", "function": function}]})
+        parts = _split(call.written, 2)
+        deltas += [{"tool_calls": [{"index": at, "function": {"arguments": part}}]} for part in parts]
+    written = [event(_openai_chunk([{"index": 0, "delta": delta, "finish_reason": None}])) for delta in deltas]
+    reason = reply.reason or ("tool_calls" if reply.calls else "stop")
+    written.append(event(_openai_chunk([{"index": 0, "delta": {}, "finish_reason": reason}])))
+    if request.get("stream_options", {}).get("include_usage"):
+        written.append(event(_openai_chunk([]) | {"usage": _openai_usage(reply)}))
+    return [*written, b"data: [DONE]\n\n"]
+
+
+def _openai_chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "scripted",
+        "choices": choices,
+    }
+
+
+def _openai_whole(reply: Reply) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.thought:
+        message["reasoning_content"] = reply.thought
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.written}}
+            for call in reply.calls
+        ]
+    reason = reply.reason or ("tool_calls" if reply.calls else "stop")
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return _openai_chunk([choice]) | {"object": "chat.completion", "usage": _openai_usage(reply)}
+
+
+def _anthropic_usage(reply: Reply) -> dict[str, int]:
+    tokens_in, tokens_out, cached = reply.tokens
+    return {"input_tokens": tokens_in - cached, "cache_read_input_tokens": cached, "output_tokens": tokens_out}
+
+
+def _anthropic_blocks(reply: Reply) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    if reply.thought:
+        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "sealed"})
+    if reply.text:
+        blocks.append({"type": "text", "text": reply.text})
+    for call in reply.calls:
+        blocks.append({"type": "tool_use", "id": call.id, "name": call.tool, "input": call.arguments})
+    return blocks
+
+
+def _anthropic_message(reply: Reply) -> dict[str, Any]:
+    reason = reply.reason or ("tool_use" if reply.calls else "end_turn")
+    return {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "stop_reason": reason}
+
+
+def _anthropic_whole(reply: Reply) -> dict[str, Any]:
+    return _anthropic_message(reply) | {"content": _anthropic_blocks(reply), "usage": _anthropic_usage(reply)}
+
+
+def _anthropic_events(reply: Reply) -> list[bytes]:
+    message, usage = _anthropic_message(reply), _anthropic_usage(reply)
+    begun = message | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
+    told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
+    for index, block in enumerate(_anthropic_blocks(reply)):
+        first, deltas = _anthropic_deltas(block, reply)
+        told.append({"type": "content_block_start", "index": index, "content_block": first})
+        told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        told.append({"type": "content_block_stop", "index": index})
+    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    told.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": usage["output_tokens"]}})
+    told.append({"type": "message_stop"})
+    return [event(item, item["type"]) for item in told]
+
+
+def _anthropic_deltas(block: dict[str, Any], reply: Reply) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """How a block begins, and what is added to it bit by bit."""
+    if block["type"] == "thinking":
+        parts = [{"type": "thinking_delta", "thinking": part} for part in _split(block["thinking"], reply.chunks)]
+        return block | {"thinking": "", "signature": ""}, [
+            *parts,
+            {"type": "signature_delta", "signature": block["signature"]},
+        ]
+    if block["type"] == "text":
+        parts = [{"type": "text_delta", "text": part} for part in _split(block["text"], reply.chunks)]
+        return block | {"text": ""}, parts
+    written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
+    return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": part} for part in _split(written, 2)]

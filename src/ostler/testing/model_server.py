@@ -1,0 +1,275 @@
+"""A real model server on loopback that plays a script of replies and faults, and complains about what was left over."""
+
+import asyncio
+import json
+import socket
+import ssl
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from ostler.testing.model_replies import (
+    Api,
+    Call,
+    Reply,
+    calls,
+    comments_only,
+    drop,
+    event,
+    events,
+    html,
+    raw,
+    stall,
+    status,
+    text,
+)
+
+__all__ = [
+    "Call",
+    "Recorded",
+    "Reply",
+    "ScriptNotPlayed",
+    "ScriptedModelServer",
+    "calls",
+    "comments_only",
+    "drop",
+    "event",
+    "events",
+    "html",
+    "raw",
+    "stall",
+    "status",
+    "text",
+]
+
+_HTTP_REASON = "Scripted"
+
+
+class ScriptNotPlayed(AssertionError):
+    """What happened was not what the script said."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A request as it came; `connection` tells which requests shared one."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+    @property
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
+
+class ScriptedModelServer:
+    """Plays one reply for each request to a model, over the OpenAI and the Anthropic wire format.
+
+    `pages` are JSON documents for other paths; `models` fills the model list. Leaving the block raises
+    `ScriptNotPlayed` if replies are left, or if a request came for which there was none.
+    """
+
+    def __init__(
+        self,
+        *replies: Reply,
+        models: Sequence[str | dict[str, Any]] = ("scripted",),
+        pages: dict[str, Any] | None = None,
+        tls: ssl.SSLContext | None = None,
+        comment_every: float = 0.01,
+    ) -> None:
+        self.requests: list[Recorded] = []
+        self.hangups = 0
+        self.connections = 0
+        self._script = list(replies)
+        self._unexpected: list[str] = []
+        self._models = [{"id": model, "object": "model"} if isinstance(model, str) else model for model in models]
+        self._pages = pages or {}
+        self._tls = tls
+        self._comment_every = comment_every
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    @property
+    def base_url(self) -> str:
+        """Where the OpenAI API is; the Anthropic one is at the same place."""
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}/v1"
+
+    def then(self, *replies: Reply) -> None:
+        """Add to the script."""
+        self._script.extend(replies)
+
+    async def heard(self, count: int) -> None:
+        """Wait until so many requests have come."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: len(self.requests) >= count)
+
+    async def hung_up(self, count: int = 1) -> None:
+        """Wait until so many clients have left in the middle of a reply."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.hangups >= count)
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+        if error is None:
+            self._complain()
+
+    def _complain(self) -> None:
+        if self._unexpected:
+            raise ScriptNotPlayed(f"requests came that the script has no reply for: {', '.join(self._unexpected)}")
+        if self._script:
+            raise ScriptNotPlayed(f"{len(self._script)} replies were never asked for, the next is {self._script[0]}")
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        number = self.connections
+        try:
+            while await self._exchange(reader, writer, number):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        except asyncio.CancelledError:
+            writer.transport.abort()  # the block is being left; ending here keeps the server's own callback quiet
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
+        """Read a request and answer it; whether the connection may go on."""
+        recorded = await _read_request(reader, number)
+        api = _api_of(recorded)
+        if api is None:
+            return await self._page(recorded, writer)
+        reply = self._script.pop(0) if self._script else None
+        if reply is None:
+            self._unexpected.append(f"{recorded.method} {recorded.path}")
+            reply = status(500, {"error": {"message": "the script is over"}})
+        await self._record(recorded)
+        request = recorded.json if recorded.body else {}
+        pieces = reply.pieces(api, request, len(self.requests))
+        return await self._deliver(reply, pieces, reader, writer)
+
+    async def _record(self, recorded: Recorded) -> None:
+        async with self._changed:
+            self.requests.append(recorded)
+            self._changed.notify_all()
+
+    async def _page(self, recorded: Recorded, writer: asyncio.StreamWriter) -> bool:
+        path = recorded.path.partition("?")[0]
+        page = {"object": "list", "data": self._models} if path.endswith("/models") else None
+        page = self._pages.get(path, page)
+        body = json.dumps(page if page is not None else {"error": "no such page"}).encode()
+        head = f"HTTP/1.1 {404 if page is None else 200} {_HTTP_REASON}\r\ncontent-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        return True
+
+    async def _deliver(
+        self, reply: Reply, pieces: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        if reply.silent:
+            if reply.cut is None:
+                await self._wait_for_hangup(reader, writer, comments=False)
+            return _end(writer, reset=reply.reset)
+        writer.write(_head(reply, sum(map(len, pieces))))
+        sent = 0
+        for at, piece in enumerate(pieces):
+            if at == reply.stall:
+                break
+            if reply.cut is not None and sent + len(piece) >= reply.cut:
+                await _write(reply, writer, piece[: reply.cut - sent])
+                return _end(writer, reset=reply.reset)
+            await _write(reply, writer, piece)
+            sent += len(piece)
+        if reply.stall is not None:
+            await self._wait_for_hangup(reader, writer, comments=reply.comments)
+            return False
+        if reply.framing == "chunked":
+            writer.write(b"0\r\n\r\n")
+        await writer.drain()
+        return reply.framing != "close" and not reply.closing
+
+    async def _wait_for_hangup(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, comments: bool
+    ) -> None:
+        """Keep a client waiting until it leaves."""
+        leaving = asyncio.ensure_future(reader.read(1))
+        try:
+            while not leaving.done():
+                if comments:
+                    writer.write(_chunk(b": keep-alive\n\n"))
+                await asyncio.wait({leaving}, timeout=self._comment_every if comments else None)
+        finally:
+            leaving.cancel()
+        async with self._changed:
+            self.hangups += 1
+            self._changed.notify_all()
+
+
+def _api_of(recorded: Recorded) -> Api | None:
+    path = recorded.path.partition("?")[0]
+    if recorded.method != "POST":
+        return None
+    return "openai" if path.endswith("/chat/completions") else "anthropic" if path.endswith("/messages") else None
+
+
+async def _read_request(reader: asyncio.StreamReader, connection: int) -> Recorded:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.strip().split("\r\n")
+    method, path, _ = first.split(" ")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Recorded(method, path, headers, body, connection)
+
+
+def _head(reply: Reply, size: int) -> bytes:
+    usual = {"content-type": "application/json" if reply.whole or reply.status != 200 else "text/event-stream"}
+    framing = {"chunked": {"transfer-encoding": "chunked"}, "length": {"content-length": str(size)}, "close": {}}
+    headers = usual | framing[reply.framing] | reply.headers
+    lines = [f"HTTP/1.1 {reply.status} {_HTTP_REASON}", *(f"{name}: {value}" for name, value in headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+async def _write(reply: Reply, writer: asyncio.StreamWriter, piece: bytes) -> None:
+    if not piece:
+        return
+    data = _chunk(piece) if reply.framing == "chunked" else piece
+    size = reply.write_size or len(data)
+    for at in range(0, len(data), size):
+        writer.write(data[at : at + size])
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+def _end(writer: asyncio.StreamWriter, *, reset: bool) -> bool:
+    """End the connection, and say that it is over."""
+    if reset:
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+    return False

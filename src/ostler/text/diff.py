@@ -1,0 +1,120 @@
+"""Show what changed between two texts, by line and by word."""
+
+import re
+from typing import Literal
+
+import msgspec
+
+from ostler.text.cut import marker
+from ostler.text.matching import Block, matching_blocks
+
+Op = Literal["same", "removed", "added"]
+
+_MOST_WORDS = 256
+
+
+class Diff(msgspec.Struct, frozen=True):
+    """A unified diff; the counts are of the whole change even when the text is cut."""
+
+    text: str
+    additions: int
+    deletions: int
+    cut: bool
+
+
+def unified(before: str, after: str, path: str, *, context: int = 3, max_lines: int | None = None) -> Diff:
+    """The change as a unified diff; an empty side is a file that does not exist."""
+    if before == after:
+        return Diff("", additions=0, deletions=0, cut=False)
+    old, new = _lines(before), _lines(after)
+    blocks = matching_blocks(old, new)
+    same = sum(size for _, _, size in blocks)
+    output = [f"--- {_name('a', path, before)}\n", f"+++ {_name('b', path, after)}\n"]
+    for hunk in _hunks(blocks, len(old), len(new), context):
+        output += _drawn(hunk, old, new)
+    left_out = len(output) - max_lines if max_lines is not None else 0
+    if left_out > 0:
+        output[max_lines:] = [marker(left_out, "lines of the diff") + "\n"]
+    return Diff("".join(output), additions=len(new) - same, deletions=len(old) - same, cut=left_out > 0)
+
+
+def words(old_line: str, new_line: str) -> list[tuple[Op, str]]:
+    """The pieces of a changed line, in reading order; all of it when the line is too long to compare."""
+    old, new = _words(old_line), _words(new_line)
+    blocks = matching_blocks(old, new) if max(len(old), len(new)) <= _MOST_WORDS else []
+    pieces: list[tuple[Op, str]] = []
+    at_old = at_new = 0
+    for start_old, start_new, size in [*blocks, (len(old), len(new), 0)]:
+        pieces.append(("removed", "".join(old[at_old:start_old])))
+        pieces.append(("added", "".join(new[at_new:start_new])))
+        pieces.append(("same", "".join(old[start_old : start_old + size])))
+        at_old, at_new = start_old + size, start_new + size
+    return [(op, text) for op, text in pieces if text]
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"\w+|\s+|[^\w\s]", line)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; only a line feed ends one."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+def _name(side: str, path: str, text: str) -> str:
+    if not text:
+        return "/dev/null"
+    name = f"{side}/{path}"
+    if not any(char < " " or char in '"\\\x7f' for char in name):
+        return name
+    # A line feed in a file name must not begin a line of the diff.
+    escaped = "".join(f"\\{ord(c):03o}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in name)
+    return f'"{escaped}"'
+
+
+def _hunks(blocks: list[Block], old_size: int, new_size: int, context: int) -> list[list[Block]]:
+    """Changes with their context, close ones together; each hunk is a list of equal runs around changes."""
+    hunks: list[list[Block]] = []
+    current: list[Block] = []
+    runs = blocks if blocks and blocks[0][:2] == (0, 0) else [(0, 0, 0), *blocks]
+    end_left, end_right, end_size = runs[-1]
+    if (end_left + end_size, end_right + end_size) != (old_size, new_size):
+        runs = [*runs, (old_size, new_size, 0)]
+    for index, (left, right, size) in enumerate(runs):
+        last = index == len(runs) - 1
+        if not current:
+            skip = max(size - context, 0)
+            current = [(left + skip, right + skip, size - skip)]
+        elif last or size > 2 * context:
+            hunks.append([*current, (left, right, min(size, context))])
+            skip = max(size - context, 0)
+            current = [(left + skip, right + skip, size - skip)]
+        else:
+            current.append((left, right, size))
+    return hunks
+
+
+def _drawn(hunk: list[Block], old: list[str], new: list[str]) -> list[str]:
+    start_old, start_new, _ = hunk[0]
+    last_old, last_new, last_size = hunk[-1]
+    old_count, new_count = last_old + last_size - start_old, last_new + last_size - start_new
+    output = [f"@@ -{_range(start_old, old_count)} +{_range(start_new, new_count)} @@\n"]
+    at_old, at_new = start_old, start_new
+    for left, right, size in hunk:
+        output += [_line("-", line) for line in old[at_old:left]]
+        output += [_line("+", line) for line in new[at_new:right]]
+        output += [_line(" ", line) for line in old[left : left + size]]
+        at_old, at_new = left + size, right + size
+    return output
+
+
+def _range(start: int, count: int) -> str:
+    if count == 1:
+        return str(start + 1)
+    return f"{start + 1 if count else start},{count}"
+
+
+def _line(sign: str, line: str) -> str:
+    return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"

@@ -1,0 +1,133 @@
+"""Take secrets out of text before it is kept, exported, logged or sent."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ostler.text.secret_commands import commanded
+from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
+from ostler.text.secret_pairs import paired
+from ostler.text.secret_shapes import Span, shaped
+from ostler.text.secret_values import MARKER
+
+__all__ = ["DEFAULT_KEYS", "MARKER", "Redactor", "sensitive_file"]
+
+# Shorter known values would tear ordinary text apart.
+_SHORTEST_KNOWN = 4
+# What is replaced may change how its surroundings read, so the text is read again until it stays.
+_ROUNDS = 4
+
+
+class Redactor:
+    """Replaces every secret by the marker; one object serves any number of texts.
+
+    `keys` are names whose values are secret, `patterns` regular expressions of the user,
+    `known` the values of secrets that are in use.
+    """
+
+    def __init__(
+        self, keys: Sequence[str] = DEFAULT_KEYS, patterns: Sequence[str] = (), known: Sequence[str] = ()
+    ) -> None:
+        self._names = SecretNames(keys)
+        self._patterns = [_compiled(pattern) for pattern in patterns]
+        self._known = _spellings(known)
+
+    def redact(self, text: str) -> str:
+        """The text with the marker in place of its secrets; a second time changes nothing."""
+        for _ in range(_ROUNDS):
+            redacted = _replaced(text, self._spans(text))
+            if redacted == text:
+                break
+            text = redacted
+        return text
+
+    def _spans(self, text: str) -> list[Span]:
+        spans = [*shaped(text), *paired(text, self._names), *commanded(text)]
+        spans += [span for value in self._known for span in _occurrences(text, value)]
+        for pattern in self._patterns:
+            spans += [found.span() for found in pattern.finditer(text) if found.end() > found.start()]
+        return spans
+
+
+def _compiled(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else ""
+    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+
+
+def _spellings(known: Sequence[str]) -> list[str]:
+    """The values as they are, and as JSON and addresses write them."""
+    if not known:
+        return []
+    import json
+    from urllib.parse import quote, quote_plus
+
+    spellings: set[str] = set()
+    for value in known:
+        if len(value.strip()) >= _SHORTEST_KNOWN:
+            spellings |= {value.strip(), json.dumps(value.strip())[1:-1], quote(value.strip(), safe="")}
+            spellings |= {quote_plus(value.strip()), json.dumps(value.strip(), ensure_ascii=False)[1:-1]}
+    return sorted(spellings)
+
+
+def _occurrences(text: str, value: str) -> Iterable[Span]:
+    at = text.find(value)
+    while at >= 0:
+        yield at, at + len(value)
+        at = text.find(value, at + len(value))
+
+
+def _replaced(text: str, spans: list[Span]) -> str:
+    """Overlapping spans are one; a marker that a span touches is part of it."""
+    if not spans:
+        return text
+    spans += _occurrences(text, MARKER)
+    out: list[str] = []
+    at = 0
+    for start, end in _merged(spans):
+        out += (text[at:start], MARKER)
+        at = end
+    out.append(text[at:])
+    return "".join(out)
+
+
+def _merged(spans: list[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+_SENSITIVE_NAMES = frozenset(
+    ("config.yaml", "config.yml", "config.json", "credentials", "credentials.json", "credentials.yaml",
+     "credentials.yml", ".npmrc", ".pypirc", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".htpasswd",
+     ".git-credentials", ".dockercfg", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "kubeconfig",
+     ".vault-token", ".terraformrc", "terraform.tfstate", "secring.gpg", "secret.yaml", "secret.yml")
+)  # fmt: skip
+_SENSITIVE_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kdbx", ".tfvars", ".p8")
+_SENSITIVE_STARTS = (".env", "secrets.")
+_COPY_ENDS = ("~", ".bak", ".old", ".orig", ".save", ".swp", ".copy")
+
+
+def sensitive_file(path: str) -> bool:
+    """Whether a file holds secrets by its name, so that it is never shown or sent unasked."""
+    parts = path.replace("\\", "/").lower().rstrip("/ .").split("/")
+    name = parts[-1]
+    while name.endswith(_COPY_ENDS):
+        name = next(name[: -len(end)] for end in _COPY_ENDS if name.endswith(end))
+    if name in _SENSITIVE_NAMES or name.startswith(_SENSITIVE_STARTS) or name.endswith(_SENSITIVE_ENDS):
+        return True
+    return parts[-2:] == [".kube", "config"]

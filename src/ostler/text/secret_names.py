@@ -1,0 +1,112 @@
+"""Tell by the name of a key whether its value is a secret."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Literal
+
+from ostler.text.secret_words import HARMLESS_KEYS, HARMLESS_PASSES, HARMLESS_TOKENS, QUALIFIERS, SOFT_NAMES
+
+# password: nearly any value is one · secret: any value that is not plainly something else
+# auth: as secret, but the names of schemes are no secret · cookie: only whole cookies
+# weak: a short value with letters and others · soft: only what looks random · no: not a secret's name
+Grade = Literal["password", "secret", "auth", "cookie", "weak", "soft", "no"]
+
+DEFAULT_KEYS: tuple[str, ...] = (
+    "api_key", "apikey", "token", "secret", "password", "passwd", "pwd", "pw", "passphrase", "passcode",
+    "private_key", "access_key", "auth", "authorization", "client_secret", "secret_key", "secret_key_base",
+    "secret_access_key", "account_key", "shared_access_key", "encryption_key", "decryption_key", "signing_key",
+    "signing_secret", "master_key", "auth_key", "shared_key", "preshared_key", "psk", "subscription_key",
+    "app_key", "application_key", "consumer_key", "service_key", "service_role_key", "license_key", "deploy_key",
+    "ssh_key", "storage_key", "vault_key", "client_key", "client_key_data",
+    "hmac_key", "jwt_key", "requirepass", "masterauth", "bindpw", "rootpw",
+    "mnemonic", "seed_phrase", "recovery_phrase", "recovery_code", "basic_auth", "auth_token", "access_token",
+    "refresh_token", "id_token", "session_token", "db_password", "aws_secret_access_key",
+)  # fmt: skip
+
+_PASSWORDS = frozenset(
+    ("password", "passwd", "pwd", "pw", "passphrase", "passcode", "psk", "bindpw", "rootpw", "requirepass",
+     "masterauth", "mnemonic", "seedphrase", "recoveryphrase", "dbpassword")
+)  # fmt: skip
+_AUTHS = frozenset(("auth", "authorization", "basicauth"))
+_DEFAULTS = frozenset(key.replace("_", "") for key in DEFAULT_KEYS)
+
+# Every name that is judged here holds one of these or the last word of a key.
+_STEMS = ("key", "pass", "cookie", "cred", "salt", "jwt", "sess")
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in snake_case, camelCase, kebab-case or dotted, in lower case."""
+    return [word.lower() for word in _word().findall(name)]
+
+
+class SecretNames:
+    """The names to redact: each matches as a whole and as the end of a longer name."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = {squashed for key in keys if (squashed := "".join(words_of(key)))}
+        self._grades: dict[str, Grade] = {}
+        stems = {*_STEMS, *(words_of(key)[-1] for key in keys if words_of(key))}
+        shortest = [stem for stem in stems if not any(other in stem for other in stems if other != stem)]
+        self._stems = re.compile("|".join(map(re.escape, sorted(shortest))))
+
+    def hits(self, lowered: str) -> Iterator[int]:
+        """Where a name that may be secret has its telling part, in text of lower case."""
+        return (found.start() for found in self._stems.finditer(lowered))
+
+    def grade(self, name: str) -> Grade:
+        known = self._grades.get(name)
+        if known is None:
+            if len(self._grades) > 20_000:
+                self._grades.clear()
+            known = self._grades[name] = self._judged(words_of(name[-100:]))
+        return known
+
+    def _judged(self, words: list[str]) -> Grade:
+        key = self._key_at_end(words)
+        while key is None and len(words) > 1 and (words[-1] in QUALIFIERS or words[-1].isdigit()):
+            words = words[:-1]
+            key = self._key_at_end(words)
+            if key == "auth":
+                key = None
+        if key is None:
+            several = words and words[-1].endswith("s") and self._key_at_end([*words[:-1], words[-1][:-1]])
+            return "weak" if several and several not in ("token", "auth") else _by_last_word(words)
+        if key == "token" and len(words) > 1 and words[-2] in HARMLESS_TOKENS:
+            return "soft"
+        if key in _PASSWORDS or key not in _DEFAULTS:
+            return "password"
+        if key in _AUTHS:
+            return "no" if words[:-1] == ["o"] else "auth"  # OAuth
+        return "secret"
+
+    def _key_at_end(self, words: list[str]) -> str | None:
+        whole = "".join(words)
+        for count in range(min(len(words), 4), 0, -1):
+            ending = "".join(words[-count:])
+            if ending in self._keys:
+                return ending
+        # Names without a border between words: `PGPASSWORD`, `authtoken`.
+        for size in range(5, min(len(words[-1]) if words else 0, 24)):
+            if whole[-size:] in self._keys:
+                return whole[-size:]
+        return None
+
+
+def _by_last_word(words: list[str]) -> Grade:
+    """Names that no key covers but that often hold a secret all the same."""
+    if not words:
+        return "no"
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last == "cookie" and before in ("", "set"):
+        return "cookie"
+    if last == "pass":
+        return "weak" if not before else "no" if before in HARMLESS_PASSES else "password"
+    if last == "key":
+        return "soft" if before and before not in HARMLESS_KEYS else "no"
+    return "soft" if last in SOFT_NAMES else "no"

@@ -1,0 +1,211 @@
+"""Find secrets by their own shape: tokens with a known prefix, private keys, passwords in addresses."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from ostler.text.secret_values import is_placeholder, looks_random, mixed
+
+Span = tuple[int, int]
+
+# A literal that begins the token, and the rest of it; those that end on a border are exact in length.
+_END = r"(?![A-Za-z0-9])"
+_TOKENS: tuple[tuple[str, str], ...] = (
+    *((start, r"[A-Z0-9]{16}" + _END) for start in ("AKIA", "ASIA", "ABIA", "ACCA")),
+    ("LTAI", r"[A-Za-z0-9]{16,24}" + _END),
+    ("AKID", r"[A-Za-z0-9]{32}" + _END),
+    ("AIza", r"[\w\-]{30,60}"),
+    ("ya29.", r"[\w\-.]{20,}"),
+    ("GOCSPX-", r"[\w\-]{20,}"),
+    ("1//0", r"[\w\-]{30,}"),
+    *((start, r"[A-Za-z0-9]{20,}") for start in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
+    ("github_pat_", r"\w{20,}"),
+    ("gl", r"(?:pat|ptt|dt|rt|cbt|ft|imt|agent|soat|oas|ffct)-[\w\-.]{16,}"),
+    ("GR1348941", r"[\w\-]{16,}"),
+    ("ATATT3", r"[\w\-=]{20,}"),
+    ("ATBB", r"[A-Za-z0-9]{24,}"),
+    ("xox", r"[abeoprs](?:\.xox[bp])?-[A-Za-z0-9\-]{10,}"),
+    ("xapp-", r"[0-9]-[A-Za-z0-9\-]{10,}"),
+    *((start, r"[A-Za-z0-9]{10,}") for start in ("sk_live_", "sk_test_", "rk_live_", "rk_test_")),
+    *((start, r"[A-Za-z0-9]{10,}") for start in ("rzp_live_", "rzp_test_")),
+    ("whsec_", r"[A-Za-z0-9+/=]{16,}"),
+    ("sk-", r"(?:ant|proj|svcacct|admin|or-v1|lf)-[\w\-]{16,}"),
+    ("sk-", r"[A-Za-z0-9]{32,}"),
+    ("sk-", r"(?=[A-Za-z]{0,32}[0-9])[A-Za-z0-9]{20,}"),
+    ("npm_", r"[A-Za-z0-9]{30,}"),
+    ("pypi-Ag", r"[\w\-]{20,}"),
+    ("hf_", r"[A-Za-z0-9]{24,}"),
+    ("api_org_", r"[A-Za-z0-9]{30,}"),
+    ("SG.", r"[\w\-]{16,64}\.[\w\-]{16,64}"),
+    ("AC", r"[0-9a-f]{32}" + _END),
+    ("SK", r"[0-9a-f]{32}" + _END),
+    *((start, r"[0-9a-f]{40,}") for start in ("dop_v1_", "doo_v1_", "dor_v1_")),
+    ("bot", r"[0-9]{6,10}:(?:AA[\w\-]{30,40}|[\w\-]{35})(?![\w\-])"),
+    *((start, r"[A-Fa-f0-9]{32}") for start in ("shpat_", "shpca_", "shppa_", "shpss_")),
+    ("sq0", r"(?:atp|csp|idp)-[\w\-]{20,}"),
+    ("EAACEdEose0cBA", r"[A-Za-z0-9]{10,}"),
+    ("EAA", r"[A-Za-z0-9]{60,}"),
+    ("key-", r"[0-9a-f]{32}" + _END),
+    ("lin_api_", r"[A-Za-z0-9]{30,}"),
+    ("secret_", r"[A-Za-z0-9]{40,50}" + _END),
+    ("ntn_", r"[A-Za-z0-9]{40,}"),
+    ("fig", r"[dou]_[\w\-]{30,}"),
+    ("dapi", r"[0-9a-f]{32}"),
+    *((start, r"[\w\-]{20,}") for start in ("hvs.", "hvb.", "hvr.")),
+    ("dp.", r"(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9.]{30,}"),
+    ("PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("NRAK-", r"[A-Z0-9]{20,}"),
+    ("glsa_", r"[A-Za-z0-9]{32}_[0-9a-f]{8}"),
+    ("glc_", r"[A-Za-z0-9+/=]{32,}"),
+    ("pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("sl.", r"[\w\-]{100,}"),
+    ("HRKU-", r"[\w\-]{30,}"),
+    ("rubygems_", r"[0-9a-f]{40,}"),
+    ("cio", r"[A-Za-z0-9]{32}" + _END),
+    ("dckr_", r"[op]at_[\w\-]{20,}"),
+    ("pscale_", r"(?:tkn|pw|oauth)_[\w\-.]{20,}"),
+    ("sbp_", r"[0-9a-f]{40}"),
+    ("sb_secret_", r"[\w\-]{20,}"),
+    ("gsk_", r"[A-Za-z0-9]{30,}"),
+    ("xai-", r"[A-Za-z0-9]{40,}"),
+    ("r8_", r"[A-Za-z0-9]{30,}"),
+    ("pplx-", r"[A-Za-z0-9]{30,}"),
+    ("nvapi-", r"[\w\-]{40,}"),
+    ("tgp_v1_", r"[\w\-]{30,}"),
+    ("CCIP", r"(?:AT|RJ)_\w{30,}"),
+    ("sntry", r"[su]_[\w=+/\-]{30,}"),
+    ("CFPAT-", r"[\w\-]{30,}"),
+    ("tfp_", r"[\w\-]{30,}"),
+    ("tskey-", r"[a-z]{2,8}-[\w\-]{16,}"),
+    ("fo1_", r"[\w\-]{40,}"),
+    ("rnd_", r"[A-Za-z0-9]{28,}"),
+    *((start, r"[A-Za-z0-9+/=_\-]{60,}") for start in ("fm1_", "fm2_")),
+    ("ops_eyJ", r"[\w\-=]{60,}"),
+    # The first line of a private key in base 64.
+    ("LS0tLS1CRUdJTi", r"(?:BQUklWQVRF|BSU0EgUFJJVkFURS|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVEU|BFTkNS)[\w+/=]{20,}"),
+    ("AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}"),
+    ("AKCp", r"[A-Za-z0-9]{60,}"),
+    ("nfp_", r"[A-Za-z0-9]{30,}"),
+    ("FLWSECK", r"(?:_TEST)?-[\w\-]{12,}"),
+    ("access-", r"(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f\-]{27}"),
+    *((start, r"[A-Za-z0-9]{54}") for start in ("EZAK", "EZTK")),
+    ("sk.eyJ", r"[\w\-]{20,}\.[\w\-]{16,}"),
+)
+
+# What the text must hold, and a pattern whose first group is the secret.
+_FINDERS: tuple[tuple[str, str], ...] = (
+    # JSON Web Tokens, signed or encrypted.
+    ("eyJ", r"(eyJ(?:(?<![\w\-]eyJ)|(?<=\\[nrt]eyJ))[\w\-]{8,}\.[\w\-]{8,}(?:\.[\w\-]*){1,3})"),
+    (":", r"(?<![\w\-])([0-9]{6,10}:(?:AA[\w\-]{30,40}|[\w\-]{35}))(?![\w\-])"),
+    ("-us", r"(?<![0-9A-Za-z])([0-9a-f]{32}-us[0-9]{1,2})(?![0-9A-Za-z])"),
+    ("Q~", r"(?<![\w~.])([\w~.]{3}[0-9]Q~[\w~.\-]{31,34})"),
+    (".atlasv1.", r"([A-Za-z0-9]{14}\.atlasv1\.[\w\-]{40,})"),
+    (".", r"([MNO][A-Za-z0-9]{23,27}(?<![A-Za-z0-9]{28})\.[\w\-]{6}\.[\w\-]{27,45})"),
+    # Webhook addresses are passwords to a channel.
+    ("hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/]{20,200})"),
+    ("/webhooks/", r"/api/webhooks/([0-9]{10,25}/[\w\-]{20,200})"),
+    ("webhookb2", r"webhook\.office\.com/webhookb2/([\w\-@/]{30,400})"),
+    # User and password, or a token alone, before the host of an address.
+    ("jdbc:oracle:", r"jdbc:oracle:thin:[^\s/@]{1,64}/([^\s/@]{1,128})@"),
+    ("@tcp(", r"(?<![\w.\-])[A-Za-z_][\w.\-]{0,64}:([^\s:@/\"']{1,128})@tcp\("),
+    ("@unix(", r"(?<![\w.\-])[A-Za-z_][\w.\-]{0,64}:([^\s:@/\"']{1,128})@unix\("),
+)
+_ADDRESS = r"://(?P<user>[^\s:/?#@\"'<>`\\]{0,256})(?P<password>:[^\s/\"'<>`]{1,512})?@(?!sha256:)"
+_SIGNED_QUERY = r"[?&](?:sig|signature|key|X-Amz-Signature)=([^\s&\"'<>]{16,512})"
+_SCHEMES = ("earer", "asic", "oken", "pikey", "piKey")
+_CREDENTIALS = r"[ \t]{1,4}([A-Za-z0-9._~+/\-]{8,4096}={0,2})"
+
+_PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_BODY = r"(?:[A-Za-z0-9+/=\s\\\"'`,:;.@()<>|*#]|-(?!----)){0,40000}+"
+_PEM_END = r"-{5,7}END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_LINES = r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)+"
+_PUTTY = r"Private-Lines: [0-9]{1,4}\s+((?:[A-Za-z0-9+/=]{4,}\s*+)+)"
+
+
+@cache
+def _regex(source: str) -> re.Pattern[str]:
+    return re.compile(source)
+
+
+@cache
+def _token(start: str, rest: str) -> re.Pattern[str]:
+    # The literal comes first, for speed; then: not inside a word, unless after an escaped line break.
+    literal = re.escape(start)
+    return re.compile(rf"{literal}(?:(?<![A-Za-z0-9]{literal})|(?<=\\[nrt]{literal})){rest}")
+
+
+def shaped(text: str) -> Iterator[Span]:
+    """The spans of all secrets that show by their shape."""
+    for start, rest in _TOKENS:
+        if start in text:
+            yield from _found(text, _token(start, rest), 0)
+    for needle, source in _FINDERS:
+        if needle in text:
+            yield from _found(text, _regex(source), 1)
+    if "://" in text:
+        yield from _addresses(text)
+    yield from _after_schemes(text)
+    if "PRIVATE KEY" in text or "Private-Lines" in text:
+        yield from _private_keys(text)
+
+
+def _found(text: str, pattern: re.Pattern[str], group: int) -> Iterator[Span]:
+    for found in pattern.finditer(text):
+        if not is_placeholder(found.group(group)):
+            yield found.span(group)
+
+
+def _addresses(text: str) -> Iterator[Span]:
+    for found in _regex(_ADDRESS).finditer(text):
+        password = found.group("password")
+        if password:
+            if not is_placeholder(password[1:]):
+                yield found.start("password") + 1, found.end("password")
+        elif looks_random(found.group("user")):
+            yield found.span("user")
+    for found in _regex(_SIGNED_QUERY).finditer(text):
+        if looks_random(found.group(1)):
+            yield found.span(1)
+
+
+def _after_schemes(text: str) -> Iterator[Span]:
+    """`Bearer X` and its like, wherever they stand."""
+    for scheme in _SCHEMES:
+        if scheme not in text:
+            continue
+        for found in _regex(scheme + _CREDENTIALS).finditer(text):
+            value = found.group(1)
+            if _is_credential(scheme, value) and not is_placeholder(value):
+                yield found.span(1)
+
+
+def _is_credential(scheme: str, value: str) -> bool:
+    if scheme == "asic":
+        return _is_basic(value)
+    return len(value) >= 16 and (looks_random(value) or (scheme == "earer" and mixed(value)))
+
+
+def _is_basic(value: str) -> bool:
+    """Whether it decodes to `user:password`."""
+    import binascii
+
+    try:
+        decoded = binascii.a2b_base64(value + "=" * (-len(value) % 4))
+    except ValueError:
+        return False
+    return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()
+
+
+def _private_keys(text: str) -> Iterator[Span]:
+    for begin in _regex(_PEM_BEGIN).finditer(text):
+        body = _regex(_PEM_BODY).match(text, begin.end())
+        end = _regex(_PEM_END).match(text, body.end()) if body else None
+        if end is not None and body is not None:
+            if sum(char.isalnum() for char in body.group()) >= 16 and not is_placeholder(body.group().strip()):
+                yield begin.start(), end.end()
+            continue
+        lines = _regex(_PEM_LINES).match(text, begin.end())
+        if lines is not None:
+            yield lines.span()
+    for found in _regex(_PUTTY).finditer(text):
+        yield found.span(1)

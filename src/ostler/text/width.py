@@ -1,0 +1,35 @@
+"""How many terminal columns text takes, and text cut to fit into columns."""
+
+
+def width(text: str) -> int:
+    """The columns of one line of text; control characters take none."""
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from wcwidth import wcswidth, wcwidth
+
+    columns = wcswidth(text)
+    return columns if columns >= 0 else sum(max(wcwidth(char), 0) for char in text)
+
+
+def clip(text: str, columns: int, ellipsis: str = "…") -> str:
+    """The text if it fits into the columns, else its start and the ellipsis, whole characters only."""
+    if width(text) <= columns:
+        return text
+    room = columns - width(ellipsis)
+    if room < 0:
+        return ""
+    if text.isascii() and text.isprintable():
+        return text[:room] + ellipsis
+    return _start(text, room) + ellipsis
+
+
+def _start(text: str, room: int) -> str:
+    from wcwidth import iter_graphemes
+
+    end = 0
+    for grapheme in iter_graphemes(text):
+        room -= width(grapheme)
+        if room < 0:
+            break
+        end += len(grapheme)
+    return text[:end]

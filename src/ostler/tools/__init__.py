@@ -1,0 +1,1 @@
+"""The tools: one .py and one .md each, behind one door."""

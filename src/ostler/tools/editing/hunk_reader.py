@@ -1,0 +1,121 @@
+"""The lines of one hunk, read by its counts where they are right and by its signs where they are not."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from ostler.tools.editing.patches import Hunk, Line, bad_patch
+
+_NUMBERS = re.compile(r"@@+ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|$)")
+_FENCES = ("```", "~~~")
+_SIGNATURE = re.compile(r"\d+\.\d+")
+Ends = Callable[[Sequence[str], int], bool]
+
+
+class Unsigned(Line, frozen=True):
+    """A line that lost its sign: a line of context, if it is one at all."""
+
+
+def read_hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
+    """The hunk whose `@@` line is at an index of a unified diff, and the index behind it."""
+    title = lines[at].rstrip("\r")
+    if title.startswith("@@@"):
+        raise bad_patch("a combined diff of a merge cannot be applied; give a plain diff", at + 1)
+    numbers = _NUMBERS.match(title)
+    start = int(numbers[1]) if numbers else None
+    body = _counted(lines, at + 1, numbers) if numbers else None
+    found, behind = body or read_signed(lines, at + 1, ends=ends_unified)
+    return hunk_of(title, found, at, start=start), behind
+
+
+def hunk_of(
+    title: str,
+    lines: list[Line],
+    at: int,
+    *,
+    start: int | None = None,
+    anchors: tuple[str, ...] = (),
+    at_end: bool = False,
+) -> Hunk:
+    """A hunk of some lines; refused when it changes nothing."""
+    if not any(line.sign != " " for line in lines):
+        raise bad_patch("this hunk has no line that begins with + or -", at + 1)
+    return Hunk(title, tuple(lines), start, anchors, at_end)
+
+
+def numbers_in(title: str) -> int | None:
+    """The line a unified `@@` line says its hunk begins at."""
+    found = _NUMBERS.match(title)
+    return int(found[1]) if found else None
+
+
+def _counted(lines: Sequence[str], at: int, numbers: re.Match[str]) -> tuple[list[Line], int] | None:
+    """The lines a header counts; None when the lines there are not what it counts."""
+    old, new = (int(count) if count is not None else 1 for count in (numbers[2], numbers[4]))
+    found: list[Line] = []
+    while old > 0 or new > 0 or (at < len(lines) and found and _line(lines[at]) is None):
+        line = _line(lines[at]) if at < len(lines) else Unsigned(" ", "?")
+        if line is None and found:
+            found[-1] = _endless(found[-1])
+        elif line is None or (isinstance(line, Unsigned) and line.text):
+            return None
+        else:
+            old, new = old - (line.sign != "+"), new - (line.sign != "-")
+            found.append(line)
+        at += 1
+    if old or new or not found or not _is_over(lines, at):
+        return None
+    return [_signed(line) for line in found], at
+
+
+def _is_over(lines: Sequence[str], at: int) -> bool:
+    """Whether nothing of a hunk follows."""
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    if at == len(lines) or ends_unified(lines, at):
+        return True
+    return not lines[at].startswith((" ", "+", "-", "\\"))
+
+
+def read_signed(lines: Sequence[str], at: int, ends: Ends) -> tuple[list[Line], int]:
+    """Lines up to where a hunk must end; blank and unsigned ones at its end are not part of it."""
+    found: list[Line] = []
+    while at < len(lines) and not ends(lines, at):
+        line = _line(lines[at])
+        if line is not None:
+            found.append(line)
+        elif found:
+            found[-1] = _endless(found[-1])
+        at += 1
+    while found and isinstance(found[-1], Unsigned):
+        found.pop()
+    return [_signed(line) for line in found], at
+
+
+def ends_unified(lines: Sequence[str], at: int) -> bool:
+    """Whether a line of a unified diff begins something other than a line of a hunk."""
+    line = lines[at].rstrip("\r")
+    if line.startswith(("@@", "diff --git ", "Index: ", "*** End Patch", *_FENCES)):
+        return True
+    after = lines[at + 1] if at + 1 < len(lines) else ""
+    if line.rstrip() == "--":
+        return _SIGNATURE.match(after) is not None
+    return line.startswith("--- ") and after.startswith("+++ ")
+
+
+def _line(raw: str) -> Line | None:
+    """A line of a hunk; None for the marker of a missing line end."""
+    text, end = (raw[:-1], "\r\n") if raw.endswith("\r") else (raw, "\n")
+    if text.startswith("\\ "):
+        return None
+    if text.startswith((" ", "+", "-")):
+        return Line(text[0], text[1:], end)  # type: ignore[arg-type]  # one of the three signs
+    return Unsigned(" ", text, end)
+
+
+def _endless(line: Line) -> Line:
+    """A line without a line end, so that a carriage return at its end is content."""
+    return type(line)(line.sign, line.text + "\r" * (line.end == "\r\n"), "")
+
+
+def _signed(line: Line) -> Line:
+    return Line(line.sign, line.text, line.end)

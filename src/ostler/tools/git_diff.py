@@ -1,0 +1,67 @@
+"""The tool that shows changes as a diff."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from ostler.tools.git_repo import NO_PROGRAMS, GitTool, Repo, RepoParams, cut
+from ostler.vocabulary.tools import ToolResult
+
+STATES = {
+    "A": "added",
+    "C": "copied",
+    "D": "deleted",
+    "M": "modified",
+    "R": "renamed",
+    "T": "type changed",
+    "U": "unmerged",
+}
+
+
+class GitDiffParams(RepoParams):
+    from_ref: str = ""
+    to_ref: str = ""
+    staged: bool = False
+    name_only: bool = False
+    stat: bool = False
+    context_lines: Annotated[int, msgspec.Meta(ge=0, le=20)] = 3
+    max_bytes: Annotated[int, msgspec.Meta(ge=1024, le=2_000_000)] = 48_000
+
+
+class GitDiff(GitTool[GitDiffParams]):
+    name = "git_diff"
+    params = GitDiffParams
+    unlisted = ("repo", "max_bytes", "context_lines")
+
+    async def look(self, params: GitDiffParams, repo: Repo) -> ToolResult:
+        refs = [await repo.commit(ref) for ref in (params.from_ref, params.to_ref) if ref]
+        asked = ["--relative", *(["--cached"] if params.staged else []), *refs, *repo.narrowed(params.path)]
+        if params.name_only:
+            said = await repo.run("diff", *NO_PROGRAMS, "--name-status", "-z", *asked)
+            return self._names(changed_files(said.stdout, repo))
+        form = ["--stat=120"] if params.stat else [f"--unified={params.context_lines}"]
+        said = await repo.run("diff", *NO_PROGRAMS, *form, *asked)
+        text, was_cut = cut(said.stdout, params.max_bytes)
+        number = said.stdout.count("\ndiff --git ") + said.stdout.startswith("diff --git ")
+        summary = "no changes" if not text else "counts of changed lines" if params.stat else f"{number} files changed"
+        return self.answer(summary, text, {"diff": text, "truncated": was_cut or said.cut})
+
+    def _names(self, files: list[dict[str, Any]]) -> ToolResult:
+        text = "\n".join(f"{file['raw_status']}\t{file['path']}" for file in files)
+        return self.answer(f"{len(files)} files changed" if files else "no changes", text, {"files": files})
+
+
+def changed_files(said: str, repo: Repo) -> list[dict[str, Any]]:
+    """The files of `--name-status -z`, paths from the folder."""
+    files: list[dict[str, Any]] = []
+    words = iter(said.split("\0"))
+    for raw in words:
+        path = next(words, "")
+        if raw[:1] not in STATES or not path:
+            continue
+        file: dict[str, Any] = {"status": STATES[raw[0]], "raw_status": raw}
+        if raw[0] in "RC":
+            file["old_path"] = repo.from_here(path)
+            path = next(words, "")
+        files.append({**file, "path": repo.from_here(path)})
+    return files

@@ -1,0 +1,154 @@
+"""The one door: whoever asks, a call is understood, decided, run and bounded here."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ostler.tools.bounds import bound
+from ostler.tools.understand import Understood, understand
+from ostler.vocabulary.display import Display, Note
+from ostler.vocabulary.errors import ToolFailure
+from ostler.vocabulary.events import Event, ToolCalled, ToolProgress, ToolStarted
+from ostler.vocabulary.permission import Decision, Permission
+from ostler.vocabulary.seams import Ground, Stage, Tool
+from ostler.vocabulary.tools import ChildTask, ToolCall, ToolResult, ToolSpec
+
+
+class Around(Protocol):
+    """What happens before and after every call that is understood."""
+
+    async def before(self, call: ToolCall, stage: Stage) -> str:
+        """Why the call is refused, or nothing."""
+
+    async def after(self, call: ToolCall, result: ToolResult, stage: Stage) -> None: ...
+
+
+class LocalToolHost:
+    """Runs calls on this machine, each through the same four steps. `unlisted` tools run too, but none is told of."""
+
+    def __init__(
+        self,
+        tools: Iterable[Tool[Any]],
+        ground: Ground,
+        unlisted: Iterable[Tool[Any]] = (),
+        offers: Callable[[str], bool] = lambda tool: True,
+        around: Around | None = None,
+    ) -> None:
+        """`offers` says which tools the model that works now has; those it has not are neither told of nor run."""
+        self._listed = {tool.spec.name: tool for tool in tools}
+        self._tools: Mapping[str, Tool[Any]] = {tool.spec.name: tool for tool in unlisted} | self._listed
+        self._ground = ground
+        self._offers = offers
+        self._around = around
+
+    def specs(self) -> Sequence[ToolSpec]:
+        return [tool.spec for name, tool in self._listed.items() if self._offers(name)]
+
+    async def run(self, call: ToolCall, stage: Stage) -> ToolResult:
+        try:
+            understood = await self.understood(call)
+            self._have(understood)
+            if understood.call != call:
+                stage.emit(_called(understood, call))
+            permission = await understood.tool.permission(understood.params, self._ground)
+        except ToolFailure as failure:
+            return failed(call.id, failure)
+        if self._around and (why := await self._around.before(understood.call, stage)):
+            return refused(call.id, Decision("deny", reason=why))
+        decision = await stage.decide(_for_call(permission, call))
+        if decision.answer != "allow":
+            return refused(call.id, decision)
+        spec = understood.tool.spec
+        await stage.intend(ToolStarted(call.id, spec.name, spec.effects))
+        result = bound(_noted(await self._result(understood, call, stage), understood.notes))
+        if self._around:
+            await self._around.after(understood.call, result, stage)
+        return result
+
+    def _have(self, understood: Understood) -> None:
+        name = understood.tool.spec.name
+        if understood.call.origin == "model" and not self._offers(name):
+            raise ToolFailure(f"this agent does not have the tool {name}", code="no_such_tool", hint="use another way")
+
+    async def _result(self, understood: Understood, call: ToolCall, stage: Stage) -> ToolResult:
+        try:
+            result = await understood.tool.run(understood.params, _Context(call.id, self._ground, stage))
+        except ToolFailure as failure:
+            return failed(call.id, failure)
+        if understood.call.tool != call.tool:
+            from ostler.tools.alias_answers import answered  # only who calls by another name needs it
+
+            result = answered(result, call)
+        return msgspec.structs.replace(result, call_id=call.id)
+
+    async def understood(self, call: ToolCall) -> Understood:
+        """What a call means."""
+        return await understand(call, self._tools, self._ground)
+
+    async def permission(self, call: ToolCall) -> Permission:
+        """What a call would need, and nothing is decided or run."""
+        understood = await self.understood(call)
+        return await understood.tool.permission(understood.params, self._ground)
+
+    async def aclose(self) -> None:
+        close = getattr(self._ground, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class _Context:
+    """What a running tool sees."""
+
+    def __init__(self, call_id: str, ground: Ground, stage: Stage) -> None:
+        self.call_id = call_id
+        self.ground = ground
+        self._stage = stage
+
+    def progress(self, display: Display) -> None:
+        self._stage.emit(ToolProgress(self.call_id, display))
+
+    def keep(self, event: Event) -> None:
+        self._stage.emit(event)
+
+    def past(self) -> Sequence[Event]:
+        return self._stage.past()
+
+    async def spawn(self, task: ChildTask) -> ToolResult:
+        return await self._stage.spawn(task)
+
+
+def failed(call_id: str, failure: ToolFailure) -> ToolResult:
+    """A failure as a value, for the model to react to."""
+    return ToolResult(call_id, "failed", f"Error: {failure}", Display(str(failure)), fault=failure.fault)
+
+
+def refused(call_id: str, decision: Decision) -> ToolResult:
+    """A refusal as a value; a person may have said why, and an ask that was withdrawn is no refusal."""
+    if decision.answer == "cancel":
+        return ToolResult(call_id, "cancelled", "Cancelled before it ran; nothing was done.", Display("cancelled"))
+    who = {"person": "The user refused this.", "nobody": "Refused: nobody is here to allow it."}
+    text = who.get(decision.by, "Refused by the permission rules.")
+    said = decision.feedback or decision.reason
+    return ToolResult(call_id, "denied", f"{text} {said}".strip(), Display(said or text))
+
+
+def _called(understood: Understood, call: ToolCall) -> ToolCalled:
+    """The call anew, as it was understood; its title is the name it came by, if that is another."""
+    title = call.tool if understood.call.tool != call.tool else ""
+    return ToolCalled(understood.call, title, understood.tool.spec.kind)
+
+
+def _noted(result: ToolResult, notes: Sequence[str]) -> ToolResult:
+    """The result, and with it what of the call had to be mended."""
+    if not notes:
+        return result
+    told = f"the call was mended: {', '.join(notes)}"
+    shown = Display(result.for_human.summary, (*result.for_human.blocks, Note(told)))
+    return msgspec.structs.replace(result, for_model=f"{result.for_model}\n[{told}]", for_human=shown)
+
+
+def _for_call(permission: Permission, call: ToolCall) -> Permission:
+    return Permission(
+        permission.title, permission.needs, permission.preview, permission.options, call.id, permission.reason
+    )

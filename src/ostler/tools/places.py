@@ -1,0 +1,39 @@
+"""What going to a path needs: inside the workspace the tool's own key, outside a grant of its own, and writes never."""
+
+from ostler.vocabulary.permission import Need
+from ostler.vocabulary.seams import Ground, Place
+
+PROTECTED = frozenset(
+    {
+        *(".git", ".ostler", ".mcp.json", ".vscode", ".claude", ".opencode", ".eidolon", ".eidolon.json", ".envrc"),
+        # where the workspace is somebody's home
+        *(".ssh", ".gitconfig", ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".config"),
+    }
+)
+
+
+def protected(shown: str) -> bool:
+    """Whether a path of the workspace belongs to git, to us or to another program that would run what it says."""
+    first = shown.split("/", 1)[0].casefold()
+    return first in PROTECTED or "/.git/" in f"/{shown.casefold()}/"
+
+
+def reading(key: str, path: str, ground: Ground) -> tuple[Place, tuple[Need, ...]]:
+    """The needs of reading a path."""
+    place = ground.place(path)
+    needs = [Need(key, place.shown, always="*")]
+    if not place.inside:
+        needs.append(Need("external_directory", place.absolute, always=place.absolute))
+    return place, tuple(needs)
+
+
+def writing(key: str, path: str, ground: Ground) -> tuple[Place, tuple[Need, ...]]:
+    """The needs of writing a path; outside the workspace nothing can allow it."""
+    place = ground.place(path)
+    if place.inside and protected(place.shown):
+        why = "whoever writes there can run programs on this machine later"
+        return place, (Need(key, place.shown, danger="confirm", why=why),)
+    if place.inside:
+        return place, (Need(key, place.shown, always=place.shown),)
+    return place, (Need(key, place.absolute, danger="deny", why="writes never leave the workspace"),)

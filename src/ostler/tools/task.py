@@ -1,0 +1,49 @@
+"""The tool that hands a part of the work to a child session."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Annotated
+
+import msgspec
+
+from ostler.tools.declared import Declared
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.permission import Need, Permission
+from ostler.vocabulary.seams import Ground, ToolContext
+from ostler.vocabulary.tools import ChildTask, ToolResult, ToolSpec
+
+
+class TaskParams(msgspec.Struct):
+    prompt: Annotated[str, msgspec.Meta(min_length=1)]
+    title: Annotated[str, msgspec.Meta(description="the task in a few words")] = ""
+    agent: Annotated[str, msgspec.Meta(description="which agent takes it")] = "general"
+
+
+class Task(Declared[TaskParams]):
+    name = "task"
+    kind = "other"
+    params = TaskParams
+
+    def __init__(self, agents: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`agents` are those who take tasks, each with what it is for."""
+        self._agents = agents
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        spec = super().spec
+        lines = [f"- {name}: {about}" for name, about in self._agents.items()]
+        text = "\n".join([spec.description, "Agents:", *lines]) if lines else spec.description
+        return ToolSpec(spec.name, spec.kind, text, spec.schema, spec.effects)
+
+    async def permission(self, params: TaskParams, ground: Ground) -> Permission:
+        title = _title(params)
+        need = Need("task", params.agent, always=params.agent)
+        return Permission(f"give {params.agent} the task: {title}", (need,), Display(title))
+
+    async def run(self, params: TaskParams, context: ToolContext) -> ToolResult:
+        return await context.spawn(ChildTask(context.call_id, params.agent, _title(params), params.prompt))
+
+
+def _title(params: TaskParams) -> str:
+    return params.title or params.prompt.strip().partition("\n")[0][:80]

@@ -1,0 +1,81 @@
+"""The tool that keeps the plan of the session, whole and anew each time."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from ostler.tools.declared import Declared
+from ostler.vocabulary.display import Checklist, Display
+from ostler.vocabulary.errors import ToolFailure
+from ostler.vocabulary.events import TodosChanged
+from ostler.vocabulary.permission import Need, Permission
+from ostler.vocabulary.seams import Ground, ToolContext
+from ostler.vocabulary.tools import Todo, ToolResult
+
+MOST = 100
+MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
+
+
+class TodoGiven(msgspec.Struct):
+    content: str
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+    priority: Literal["high", "medium", "low"] = "medium"
+    id: str = ""
+
+
+class TodoWriteParams(msgspec.Struct):
+    todos: list[TodoGiven]
+
+
+class TodoWrite(Declared[TodoWriteParams]):
+    name = "todowrite"
+    kind = "think"
+    effects = False
+    params = TodoWriteParams
+
+    async def permission(self, params: TodoWriteParams, ground: Ground) -> Permission:
+        return Permission("change the plan", (Need("todowrite", "*"),))
+
+    async def run(self, params: TodoWriteParams, context: ToolContext) -> ToolResult:
+        items = _numbered(params.todos)
+        context.keep(TodosChanged(items))
+        return plan_result(items)
+
+
+def _numbered(given: Sequence[TodoGiven]) -> tuple[Todo, ...]:
+    """The items with ids, their places where they have none; refused when they are no plan."""
+    items = tuple(
+        Todo(one.id or str(place), one.content.strip(), one.status, one.priority) for place, one in enumerate(given, 1)
+    )
+    if len(items) > MOST:
+        raise ToolFailure(f"a plan of {len(items)} items is too long; keep it under {MOST}", code="bad_arguments")
+    empty = next((place for place, item in enumerate(items, 1) if not item.content), 0)
+    if empty:
+        raise ToolFailure(f"item {empty} has no content; say what is to be done", code="bad_arguments")
+    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    if twice:
+        raise ToolFailure(f"two items have the id {twice[0]!r}; give each its own, or none", code="bad_arguments")
+    busy = [item.id for item in items if item.status == "in_progress"]
+    if len(busy) > 1:
+        said = f"items {' and '.join(busy)} are both in_progress; work on one at a time"
+        raise ToolFailure(said, code="bad_arguments")
+    return items
+
+
+def plan_result(items: Sequence[Todo]) -> ToolResult:
+    """A plan as all three audiences see it."""
+    states = Counter(item.status for item in items)
+    counts = {"total": len(items), "completed": states["completed"], "inProgress": states["in_progress"]}
+    summary = f"{states['completed']} of {len(items)} done" if items else "no plan"
+    drawn = "\n".join(f"{MARKS[item.status]} {item.id}. {item.content}" for item in items)
+    shown = Checklist(tuple((item.status, item.content) for item in items))
+    busy = next((item.content for item in items if item.status == "in_progress"), "")
+    data: dict[str, Any] = {
+        "count": len(items),
+        "items": [{"id": i.id, "content": i.content, "status": i.status, "priority": i.priority} for i in items],
+        "in_progress": busy,
+        "stats": counts,
+    }
+    return ToolResult("", "ok", drawn or "There is no plan.", Display(summary, (shown,) if items else ()), data)

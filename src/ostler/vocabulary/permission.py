@@ -1,0 +1,107 @@
+"""What a call needs, what the policy says to it, and what a person answered."""
+
+from typing import Literal
+
+import msgspec
+
+from ostler.vocabulary.display import Display
+
+Action = Literal["allow", "ask", "deny"]
+Danger = Literal["ordinary", "confirm", "deny"]
+
+
+class Need(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing a call would do: a permission key and what it would do it to.
+
+    `danger` is the guards' word on it: `confirm` may only ever be allowed once, by a person; `deny` never.
+    `always` is the pattern a standing rule would carry, if the person wants one. `confined` says that the system's
+    sandbox holds it, whatever it does.
+    """
+
+    key: str
+    subject: str
+    danger: Danger = "ordinary"
+    why: str = ""
+    always: str = ""
+    confined: bool = False
+
+
+class Option(msgspec.Struct, frozen=True):
+    """One answer that may be given to an ask."""
+
+    id: str
+    label: str
+    kind: Literal["allow_once", "allow_session", "allow_always", "deny", "deny_always"]
+
+
+class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a call would do, as data: never an ask by itself."""
+
+    title: str
+    needs: tuple[Need, ...] = ()
+    preview: Display = Display()
+    options: tuple[Option, ...] = ()
+    call_id: str = ""
+    reason: str = ""
+
+    @property
+    def dangerous(self) -> bool:
+        """Whether only a person may allow this, and only once."""
+        return any(need.danger != "ordinary" for need in self.needs)
+
+
+class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to a permission; `cancel` is an ask that nobody will answer any more, not a refusal."""
+
+    answer: Literal["allow", "deny", "cancel"]
+    by: Literal["policy", "person", "nobody"] = "policy"
+    lasts: Literal["once", "session", "project"] = "once"
+    option_id: str = ""
+    feedback: str = ""
+    reason: str = ""
+
+
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`action` for calls whose key and subject match the two wildcard patterns."""
+
+    key: str
+    pattern: str
+    action: Action
+    origin: str = ""
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step on the way to a verdict, for `permissions explain`."""
+
+    name: str
+    action: Action
+    why: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What the policy says, and how it got there."""
+
+    action: Action
+    steps: tuple[Step, ...]
+    once_only: bool = False
+
+    @property
+    def why(self) -> str:
+        """The reason of the step that decided: the last one that changed the verdict."""
+        said = [step for step in self.steps if step.why and step.action == self.action]
+        return said[-1].why if said else ""
+
+
+class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something a backend wants to know of the person; `schema` is JSON Schema for a structured reply."""
+
+    id: str
+    text: str
+    schema: dict[str, object] | None = None
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to a question."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, object] | None = None

@@ -1,0 +1,1 @@
+"""Words to bytes and back, and other people's words to ours."""

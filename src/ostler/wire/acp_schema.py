@@ -1,0 +1,111 @@
+"""Holds values to the protocol's own JSON Schema: the few keywords it uses, in time linear in the value."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+Schema = dict[str, Any]
+
+_TYPES: dict[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+
+
+@cache
+def definitions() -> dict[str, Schema]:
+    """The definitions of protocol version 1, by name; without prose and without `_meta`."""
+    data: dict[str, Schema] = msgspec.json.decode(Path(__file__).with_name("acp_schema.json").read_bytes())
+    return data
+
+
+def problems(schema: Schema | bool, value: Any, path: str = "") -> list[str]:
+    """What is wrong with a value, each as a place and a few words; nothing when all is well."""
+    if isinstance(schema, bool):
+        return [] if schema else [f"{path or 'it'} should not be there"]
+    if "$ref" in schema:
+        found = problems(definitions()[schema["$ref"].rpartition("/")[2]], value, path)
+        if found:
+            return found
+    return list(_problems(schema, value, path))
+
+
+def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    where = path or "it"
+    if wrong := _wrong_type(schema, value):
+        yield f"{where} {wrong}"
+        return
+    if "const" in schema and value != schema["const"]:
+        yield f"{where} is not {schema['const']!r}"
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where} is {value!r}, which is none of {', '.join(map(repr, schema['enum']))}"
+    if isinstance(value, (int, float)) and value < schema.get("minimum", value):
+        yield f"{where} is less than {schema['minimum']}"
+    for part in schema.get("allOf", ()):
+        yield from problems(part, value, path)
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            yield from _of_any(schema[union], value, path)
+    if "not" in schema and not problems(schema["not"], value, path):
+        yield f"{where} is what it must not be"
+    if isinstance(value, dict):
+        yield from _in_object(schema, value, path)
+    if isinstance(value, list) and "items" in schema:
+        for index, item in enumerate(value):
+            yield from problems(schema["items"], item, f"{path}[{index}]")
+
+
+def _wrong_type(schema: Schema, value: Any) -> str:
+    wanted = schema.get("type", ())
+    wanted = [wanted] if isinstance(wanted, str) else wanted
+    if not wanted or any(_TYPES[name](value) for name in wanted):
+        return ""
+    return f"is not {' or '.join(wanted)}"
+
+
+def _in_object(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
+    known = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{path or 'it'} has no {name}"
+    for name, item in value.items():
+        inside = known.get(name, schema.get("additionalProperties", True))
+        yield from problems(inside, item, f"{path}.{name}" if path else name)
+
+
+def _of_any(branches: list[Schema], value: Any, path: str) -> list[str]:
+    """Nothing when one branch fits; else what is wrong by the one that is meant, as far as a constant tells."""
+    tried = [(branch, problems(branch, value, path)) for branch in branches]
+    if any(not found for _, found in tried):
+        return []
+    meant = [found for branch, found in tried if _is_meant(branch, value)]
+    if meant:
+        return meant[0]
+    values = [str(branch["const"]) for branch in branches if "const" in branch]
+    if values and not isinstance(value, dict):
+        return [f"{path or 'it'} is {value!r}, which is none of {', '.join(values)}"]
+    told = _constants(branches)
+    if told and isinstance(value, dict):
+        name, constants = told
+        return [f"{path or 'it'} has {name} {value.get(name)!r}, which is none of {', '.join(constants)}"]
+    return min((found for _, found in tried), key=len)
+
+
+def _is_meant(branch: Schema, value: Any) -> bool:
+    constants = {n: p["const"] for n, p in branch.get("properties", {}).items() if "const" in p}
+    return isinstance(value, dict) and bool(constants) and all(value.get(n) == c for n, c in constants.items())
+
+
+def _constants(branches: list[Schema]) -> tuple[str, list[str]] | None:
+    """The property that tells the branches apart, and what it may be."""
+    found = [(n, p["const"]) for branch in branches for n, p in branch.get("properties", {}).items() if "const" in p]
+    names = {name for name, _ in found}
+    return (names.pop(), [str(constant) for _, constant in found]) if len(names) == 1 else None

@@ -1,0 +1,101 @@
+"""Undo for a workspace: a turn is framed by `begin` and `finish`, and can be taken back, whatever made its changes."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from ostler.vocabulary.errors import OstlerError
+from ostler.workspace.changes import Changes, Coverage, Gap, Kept, Undone, UndoPlan
+from ostler.workspace.locks import in_thread
+
+if TYPE_CHECKING:
+    from ostler.workspace.archive import Archive
+
+T = TypeVar("T")
+CAP = 2 * 1024 * 1024 * 1024
+
+
+class Checkpoints:
+    """The past of one workspace, kept in a folder outside it. All that blocks runs in a thread, one thing at a time.
+
+    Start `begin` as a task when a turn starts, and await it before the turn's first effect: it runs beside the first
+    request to the model. If the past cannot be kept, `begin` says so in its coverage and the turn goes on.
+    """
+
+    def __init__(self, root: str, store: str, *, cap_bytes: int = CAP) -> None:
+        self._root = root
+        self._store = store
+        self._cap = cap_bytes
+        self._archive: Archive | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def begin(self, turn_id: str) -> Coverage:
+        """Keep the workspace as it is now; what this cannot keep is named."""
+        stopped = threading.Event()
+        try:
+            return await self._do(lambda archive: archive.begin(turn_id, stopped.is_set), stopped)
+        except OstlerError as error:
+            return Coverage(0, (Gap(".", str(error)),))
+
+    def living(self, turn_id: str) -> None:
+        """A sign of life of a turn; should it die, what changed later is not taken for its work."""
+        if self._archive is not None:
+            self._archive.living(turn_id)
+
+    async def finish(self, turn_id: str) -> Changes:
+        """What the turn changed; nothing for one that was not begun."""
+        stopped = threading.Event()
+        try:
+            return await self._do(lambda archive: archive.finish(turn_id, stopped.is_set), stopped)
+        except OstlerError:
+            return Changes(turn_id)
+
+    async def turns(self) -> list[str]:
+        """The turns that can be undone, the oldest first."""
+        return await self._do(lambda archive: archive.turns())
+
+    async def kept(self) -> list[Kept]:
+        """The turns that changed something and can be undone, the oldest first."""
+        return await self._do(lambda archive: archive.kept())
+
+    async def plan_undo(self, turn_id: str) -> UndoPlan:
+        """What undoing a turn would do; nothing is touched."""
+        return await self._do(lambda archive: archive.plan(UndoPlan(turn_id, "undo")))
+
+    async def plan_redo(self, turn_id: str) -> UndoPlan:
+        """What doing an undone turn again would do; nothing is touched."""
+        return await self._do(lambda archive: archive.plan(UndoPlan(turn_id, "redo")))
+
+    async def undo(self, plan: UndoPlan) -> Undone:
+        """Carry out a plan, of whichever direction; what changed since it was made is left and named."""
+        return await self._do(lambda archive: archive.carry_out(plan))
+
+    async def redo(self, plan: UndoPlan) -> Undone:
+        """The same, by the name one looks for."""
+        return await self.undo(plan)
+
+    def close(self) -> None:
+        """Let the store go."""
+        if self._archive is not None:
+            self._archive.close()
+            self._archive = None
+
+    async def _do(self, work: "Callable[[Archive], T]", stopped: threading.Event | None = None) -> T:
+        def in_archive() -> T:
+            import sqlite3
+
+            try:
+                return work(self._opened())
+            except (sqlite3.Error, OSError) as error:
+                raise OstlerError(f"the past of this workspace cannot be kept: {error}", code="checkpoint") from error
+
+        async with self._one_at_a_time:
+            return await in_thread(in_archive, on_cancel=stopped.set if stopped else None)
+
+    def _opened(self) -> "Archive":
+        if self._archive is None:
+            from ostler.workspace.archive import Archive
+
+            self._archive = Archive(self._root, self._store, self._cap)
+        return self._archive

@@ -1,0 +1,106 @@
+"""How the bytes of a text stand for characters: found without a hint, and always the same for the same bytes.
+
+The order: a byte order mark; strict UTF-8; UTF-16 without a mark, when NULs stand where its plain characters put them;
+UTF-8 with a few damaged bytes; then whichever legacy encoding makes the most sense of the bytes, by how many of the
+characters it yields are common in the language it serves. What nothing explains is read as Latin text, which keeps
+every byte.
+"""
+
+import codecs
+import re
+
+import msgspec
+
+from ostler.workspace.magic import always_binary
+
+SAMPLE = 64 * 1024
+DAMAGED = "utf-8 (damaged)"
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PLAIN = re.compile("[\\t\\r\\n -~]")
+_STRANGE = re.compile("[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How a text is stored: its encoding, and whether a byte order mark leads it."""
+
+    encoding: str = "utf-8"
+    bom: bool = False
+
+    @property
+    def mark(self) -> bytes:
+        return next((mark for mark, encoding in _MARKS if self.bom and encoding == self.encoding), b"")
+
+
+def detect(raw: bytes, prefer: str = "") -> Form | None:
+    """The form of a text, None for bytes that are no text; `prefer` is kept if the bytes still allow it."""
+    if always_binary(raw[:16]):
+        return None
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark) and decodes(raw[len(mark) :], encoding):
+            return Form(encoding, bom=True)
+    if b"\0" in raw:
+        return _wide(raw)
+    if decodes(raw, "utf-8"):
+        return Form("utf-8")
+    if prefer not in ("", "utf-8") and decodes(raw, prefer):
+        return Form(prefer)
+    sample = raw[:SAMPLE]
+    if len(_CONTROLS.findall(sample)) * 50 > len(sample):
+        return None
+    return Form(DAMAGED if _nearly_utf8(sample) else _legacy(raw))
+
+
+def decode(raw: bytes, form: Form) -> str:
+    """The text of bytes in a form they were found to have."""
+    body = raw[len(form.mark) :]
+    if form.encoding == DAMAGED:
+        return _SURROGATE.sub("\ufffd", body.decode("utf-8", "surrogateescape"))
+    return body.decode(form.encoding)
+
+
+def decodes(raw: bytes, encoding: str) -> bool:
+    """Whether bytes are valid in an encoding."""
+    if encoding == DAMAGED:
+        return _nearly_utf8(raw[:SAMPLE])
+    try:
+        raw.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return False
+    return True
+
+
+def _nearly_utf8(sample: bytes) -> bool:
+    text = sample.decode("utf-8", "surrogateescape")
+    broken = len(_SURROGATE.findall(text))
+    sound = sum(1 for c in text if c > "\x7f") - broken
+    return sound >= 4 * broken
+
+
+def _wide(raw: bytes) -> Form | None:
+    """UTF-16 without a mark: the byte order that yields plain characters, if what it yields can be text at all."""
+    if len(raw) % 2:
+        return None
+    sample = raw[:SAMPLE]
+    low, high = (len(_PLAIN.findall(sample.decode(encoding, "ignore"))) for encoding in ("utf-16-le", "utf-16-be"))
+    encoding = "utf-16-le" if low > high else "utf-16-be"
+    text = sample.decode(encoding, "ignore")
+    if max(low, high) * 50 < len(text) or len(_STRANGE.findall(text)) * 50 > len(text):
+        return None
+    return Form(encoding) if decodes(raw, encoding) else None
+
+
+def _legacy(raw: bytes) -> str:
+    from ostler.workspace.guess import ranked
+
+    for encoding in ranked(raw[:SAMPLE]):
+        if decodes(raw, encoding):
+            return encoding
+    return "latin-1"

@@ -1,0 +1,134 @@
+"""The root a path cannot leave: every open starts at one directory descriptor, so check and use are one step."""
+
+import errno
+import os
+from contextlib import suppress
+from types import TracebackType
+
+from ostler.vocabulary.errors import UsageError
+from ostler.workspace.kernel import open_beneath
+from ostler.workspace.paths import beneath, split
+from ostler.workspace.walk import MAX_LINKS, walk
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+_RETRIES = 8
+
+
+class Spot:
+    """A name in an open directory: where a write lands whatever happens to the path meanwhile."""
+
+    __slots__ = ("directory", "name", "relative")
+
+    def __init__(self, directory: int, name: str, relative: str) -> None:
+        self.directory = directory
+        self.name = name
+        self.relative = relative
+
+    def __enter__(self) -> "Spot":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        os.close(self.directory)
+
+    def stat(self) -> os.stat_result | None:
+        """What stands there now, links not followed; None for nothing."""
+        try:
+            return os.stat(self.name, dir_fd=self.directory, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+
+class Jail:
+    """Opens what lies under a root. Errors are the system's; EXDEV means that the path leads outside."""
+
+    def __init__(self, root: str, *, by_hand: bool = False) -> None:
+        try:
+            self.root = os.path.realpath(root)
+            self._fd = os.open(self.root, DIRECTORY | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            raise UsageError(
+                f"{root} is not a directory that can be opened", hint="start in one, or name one"
+            ) from None
+        self.names = (self.root, os.path.abspath(root))
+        self._beneath = None if by_hand else open_beneath()
+
+    def close(self) -> None:
+        """Let the root go; nothing can be opened afterwards."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "_fd"):
+            self.close()
+
+    def within(self, path: str) -> str | None:
+        """How a path reads from the root, None when it is absolute and of another tree."""
+        return beneath(path, self.names)
+
+    def open(self, relative: str, flags: int) -> int:
+        """A descriptor of what a path leads to under the root; links that stay inside are followed."""
+        for _ in range(_RETRIES if self._beneath else 0):
+            try:
+                return self._beneath(self._fd, relative, flags)  # type: ignore[misc]
+            except OSError as error:
+                if error.errno == errno.EXDEV:
+                    break  # an absolute link; by hand it is seen whether it stays inside
+                if error.errno != errno.EAGAIN:
+                    raise
+        return walk(self._fd, relative, flags, self.within)
+
+    def open_plain(self, relative: str, flags: int) -> int:
+        """A descriptor of a path that may hold no link at all."""
+        return walk(self._fd, relative, flags, self.within, most_links=0)
+
+    def directory(self, relative: str, *, create: bool = False) -> int:
+        """A descriptor of a directory, made with its parents if asked."""
+        missing: list[str] = []
+        while True:
+            try:
+                fd = self.open(relative, DIRECTORY)
+                break
+            except FileNotFoundError:
+                relative, name = split(relative.rstrip("/"))
+                if not create or not name:
+                    raise
+                missing.append(name)
+        for name in reversed(missing):
+            above = fd
+            try:
+                fd = _make_and_open(name, above)
+            finally:
+                os.close(above)
+        return fd
+
+    def spot(self, relative: str, *, create: bool = False) -> Spot:
+        """Where a write to a path lands: links at its end are followed as long as they stay inside."""
+        for _ in range(MAX_LINKS):
+            here = self.entry(relative, create=create)
+            try:
+                target = os.readlink(here.name, dir_fd=here.directory)
+            except OSError as error:
+                if error.errno in (errno.EINVAL, errno.ENOENT):
+                    return here
+                os.close(here.directory)
+                raise
+            os.close(here.directory)
+            inside = self.within(target) if target.startswith("/") else f"{split(relative)[0]}/{target}"
+            if inside is None:
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), relative)
+            relative = inside
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), relative)
+
+    def entry(self, relative: str, *, create: bool = False) -> Spot:
+        """The last name of a path in its directory, a link there not followed."""
+        head, name = split(relative)
+        if not name:
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), relative)
+        return Spot(self.directory(head, create=create), name, relative)
+
+
+def _make_and_open(name: str, above: int) -> int:
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=above)
+    return os.open(name, DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)

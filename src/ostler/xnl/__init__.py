@@ -1,0 +1,41 @@
+"""The notation XNL: reading, writing, finding it in a stream, and the tool calls written in it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ostler.xnl.blocks import BadCall, FoundCall, calls
+    from ostler.xnl.errors import CallError, XnlError
+    from ostler.xnl.plain import from_json, to_json
+    from ostler.xnl.reader import parse
+    from ostler.xnl.tree import Document
+    from ostler.xnl.writer import format
+
+__all__ = [
+    "BadCall",
+    "CallError",
+    "Document",
+    "FoundCall",
+    "XnlError",
+    "calls",
+    "format",
+    "from_json",
+    "parse",
+    "to_json",
+]
+
+_HOMES = {
+    "blocks": ("BadCall", "FoundCall", "calls"),
+    "errors": ("CallError", "XnlError"),
+    "plain": ("from_json", "to_json"),
+    "reader": ("parse",),
+    "tree": ("Document",),
+    "writer": ("format",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"ostler.xnl.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,145 @@
+"""A tree to text of the notation: compact on one line, or pretty with one entry per line."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ostler.xnl.errors import XnlError
+from ostler.xnl.numerals import in_range, write_number
+from ostler.xnl.tree import (
+    MAX_DEPTH,
+    Comment,
+    DataElement,
+    Document,
+    Element,
+    Item,
+    Node,
+    SingleNode,
+    TextElement,
+    Value,
+)
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_CLOSER_START = re.compile(r"</#([A-Za-z0-9_-]*)")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}  # the backslash first
+
+
+def format(tree: Document | SingleNode | Node, *, pretty: bool = False, indent: str = "  ") -> str:
+    """The text of a tree; raises XnlError for what the notation cannot say (a bad tag, too deep a nesting)."""
+    if isinstance(tree, SingleNode):
+        tree = tree.node
+    nodes = tree.nodes if isinstance(tree, Document) else [tree]
+    writer = _Writer(indent if pretty else None)
+    return ("\n" if pretty else "").join(writer.node(node, 0) for node in nodes)
+
+
+class _Writer:
+    def __init__(self, indent: str | None) -> None:
+        self._indent = indent
+
+    def node(self, node: Node, depth: int) -> str:
+        if isinstance(node, Comment):
+            return f"{self._pad(depth)}<!-- {node.value.replace('-->', '-- >')} -->"
+        return self._element(node, depth)
+
+    def _element(self, element: Element, depth: int) -> str:
+        _guard(depth)
+        if not _NAME.fullmatch(element.tag):
+            raise XnlError("INVALID_CONTENT", "An element's tag must be a name of letters, digits, `_` and `-`")
+        parts = [f"{self._pad(depth)}<{element.tag}"]
+        parts += [f"{_key(key)}={self._value(value, depth)}" for key, value in element.metadata.items()]
+        if element.attributes is not None:
+            parts.append(self._object(element.attributes, depth))
+        if isinstance(element, DataElement):
+            return " ".join(parts + self._blocks(element, depth)) + ">"
+        text = _without_dangling_indent(element.text)
+        marker = _marker(text, element.text_marker)
+        return f"{' '.join(parts)} #{marker}>{text}</#{marker}>"
+
+    def _blocks(self, element: DataElement, depth: int) -> list[str]:
+        blocks = []
+        if element.body is not None:
+            body = (self._item(item, depth + 1) for item in element.body)
+            blocks.append(self._enclose("[", body, "]", depth))
+        if element.extend is not None:
+            children = (element.extend.children[tag] for tag in element.extend.order)
+            blocks.append(self._enclose("(", (self._element(child, depth + 1) for child in children), ")", depth))
+        return blocks
+
+    def _item(self, item: Item, depth: int) -> str:
+        if isinstance(item, DataElement | TextElement):
+            return self._element(item, depth)
+        return self._value(item, depth)
+
+    def _value(self, value: Value, depth: int) -> str:
+        if isinstance(value, str):
+            return _quote(value)
+        if isinstance(value, Mapping):
+            _guard(depth)
+            return self._object(value, depth)
+        if isinstance(value, list | tuple):
+            _guard(depth)
+            return self._array(value, depth)
+        return _scalar(value)
+
+    def _array(self, items: Iterable[Value], depth: int) -> str:
+        written = (self._value(item, depth + 1) for item in items)
+        if self._indent is None:
+            return f"[{' '.join(written)}]"
+        return self._enclose("[", written, "]", depth)
+
+    def _object(self, entries: Mapping[str, Value], depth: int) -> str:
+        written = (f"{_key(key)} = {self._value(value, depth + 1)}" for key, value in entries.items())
+        return self._enclose("{", written, "}", depth)
+
+    def _enclose(self, opener: str, entries: Iterable[str], closer: str, depth: int) -> str:
+        if self._indent is None:
+            return f"{opener} {' '.join(entries)} {closer}"
+        # An element comes with its own indent and gets this one too: so does the dialect's own writer.
+        lines = "\n".join(self._pad(depth + 1) + entry for entry in entries)
+        return f"{opener}\n{lines}\n{self._pad(depth)}{closer}"
+
+    def _pad(self, depth: int) -> str:
+        return (self._indent or "") * depth
+
+
+def _guard(depth: int) -> None:
+    if depth >= MAX_DEPTH:
+        raise XnlError("INVALID_CONTENT", f"Nesting may be at most {MAX_DEPTH} levels deep")
+
+
+def _key(key: str) -> str:
+    return key if _NAME.fullmatch(key) else _quote(key)
+
+
+def _quote(text: str) -> str:
+    for char, escaped in _ESCAPES.items():  # several times quicker than a translation table
+        text = text.replace(char, escaped)
+    return f'"{text}"'
+
+
+def _scalar(value: int | float | bool | None) -> str:
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and not float("-inf") < value < float("inf"):
+        return "null"  # as JSON writers of JavaScript do: there is no numeral for it
+    if isinstance(value, int) and not in_range(value):
+        raise XnlError("INVALID_LITERAL", "The number is too large to be written")
+    return write_number(value)
+
+
+def _marker(text: str, wanted: str | None) -> str:
+    """The wanted marker if the text cannot be closed by it too early, else one that does not occur in the text."""
+    marker = _NOT_IN_NAME.sub("_", wanted or "")
+    if marker and not _NAME.match(marker):
+        marker = f"_{marker}"
+    if f"</#{marker}>" not in text:
+        return marker
+    taken = set(_CLOSER_START.findall(text))
+    return next(name for at in range(1, len(taken) + 2) if (name := f"{marker or 'text'}-{at}") not in taken)
+
+
+def _without_dangling_indent(text: str) -> str:
+    """Drop blanks after the last newline: the reader would take them for an indent to strip from every line."""
+    head, newline, tail = text.rpartition("\n")
+    return head + newline if newline and not tail.strip(" \t") else text

@@ -1,0 +1,1 @@
+"""What `./run test`, `./run check` and `./run bench` do."""

@@ -1,0 +1,8 @@
+"""`./run bench`: every measurement of `bench/`, as Markdown; `--keep` also writes bench/RESULTS.md."""
+
+import sys
+
+from bench.report import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

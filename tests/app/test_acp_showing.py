@@ -1,0 +1,173 @@
+"""What a run prints: masks in the mirror, marks in the text, mentions as links, logs with or without directions."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from ostler.app.acp_frames import FrameMirror, mask
+from ostler.app.acp_log import read_log
+from ostler.app.acp_mentions import prompt_blocks
+from ostler.app.acp_replay import Replay
+from ostler.app.acp_text import MarkedText, SimpleText
+from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.permission import Decision
+from ostler.vocabulary.prompt import Link
+from ostler.wire.acp import ToolCallFields, text_content
+from ostler.wire.acp_calls import PermissionRequest
+from ostler.wire.acp_updates import AgentMessageChunk, AgentThoughtChunk
+
+FRAMES = Path(__file__).parents[1] / "data" / "acp" / "frames"
+
+
+def mirrored(*lines):
+    out = io.StringIO()
+    mirror = FrameMirror(out)
+    for line in lines:
+        mirror.mirror("in", line)
+    return out.getvalue()
+
+
+@pytest.mark.req("AC-4")
+def test_frames_are_mirrored_to_the_letter():
+    odd = b'{ "jsonrpc":"2.0", "method":"x" ,"params":{"b":1,"a":1e2,"env":7}}'
+    assert mirrored(odd) == odd.decode() + "\n"
+    half = b'{"jsonrpc":"2.0","method":"x","params":{"t":"\\ud83d"}}'
+    assert mirrored(half) == half.decode() + "\n"
+    assert mirrored(b"noise", b"42", b"{noise}", b"null") == ""
+
+
+@pytest.mark.req("AC-4")
+def test_only_environments_headers_and_logins_are_masked():
+    secret = {
+        "method": "session/new",
+        "params": {
+            "cwd": "/w",
+            "mcpServers": [
+                {"name": "m", "command": "c", "env": [{"name": "KEY", "value": "s3cret"}]},
+                {"name": "h", "type": "http", "headers": [{"name": "Authorization", "value": "s3cret"}]},
+            ],
+        },
+    }
+    told = json.loads(mirrored(json.dumps(secret).encode()))
+    assert "s3cret" not in str(told)
+    assert told["params"]["mcpServers"][0]["env"] == [{"name": "KEY", "value": "***"}]
+    login = {"method": "authenticate", "params": {"methodId": "key", "_meta": {"apiKey": "s3cret"}}}
+    assert json.loads(mirrored(json.dumps(login).encode()))["params"] == {"methodId": "key", "_meta": "***"}
+    assert mask({"env": {"A": "x"}, "token": "kept", "list": [{"env": [1]}]}) == {
+        "env": {"A": "***"},
+        "token": "kept",
+        "list": [{"env": [1]}],
+    }
+
+
+def test_simple_text_is_the_words_without_anything_a_terminal_would_obey():
+    out = io.StringIO()
+    show = SimpleText(out)
+    show.updated(AgentMessageChunk(text_content("banner")), None)
+    show.begin()
+    for text in ("a\x1b[3", "1mb", "\x07c"):
+        show.updated(AgentMessageChunk(text_content(text)), None)
+    show.updated(AgentThoughtChunk(text_content("hidden")), None)
+    show.finish()
+    assert out.getvalue() == "abc\n"
+
+
+def test_marks_stand_on_lines_of_their_own():
+    out = io.StringIO()
+    show = MarkedText(out)
+    show.begin()
+    show.updated(AgentMessageChunk(text_content("half a line")), None)
+    show.updated(AgentThoughtChunk(text_content("hm")), None)
+    show.updated(AgentThoughtChunk(text_content(", well")), None)
+    call = ToolCallFields("c1", raw_input={"x": "y" * 300})
+    show.updated(call, call)
+    show.updated(call, call)
+    show.decided(PermissionRequest("s", call, ()), Decision("cancel"))
+    show.finish()
+    lines = out.getvalue().splitlines()
+    assert lines[:3] == ["half a line", "[thought] hm, well", "[tool] other c1"]
+    assert (lines[3][:12], len(lines[3]), lines[3][-1]) == ('[tool.in] {"', 10 + 240 + 1, "…")
+    assert lines[4:] == ["[permission] cancelled c1 (other)"]
+
+
+@pytest.mark.req("AC-3")
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("no mention of a@b.example here", []),
+        ("@a.py", [("file:///w/a.py", "a.py", "text/x-python")]),
+        ("(see @dir/b.json).", [("file:///w/dir/b.json", "b.json", "application/json")]),
+        (
+            "@'it is.md' @\"x y.png\"",
+            [("file:///w/it%20is.md", "it is.md", "text/markdown"), ("file:///w/x%20y.png", "x y.png", "image/png")],
+        ),
+        ("@../up @/abs/c", [("file:///up", "up", ""), ("file:///abs/c", "c", "")]),
+        (
+            "@https://x.example/ @http://x.example/d.html?q=1",
+            [("https://x.example/", "x.example", ""), ("http://x.example/d.html?q=1", "d.html", "text/html")],
+        ),
+        ("@a.py and @a.py", [("file:///w/a.py", "a.py", "text/x-python")]),
+    ],
+)
+def test_mentions(text, links):
+    first, *rest = prompt_blocks(text, "/w")
+    assert first.text == text
+    assert rest == [Link(*link) for link in links]
+
+
+@pytest.mark.req("AC-7")
+@pytest.mark.parametrize("name", sorted(path.stem for path in FRAMES.iterdir()))
+def test_a_log_tells_who_spoke_also_without_arrows(name, tmp_path):
+    file = FRAMES / f"{name}.jsonl"
+    marked = list(read_log(str(file)))
+    bare = tmp_path / "bare.jsonl"
+    remark = {"jsonrpc": "2.0", "method": "client/selected_agent", "params": {}}
+    bare.write_text("\n".join([json.dumps(remark), *(json.dumps(said.frame) for said in marked)]) + "\n\n")
+    probe = [said for said in marked if said.frame.get("method") == "foo/bar"]
+    answers = [said.frame["id"] for said in probe if "id" in said.frame]
+    found = [(a.speaker, b.speaker) for a, b in zip(marked, read_log(str(bare)), strict=True) if a.speaker != b.speaker]
+    assert len(found) <= len(probe) + len(answers)
+
+
+@pytest.mark.req("AC-7")
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (
+            "gemini",
+            [
+                "[permission] auto-allow cat README.md > copied.txt (execute)",
+                "[tool] execute cat README.md > copied.txt",
+            ],
+        ),
+        (
+            "claude-old",
+            ["[term] created id=t1 cmd=cat README.md > copied.txt", "[tool] execute `cat README.md > copied.txt`"],
+        ),
+        ("opencode", ["MOCK-FINAL-OK", "[stop] cancelled"]),
+        ("pi", ["MOCK-FINAL-OK", "[stop] cancelled"]),
+        ("qwen", ["[error] craft/drainMidTurnQueue:", "TOOL-DONE"]),
+        ("auggie", ["[error] session/new:", "Authentication required"]),
+    ],
+)
+def test_recorded_conversations_of_real_agents_are_shown(name, shown):
+    out = io.StringIO()
+    show = MarkedText(out)
+    player = Replay(show)
+    for said in read_log(str(FRAMES / f"{name}.jsonl")):
+        player.hear(said)
+    show.finish()
+    for text in shown:
+        assert text in out.getvalue()
+
+
+@pytest.mark.parametrize(("text", "told"), [("nonsense\n", "line 1 of"), ("\n[1]\n", "line 2 of")])
+def test_a_log_that_is_none(text, told, tmp_path):
+    file = tmp_path / "log"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=told):
+        list(read_log(str(file)))
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(read_log(str(tmp_path / "missing")))

@@ -1,0 +1,54 @@
+"""What a prompt's mentions bring along, in every way they can be written."""
+
+import pytest
+
+from ostler.app.attaching import Attaching
+from ostler.vocabulary.prompt import Link, Resource
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.txt").write_text("mine")
+    folder = tmp_path / "work"
+    (folder / "sub" / "deeper").mkdir(parents=True)
+    (folder / "sub" / "x.txt").write_text("x")
+    (folder / "a.txt").write_text("alpha")
+    (folder / "b c.txt").write_text("blanks")
+    return folder
+
+
+@pytest.mark.req("CL-2")
+@pytest.mark.parametrize(
+    ("text", "brought"),
+    [
+        ("see @a.txt, please", {"a.txt": "alpha"}),
+        ("see @file:a.txt.", {"a.txt": "alpha"}),
+        ("see @'b c.txt' and @\"a.txt\"", {"b c.txt": "blanks", "a.txt": "alpha"}),
+        ("see @file:'b c.txt' and @file:\"a.txt\"", {"b c.txt": "blanks", "a.txt": "alpha"}),
+        ("twice @a.txt @./a.txt", {"a.txt": "alpha"}),
+        ("a folder @sub/", {"sub": "deeper/\nx.txt"}),
+        ("mail me@a.txt or @agent:plan, @file: and @file", {}),
+    ],
+)
+async def test_files_are_brought_along_once(work, text, brought):
+    attaching = Attaching(work, outside=True)
+    await attaching.mentioned(text)
+    assert {name: block.text for name, block in attaching.blocks.items()} == brought
+
+
+@pytest.mark.req("CL-2")
+async def test_addresses_are_links_and_homes_are_found(work):
+    attaching = Attaching(work, outside=True)
+    await attaching.mentioned("@https://example.org/x and @~/mine.txt")
+    link, file = attaching.blocks.values()
+    assert link == Link("https://example.org/x")
+    assert isinstance(file, Resource) and file.text == "mine"
+
+
+@pytest.mark.req("CL-2", "FS-2")
+async def test_what_cannot_be_had_is_told_and_stays_as_it_is(work):
+    attaching = Attaching(work, outside=False)
+    await attaching.mentioned("@~/mine.txt @gone.txt")
+    assert attaching.blocks == {}
+    assert [line.partition(" is sent")[0] for line in attaching.told] == ["@~/mine.txt", "@gone.txt"]

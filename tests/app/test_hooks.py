@@ -1,0 +1,73 @@
+"""Hooks are around every tool there is, by whatever way it is called."""
+
+import subprocess
+
+import pytest
+
+from ostler.app.grounds import make_ground
+from ostler.app.options import RunOptions
+from ostler.app.tools import builtin_tools, other_tools
+from ostler.backends.scripted import ScriptedBackend
+from ostler.journal.memory import MemoryJournal
+from ostler.session.session import Session
+from ostler.settings.load import load
+from ostler.testing.stagehand import ALLOW_ALL
+from ostler.tools.host import LocalToolHost
+from ostler.vocabulary.tools import ToolCall
+
+PATCH = "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"
+ARGUMENTS = {
+    "read": {"path": "a.txt"},
+    "list": {},
+    "grep": {"pattern": "alpha"},
+    "glob": {"pattern": "*.txt"},
+    "write": {"path": "w.txt", "content": "x"},
+    "edit": {"path": "a.txt", "old": "alpha", "new": "beta"},
+    "patch": {"patch": PATCH},
+    "todoread": {},
+    "todowrite": {"todos": [{"content": "one"}]},
+    "bash": {"command": "true"},
+    "stat": {"path": "a.txt"},
+    "mkdir": {"path": "folder"},
+    "write_chunk": {"path": "c.txt", "content": "x"},
+    "git_status": {},
+    "git_diff": {},
+    "git_log": {},
+    "git_show": {"ref": "HEAD"},
+    "git_blame": {"path": "a.txt"},
+    "task": {"prompt": "x"},
+    "skill": {},
+}
+
+
+class Around:
+    """Hears every call, and lets it pass."""
+
+    def __init__(self):
+        self.before_heard, self.after_heard = [], []
+
+    async def before(self, call, stage):
+        self.before_heard.append(call.tool)
+        return ""
+
+    async def after(self, call, result, stage):
+        self.after_heard.append(call.tool)
+
+
+@pytest.mark.req("EN-15", "TL-1")
+@pytest.mark.parametrize("origin", ["model", "person", "protocol"])
+async def test_every_tool_is_heard_before_and_after(tmp_path, origin):
+    (tmp_path / "a.txt").write_text("alpha\n")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    around = Around()
+    settings = load(tmp_path, {})
+    ground = make_ground(tmp_path, settings, RunOptions(str(tmp_path)), attended=True)
+    tools = LocalToolHost(builtin_tools(settings), ground, other_tools(), around=around)
+    journal = MemoryJournal("s")
+    session = Session(backend=ScriptedBackend([]), tools=tools, journal=journal, policy=ALLOW_ALL, cwd=str(tmp_path))
+    await session.open(version="test", backend="none", options={})
+    for name, arguments in ARGUMENTS.items():
+        await session.call(ToolCall(f"call-{name}", name, arguments, origin=origin))
+    await session.aclose()
+    assert set(ARGUMENTS) == set(tools._tools)
+    assert around.before_heard == around.after_heard == list(ARGUMENTS)

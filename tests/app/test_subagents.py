@@ -1,0 +1,99 @@
+"""Child sessions seen from a program: who is asked, what a cut leaves, whose model works."""
+
+import asyncio
+import json
+import sys
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+import ostler as package
+from ostler.journal.file import read_past
+from ostler.models.anthropic_request import messages_body
+from ostler.models.openai_request import Habits, chat_body
+from ostler.models.words import Request
+from ostler.testing.scripted_model import Line, ScriptedCall, ScriptedModel
+from ostler.vocabulary.events import ChildEnded, ChildProgress, ChildStarted, PermissionAsked, ToolFinished
+from ostler.vocabulary.permission import Decision
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "backends" / "engine"))
+from test_cuts import check_anthropic, check_openai  # beside the engine's tests
+
+TASK = ScriptedCall("task", {"prompt": "write x", "agent": "general", "title": "write"})
+WRITE = ScriptedCall("write", {"path": "x.txt", "content": "x"})
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("OSTLER_HOME", raising=False)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.mark.req("EN-4", "PM-5")
+@pytest.mark.parametrize("answer", ["allow", "deny"])
+async def test_a_childs_ask_is_asked_in_the_root_session(work, answer):
+    asked = []
+
+    async def consent(ask: PermissionAsked):
+        asked.append(ask.permission.title)
+        return ask.permission.title.startswith("give general") or Decision(answer, by="person")
+
+    model = ScriptedModel([Line(calls=(TASK,)), Line(calls=(WRITE,)), Line("tried"), Line("done")])
+    async with package.open_session(str(work), model=model, ask=consent) as conversation:
+        played = await conversation.run("let somebody write x")
+    model.finish()
+    assert [title for title in asked if "x.txt" in title and title.startswith("general: ")]
+    assert (work / "x.txt").exists() is (answer == "allow")
+    assert played.answer == "done"
+    kinds = [type(event) for event in played.events if isinstance(event, ChildStarted | PermissionAsked | ChildEnded)]
+    assert kinds == [PermissionAsked, ChildStarted, PermissionAsked, ChildEnded]
+
+
+@pytest.mark.req("EN-4", "EN-2")
+async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
+    never = asyncio.Event()
+    lines = [Line(calls=(TASK,)), Line("half of\nthe an", pause=never), Line("and now whole")]
+    model = ScriptedModel(lines)
+    async with package.open_session(str(work), model=model, write=True) as conversation:
+        async with aclosing(conversation.stream("go")) as events:
+            async for event in events:
+                if isinstance(event, ChildProgress) and len(model.requests) == 2:
+                    await asyncio.sleep(0)
+                    break
+        kept = conversation.session.past()
+        (result,) = [event.result for event in kept if isinstance(event, ToolFinished)]
+        (child,) = [event for event in kept if isinstance(event, ChildStarted)]
+        assert [event.reason for event in kept if isinstance(event, ChildEnded)] == ["cancelled"]
+        assert result.status == "cancelled" and "cut short" in result.for_model
+        await conversation.run("go on")
+    request = model.requests[-1]
+    for system, history in ((request.system, request.history), _history_of(work, child.child_id)):
+        body = Request(system or "s", history, ())
+        check_openai(chat_body("m", body, Habits(), {}))
+        check_anthropic(messages_body("m", body, 1000, {}))
+    assert "cut short" in json.dumps(str(request.history))
+
+
+def _history_of(work, session_id):
+    """What a child's next request would be, had it one."""
+    from ostler.backends.engine.history import history
+    from ostler.vocabulary.events import TurnStarted
+    from ostler.vocabulary.prompt import Prompt, Text
+
+    (journal,) = work.parent.rglob(f"{session_id}/*.jsonl")
+    events = [envelope.event for envelope in read_past(journal)]
+    return "s", history([*events, TurnStarted("next", Prompt("next", (Text("and now?"),)))])
+
+
+@pytest.mark.req("EN-4")
+async def test_a_child_starts_no_children(work):
+    lines = [Line(calls=(TASK,)), Line(calls=(TASK,)), Line("could not"), Line("done")]
+    model = ScriptedModel(lines)
+    async with package.open_session(str(work), model=model) as conversation:
+        played = await conversation.run("go")
+    assert len([event for event in played.events if isinstance(event, ChildStarted)]) == 1
+    assert "cannot be started from here" in str(model.requests[2].history[-1])

@@ -1,0 +1,140 @@
+"""A turn's limits hold for it and for the children it starts, however many of them work at once."""
+
+import asyncio
+import json
+
+import pytest
+
+from ostler.app.house import LocalHouse
+from ostler.app.models import ModelChoice
+from ostler.app.options import RunOptions
+from ostler.models.words import CallChunk, Finished, TextChunk, Usage
+from ostler.testing.stagehand import play
+from ostler.vocabulary.events import ChildEnded, ChildStarted, ToolFinished
+from ostler.vocabulary.sessions import Opening
+
+CHILDREN = 4
+PRICE = 0.001
+
+pytestmark = pytest.mark.req("EN-12", "MD-8")
+
+
+class Restless:
+    """Its first call starts children; each of them calls a tool for ever, and all of their calls meet in the middle."""
+
+    name = "restless"
+    context_limit = 1_000_000
+
+    def __init__(self):
+        self.calls, self.tokens, self.cost = 0, 0, 0.0
+        self.at_once, self.most_at_once = 0, 0
+
+    async def stream(self, request):
+        self.calls += 1
+        number = self.calls
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        self.at_once -= 1
+        if any(tool.name == "task" for tool in request.tools) and number == 1:
+            for child in range(CHILDREN):
+                arguments = {"prompt": f"part {child}", "agent": "explore", "title": "part"}
+                yield CallChunk(f"task-{child}", "task", json.dumps(arguments))
+        else:
+            yield TextChunk("looking")
+            yield CallChunk(f"call-{number}", "glob", json.dumps({"pattern": f"{number}*"}))
+        yield self._count(request)
+        yield Finished("calls")
+
+    def _count(self, request):
+        words = request.system + str(request.tools) + str(request.history)
+        usage = Usage(len(words) // 4, 50)
+        tokens = usage.tokens_in + usage.tokens_out
+        self.tokens += tokens
+        self.cost += tokens * PRICE
+        return Usage(usage.tokens_in, usage.tokens_out, cost=tokens * PRICE)
+
+    async def aclose(self):
+        """Nothing to give back."""
+
+
+async def run(tmp_path, monkeypatch, turns=1, **limits):
+    for name in ("home", "workspace"):
+        (tmp_path / name).mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    model = Restless()
+    options = RunOptions(cwd=str(tmp_path / "workspace"), ephemeral=True, **limits)
+    house = LocalHouse(options, lambda told: None, ModelChoice("restless", lambda name: model))
+    session = await house.open(Opening(options.cwd, attended=False))
+    try:
+        for _ in range(turns):
+            _, ended = await play(session, "go")
+        past = list(session.past())
+    finally:
+        await session.aclose()
+    return model, ended, past
+
+
+async def first_sizes(tmp_path, monkeypatch):
+    """The tokens of the root's first call, and of a child's."""
+    model, _, _ = await run(tmp_path, monkeypatch, max_steps=1)
+    root = model.tokens
+    model, _, _ = await run(tmp_path, monkeypatch, max_steps=2)
+    return root, model.tokens - root
+
+
+@pytest.mark.parametrize("steps", [1, 3, 7])
+async def test_steps_are_counted_over_all(tmp_path, monkeypatch, steps):
+    model, ended, past = await run(tmp_path, monkeypatch, max_steps=steps)
+    assert (ended.reason, ended.limit) == ("limit", f"{steps} step" + "s" * (steps > 1))
+    assert model.calls == steps
+    assert len([event for event in past if isinstance(event, ToolFinished)]) == CHILDREN
+
+
+async def test_tokens_are_set_aside_by_each_before_it_asks(tmp_path, monkeypatch):
+    root, child = await first_sizes(tmp_path, monkeypatch)
+    most = root + 6 * child
+    model, ended, past = await run(tmp_path, monkeypatch, max_tokens=most)
+    assert ended.limit == f"{most} tokens"
+    assert model.most_at_once > 1
+    assert root + 2 * child < model.tokens <= most
+    assert {event.reason for event in past if isinstance(event, ChildEnded)} == {"limit"}
+    assert len([event for event in past if isinstance(event, ChildStarted)]) == CHILDREN
+
+
+async def test_so_is_money(tmp_path, monkeypatch):
+    root, child = await first_sizes(tmp_path, monkeypatch)
+    most = (root + 6 * child) * PRICE
+    model, ended, _ = await run(tmp_path, monkeypatch, max_cost=most)
+    assert ended.limit == f"${most:g}"
+    assert model.most_at_once > 1
+    assert (root + 2 * child) * PRICE < model.cost <= most
+
+
+async def test_where_little_is_left_fewer_ask_at_once(tmp_path, monkeypatch):
+    root, child = await first_sizes(tmp_path, monkeypatch)
+    model, _, _ = await run(tmp_path, monkeypatch, max_tokens=root + int(1.9 * child))
+    assert model.calls == 2
+
+
+async def test_time_ends_the_children_too(tmp_path, monkeypatch):
+    async def forever(self, request):
+        self.calls += 1
+        if self.calls == 1:
+            for chunk in [CallChunk(f"t{n}", "task", json.dumps({"prompt": "p", "agent": "explore"})) for n in "ab"]:
+                yield chunk
+            yield Finished("calls")
+        else:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(Restless, "stream", forever)
+    model, ended, past = await run(tmp_path, monkeypatch, max_time=3.0)
+    assert (ended.reason, ended.limit) == ("limit", "3 seconds")
+    assert [event.reason for event in past if isinstance(event, ChildEnded)] == ["cancelled", "cancelled"]
+    assert model.calls == 3
+
+
+async def test_the_next_turn_has_it_all_again(tmp_path, monkeypatch):
+    model, ended, _ = await run(tmp_path, monkeypatch, turns=2, max_steps=2)
+    assert (model.calls, ended.limit) == (4, "2 steps")

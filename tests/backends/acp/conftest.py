@@ -1,0 +1,75 @@
+"""A session with the echo agent: the real process, the real door, any policy."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+
+from ostler.app.acp_backend import AgentJoin, Offer
+from ostler.app.grounds import SessionGround, Shell
+from ostler.backends.acp.agent import Patience
+from ostler.backends.acp.backend import Plan
+from ostler.backends.acp.process import Launch
+from ostler.journal.memory import MemoryJournal
+from ostler.session.session import Session
+from ostler.settings.load import load
+from ostler.testing.stagehand import ALLOW_ALL
+
+
+class Echo:
+    """Opens sessions with the echo agent in a folder of their own, and closes them all."""
+
+    def __init__(self, folder):
+        self.folder = folder / "workspace"
+        self.folder.mkdir()
+        self.home = folder
+        self._open = []
+
+    def launch(self, *flags, env=None, command=None):
+        environ = {**os.environ, "HOME": str(self.home), **(env or {})}
+        if command:
+            return Launch(command[0], tuple(command[1:]), environ, str(self.folder), "echo")
+        return Launch(sys.executable, ("-m", "ostler.testing.echo_agent", *flags), environ, str(self.folder), "echo")
+
+    async def open(
+        self,
+        *flags,
+        policy=ALLOW_ALL,
+        journal=None,
+        offer=None,
+        watch=None,
+        mirror=None,
+        env=None,
+        command=None,
+        options=None,
+        **plan,
+    ):
+        plan.setdefault("patience", Patience(60, 60, 60))
+        made = Plan(self.launch(*flags, env=env, command=command), "0", **plan)
+        shell = Shell(str(self.folder), writable=True, sandbox="off")
+        ground = SessionGround(str(self.folder), shell, read_anywhere=False)
+        settings = load(self.folder, {"HOME": str(self.home)})
+        join = AgentJoin(made, ground, settings, offer or Offer(), watch, mirror)
+        session = Session(
+            backend=join.backend,
+            tools=join.tools,
+            journal=journal or MemoryJournal("session-1"),
+            policy=policy,
+            cwd=str(self.folder),
+        )
+        session.acp = join.backend
+        self._open.append(session)
+        await session.open(version="test", backend="acp:echo", options=options or {})
+        return session
+
+    async def close(self):
+        await asyncio.gather(*(session.aclose() for session in self._open))
+
+
+@pytest.fixture
+async def echo(tmp_path):
+    """`session = await echo.open("--models"); events, ended = await play(session, "hi")`."""
+    made = Echo(tmp_path)
+    yield made
+    await made.close()

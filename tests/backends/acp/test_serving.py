@@ -1,0 +1,135 @@
+"""What an agent may ask for, with anything as its parameters: an answer or a proper error, never a failure of ours."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.backends.acp.serving import Powers, Serving
+from ostler.backends.acp.telling import Teller
+from ostler.backends.acp.watch import Watch
+from ostler.vocabulary.errors import Fault, ToolFailure
+from ostler.vocabulary.permission import Decision, Need, Reply
+from ostler.vocabulary.tools import ToolResult
+from ostler.wire.acp_updates import read_update
+from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
+
+
+class FakeStage:
+    """Allows everything, answers everything, and notes the calls."""
+
+    def __init__(self, status="ok", fault=None):
+        self.calls = []
+        self._status, self._fault = status, fault
+
+    def emit(self, event):
+        pass
+
+    async def run_tool(self, call):
+        self.calls.append(call)
+        return ToolResult(call.id, self._status, "no", data={"content": "x", "terminalId": "t"}, fault=self._fault)
+
+    async def decide(self, permission):
+        return Decision("allow")
+
+    async def ask(self, question):
+        return Reply("decline")
+
+
+class NoTerminals:
+    async def output(self, terminal_id):
+        raise ToolFailure("there is no such terminal", code="not_found")
+
+    wait = kill = release = output
+
+
+async def foresee(kind, title, paths, command):
+    return (Need("agent", title),)
+
+
+def serving(stage, **powers):
+    teller = Teller("x", "/w", stage.emit, Watch())
+    return Serving(stage, "/w", teller, Powers(foresee, NoTerminals(), **powers), Watch())
+
+
+METHODS = [
+    *("session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output"),
+    *("terminal/wait_for_exit", "terminal/kill", "terminal/release", "elicitation/create"),
+]
+NAMES = [
+    *("sessionId", "path", "content", "line", "limit", "command", "args", "env", "cwd", "terminalId", "options"),
+    *(
+        "toolCall",
+        "toolCallId",
+        "message",
+        "requestedSchema",
+        "properties",
+        "mode",
+        "_meta",
+        "kind",
+        "rawInput",
+        "type",
+    ),
+]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@pytest.mark.req("AC-5")
+@given(st.sampled_from(METHODS), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8))
+@settings(max_examples=80, deadline=None)
+def test_any_parameters_get_an_answer_or_a_proper_error(method, params):
+    async def ask():
+        try:
+            answer = await serving(FakeStage(), answers={"path": "1"}).requested(method, params)
+        except RpcError as error:
+            assert error.message
+        else:
+            assert isinstance(answer, dict)
+
+    asyncio.run(ask())
+
+
+@given(st.lists(st.dictionaries(st.sampled_from([*NAMES, "sessionUpdate", "entries", "status"]), VALUES, max_size=6)))
+@settings(max_examples=60, deadline=None)
+def test_any_updates_become_events_or_nothing(updates):
+    kinds = ["tool_call", "tool_call_update", "plan", "usage_update", "config_option_update", "agent_message_chunk"]
+    teller = Teller("x", "/w", lambda event: None, Watch())
+    teller.begin_turn()
+    for number, update in enumerate(updates):
+        teller.update(read_update({**update, "sessionUpdate": kinds[number % len(kinds)]}))
+    teller.finish_turn()
+
+
+async def refusal(stage, method, params, **powers):
+    with pytest.raises(RpcError) as caught:
+        await serving(stage, **powers).requested(method, params)
+    return caught.value
+
+
+async def test_refusals_have_codes_an_agent_can_use():
+    missing = FakeStage("failed", Fault("not_found", "a.txt: there is no such file"))
+    error = await refusal(missing, "fs/read_text_file", {"sessionId": "s", "path": "/w/a.txt"})
+    assert (error.code, error.message) == (-32002, "a.txt: there is no such file")
+    assert (await refusal(FakeStage("denied"), "fs/read_text_file", {"path": "/w/a"})).code == -32603
+    assert (await refusal(FakeStage(), "fs/write_text_file", {"path": "/w/a", "content": 7})).code == -32602
+    assert (await refusal(FakeStage(), "terminal/output", {"terminalId": "t"})).code == -32002
+    for method, powers in (
+        ("fs/read_text_file", {"files": False}),
+        ("terminal/create", {"terminal": False}),
+        ("x/y", {}),
+    ):
+        with pytest.raises(RpcError) as caught:
+            serving(FakeStage(), **powers).requested(method, {})
+        assert caught.value.code == METHOD_NOT_FOUND
+
+
+async def test_meta_cannot_forge_what_is_asked_for():
+    stage = FakeStage()
+    await serving(stage).requested("fs/read_text_file", {"path": "/w/a", "_meta": {"path": "/etc/passwd", "line": 3}})
+    assert stage.calls[0].arguments == {"path": "/w/a"}
+    assert stage.calls[0].origin == "protocol"

@@ -1,0 +1,214 @@
+"""Loops are caught within three periods, honest repetition passes: a corpus of traces, and the guest in real turns."""
+
+import itertools
+
+import pytest
+from engine_play import Model, Said, script
+
+from ostler.backends.engine.guests.circles import Circles, looks, mark_of, repeats_itself, waits
+from ostler.testing.fake_tool import FakeTool
+from ostler.vocabulary.events import MessageDone, Reminded
+from ostler.vocabulary.tools import ToolCall, ToolResult
+
+pytestmark = pytest.mark.req("EN-12")
+
+CALLS = {
+    "test": ("bash", {"command": "pytest -x"}, "1 failed in 0.{n}s"),
+    "read": ("read", {"path": "a.py"}, "1: x = 1"),
+    "read b": ("read", {"path": "b.py"}, "1: y = 2"),
+    "grep": ("grep", {"pattern": "main", "path": "."}, "no matches"),
+    "edit": ("edit", {"path": "a.py", "old": "x", "new": "y"}, "a.py: `old` was not found"),
+    "edit back": ("edit", {"path": "a.py", "old": "y", "new": "x"}, "updated a.py"),
+    "list": ("list", {"path": "src"}, "a.py\nb.py"),
+    "crash": ("bash", {"command": "./run"}, "Segmentation fault at 0x7f{n}00 (core dumped)"),
+    "log": ("bash", {"command": "cat log"}, "12:00:{n} error: no such table"),
+    "denied": ("bash", {"command": "git push"}, "Refused."),
+    "todo": ("todoread", {}, "There is no plan."),
+}
+
+
+def step(*names, n=0):
+    """One step: these calls with their results; `n` varies what is not the call's own."""
+    pairs = []
+    for name in names:
+        tool, arguments, result = CALLS[name]
+        status = "failed" if "not found" in result else "ok"
+        call = ToolCall(f"c{n}", tool, dict(reversed(arguments.items())) if n % 2 else arguments)
+        pairs.append((call, ToolResult(call.id, status, result.format(n=10 + n))))
+    return pairs
+
+
+BEFORE = ([], [step("list")], [step("list"), step("grep"), step("read", "read b")])
+PERIODS = (
+    *[[(name,)] for name in CALLS],
+    *[[(a,), (b,)] for a, b in itertools.combinations(["test", "read", "edit", "crash"], 2)],
+    [("edit",), ("edit back",)],
+    [("read", "read b"), ("test",)],
+    [("read", "read b")],
+    [("read",), ("grep",), ("edit",)],
+    [("test",), ("read",), ("read b",)],
+    [("edit",), ("test",), ("edit back",), ("test",)],
+    [("read",), ("edit",), ("test",), ("log",)],
+)
+LOOPS = [(before, period) for before in BEFORE for period in PERIODS]
+
+
+def verdicts(trace):
+    circles, said = Circles(), []
+    for pairs in trace:
+        calls = [call for call, _ in pairs]
+        said.append(circles.take(mark_of(pairs), waiting=waits(calls), looking=looks(calls)))
+    return said
+
+
+def test_loops_are_caught_within_three_periods():
+    caught = 0
+    for before, period in LOOPS:
+        rounds = [step(*names, n=at) for at, names in enumerate(period * 3)]
+        said = verdicts([*before, *rounds])
+        caught += "stop" in said
+        assert "nudge" in said[: said.index("stop")] if "stop" in said else True
+    assert len(LOOPS) >= 50
+    assert caught / len(LOOPS) >= 0.95
+
+
+def one(tool, arguments, result, status="ok"):
+    call = ToolCall("c", tool, arguments)
+    return [(call, ToolResult("c", status, result))]
+
+
+def polling(command, results):
+    return [one("bash", {"command": command}, result) for result in results]
+
+
+def windows(path, count):
+    return [one("read", {"path": path, "offset": n * 100, "limit": 100}, "the same boilerplate") for n in range(count)]
+
+
+def mending(count, check="pytest"):
+    """Edit, test, edit, test: every edit is another, the failure may stay the same."""
+    edits = [one("edit", {"path": "a.py", "old": f"x{n}", "new": f"y{n}"}, "updated a.py") for n in range(count)]
+    return [part for edit in edits for part in (edit, one("bash", {"command": check}, "1 failed in 0.5s"))]
+
+
+def twice(pairs):
+    return [pairs, pairs, one("write", {"path": "out", "content": "x"}, "created out")]
+
+
+HONEST = {
+    **{f"build at {n} %": polling("make status", [f"{p * n}% built" for p in range(8)]) for n in range(1, 13)},
+    **{f"sleeping for {n} s": polling(f"sleep {n}; cat state", ["pending"] * 6) for n in range(1, 13)},
+    **{
+        f"a job read {n} times": [one("bash", {"action": "read", "job": "1", "wait": 30}, "(nothing new)")] * n
+        for n in range(2, 14)
+    },
+    **{f"{c}, unchanged": polling(c, ["pending"] * 6) for c in ("cat status.txt", "./job_status", "kubectl get state")},
+    "a status file": [one("read", {"path": "out/progress.json"}, "1: 40 %")] * 6,
+    **{f"windows of {n}": windows(f"f{n}.py", 8) for n in range(12)},
+    **{f"mending by {check}": mending(8, check) for check in ("pytest", "go test", "cargo test", "npm test", "make")},
+    **{f"twice {name}": twice(step(name)) for name in CALLS},
+    **{f"a, b, a, {name}": [step("read"), step("grep"), step("read"), step(name)] for name in CALLS},
+    **{
+        f"queue of {n}": polling("queue next", [f"job {k}" for k in range(n)]) for n in range(5, 15)
+    },
+    **{
+        f"search {word}": [one("grep", {"pattern": f"{word}{n}"}, "no matches") for n in range(8)]
+        for word in ("alpha", "beta", "gamma", "delta", "main", "todo")
+    },
+    **{
+        f"files of {n}": [one("write", {"path": f"m{k}.py", "content": ""}, "created") for k in range(n)]
+        for n in range(5, 15)
+    },
+    **{
+        f"CI run {n}": polling("gh run view", [f"elapsed {k}m{n}s" for k in range(8)]) for n in range(10, 16)
+    },
+}  # fmt: skip
+
+
+def test_honest_repetition_is_not_stopped():
+    stopped = [name for name, trace in HONEST.items() if "stop" in verdicts(trace)]
+    assert len(HONEST) >= 100
+    assert len(stopped) <= 1, stopped
+
+
+def test_a_look_at_how_something_stands_is_nudged_at_once_and_stopped_in_the_end():
+    said = verdicts(polling("cat status.txt", ["pending"] * 12))
+    assert said[:2] == ["", "nudge"]
+    assert said.index("stop") == 7
+    assert "stop" in verdicts(polling("cat statues.txt", ["pending"] * 3))
+
+
+PARAGRAPH = "Now I will look at the configuration file to see whether the setting is there, and then I will decide. "
+LOOPING_TEXTS = {
+    "a sentence": "Let me check that again. " * 60,
+    "after an honest start": "I read the file. It has two functions." + "\nWait, I should look at it again." * 40,
+    "a paragraph": (PARAGRAPH * 3 + "\n") * 3,
+    "two lines": "First, a.\nThen, b.\n" * 60,
+    "Chinese": "让我再检查一遍。" * 150,
+    "cut in mid-word": ("Let me check that again. " * 60)[:-7],
+}
+HONEST_TEXTS = {
+    "a rule": "-" * 3000,
+    "a table of zeros": "0, " * 1000,
+    "few lines of code": "```html\n" + '<li class="item"><a href="#">Link</a></li>\n' * 40,
+    "thrice the same short words": "No. No. No.",
+    "a numbered list": "\n".join(f"{n}. Look at file {n} and mend it." for n in range(200)),
+    "an answer": PARAGRAPH + "Done.",
+    "the same sentence far apart": "".join(f"{PARAGRAPH}Step {n} is done.\n" for n in range(5)),
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", LOOPING_TEXTS)
+def test_words_that_repeat_themselves(name):
+    assert repeats_itself(LOOPING_TEXTS[name])
+
+
+@pytest.mark.parametrize("name", HONEST_TEXTS)
+def test_words_that_do_not(name):
+    assert not repeats_itself(HONEST_TEXTS[name])
+
+
+@pytest.mark.slow
+def test_a_long_text_costs_little():
+    import time
+
+    text = "ab" * 500_000 + "x" * 39
+    begun = time.perf_counter()
+    for _ in range(100):
+        repeats_itself(text)
+    assert time.perf_counter() - begun < 1
+
+
+async def test_a_loop_is_nudged_then_stopped_with_its_reason(stage):
+    model = Model(script(Said("", ("probe", {"subject": "x"}))))
+    await stage.open(model, [FakeTool("probe")])
+    ended = await stage.turn("go")
+    assert (ended.reason, ended.limit) == ("limit", "a loop: the same calls with the same results, last probe")
+    assert len(model.requests) == 3
+    (nudge,) = [r for r in stage.past(Reminded) if "same calls" in r.text]
+    assert model.requests[2].history[-1].text == nudge.text
+
+
+async def test_a_nudge_that_helps_lets_the_turn_go_on(stage):
+    same, other = Said("", ("probe", {"subject": "x"})), Said("", ("probe", {"subject": "y"}))
+    model = Model(script(same, same, other, same, other, Said("done")))
+    await stage.open(model, [FakeTool("probe")])
+    assert (await stage.turn("go")).reason == "done"
+
+
+async def test_endless_words_are_cut_off_nudged_and_stopped(stage):
+    class Endless(Model):
+        async def stream(self, request):
+            from ostler.models.words import TextChunk
+
+            self.requests.append(request)
+            while True:
+                yield TextChunk("Let me check that again. ")
+
+    model = Endless(script(Said()))
+    await stage.open(model)
+    ended = await stage.turn("go")
+    assert ended.limit == "a loop: the model said the same words over and over"
+    assert len(model.requests) == 2
+    assert all(len(event.message.text) < 5000 for event in stage.past(MessageDone))

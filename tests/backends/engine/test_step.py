@@ -1,0 +1,187 @@
+"""One step: what a model's chunks become, in the message and on the stage."""
+
+import pytest
+
+from ostler.backends.engine.step import take_step
+from ostler.journal.records import ListPast
+from ostler.models.words import (
+    CallChunk,
+    Finished,
+    Handed,
+    Request,
+    TextChunk,
+    ThoughtChunk,
+    Usage,
+    Waiting,
+    WasThought,
+)
+from ostler.vocabulary.errors import BackendError
+from ostler.vocabulary.events import (
+    Envelope,
+    MessageDone,
+    Notice,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    ToolCalled,
+    UsageReported,
+)
+from ostler.vocabulary.message import Called, Thought
+from ostler.vocabulary.prompt import Text
+
+READ = CallChunk("c1", "read", '{"path": "a"}')
+
+
+class Model:
+    """Says these chunks; an exception among them is raised there."""
+
+    name = "m"
+    context_limit = 1000
+
+    def __init__(self, *chunks):
+        self.chunks = chunks
+
+    async def stream(self, request):
+        for chunk in self.chunks:
+            if isinstance(chunk, Exception):
+                raise chunk
+            yield chunk
+
+
+class Stage:
+    def __init__(self):
+        self.events = []
+
+    def emit(self, event):
+        self.events.append(event)
+
+    def records(self):
+        return ListPast(Envelope(seq, 0.0, event) for seq, event in enumerate(self.events, 1))
+
+    def of(self, *kinds):
+        return [event for event in self.events if isinstance(event, kinds)]
+
+
+async def step(*chunks):
+    stage = Stage()
+    message, finish = await take_step(Model(*chunks, Finished("stop")), Request("", ()), stage, "m1")
+    assert finish == "stop"
+    assert stage.of(MessageDone) == [MessageDone(message)]
+    return message, stage
+
+
+def kinds(message):
+    return [type(part).__name__ for part in message.parts]
+
+
+async def test_parts_stand_in_the_order_in_which_they_came():
+    message, _ = await step(ThoughtChunk("hm"), TextChunk("a"), TextChunk("b"), READ, TextChunk("c"))
+    assert kinds(message) == ["Thought", "Text", "Called", "Text"]
+    assert message.text == "abc"
+    assert message.calls[0].raw == '{"path": "a"}'
+
+
+@pytest.mark.req("MD-4")
+async def test_each_sealed_thought_keeps_its_seal():
+    message, stage = await step(
+        ThoughtChunk("one "),
+        ThoughtChunk("more", "seal-1"),
+        ThoughtChunk("", "redacted:x"),
+        ThoughtChunk("two", "seal-2"),
+        TextChunk("so"),
+        ThoughtChunk("open"),
+    )
+    assert message.parts == (
+        Thought("one more", "seal-1"),
+        Thought("", "redacted:x"),
+        Thought("two", "seal-2"),
+        Text("so"),
+        Thought("open"),
+    )
+    assert "".join(event.text for event in stage.of(ThoughtDelta)) == "one moretwoopen"
+
+
+@pytest.mark.req("MD-5")
+async def test_a_reply_that_begins_anew_voids_what_came():
+    message, stage = await step(
+        ThoughtChunk("first try", "seal"),
+        Waiting(2, 0.5, "it broke", anew=True),
+        ThoughtChunk("second"),
+        TextChunk("yes"),
+    )
+    assert message.parts == (Thought("second"), Text("yes"))
+    assert stage.of(Retrying) == [Retrying(2, 0.5, "it broke")]
+
+
+async def test_a_mere_silence_voids_nothing():
+    message, _ = await step(ThoughtChunk("first"), Waiting(1, 5.0, "no data"), TextChunk("yes"))
+    assert message.parts == (Thought("first"), Text("yes"))
+
+
+@pytest.mark.req("MD-4")
+async def test_text_that_was_thought_becomes_it_and_its_calls_are_void():
+    message, _ = await step(
+        TextChunk("I could "), READ, TextChunk("but no"), WasThought(), ThoughtChunk("."), TextChunk("No.")
+    )
+    assert message.parts == (Thought("I could but no."), Text("No."))
+
+
+@pytest.mark.req("MD-6")
+async def test_a_call_is_known_as_soon_as_the_reply_goes_on_after_it():
+    _, stage = await step(TextChunk("a"), READ, TextChunk("b"), CallChunk("c2", "list", "{}"))
+    told = [type(event).__name__ for event in stage.events]
+    assert told == ["TextDelta", "ToolCalled", "TextDelta", "MessageDone"]
+    assert stage.of(ToolCalled)[0].call.id == "c1"
+
+
+@pytest.mark.req("MD-5")
+async def test_a_broken_stream_keeps_the_words_and_drops_the_calls():
+    stage = Stage()
+    with pytest.raises(BackendError):
+        await take_step(Model(TextChunk("half"), READ, BackendError("gone")), Request("", ()), stage, "m1")
+    (done,) = stage.of(MessageDone)
+    assert (done.message.text, done.message.calls, done.message.cut) == ("half", (), True)
+
+
+async def test_a_stream_that_broke_before_a_word_leaves_no_message():
+    stage = Stage()
+    with pytest.raises(BackendError):
+        await take_step(Model(BackendError("gone")), Request("", ()), stage, "m1")
+    assert stage.events == []
+
+
+@pytest.mark.req("MD-8")
+@pytest.mark.parametrize("cost", [None, 0.25])
+async def test_usage_has_its_cost_where_it_is_known(cost):
+    _, stage = await step(TextChunk("a"), Usage(100, 20, 50, cost))
+    assert stage.of(UsageReported) == [UsageReported("m", 100, 20, 50, cost, context_used=120, context_limit=1000)]
+
+
+@pytest.mark.parametrize("arguments", ["", "not json", "[1]", "1", '{"a": NaN', "[" * 100_000])
+async def test_broken_arguments_are_none_and_their_text_is_kept(arguments):
+    message, _ = await step(CallChunk("c1", "read", arguments))
+    assert isinstance(message.parts[0], Called)
+    assert (message.calls[0].arguments, message.calls[0].raw) == ({}, arguments)
+
+
+async def test_text_arrives_on_the_stage_as_it_comes():
+    _, stage = await step(TextChunk("a"), TextChunk("b"))
+    assert stage.of(TextDelta) == [TextDelta("m1", "a"), TextDelta("m1", "b")]
+
+
+@pytest.mark.req("MD-5")
+async def test_another_model_that_goes_on_is_told_and_signs_the_message():
+    class Two(Model):
+        async def stream(self, request):
+            async for chunk in super().stream(request):
+                if isinstance(chunk, Handed):
+                    self.name = chunk.model
+                yield chunk
+
+    stage = Stage()
+    handed = Handed("spare", "m2", "the quota is used up")
+    model = Two(ThoughtChunk("void"), handed, TextChunk("a"), Usage(5, 1), Finished("stop"))
+    message, _ = await take_step(model, Request("", ()), stage, "m1")
+    assert (message.model, message.parts) == ("m2", (Text("a"),))
+    assert stage.of(Notice) == [Notice("warning", "the quota is used up; going on with m2 (profile spare)")]
+    assert [usage.model for usage in stage.of(UsageReported)] == ["m2"]

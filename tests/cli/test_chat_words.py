@@ -1,0 +1,60 @@
+"""Commands, agents and the context at a prompt that is only lines: what is piped into `ostler chat`."""
+
+import json
+import re
+
+import pytest
+
+from ostler.testing.model_server import calls, text
+
+
+def at(server):
+    return ["--base-url", server.base_url, "--model", "scripted"]
+
+
+@pytest.mark.req("EN-7", "CL-4")
+def test_the_context_is_told_piece_by_piece_and_adds_up(ostler, models):
+    (ostler.workspace / "AGENTS.md").write_text("Use tabs.\n" * 100)
+    (ostler.workspace / "a.txt").write_text("alpha\n" * 300)
+    counted = text("read it").counted(3000, 100)
+    with models.playing(calls([("read", {"path": "a.txt"})]).counted(2000, 10), counted) as server:
+        done = ostler("chat", *at(server), stdin="look at a.txt\n/context\n")
+    pieces = re.findall(
+        r"^ +(system prompt|project rules|environment|tools|prompts|answers and calls|results of tools)"
+        r"(?: \((.*?)\))? +(\d+)",
+        done.stdout,
+        re.MULTILINE,
+    )
+    assert {name for name, _, _ in pieces} >= {"system prompt", "project rules", "tools", "prompts", "results of tools"}
+    assert ("project rules", "AGENTS.md") in [(name, origin) for name, origin, _ in pieces]
+    assert abs(sum(int(size) for _, _, size in pieces) - 3100) <= 3100 * 0.02
+    assert "shortened by itself at 80% of the window" in done.stdout
+    assert re.search(r"in all, of \d+ +\d+ +\d", done.stdout)
+
+
+@pytest.mark.req("EN-3", "EN-11")
+def test_commands_and_agents_at_the_prompt(ostler, models):
+    folder = ostler.workspace / ".ostler"
+    for name, content in {
+        "commands/greet.md": "Greet $ARGUMENTS.",
+        "agents/poet.md": "---\ndescription: rhymes\n---\nAnswer in verse.",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    with models.playing(text("one"), text("two"), text("three")) as server:
+        lines = "/greet Ann\n@agent:poet hello\n@agent:nobody hello\nonce more\n"
+        done = ostler("chat", *at(server), stdin=lines)
+        sent = [json.dumps(request.json["messages"]) for request in server.requests]
+    assert "Greet Ann." in sent[0] and "verse" not in sent[0]
+    assert "Answer in verse." in sent[1] and sent[2].count("Answer in verse.") == 1
+    assert "there is no agent 'nobody'" in done.stdout
+
+
+@pytest.mark.req("EN-4", "PM-5", "CL-2")
+def test_piped_answers_go_to_the_asks_in_their_order(ostler, models):
+    """The second line is for what a child asks later, and not for the model."""
+    writes = calls([("write", {"path": f"{name}.txt", "content": "x"}) for name in ("one", "two", "three")])
+    task = calls([("task", {"prompt": "write", "agent": "general"})])
+    with models.playing(task, writes, text("tried"), text("done")) as server:
+        done = ostler("chat", *at(server), stdin="let it write\ny\ny\nn\ny\n")
+    assert sorted(path.name for path in ostler.workspace.iterdir()) == ["one.txt", "three.txt"], done.stdout

@@ -1,0 +1,225 @@
+"""What a hostile user, model or machine can do to `ostler run`: found once, and never again."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ostler.testing.model_server import calls, events, text
+
+
+def at(server):
+    return ["--base-url", server.base_url, "--model", "scripted"]
+
+
+def argv(server, *words):
+    return [sys.executable, "-P", "-m", "ostler", "run", *at(server), *words]
+
+
+@pytest.mark.req("CL-8", "SE-1")
+def test_a_resumed_run_shows_its_own_turn_alone(ostler, models):
+    with models.playing(calls([("write", {"path": "x", "content": ""})]), text("First.")) as server:
+        assert ostler("run", *at(server), "one").code == 4
+    (folder,) = (ostler.home / ".ostler" / "projects").glob("*/sessions/*")
+    with models.playing(text("Second.").counted(5, 1)) as server:
+        done = ostler("run", "-o", "json", "--resume", folder.name, *at(server), "two")
+    told = json.loads(done.stdout)
+    assert (done.code, told["answer"], told["refusals"], told["usage"]["tokens_in"]) == (0, "Second.", [], 5)
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "../../x", ""])
+def test_resume_takes_only_a_sessions_name(ostler, name):
+    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", f"--resume={name or ' '}", "x")
+    assert done.code == 2
+    assert "there is no session" in done.stderr
+
+
+def test_ephemeral_cannot_resume(ostler):
+    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--ephemeral", "--resume", "a-1", "x")
+    assert (done.code, "--ephemeral" in done.stderr) == (2, True)
+
+
+@pytest.mark.req("SH-3", "PM-8")
+@pytest.mark.parametrize(
+    "path",
+    [".git/config", ".git/hooks/pre-commit", ".GIT/config", ".ostler/config.json", ".mcp.json", "sub/.git/config"],
+)
+def test_file_tools_need_a_person_for_what_other_programs_would_run(ostler, models, path):
+    subprocess.run(["git", "init", "-q"], cwd=ostler.workspace, check=True)
+    with models.playing(calls([("write", {"path": path, "content": "x"})]), text("ok")) as server:
+        done = ostler("run", "--write", "--profile", "god_mode", *at(server), "go")
+    assert done.code == 4
+    assert not (ostler.workspace / ".git/hooks/pre-commit").exists()
+
+
+def test_bytes_that_are_no_text_are_no_crash(ostler, models):
+    (ostler.workspace / b"odd-\xff.txt".decode("utf-8", "surrogateescape")).write_text("x")
+    frame = {"choices": [{"index": 0, "delta": {"content": "half \\ud800"}, "finish_reason": "stop"}]}
+    with models.playing(calls([("list", {})]), events(json.dumps(frame).replace("\\\\", "\\"))) as server:
+        done = subprocess.run(
+            argv(server, b"\xff prompt"),
+            cwd=ostler.workspace,
+            env=ostler.environment(),
+            input=b"\xfe\xff binary",
+            capture_output=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.req("CL-5")
+def test_names_and_refusals_reach_the_terminal_clean(ostler, models):
+    wanted = [("bash\x1b[2J", {}), ("bash", {"command": "rm \x1b]0;pwn\x07x"})]
+    with models.playing(calls(wanted), text("ok")) as server:
+        done = ostler("run", *at(server), "go")
+    assert "\x1b" not in done.stdout
+    assert "\x07" not in done.stdout
+
+
+@pytest.mark.req("CL-9")
+def test_closed_outputs_are_no_crash(ostler, models):
+    for closed in (">&-", "2>&-", ">/dev/full"):
+        with models.playing(text("ok")) as server:
+            line = " ".join(argv(server, "hi")) + f" {closed}"
+            done = subprocess.run(
+                ["bash", "-c", line],
+                cwd=ostler.workspace,
+                env=ostler.environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert done.returncode in (0, 1)
+        assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_cannot_show_it_gets_a_mark(ostler, models):
+    with models.playing(text("naïve — ☃")) as server:
+        done = ostler("run", *at(server), "hi", env={"PYTHONIOENCODING": "ascii"})
+    assert done.code == 0
+
+
+@pytest.mark.req("CL-8")
+def test_a_pipe_that_never_ends_is_told_and_bounded(ostler, models):
+    with models.playing() as server:
+        process = subprocess.Popen(
+            argv(server, "--timeout", "0.2", "hi"),
+            cwd=ostler.workspace,
+            env=ostler.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.wait(timeout=20) == 2
+        told = process.stderr.read()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+    assert "standard input" in told
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--timeout", "nan"], ["--timeout", "-1"], ["--max-steps", "0"], ["--max-steps", "-3"], ["--timeout", "x"]],
+)
+def test_numbers_that_make_no_sense_are_refused(ostler, flags):
+    done = ostler("run", *flags, "x")
+    assert (done.code, flags[0] in done.stderr) == (2, True)
+
+
+def test_a_folder_that_is_gone(ostler):
+    line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m ostler run x"
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=ostler.workspace,
+        env=ostler.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.req("CL-8")
+def test_simple_says_what_went_wrong_beside_the_answer(ostler, models):
+    with models.playing(calls([("write", {"path": "x", "content": ""})]), text("No.")) as server:
+        done = ostler("run", "-o", "simple", *at(server), "go")
+    assert (done.code, done.stdout) == (4, "No.\n")
+    assert "not allowed here: write x" in done.stderr
+
+
+@pytest.mark.req("CL-8")
+def test_a_timeout_is_in_the_journal_as_one(ostler, models):
+    from ostler.testing.model_server import stall
+
+    with models.playing(stall("body")) as server:
+        assert ostler("run", "--timeout", "4", *at(server), "wait").code == 124
+    assert '"reason":"timeout"' in sorted((ostler.home / ".ostler").rglob("journal.jsonl"))[0].read_text()
+
+
+@pytest.mark.req("FS-3", "PM-1")
+def test_a_command_does_not_read_elsewhere_without_yolo(ostler, models):
+    secret = ostler.home / "secret.txt"
+    secret.write_text("the secret\n")
+    for flags, allowed in (([], False), (["--yolo"], True)):
+        with models.playing(calls([("bash", {"command": f"cat {secret}"})]), text("ok")) as server:
+            done = ostler("run", *flags, *at(server), "go")
+        assert done.code == (0 if allowed else 4)
+
+
+def test_calls_side_by_side_are_each_shown_once(ostler, models):
+    for name in "abc":
+        (ostler.workspace / name).write_text(name)
+    with models.playing(calls([("read", {"path": name}) for name in "abc"]), text("ok")) as server:
+        done = ostler("run", *at(server), "go")
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("⏺", "  ⎿"))]
+    assert [line[0] for line in lines] == ["⏺", " ", "⏺", " ", "⏺", " "]
+
+
+def test_the_demo_is_judged_by_the_test_as_it_was(ostler, models):
+    cheat = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+    moves = [
+        calls([("read", {"path": "test_basket.py"})]),
+        calls([("write", {"path": "test_basket.py", "content": cheat})]),
+        text("Done."),
+    ]
+    with models.playing(*moves) as server:
+        done = ostler("demo", *at(server), timeout=60)
+    assert (done.code, "the test still fails" in done.stdout) == (1, True)
+
+
+@pytest.mark.req("SH-8")
+def test_a_command_sees_no_keys_in_the_sandbox(ostler, models):
+    (ostler.home / ".ssh").mkdir()
+    (ostler.home / ".ssh" / "id").write_text("the key\n")
+    (ostler.workspace / "peek.py").write_text("import os\nprint(open(os.path.expanduser('~/.ssh/id')).read())\n")
+    with models.playing(calls([("bash", {"command": "python3 peek.py"})]), text("ok")) as server:
+        ostler("run", "--write", *at(server), "go")
+    assert "the key" not in server.requests[1].body.decode()
+
+
+@pytest.mark.req("SH-3", "PM-8")
+@pytest.mark.parametrize("path", [".ssh/authorized_keys", ".bashrc", ".config/autostart/x.desktop"])
+def test_start_up_files_of_a_home_need_a_person(ostler, path):
+    done = ostler("tool", "call", "--write", "write", json.dumps({"path": path, "content": "x"}))
+    assert done.code == 4
+    assert "run programs" in done.stdout
+
+
+@pytest.mark.req("PM-1")
+def test_appending_outside_the_workspace_is_a_need_of_its_own(ostler):
+    told = ostler("permissions", "explain", "--unattended", "--allow", "bash:echo *", "echo x >> /etc/hosts.ostler")
+    assert told.code == 4
+    assert "outside the workspace: /etc/hosts.ostler" in told.stdout
+
+
+def test_a_refusal_says_why_and_what_would_allow_it(ostler):
+    dangerous = ostler("tool", "call", "bash", '{"command": "rm x"}')
+    assert "deletes files" in dangerous.stdout
+    ordinary = ostler("tool", "call", "write", '{"path": "x", "content": ""}')
+    assert "--allow 'write:x' would allow it" in ordinary.stdout

@@ -1,0 +1,49 @@
+"""`--backend acp:NAME`: somebody's agent behind the headless run, with our policy, journal and exit codes."""
+
+import json
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.req("AC-2", "PM-4"), pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def echo(ostler):
+    """`echo("!say hi", "--write")` is a run with the echo agent, which keeps its sessions."""
+    entry = {
+        "command": sys.executable,
+        "args": ["-m", "ostler.testing.echo_agent", "--store", str(ostler.home / "store")],
+    }
+    (ostler.home / ".ostler").mkdir()
+    (ostler.home / ".ostler" / "acp.json").write_text(json.dumps({"agent_servers": {"echo": entry}}))
+    return lambda *args, **more: ostler("run", "--backend", "acp:echo", *args, timeout=90, **more)
+
+
+def test_an_agents_turn_looks_like_ours(ostler, echo):
+    (ostler.workspace / "a.txt").write_text("inside")
+    done = echo("-o", "json", "--write", "!plan\n!tool read Look\n!read a.txt\n!edit b.txt new\n!usage\n!say .")
+    told = json.loads(done.stdout)
+    assert (done.code, told["answer"], told["usage"]["tokens_in"]) == (0, "wrote b.txt.", 10)
+    assert [tool["status"] for tool in told["tools"]] == ["ok"] * 4
+    assert (ostler.workspace / "b.txt").read_text() == "new"
+
+
+def test_refusals_crashes_and_unknown_agents_have_our_exit_codes(ostler, echo):
+    refused = echo("!write b.txt new\n!ask execute sudo ls")
+    assert refused.code == 4
+    assert "write b.txt needs a person's consent" in refused.stdout
+    crashed = echo("!say half\n!crash 3")
+    assert (crashed.code, "echo ended with exit code 3" in crashed.stdout + crashed.stderr) == (1, True)
+    unknown = ostler("run", "--backend", "acp:nobody", "hi")
+    assert (unknown.code, "there is no ACP agent 'nobody'" in unknown.stderr) == (2, True)
+    assert ostler("run", "--backend", "oracle", "hi").code == 2
+
+
+def test_a_session_goes_on_with_the_agents_own(ostler, echo):
+    first = json.loads(echo("-o", "json", "first words").stdout)
+    again = echo("-o", "jsonl", "--resume", first["session"], "!say second")
+    assert again.code == 0
+    marks = [line for line in again.stdout.splitlines() if "far_mark" in line]
+    assert len(list((ostler.home / "store").glob("*.jsonl"))) == 1
+    assert len(marks) == 1

@@ -1,0 +1,76 @@
+"""Words sent while a turn ran, and the process that took them was killed: whoever goes on gives them to the model."""
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ostler.testing.model_server import calls, text
+
+STEERED = """
+import asyncio, os, signal, sys
+import ostler
+from ostler.vocabulary.events import TextDelta
+from ostler.vocabulary.prompt import Prompt, Text
+from ostler.vocabulary.sessions import Steer
+
+
+async def main():
+    async with ostler.open_session(".", base_url=sys.argv[1], model="scripted") as conversation:
+        async for event in conversation.stream("write a parser"):
+            if isinstance(event, TextDelta):
+                assert await conversation.session.apply(Steer(Prompt("s1", (Text("use tabs, please"),))))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("EN-4", "SE-1")
+def test_a_crash_while_a_child_works_goes_on_with_the_parent(ostler, models):
+    task = calls([("task", {"prompt": "count to ten", "agent": "general"})])
+    with models.playing(task, text("one two three", chunks=3).stall_after(3), text("ok")) as server:
+        flags = ["--base-url", server.base_url, "--model", "scripted"]
+        command = [sys.executable, "-P", "-m", "ostler", "run", *flags, "let somebody count"]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(
+            command, cwd=ostler.workspace, env=ostler.environment(), stdin=quiet, stdout=quiet, stderr=quiet
+        ) as process:
+            asyncio.run_coroutine_threadsafe(server.heard(2), models._loop).result(timeout=40)
+            process.kill()
+        done = ostler("run", "--continue", *flags, "and now?")
+        sent = json.dumps(server.requests[2].json["messages"])
+    assert done.code == 0, done.stderr
+    assert "let somebody count" in sent and "may have taken effect" in sent and "and now?" in sent
+
+
+@pytest.mark.req("EN-16", "SE-1")
+def test_steering_survives_a_crash(ostler, models, tmp_path):
+    (tmp_path / "steered.py").write_text(STEERED)
+    with models.playing(text("I be gin", chunks=3).stall_after(3), text("ok"), text("ok")) as server:
+        command = [sys.executable, "-P", str(tmp_path / "steered.py"), server.base_url]
+        killed = subprocess.run(command, cwd=ostler.workspace, env=ostler.environment(), timeout=60, check=False)
+        assert killed.returncode == -9
+        for line in ("go on", "and on"):
+            done = ostler("run", "--continue", "--base-url", server.base_url, "--model", "scripted", line)
+            assert done.code == 0, done.stderr
+        asked = [request.json["messages"] for request in server.requests[1:]]
+    assert len(asked) == 2
+    for messages in asked:
+        assert json.dumps(messages).count("use tabs, please") == 1
+    said = json.dumps(asked[0])
+    assert said.index("write a parser") < said.index("use tabs, please")
+
+
+@pytest.mark.req("SE-1")
+@pytest.mark.parametrize("refused", [["--agent", "nobody", "x"], ["@agent:nobody x"]])
+def test_a_run_that_was_refused_at_once_is_not_gone_on_with(ostler, models, refused):
+    with models.playing(text("ok"), text("ok")) as server:
+        flags = ["--base-url", server.base_url, "--model", "scripted"]
+        assert ostler("run", *flags, "remember the milk").code == 0
+        assert ostler("run", *flags, *refused).code == 2
+        assert ostler("run", "--continue", *flags, "and now?").code == 0
+        assert "remember the milk" in json.dumps(server.requests[1].json["messages"])

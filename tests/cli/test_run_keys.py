@@ -1,0 +1,55 @@
+"""A key that is planted everywhere a server can put it is told nowhere: not on the screen, not in any file."""
+
+import json
+
+import pytest
+
+from ostler.testing.model_server import calls, event, raw, status, text
+
+pytestmark = pytest.mark.req("MD-3")
+
+KEY = "sk-planted-0123456789abcdef0123456789abcdef"
+FAULTS = {
+    "a refusal that repeats it": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
+    "a bad request": status(400, {"error": {"message": f"no such header: Bearer {KEY}"}}),
+    "an error in the stream": raw(event({"error": {"message": f"Authorization: Bearer {KEY}"}})),
+    "a web page": raw(f"<html>{KEY}</html>".encode(), content_type="text/html"),
+    "a redirect": status(302, "", headers={"location": f"http://elsewhere.example/?key={KEY}"}),
+    "no JSON": raw(f"data: {{{KEY}\n\n".encode()),
+}
+
+
+def everything(ostler, done):
+    """All that was said, and all that was written below the home and the workspace."""
+    files = [path for folder in (ostler.home, ostler.workspace) for path in folder.rglob("*") if path.is_file()]
+    return {"screen": done.stdout + done.stderr} | {str(path): path.read_bytes().decode("latin-1") for path in files}
+
+
+def leaks(ostler, done):
+    return [place for place, said in everything(ostler, done).items() if KEY in said]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("output", ["text", "jsonl"])
+def test_faults_do_not_tell_it(ostler, models, fault, output):
+    with models.playing(FAULTS[fault]) as server:
+        flags = ["--base-url", server.base_url, "--model", "scripted"]
+        done = ostler("run", "-o", output, *flags, "look", env={"OSTLER_API_KEY": KEY})
+    assert done.code == 1
+    assert any(KEY in value for value in server.requests[0].headers.values())
+    assert leaks(ostler, done) == []
+
+
+def test_work_does_not_tell_it(ostler, models):
+    """Not to the commands either: they do not see the variable."""
+    config = {"models": {"profiles": [{"name": "p", "model": "scripted", "apiKey": "{env:MY_KEY}", "baseUrl": ""}]}}
+    (ostler.home / ".ostler").mkdir()
+    look = calls([("bash", {"command": "env; cat /proc/self/environ"}), ("read", {"path": "a.txt"})])
+    with models.playing(look, text("done")) as server:
+        config["models"]["profiles"][0]["baseUrl"] = server.base_url
+        (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+        done = ostler("run", "-o", "jsonl", "--allow", "bash:*", "look", env={"MY_KEY": KEY, "OSTLER_API_KEY": KEY})
+        sent = server.requests[1].body.decode()
+    assert done.code == 0, done.stdout
+    assert KEY not in sent
+    assert leaks(ostler, done) == []

@@ -1,0 +1,37 @@
+"""An agent with a model of its own: another profile's endpoint and key, in the session and as a subagent."""
+
+import json
+
+import pytest
+
+from ostler.testing.model_server import calls, text
+
+
+def configure(ostler, first, second):
+    folder = ostler.home / ".ostler"
+    (folder / "agents").mkdir(parents=True)
+    profiles = [
+        {"name": "one", "model": "m1", "baseUrl": first.base_url, "apiKey": "key-one"},
+        {"name": "two", "model": "m2", "baseUrl": second.base_url, "apiKey": "key-two"},
+    ]
+    (folder / "config.json").write_text(json.dumps({"models": {"profiles": profiles, "active": "one"}}))
+    (folder / "agents" / "poet.md").write_text("---\ndescription: rhymes\nmodel: two\n---\nAnswer in verse.\n")
+
+
+@pytest.mark.req("EN-3", "MD-2")
+def test_an_agents_model_may_be_another_profiles(ostler, models):
+    with models.playing() as first, models.playing(text("verse")) as second:
+        configure(ostler, first, second)
+        assert ostler("run", "--agent", "poet", "-o", "simple", "go").stdout == "verse\n"
+        request = second.requests[0]
+    assert (request.json["model"], request.headers["authorization"]) == ("m2", "Bearer key-two")
+
+
+@pytest.mark.req("EN-4", "MD-2")
+def test_a_subagents_model_too(ostler, models):
+    task = calls([("task", {"prompt": "rhyme", "agent": "poet"})])
+    with models.playing(task, text("prose")) as first, models.playing(text("verse")) as second:
+        configure(ostler, first, second)
+        assert ostler("run", "-o", "simple", "go").stdout == "prose\n"
+        assert "verse" in json.dumps(first.requests[1].json)
+        assert second.requests[0].headers["authorization"] == "Bearer key-two"

@@ -1,0 +1,309 @@
+"""`ostler sessions`, `ostler run --continue` and `ostler redact` as a person and a script use them."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.conftest import Outcome, at
+from tests.journal.samples import SECRET, keep, turn
+
+from ostler.cli.redact import BLOCK, blocks
+from ostler.cli.table import dispatch
+from ostler.journal.store import Store
+from ostler.settings.home import project_id
+from ostler.testing.model_server import calls, text
+from ostler.vocabulary.events import TurnStarted
+from ostler.vocabulary.prompt import Prompt, Text
+
+pytestmark = pytest.mark.req("SE-3")
+
+
+class Kept:
+    """Sessions of the command line's workspace, written without it."""
+
+    def __init__(self, ostler):
+        self.store = Store(ostler.home / ".ostler" / "projects")
+        self.project = project_id(ostler.workspace)
+
+    def __call__(self, session_id, events=None, **more):
+        return keep(self.store, session_id, events, project=more.pop("project", self.project), **more)
+
+
+@pytest.fixture
+def kept(ostler):
+    return Kept(ostler)
+
+
+@pytest.fixture
+def sessions(ostler, monkeypatch, capsysbinary):
+    """`ostler sessions …` in this process, which is quicker; the real one is played with below."""
+    monkeypatch.setattr(os, "environ", ostler.environment())
+    monkeypatch.chdir(ostler.workspace)
+
+    def run(*arguments, stdin="", env=None):
+        monkeypatch.setattr(os, "environ", ostler.environment(env))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = dispatch(["sessions", *map(str, arguments)])
+        out, err = capsysbinary.readouterr()
+        return Outcome(out.decode(), err.decode(), code)
+
+    return run
+
+
+def test_list_show_and_search(sessions, kept):
+    kept("one-aa", turn("mend the zeppelin \x1b[31m", "It flies.", "line\n" * 50))
+    kept("two-bb", turn("paint the fence"), project="elsewhere")
+    listed = sessions("list")
+    assert (listed.code, listed.stdout.splitlines()) == (
+        0,
+        ["one-aa  2001-09-09 01:46    1 turn   mend the zeppelin"],
+    )
+    everywhere = json.loads(sessions("list", "--all", "--json").stdout)
+    assert [(one["id"], one["turns"], one["cwd"]) for one in everywhere] == [
+        ("two-bb", 1, "/work"),
+        ("one-aa", 1, "/work"),
+    ]
+    shown = sessions("show", "aa").stdout
+    assert "#2 you" in shown
+    assert "#10 ostler" in shown
+    assert "It flies." in shown
+    assert "lines left out" in shown
+    assert "\x1b" not in shown
+    found = sessions("search", "zepp")
+    assert (found.code, "#2 you: mend the zeppelin" in found.stdout) == (0, True)
+    assert sessions("search", "fence").code == 1
+    assert json.loads(sessions("search", "fence", "-a", "--json").stdout)[0]["session"] == "two-bb"
+
+
+@pytest.mark.req("MD-3")
+def test_export_and_import(sessions, kept):
+    kept("one", turn(f"my key {SECRET} and my-own-known-value", "Done."))
+    env = {"SOME_API_KEY": "my-own-known-value"}
+    page = sessions("export", "last", env=env).stdout
+    assert page.startswith("# my key ***REDACTED***")
+    assert SECRET not in page
+    assert "my-own-known-value" not in page
+    assert SECRET in sessions("export", "last", "--no-redact").stdout
+    target = Path("page.html").absolute()
+    assert sessions("export", "one", "-o", target).code == 0
+    assert target.read_text().startswith("<!doctype html>")
+    assert oct(target.stat().st_mode & 0o777) == "0o600"
+    again = sessions("export", "one", "-o", target)
+    assert (again.code, "is there already" in again.stderr) == (2, True)
+    plain = sessions("export", "one", "-f", "json").stdout
+    brought = sessions("import", "-", stdin=plain)
+    assert brought.code == 0
+    assert "records were left behind" in brought.stderr
+    assert "Done." in sessions("show", brought.stdout.strip()).stdout
+    refused = sessions("import", "-", stdin="{}")
+    assert (refused.code, "no export of a session" in refused.stderr) == (2, True)
+
+
+def test_fork_rename_repair_delete_and_stats(sessions, kept):
+    place = kept("one")
+    forked = sessions("fork", "one", "--at", "4").stdout.strip()
+    assert forked != "one"
+    assert "It says hello." not in sessions("show", forked).stdout
+    mended = sessions("repair", forked).stdout.splitlines()
+    assert mended == ["added ToolFinished", "added TurnEnded"]
+    assert sessions("rename", "one", "A", "better", "title").code == 0
+    assert "A better title" in sessions("list").stdout
+    stats = json.loads(sessions("stats", "--json").stdout)
+    assert (stats["sessions"], stats["turns"], stats["usage"][0]["tokens_in"]) == (2, 2, 10)
+    assert "$0.5000" in sessions("stats").stdout
+    gone = sessions("delete", "one", forked)
+    assert gone.stdout == f"deleted one\ndeleted {forked}\n"
+    assert not place.folder.exists()
+    assert "there is no session here yet" in sessions("list").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "the following arguments are required"),
+        (["show", "nope"], "there is no session 'nope'"),
+        (["show", "last"], "no session in this workspace yet"),
+        (["delete", "../.."], "there is no session"),
+        (["import", "missing.json"], "missing.json cannot be read"),
+        (["fork", "nope", "--at", "x"], "invalid int value"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_makes_no_home(sessions, ostler, arguments, told):
+    done = sessions(*arguments)
+    assert done.code == 2
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (ostler.home / ".ostler" / "projects").exists()
+
+
+def test_a_session_that_is_open_elsewhere_is_not_deleted_and_can_be_forked(sessions, kept):
+    place = kept("one")
+    journal = kept.store.open(place)
+    for command in (["delete", "one"], ["rename", "one", "x"], ["repair", "one"]):
+        done = sessions(*command)
+        assert (done.code, "open in another process" in done.stderr) == (1, True)
+    assert sessions("fork", "one").code == 0
+    assert sessions("show", "one").code == 0
+    journal.close()
+
+
+@pytest.mark.req("CL-8")
+def test_continue_goes_on_with_the_last_session_of_this_folder(ostler, models, kept):
+    kept("elsewhere", project="elsewhere")
+    with models.playing(text("First.")) as server:
+        ostler("run", *at(server), "one")
+    with models.playing(text("Second.")) as server:
+        done = ostler("run", "--continue", "-o", "simple", *at(server), "two")
+    assert (done.code, done.stdout) == (0, "Second.\n")
+    said = [message["content"] for message in server.requests[0].json["messages"]]
+    assert said[1:] == ["one", "First.", "two"]
+    there = ostler("run", "--resume", "elsewhere", *at(server), "three")
+    assert there.code == 2
+    assert "it belongs to another workspace; go on with it there: --cwd /work" in there.stderr
+    assert json.loads(ostler("sessions", "list", "--json").stdout)[0]["turns"] == 2
+
+
+@pytest.mark.req("SE-1", "CL-8")
+def test_killed_in_the_middle_of_a_call_it_goes_on_where_it_was(ostler, models):
+    with models.playing(calls([("bash", {"command": "cat fifo"})])) as server:
+        os.mkfifo(ostler.workspace / "fifo")
+        command = [sys.executable, "-P", "-m", "ostler", "run", "-o", "jsonl", "--allow", "bash", *at(server), "go"]
+        process = subprocess.Popen(
+            command, cwd=ostler.workspace, env=ostler.environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
+        )
+        for line in process.stdout:
+            if json.loads(line)["event"]["type"] == "tool_started":
+                break
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    with models.playing(text("I looked.")) as server:
+        done = ostler("run", "--continue", "-o", "simple", *at(server), "go on")
+    assert (done.code, done.stdout) == (0, "I looked.\n")
+    roles = [(m["role"], m["content"]) for m in server.requests[0].json["messages"]][2:]
+    assert [role for role, _ in roles] == ["assistant", "tool", "user"]
+    assert "may have taken effect in part" in roles[1][1]
+
+
+@pytest.mark.req("SE-4", "MD-1", "MD-3")
+def test_the_log_names_provider_and_kind_of_every_request_and_no_key(ostler, models):
+    with models.playing(text("ok")) as server:
+        ostler("run", *at(server), "--api-key", "my-own-flag-value", "hello my-own-flag-value")
+    log = (ostler.home / ".ostler" / "logs" / "ostler.log").read_text()
+    lines = [json.loads(line) for line in log.splitlines()]
+    (request,) = [line for line in lines if line["from"] == "ostler.models"]
+    assert "apiKind openai" in request["text"]
+    assert server.base_url.split("/")[2] in request["text"]
+    assert "my-own-flag-value" not in log
+    (own,) = (ostler.home / ".ostler" / "projects").glob("*/sessions/*/log")
+    assert own.read_text() == log
+    assert {line["session"] for line in lines} == {own.parent.name}
+
+
+@pytest.mark.parametrize("days", [-1 / 24, 400])
+@pytest.mark.req("SE-1")
+def test_nothing_is_deleted_when_the_clock_jumps(ostler, models, kept, days):
+    place = kept("one")
+    shifted = time.time() - days * 86400
+    os.utime(place.journal, (shifted, shifted))
+    with models.playing(text("ok")) as server:
+        ostler("run", *at(server), "hello")
+    assert place.journal.exists()
+    assert len(json.loads(ostler("sessions", "list", "--json").stdout)) == 2
+
+
+def test_sessions_elsewhere_and_a_bound_by_the_settings(ostler, models):
+    config = {"session": {"path": "~/kept", "keep_days": 30}, "logs": {"path": "~/logs"}, "cache": {"path": "~/cache"}}
+    (ostler.home / ".ostler").mkdir()
+    (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+    old = keep(Store(ostler.home / "kept"), "old", project=project_id(ostler.workspace))
+    os.utime(old.journal, (1e9, 1e9))
+    with models.playing(text("ok")) as server:
+        done = ostler("run", *at(server), "hello")
+    assert done.code == 0, done.stderr
+    assert (ostler.home / "logs" / "ostler.log").exists()
+    (listed,) = json.loads(ostler("sessions", "list", "--json").stdout)
+    assert listed["title"] == "hello"
+    assert not old.folder.exists()
+    assert list((ostler.home / "cache").glob("sessions-*.db")) != []
+
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAx3nX9Zq1\n" * 40 + "-----END RSA PRIVATE KEY-----\n"
+
+
+def test_redact_is_a_filter(ostler):
+    given = f"before\ntoken: {SECRET}\n{KEY}after, as it was: 42\n"
+    done = ostler("redact", stdin=given)
+    assert done.code == 0
+    assert done.stdout.startswith("before\ntoken: ***REDACTED***\n")
+    assert done.stdout.endswith("after, as it was: 42\n")
+    assert "MIIE" not in done.stdout
+    assert ostler("redact", stdin="").stdout == ""
+
+
+def test_redact_answers_while_the_pipe_is_open(ostler):
+    command = [sys.executable, "-P", "-m", "ostler", "redact"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ostler.workspace, env=ostler.environment(), stdin=pipe, stdout=pipe) as process:
+        process.stdin.write(b"one line \xff\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"one line \xff\n"
+        process.stdin.close()
+
+
+class Reader:
+    """Gives what it has in pieces of a size."""
+
+    def __init__(self, data, size):
+        self.data, self.size = data, size
+
+    def read1(self, most):
+        piece, self.data = self.data[: min(self.size, most)], self.data[min(self.size, most) :]
+        return piece
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, BLOCK])
+def test_what_spans_lines_is_never_cut_in_two(size):
+    yaml = "data:\n  password: |\n    first\n    second\n\n    third\nnext: 1\n"
+    whole = f"plain\n{KEY}plain\n{yaml}run \\\n  --token x\nend"
+    pieces = list(blocks(Reader(whole.encode(), size)))
+    assert b"".join(pieces).decode() == whole
+    for part in (KEY, yaml[: yaml.index("next")], "run \\\n  --token x\n"):
+        assert any(part.encode() in piece for piece in pieces), part
+    if size == 1:
+        assert pieces[0] == b"plain\n"
+
+
+def test_what_never_ends_is_passed_on_in_bounded_memory(monkeypatch):
+    monkeypatch.setattr("ostler.cli.redact.LONGEST", 10_000)
+    for whole in (b"x" * 100_000, b"-----BEGIN PRIVATE KEY-----\n" + b"abc\n" * 25_000, b"a:\n" + b" b\n" * 30_000):
+        pieces = list(blocks(Reader(whole, 1000)))
+        assert b"".join(pieces) == whole
+        assert max(map(len, pieces)) < 12_000
+
+
+@pytest.mark.req("SE-3")
+async def test_the_house_lists_and_deletes(tmp_path, monkeypatch):
+    from ostler.app.house import LocalHouse
+    from ostler.app.options import RunOptions
+    from ostler.vocabulary.sessions import Query
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("OSTLER_HOME", raising=False)
+    store = Store(tmp_path / ".ostler" / "projects")
+    keep(store, "one", [TurnStarted("t", Prompt("p", (Text("mend the zeppelin"),)))], project=project_id(tmp_path))
+    keep(store, "two", project="elsewhere")
+    house = LocalHouse(RunOptions(str(tmp_path)), print)
+    assert {summary.id for summary in await house.list(Query())} == {"one", "two"}
+    (summary,) = await house.list(Query(cwd=str(tmp_path)))
+    assert (summary.id, summary.title, summary.turns) == ("one", "mend the zeppelin", 1)
+    assert [found.id for found in await house.list(Query(text="zeppelin"))] == ["one"]
+    await house.delete("one")
+    assert [summary.id for summary in await house.list(Query())] == ["two"]
+    left = b"".join(path.read_bytes() for path in (tmp_path / ".ostler").rglob("*") if path.is_file())
+    assert b"zeppelin" not in left

@@ -1,0 +1,107 @@
+"""`ostler undo` as a person uses it: after a run that edited, ran commands, and left things behind."""
+
+import pytest
+
+from ostler.journal.lock import SessionLock
+from ostler.testing.model_server import calls, text
+
+pytestmark = pytest.mark.req("EN-13")
+
+
+def at(server):
+    return ["--base-url", server.base_url, "--model", "scripted"]
+
+
+@pytest.fixture
+def changed(ostler, models):
+    """A workspace after a turn that edited one file, made one, and changed another by a command."""
+    (ostler.workspace / "edited.txt").write_text("before\n")
+    (ostler.workspace / "sedded.txt").write_text("before\n")
+    moves = [
+        calls([("read", {"path": "edited.txt"})]),
+        calls([("edit", {"path": "edited.txt", "old": "before", "new": "after"})]),
+        calls([("write", {"path": "deep/made.txt", "content": "new\n"})]),
+        calls([("bash", {"command": "echo more >> sedded.txt"})]),
+        text("done"),
+    ]
+    with models.playing(*moves) as server:
+        done = ostler("run", "--write", "--allow", "bash", *at(server), "change things")
+    assert done.code == 0, done.stdout
+    assert (ostler.workspace / "sedded.txt").read_text() == "before\nmore\n"
+    return ostler
+
+
+def tree(folder):
+    return {str(p.relative_to(folder)): p.read_text() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_undo_takes_everything_back_and_redo_does_it_again(changed):
+    after = tree(changed.workspace)
+    listed = changed("undo", "--list").stdout
+    assert listed.count("\n") == 1
+    assert "deep, deep/made.txt, edited.txt and 1 more" in listed
+    shown = changed("undo", "--dry-run")
+    assert shown.code == 0
+    assert "restore  edited.txt" in shown.stdout
+    assert "remove   deep/made.txt" in shown.stdout
+    assert tree(changed.workspace) == after
+    done = changed("undo")
+    assert done.code == 0, done.stdout
+    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n"}
+    assert changed("redo").code == 0
+    assert tree(changed.workspace) == after
+
+
+def test_your_own_later_edit_is_kept_and_named(changed):
+    (changed.workspace / "edited.txt").write_text("mine\n")
+    done = changed("undo")
+    assert done.code == 1
+    assert "edited.txt" in done.stdout
+    assert (changed.workspace / "edited.txt").read_text() == "mine\n"
+    assert (changed.workspace / "sedded.txt").read_text() == "before\n"
+
+
+def test_a_turn_that_is_all_conflicts_does_not_hide_the_one_before(changed, models):
+    with models.playing(calls([("write", {"path": "later.txt", "content": "x\n"})]), text("done")) as server:
+        assert changed("run", "--write", *at(server), "go").code == 0
+    (changed.workspace / "later.txt").write_text("mine\n")
+    assert changed("undo").code == 0
+    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n", "later.txt": "mine\n"}
+    stuck = changed("undo")
+    assert stuck.code == 1
+    assert "later.txt" in stuck.stdout
+
+
+def test_nothing_to_undo_is_a_sentence(ostler):
+    for command in ("undo", "redo"):
+        done = ostler(command)
+        assert (done.code, "there is nothing to" in done.stderr) == (2, True)
+    assert "nothing can be undone" in ostler("undo", "--list").stdout
+
+
+def test_redo_leaves_nothing_of_the_sandbox_behind(changed):
+    after = sorted(path.name for path in changed.workspace.iterdir())
+    assert changed("undo").code == 0
+    assert changed("redo").code == 0
+    assert sorted(path.name for path in changed.workspace.iterdir()) == after
+
+
+def test_the_model_is_told_what_was_taken_back_when_its_session_goes_on(changed, models):
+    assert changed("undo").code == 0
+    with models.playing(text("I see")) as server:
+        done = changed("run", "--continue", *at(server), "go on")
+        (request,) = server.requests
+    assert done.code == 0, done.stderr
+    told = [message["content"] for message in request.json["messages"] if "took back" in str(message["content"])]
+    assert len(told) == 1 and "edited.txt" in str(told) and "deep/made.txt" in str(told)
+
+
+def test_a_session_that_is_open_elsewhere_cannot_be_told_and_that_is_said(changed):
+    (journal,) = changed.home.rglob("journal.jsonl")
+    lock = SessionLock(journal.parent, journal.parent.name)
+    try:
+        done = changed("undo")
+    finally:
+        lock.release()
+    assert done.code == 0
+    assert "its model is not told" in done.stderr and "open in another process" in done.stderr

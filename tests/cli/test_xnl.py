@@ -1,0 +1,64 @@
+"""`ostler xnl`: trees, canonical text and calls, on pipes and files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_text("utf-8"))
+ODD = {"recommended", "recommended_value"}
+GOOD = [case for case in VECTORS["parse"] if case["mode"] == "many" and "expect" in case and not case.keys() & ODD]
+CALL = '<tool_call id="c1" lang="javascript" #>SysBuiltIn.read({ path: "a.txt" })</#>'
+
+
+@pytest.mark.req("MD-6")
+def test_the_tree_in_the_shape_of_the_vectors(ostler):
+    text = "\n".join(case["input"] for case in GOOD)
+    nodes = [node for case in GOOD for node in case["expect"]["nodes"]]
+    done = ostler("xnl", "parse", stdin=text)
+    assert (done.code, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["nodes"] == nodes
+    assert json.loads(ostler("xnl", "parse", stdin="").stdout) == {"nodes": [], "warnings": []}
+
+
+def test_the_canonical_text(ostler):
+    file = ostler.workspace / "a.xnl"
+    file.write_text("\ufeff<box {n=1}   [ 1   2 ] >\n<!-- gone -->", encoding="utf-8")
+    assert ostler("xnl", "format", file).stdout == "<box { n = 1 } [ 1 2 ]>\n"
+    assert ostler("xnl", "format", "--pretty", "a.xnl").stdout == "<box {\n  n = 1\n} [\n  1\n  2\n]>\n"
+    again = ostler("xnl", "format", "--pretty", stdin=file.read_text("utf-8-sig")).stdout
+    assert ostler("xnl", "format", "--pretty", stdin=again).stdout == again
+
+
+@pytest.mark.req("MD-6")
+def test_the_calls_in_an_answer(ostler):
+    answer = f"I look.\n!unquote_start\n{CALL}\n!unquote_end\n!quote_start{CALL}!quote_end"
+    done = ostler("xnl", "calls", stdin=answer)
+    assert done.code == 0
+    assert json.loads(done.stdout) == [{"id": "c1", "function": "SysBuiltIn.read", "arguments": {"path": "a.txt"}}]
+    assert ostler("xnl", "calls", stdin="no calls").stdout == "[]\n"
+
+
+def test_a_call_that_cannot_run_is_listed_and_told(ostler):
+    done = ostler("xnl", "calls", stdin='!unquote_start<tool_call id="c2" #>x()</#>!unquote_end')
+    assert done.code == 1
+    assert json.loads(done.stdout)[0]["error"] == "INVALID_CALL"
+    assert "c2: INVALID_CALL" in done.stderr
+    assert "line 1, column" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["parse", "format"])
+def test_a_fault_is_told_with_code_line_and_column(ostler, what):
+    done = ostler("xnl", what, stdin="<a>\n<b x=bare>")
+    assert (done.code, done.stdout) == (1, "")
+    assert done.stderr.startswith("ostler: standard input:2:")
+    assert "INVALID_LITERAL" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_cannot_be_read_is_a_usage_error(ostler):
+    (ostler.workspace / "bad.xnl").write_bytes(b"\xff\xfe<")
+    for arguments in (["parse", "none.xnl"], ["parse", "bad.xnl"], ["parse", "."], ["draw"]):
+        done = ostler("xnl", *arguments)
+        assert (done.code, done.stdout) == (2, "")
+        assert done.stderr.startswith("ostler: ")

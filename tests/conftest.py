@@ -1,0 +1,110 @@
+"""The command line as a fixture, and a model for it to talk to."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ostler.testing.model_server import Reply, ScriptedModelServer
+
+KEPT_VARIABLES = ("PATH", "TMPDIR")
+
+
+class Outcome(NamedTuple):
+    """How one run of the command line ended."""
+
+    stdout: str
+    stderr: str
+    code: int
+
+
+class Ostler:
+    """The command line in a workspace of its own, with an empty home and none of the caller's environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace = folder / "workspace"
+        self.home = folder / "home"
+        self.workspace.mkdir()
+        self.home.mkdir()
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        return {**kept, "HOME": str(self.home), "LANG": "C.UTF-8", **(extra or {})}
+
+    def __call__(
+        self, *args: str | Path, stdin: str = "", env: Mapping[str, str] | None = None, timeout: float = 90
+    ) -> Outcome:
+        command = [sys.executable, "-P", "-m", "ostler", *map(str, args)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command,
+            cwd=self.workspace,
+            env=self.environment(env),
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            encoding="utf-8",
+            start_new_session=True,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(stdin, timeout=timeout)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return Outcome(stdout, stderr, process.returncode)
+
+
+@pytest.fixture
+def ostler(tmp_path: Path) -> Ostler:
+    """Call it like the shell: `ostler("run", "say hello", stdin=…, env=…, timeout=…)`; see `.workspace`, `.home`."""
+    return Ostler(tmp_path)
+
+
+class Models:
+    """Model servers that play a script, each in a thread of its own, so that a test may block on the command line."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def playing(self, *replies: Reply, **options: object) -> Iterator[ScriptedModelServer]:
+        """A server for the `with` block; leftovers and unexpected requests are errors at its end."""
+        server = ScriptedModelServer(*replies, **options)
+        self.wait(server.__aenter__())
+        try:
+            yield server
+        except BaseException as error:
+            self.wait(server.__aexit__(type(error), error, None))
+            raise
+        self.wait(server.__aexit__(None, None, None))
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def wait(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
+
+
+@pytest.fixture
+def models() -> Iterator[Models]:
+    """`with models.playing(text("hi")) as server: ostler("run", *at(server), "hello")`."""
+    made = Models()
+    yield made
+    made.close()
+
+
+def at(server: ScriptedModelServer) -> list[str]:
+    """The flags that lead to a server."""
+    return ["--base-url", server.base_url, "--model", "scripted"]

@@ -1,0 +1,6 @@
+"""Fixtures of the contract: one driver after the other plays every scene."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

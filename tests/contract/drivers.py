@@ -1,0 +1,136 @@
+"""How each backend is made to play the same scenes: a scene is written once, as moves of the far side."""
+
+import asyncio
+from typing import Any, Protocol
+
+import msgspec
+from acp_driver import AcpDriver
+
+from ostler.backends.engine.backend import Engine
+from ostler.backends.scripted import ScriptedBackend
+from ostler.testing.scripted_model import Line, ScriptedCall, ScriptedModel
+from ostler.vocabulary.errors import BackendError
+from ostler.vocabulary.events import MessageDone, TextDelta, ToolCalled, TurnEnded
+from ostler.vocabulary.message import Called, Message
+from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.tools import ToolCall, ToolSpec
+
+
+class Say(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Calls(msgspec.Struct, frozen=True):
+    calls: tuple[ScriptedCall, ...]
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """The far side says nothing more until the event is set."""
+
+    until: asyncio.Event
+
+
+class Crash(msgspec.Struct, frozen=True):
+    """The far side is gone in mid-stream."""
+
+
+Move = Say | Calls | Hold | Crash
+
+
+class Driver(Protocol):
+    name: str
+    cannot: dict[str, str]
+
+    def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any: ...
+
+    def finish(self) -> None: ...
+
+
+class EngineDriver:
+    """The engine, thinking with a scripted model."""
+
+    name = "engine"
+    cannot = {"a turn begun by the far side": "a model behind an API begins nothing by itself"}
+
+    def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Engine:
+        self.model = ScriptedModel(line for moves in turns for line in _lines(moves))
+        return Engine(make_model=self._named, tools=lambda: tools, system=lambda: "You are under test.")
+
+    def _named(self, name: str) -> ScriptedModel:
+        self.model.name = name or "scripted"
+        return self.model
+
+    def finish(self) -> None:
+        self.model.finish()
+
+
+def _lines(moves: list[Move]) -> list[Line]:
+    """One line per model call: words, then calls; a turn that ends in calls would not end."""
+    lines, text, pause = [], "", None
+    for move in moves:
+        match move:
+            case Say(words):
+                text += words
+            case Hold(until):
+                pause = until
+            case Crash():
+                lines.append(Line(text, fails="the connection was lost", pause=pause))
+                return lines
+            case Calls(calls):
+                lines.append(Line(text, calls, pause=pause))
+                text, pause = "", None
+    lines.append(Line(text, pause=pause))
+    return lines
+
+
+class ScriptedDriver:
+    """The scripted backend, acting the moves out on the stage."""
+
+    name = "scripted"
+    cannot: dict[str, str] = {}
+
+    def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> ScriptedBackend:
+        self.made = ScriptedBackend([_act(moves, number) for number, moves in enumerate(turns)])
+        return self.made
+
+    def finish(self) -> None:
+        self.made.finish()
+
+
+def _act(moves: list[Move], number: int):
+    async def act(stage, prompt):
+        count, text = 0, ""
+
+        def message_id() -> str:
+            """What is said and what it came to have one id; the next thing said has another."""
+            return f"message-{number}-{count}"
+
+        for move in moves:
+            match move:
+                case Say(words):
+                    text += words
+                    stage.emit(TextDelta(message_id(), words))
+                case Hold(until):
+                    await until.wait()
+                case Crash():
+                    stage.emit(MessageDone(Message(message_id(), (Text(text),), cut=True)))
+                    raise BackendError("the connection was lost")
+                case Calls(calls):
+                    made = [
+                        ToolCall(c.id or f"call-{number}-{count}-{i}", c.tool, dict(c.arguments))
+                        for i, c in enumerate(calls)
+                    ]
+                    parts = (*((Text(text),) if text else ()), *(Called(call) for call in made))
+                    stage.emit(MessageDone(Message(message_id(), parts)))
+                    for call in made:
+                        stage.emit(ToolCalled(call))
+                    await asyncio.gather(*(stage.run_tool(call) for call in made))
+                    count, text = count + 1, ""
+        if text:
+            stage.emit(MessageDone(Message(message_id(), (Text(text),))))
+        return TurnEnded("", "done")
+
+    return act
+
+
+DRIVERS = (ScriptedDriver, EngineDriver, AcpDriver)

@@ -1,0 +1,278 @@
+"""The editor's face plays the contract's scenes: the engine with a scripted model behind it, an editor before it."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from drivers import Calls, Crash, EngineDriver, Hold, Say
+from tests.faces.editor.editor_end import NOTHING, EditorEnd
+from tests.fake_services import FakeServices
+
+from ostler.backends.scripted import ScriptedBackend
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.scripted_model import ScriptedCall
+from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, OneSessionHouse, open_session, prompt
+from ostler.vocabulary.events import MessageDone, Steered, TextDelta
+from ostler.vocabulary.message import Message
+from ostler.vocabulary.permission import Decision, Question, Reply
+from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.sessions import SessionSummary
+from ostler.wire.jsonrpc import RpcError
+from ostler.workspace.ground import Workspace
+
+UNATTENDED = type(ASK_ALL)(rules=ASK_ALL.rules, attended=False)
+
+
+class Premises:
+    def __init__(self, session):
+        self._services = FakeServices()
+        self._services.known_sessions = [SessionSummary(session.id, session.cwd)]
+
+    def services(self, cwd):
+        return self._services
+
+    def say(self, line):
+        raise AssertionError(line)
+
+    def ground(self, cwd, editor):
+        return None
+
+
+@asynccontextmanager
+async def at(session, tmp_path, capabilities=NOTHING):
+    editor = EditorEnd(tmp_path, OneSessionHouse(session), Premises(session))
+    try:
+        assert await editor.opened(capabilities) == session.id
+        yield editor
+    finally:
+        await editor.aclose()
+    assert editor.faults == []
+
+
+async def session_of(tmp_path, moves, tools=(), policy=ALLOW_ALL):
+    backend = EngineDriver().backend([moves], [tool.spec for tool in tools])
+    return await open_session(backend, list(tools), Workspace(str(tmp_path)), policy=policy)
+
+
+@pytest.mark.scene("plain answer")
+async def test_01_plain_answer(tmp_path):
+    session = await session_of(tmp_path, [Say("Hello "), Say("there.")])
+    async with at(session, tmp_path) as editor:
+        assert (await editor.prompt(session.id, "go"))["stopReason"] == "end_turn"
+        assert editor.text() == "Hello there."
+
+
+@pytest.mark.scene("tool")
+async def test_02_tool(tmp_path):
+    moves = [Say("Looking."), Calls((ScriptedCall("probe", {"subject": "x"}, "c"),)), Say("Found.")]
+    session = await session_of(tmp_path, moves, [FakeTool("probe")])
+    async with at(session, tmp_path) as editor:
+        await editor.prompt(session.id, "go")
+        kinds = [u["sessionUpdate"] for _, u in editor.updates if u["sessionUpdate"] != "usage_update"]
+        assert kinds.index("agent_message_chunk") < kinds.index("tool_call") < kinds.index("tool_call_update")
+        assert (editor.call("c")["status"], editor.call("c")["rawInput"]) == ("completed", {"subject": "x"})
+        assert len({u["messageId"] for u in editor.told("agent_message_chunk")}) == 2
+
+
+@pytest.mark.scene("refusal with feedback")
+async def test_03_refusal(tmp_path):
+    tool = FakeTool("probe")
+    session = await session_of(
+        tmp_path, [Calls((ScriptedCall("probe", {}, "c"),)), Say("As you say.")], [tool], ASK_ALL
+    )
+    async with at(session, tmp_path) as editor:
+        editor.choosing("deny")
+        await editor.prompt(session.id, "go")
+        assert (editor.call("c")["status"], editor.text(), tool.runs) == ("failed", "As you say.", [])
+
+
+@pytest.mark.scene("cancel while asking")
+async def test_04_cancel_while_asking(tmp_path):
+    tool = FakeTool("probe")
+    session = await session_of(tmp_path, [Calls((ScriptedCall("probe"),))], [tool], ASK_ALL)
+    async with at(session, tmp_path) as editor:
+        waiting = asyncio.Event()
+
+        async def never(params):
+            await waiting.wait()
+
+        editor.answers["session/request_permission"] = never
+        turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
+        await editor.until(lambda: editor.asked)
+        editor.peer.notify("session/cancel", {"sessionId": session.id})
+        assert (await turn)["stopReason"] == "cancelled"
+        assert (tool.runs, dict(session.state.asks)) == ([], {})
+
+
+@pytest.mark.scene("cancel while running")
+async def test_05_cancel_while_running(tmp_path):
+    async def forever(arguments, context):
+        await asyncio.Event().wait()
+
+    session = await session_of(tmp_path, [Calls((ScriptedCall("probe", {}, "c"),))], [FakeTool("probe", forever)])
+    async with at(session, tmp_path) as editor:
+        turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
+        await editor.until(lambda: editor.call("c").get("status") == "in_progress")
+        editor.peer.notify("session/cancel", {"sessionId": session.id})
+        assert (await turn)["stopReason"] == "cancelled"
+        assert editor.call("c")["status"] == "failed"
+
+
+@pytest.mark.scene("crash of the far side")
+async def test_06_crash_of_the_far_side(tmp_path):
+    session = await session_of(tmp_path, [Say("I was about"), Crash()])
+    async with at(session, tmp_path) as editor:
+        with pytest.raises(RpcError, match="the connection was lost"):
+            await editor.prompt(session.id, "go")
+        assert editor.text() == "I was about"
+
+
+@pytest.mark.scene("two asks at once")
+async def test_07_two_asks_at_once(tmp_path):
+    first, second = FakeTool("first", effects=False), FakeTool("second", effects=False)
+    both = Calls((ScriptedCall("first", {}, "c1"), ScriptedCall("second", {}, "c2")))
+    session = await session_of(tmp_path, [both, Say("Done.")], [first, second], ASK_ALL)
+    async with at(session, tmp_path) as editor:
+
+        async def answer(params):
+            chosen = "deny" if params["toolCall"]["toolCallId"] == "c1" else "once"
+            return {"outcome": {"outcome": "selected", "optionId": chosen}}
+
+        editor.answers["session/request_permission"] = answer
+        await editor.prompt(session.id, "go")
+        assert (len(first.runs), len(second.runs)) == (0, 1)
+
+
+@pytest.mark.scene("two asks at once")
+async def test_an_ask_answered_elsewhere_is_taken_away(tmp_path):
+    tool = FakeTool("probe")
+    session = await session_of(tmp_path, [Calls((ScriptedCall("probe"),)), Say("Done.")], [tool], ASK_ALL)
+    async with at(session, tmp_path) as editor:
+        withdrawn = asyncio.Event()
+
+        async def never(params):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                withdrawn.set()
+
+        editor.answers["session/request_permission"] = never
+        turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
+        await editor.until(lambda: editor.asked)
+        assert session.settle(next(iter(session.state.asks)), Decision("allow", by="person"))
+        assert (await turn)["stopReason"] == "end_turn"
+        async with asyncio.timeout(30):
+            await withdrawn.wait()
+        assert len(tool.runs) == 1
+
+
+@pytest.mark.req("SH-4")
+@pytest.mark.scene("unattended ask")
+async def test_08_unattended_ask(tmp_path):
+    moves = [Calls((ScriptedCall("probe", {}, "c"),)), Say("I could not.")]
+    session = await session_of(tmp_path, moves, [FakeTool("probe")], UNATTENDED)
+    async with at(session, tmp_path) as editor:
+        await editor.prompt(session.id, "go")
+        assert (editor.asked, editor.call("c")["status"]) == ([], "failed")
+
+
+@pytest.mark.scene("a call repeated by id")
+async def test_09_a_call_repeated_by_id(tmp_path):
+    again = Calls((ScriptedCall("probe", {}, "the-call"),))
+    session = await session_of(tmp_path, [again, again, Say("Done.")], [FakeTool("probe")])
+    async with at(session, tmp_path) as editor:
+        await editor.prompt(session.id, "go")
+        assert (len(editor.told("tool_call")), editor.call("the-call")["status"]) == (1, "completed")
+
+
+@pytest.mark.req("EN-16")
+@pytest.mark.scene("steer")
+async def test_10_steer(tmp_path):
+    held = asyncio.Event()
+    backend = EngineDriver().backend([[Say("Thinking"), Hold(held), Say(" on.")], [Say(" Left it is.")]], [])
+    session = await open_session(backend, [], Workspace(str(tmp_path)))
+    async with at(session, tmp_path) as editor:
+        turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
+        await editor.until(lambda: editor.text())
+        with pytest.raises(RpcError, match="still running"):
+            await editor.prompt(session.id, "look left")
+        words = {"sessionId": session.id, "prompt": [{"type": "text", "text": "look left"}]}
+        assert await editor.peer.request("_session/steering", words) == {"outcome": "injected"}
+        held.set()
+        assert (await turn)["stopReason"] == "end_turn"
+        assert editor.text() == "Thinking on. Left it is."
+    assert [e.prompt.text for e in session.past() if isinstance(e, Steered)] == ["look left"]
+
+
+@pytest.mark.req("EN-16")
+@pytest.mark.scene("steer")
+async def test_10_steer_where_no_turn_runs(tmp_path):
+    session = await session_of(tmp_path, [Say("Begun.")])
+    async with at(session, tmp_path) as editor:
+        words = {"sessionId": session.id, "prompt": [{"type": "text", "text": "look left"}]}
+        waiting = {**words, "_meta": {"steering": {"idleBehavior": "promptRequired"}}}
+        answer = await editor.peer.request("_session/steering", waiting)
+        assert answer == {"outcome": "promptRequired", "reason": "noRunningTurn"}
+        assert await editor.peer.request("_session/steering", words) == {"outcome": "startedNewTurn"}
+        await editor.until(lambda: editor.text() == "Begun.")
+
+
+@pytest.mark.scene("a turn begun by the far side")
+async def test_12_a_turn_begun_by_the_far_side(tmp_path):
+    async def act(stage, _):
+        stage.emit(TextDelta("m", "I began."))
+        stage.emit(MessageDone(Message("m", (Text("I began."),))))
+
+    backend = ScriptedBackend([act])
+    session = await open_session(backend, [], Workspace(str(tmp_path)))
+    async with at(session, tmp_path) as editor:
+        backend.stage.wake(prompt("from afar"))
+        await editor.until(lambda: editor.text() == "I began.")
+
+
+@pytest.mark.req("SE-1")
+@pytest.mark.scene("resume")
+async def test_13_resume(tmp_path):
+    session = await session_of(tmp_path, [Say("Said before.")])
+    await (session.start(prompt("once"))).wait()
+    again = await open_session(ScriptedBackend([]), [], Workspace(str(tmp_path)), journal=session._journal)
+    editor = EditorEnd(tmp_path, OneSessionHouse(again), Premises(again))
+    await editor.begin()
+    place = {"sessionId": again.id, "cwd": str(tmp_path), "mcpServers": []}
+    await editor.peer.request("session/load", place)
+    assert [u["content"]["text"] for u in editor.told("user_message_chunk")] == ["once"]
+    assert editor.text() == "Said before."
+    await editor.aclose()
+    assert editor.faults == []
+
+
+FORM = {"elicitation": {"form": {}}}
+WHICH = Question("q", "Which?", {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]})
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "answer", "reply"),
+    [
+        (FORM, {"action": "accept", "content": {"name": "that one"}}, Reply("accept", {"name": "that one"})),
+        (FORM, {"action": "cancel"}, Reply("cancel")),
+        (FORM, None, Reply("decline")),
+        (NOTHING, {"action": "accept", "content": {"name": "nobody asked"}}, Reply("decline")),
+    ],
+)
+async def test_a_question_is_a_form_where_the_editor_has_forms(tmp_path, capabilities, answer, reply):
+    replies = []
+
+    async def act(stage, _):
+        replies.append(await stage.ask(WHICH))
+
+    session = await open_session(ScriptedBackend([act]), [], Workspace(str(tmp_path)))
+    async with at(session, tmp_path, capabilities) as editor:
+
+        async def fill(params):
+            assert (params["message"], params["mode"]) == ("Which?", "form")
+            return answer
+
+        if answer is not None:
+            editor.answers["elicitation/create"] = fill
+        await editor.prompt(session.id, "go")
+        assert replies == [reply]

@@ -1,0 +1,182 @@
+"""Asks and questions by themselves: which answers there are, what each settles, and what the agent is told."""
+
+import pytest
+
+from ostler.drawing.paint import Paint
+from ostler.faces.repl.ask import Ask
+from ostler.faces.repl.asking import Asking
+from ostler.faces.repl.inquiry import Inquiry
+from ostler.session.judge import ONCE_ONLY, USUAL
+from ostler.testing.model_server import calls
+from ostler.vocabulary.display import DiffShown, Display
+from ostler.vocabulary.events import PermissionAsked, QuestionAsked
+from ostler.vocabulary.permission import Decision, Need, Option, Permission, Question, Reply
+
+PLAIN = Paint(on=False)
+DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+eins\n@@ -9 +9 @@\n-nine\n+neun\n"
+
+
+def ask(diff="", once_only=False, options=None, cut=False):
+    preview = Display("", (DiffShown("x", diff, cut=cut),) if diff else ())
+    options = options or (ONCE_ONLY if once_only else USUAL)
+    needs = (Need("write", "x", always="x*"),)
+    return Ask(PermissionAsked("a", Permission("write x", needs, preview, options), once_only))
+
+
+def keys(one):
+    return [key for key, _ in one.menu().answers]
+
+
+def answered(one, *lines):
+    """The decision after the last line; none before it."""
+    *before, last = lines
+    assert [one.take(line) for line in before] == [None] * len(before)
+    return one.take(last)
+
+
+@pytest.mark.req("PM-5")
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("y", Decision("allow", "person", "once", "once")),
+        (" Y ", Decision("allow", "person", "once", "once")),
+        ("s", Decision("allow", "person", "session", "session")),
+        ("a", Decision("allow", "person", "project", "always")),
+        ("n", Decision("deny", "person", "once", "deny")),
+        ("", None),
+        ("yes", None),
+        ("h", None),
+    ],
+)
+def test_one_key_decides(line, decision):
+    assert ask().take(line) == decision
+
+
+@pytest.mark.req("PM-5")
+def test_the_dangerous_class_has_only_once_and_deny():
+    assert keys(ask(DIFF, once_only=True)) == ["y", "n"]
+    wide = (*USUAL, Option("more", "For ever", "allow_always"))
+    assert keys(ask(once_only=True, options=wide)) == ["y", "n"]
+
+
+@pytest.mark.req("PM-5")
+def test_the_exact_rule_is_shown():
+    assert any("rule for s and a: write: x*" in line for line in ask().lines(PLAIN, keys=True))
+
+
+def test_options_of_one_kind_have_keys_of_their_own():
+    two = (Option("1", "This once", "allow_once"), Option("2", "That once", "allow_once"), Option("3", "No", "deny"))
+    one = ask(options=two)
+    assert keys(one) == ["y", "2", "n", "m"]
+    assert one.take("2").option_id == "2"
+
+
+@pytest.mark.req("PM-5")
+def test_a_message_goes_with_the_refusal():
+    decision = answered(ask(), "m", "  use y instead ")
+    assert (decision.answer, decision.feedback) == ("deny", "use y instead")
+
+
+@pytest.mark.req("PM-5")
+def test_some_hunks_are_told_to_the_agent_to_the_letter():
+    one = ask(DIFF)
+    assert keys(one)[-1] == "h"
+    assert one.take("h") is None
+    assert "hunk 1 of 2" in "\n".join(one.step(PLAIN))
+    decision = answered(one, "x", "n", "y")
+    assert decision.answer == "deny"
+    assert "-nine\n+neun\n" in decision.feedback
+    assert "--- a/x\n+++ b/x\n@@ -9" in decision.feedback
+    assert "eins" not in decision.feedback
+
+
+@pytest.mark.req("PM-5")
+def test_all_hunks_are_a_yes_and_none_a_no():
+    assert answered(ask(DIFF), "h", "y", "y").answer == "allow"
+    refused = answered(ask(DIFF), "h", "n", "n")
+    assert (refused.answer, refused.feedback) == ("deny", "None of these hunks is wanted.")
+
+
+def test_hunks_are_not_offered_where_there_is_one_or_not_all_is_seen():
+    assert "h" not in keys(ask(DIFF.partition("@@ -9")[0]))
+    assert "h" not in keys(ask(DIFF, cut=True))
+
+
+class Console:
+    numbers = False
+
+    def __init__(self):
+        self.shown = []
+
+    def show(self, lines):
+        self.shown += lines
+
+    def expect(self, menu):
+        pass
+
+
+def test_a_key_too_many_settles_nothing_twice():
+    settled = []
+    asking = Asking(Console(), PLAIN, lambda *answer: settled.append(answer) or True)
+    asking.hear(PermissionAsked("a", Permission("one", options=USUAL)))
+    for key in "yyn":
+        asking.answer(key)
+    assert [(ask_id, decision.answer) for ask_id, decision in settled] == [("a", "allow")]
+
+
+def inquiry(schema=None):
+    return Inquiry(QuestionAsked(Question("q", "Which?\nReally?", schema)))
+
+
+def form(**properties):
+    return {"type": "object", "properties": properties}
+
+
+@pytest.mark.req("PM-5")
+@pytest.mark.parametrize(
+    ("schema", "lines", "reply"),
+    [
+        (None, ["blue"], Reply("accept", {"text": "blue"})),
+        (None, [""], Reply("decline")),
+        (form(n={"type": "integer"}), ["x", "1.5", "true", "7"], Reply("accept", {"n": 7})),
+        (form(n={"type": "number"}), ["1.5"], Reply("accept", {"n": 1.5})),
+        (form(sure={"type": "boolean"}), ["perhaps", "Y"], Reply("accept", {"sure": True})),
+        (form(sure={"type": "boolean"}), ["no"], Reply("accept", {"sure": False})),
+        (form(c={"enum": ["red", "blue"]}), ["green", "2"], Reply("accept", {"c": "blue"})),
+        (form(c={"enum": ["red", "blue"]}), ["red"], Reply("accept", {"c": "red"})),
+        (form(c={"enum": [1, 2], "enumNames": ["One", "Two"]}), ["Two"], Reply("accept", {"c": 2})),
+        (form(c={"oneOf": [{"const": "r", "title": "Red"}]}), ["1"], Reply("accept", {"c": "r"})),
+        (form(a={"default": 5}, b={}), ["", "x"], Reply("accept", {"a": 5, "b": "x"})),
+        ({**form(a={}, b={}), "required": ["a"]}, ["x", ""], Reply("accept", {"a": "x"})),
+        ({**form(a={}, b={}), "required": ["b"]}, ["x", ""], Reply("decline")),
+        ({"properties": {"a": "no schema"}, "required": "a"}, ["x"], Reply("accept", {"a": "x"})),
+    ],
+)
+def test_a_question_is_answered_piece_by_piece_as_its_schema_wants(schema, lines, reply):
+    one = inquiry(schema)
+    for line in lines:
+        assert one.menu().prompt.strip()
+        one.step(PLAIN)
+        last = one.take(line)
+    assert last == reply
+
+
+def test_what_a_question_shows_obeys_nobody():
+    one = inquiry(form(c={"title": "Pick\x1b[2J", "description": "of\x1b]0;x\x07", "enum": ["a\x1b[31m"]}))
+    shown = "\n".join([*one.lines(PLAIN, keys=True), one.menu().prompt])
+    assert "? Which?\n  Really?" in shown
+    assert not set(shown) & {"\x1b", "\x07"}
+
+
+@pytest.mark.req("PM-5")
+def test_a_burst_of_keys_is_no_answer(terminal, models, ostler):
+    with models.playing(calls([("write", {"path": "x.txt", "content": "x\n"})])) as server:
+        term = terminal("chat", "--base-url", server.base_url, "--model", "scripted")
+        term.ready()
+        term.type("write x\r")
+        term.wait_for("Always allow in this project")
+        term.type("please add a yes")
+        term.type("\x03")
+        term.wait_for("cancelled")
+    assert "→ allow" not in term.text
+    assert not (ostler.workspace / "x.txt").exists()

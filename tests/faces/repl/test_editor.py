@@ -1,0 +1,68 @@
+"""The editor's console by itself: whose keys count, and where what was typed goes."""
+
+import os
+import pty
+
+import pytest
+
+from ostler.faces.repl import editor
+from ostler.faces.repl.console import IDLE, Line, Menu
+from ostler.faces.repl.editor import EditorConsole
+
+ASK = Menu("allow? ", (("y", "Allow"), ("n", "Deny")))
+
+
+@pytest.fixture
+def console(monkeypatch):
+    master, slave = pty.openpty()
+    clock = [100.0]
+    monkeypatch.setattr(editor.time, "monotonic", lambda: clock[0])
+    with open(slave, "w", encoding="utf-8") as out:
+        made = EditorConsole(out, None)
+        made.clock = clock
+        yield made
+    os.close(master)
+
+
+def typed(console, text):
+    console._note_key(None)
+    console._session.default_buffer.insert_text(text)
+
+
+@pytest.mark.req("PM-5")
+async def test_a_key_meant_for_the_text_does_not_answer_the_ask_that_interrupts_it(console):
+    typed(console, "half a")
+    console.clock[0] += 0.2
+    console.expect(ASK)
+    assert not console.hears()
+    console.clock[0] += 2
+    assert console.hears()
+
+
+async def test_an_ask_at_an_empty_prompt_hears_at_once(console):
+    console.expect(ASK)
+    assert console.hears()
+
+
+async def test_what_was_typed_comes_back_after_the_last_ask(console):
+    typed(console, "half a")
+    console.expect(ASK)
+    assert console._session.default_buffer.text == ""
+    console.expect(Menu("tell: "))
+    typed(console, "no")
+    console.send()
+    console.expect(ASK)
+    console.expect(None)
+    assert console._session.default_buffer.text == "half a"
+    assert console._typed.get_nowait() == Line("no")
+
+
+@pytest.mark.req("CL-1")
+async def test_answers_do_not_enter_the_history(console):
+    console.expect(Menu("tell: "))
+    typed(console, "my secret reason")
+    console.send()
+    console.expect(IDLE)
+    typed(console, "a prompt")
+    console.send()
+    assert list(console._session.history.get_strings()) == ["a prompt"]

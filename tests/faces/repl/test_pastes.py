@@ -1,0 +1,28 @@
+"""Long pastes by themselves: a mark in the editor, and every character when it is sent."""
+
+import pytest
+
+from ostler.faces.repl.pastes import LONGEST, LONGEST_LINE, Pastes
+
+
+@pytest.mark.req("CL-1")
+@pytest.mark.parametrize("text", ["", "short", "x" * LONGEST_LINE, "x\n" * (LONGEST // 2)])
+def test_what_can_be_edited_stays(text):
+    assert Pastes().fold(text) == text
+
+
+@pytest.mark.req("CL-1")
+@pytest.mark.parametrize(
+    "text", ["x" * (LONGEST_LINE + 1), "x\n" * LONGEST, "\\1 \\g<0> [pasted 1: 2 lines, 3 characters]" * 100]
+)
+def test_what_is_too_long_becomes_a_mark_and_comes_back(text):
+    pastes = Pastes()
+    first, second = pastes.fold(text), pastes.fold(f"{text}!")
+    assert len(first) < 80
+    assert first != second
+    assert pastes.unfold(f"see {first} and {second}.") == f"see {text} and {text}!."
+
+
+def test_what_only_looks_like_a_mark_stays():
+    said = "[pasted 7: 2 lines, 3 characters] [pasted x] [pasted 1]"
+    assert Pastes().unfold(said) == said

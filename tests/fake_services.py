@@ -1,0 +1,86 @@
+"""What slash commands need of a machine, as plain values: what was asked of it is noted."""
+
+from ostler.commands.services import Named, Ready
+from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.prompt import Prompt, Text
+
+
+class FakeServices:
+    def __init__(self):
+        self.took = []
+        self.kept = []
+        self.left = ""
+        self.known_sessions = []
+        self.prompts = 0
+        self.slow = None
+
+    async def words(self, typed):
+        self.prompts += 1
+        return Ready(Prompt(f"typed-{self.prompts}", (Text(typed),)))
+
+    async def expand(self, name, arguments, call):
+        if name != "review":
+            return None
+        return Ready(Prompt("expanded", (Text(f"Please review {arguments}."),)), ["attached a.py"])
+
+    async def take_back(self, direction, turns):
+        self.took.append((direction, list(turns)))
+        return ["restored a.py"]
+
+    async def models(self):
+        return ["one", "two"]
+
+    def surroundings(self):
+        return ()
+
+    async def agents(self):
+        return [Named("build", "works"), Named("plan", "changes nothing")]
+
+    async def skills(self):
+        return [Named("pdf", "reads pages")]
+
+    async def commands(self):
+        return [Named("review", "review the code")]
+
+    async def sessions(self, words):
+        return [one for one in self.known_sessions if words in one.title]
+
+    async def find(self, wanted):
+        found = [one.id for one in self.known_sessions if wanted in one.id]
+        if len(found) != 1:
+            raise UsageError(f"there is no session {wanted!r}")
+        return found[0]
+
+    async def fork(self, session_id, at):
+        return f"{session_id}-copy-{at}"
+
+    async def export(self, session_id, output):
+        return output or f"{session_id}.md"
+
+    async def mcp(self):
+        return ()
+
+    async def diff(self, path):
+        return "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
+
+    def context(self, session):
+        return []
+
+    async def doctor(self):
+        return ["✓ python"]
+
+    def memory(self):
+        return "AGENTS.md"
+
+    def keep_queue(self, texts):
+        self.kept.append(list(texts))
+
+    def left_behind(self):
+        left, self.left = self.left, ""
+        return left
+
+    async def files(self, wanted):
+        if self.slow:
+            await self.slow.wait()
+        known = ["src/", "src/main.py", "with space/", "with space/x y.txt"]
+        return [path for path in known if wanted in path]

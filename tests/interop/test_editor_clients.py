@@ -1,0 +1,133 @@
+"""Our agent behind other people's clients: the official SDKs and `acpx`. The slow tier, where they can be installed.
+
+`OSTLER_INTEROP` names a folder where they are, or are put; without it that is a folder in the cache.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.obliging_model import obliging_model
+
+from ostler.wire.acp_check import Checker
+
+pytestmark = [pytest.mark.slow, pytest.mark.req("AC-6"), pytest.mark.timeout(600)]
+
+HERE = Path(__file__).parent
+NPM = ("@agentclientprotocol/sdk@2", "acpx@0.19", "node@24")
+WRITE = "Write the word hello into the file x.txt in this folder."
+
+
+def root():
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ostler-interop"
+    return Path(os.environ.get("OSTLER_INTEROP") or cache)
+
+
+def install(command, what):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    if done.returncode:
+        pytest.skip(f"{what} cannot be installed: {done.stderr[-300:]}")
+
+
+@pytest.fixture(scope="module")
+def node():
+    """The folder with the programs of npm."""
+    folder = root() / "editors"
+    if not (folder / "node_modules" / "acpx").exists():
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm")
+        folder.mkdir(parents=True, exist_ok=True)
+        install(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *NPM], "the TypeScript SDK")
+    return folder / "node_modules"
+
+
+@pytest.fixture(scope="module")
+def sdk_python():
+    """A Python with the official SDK."""
+    folder = root() / "python-sdk"
+    if not (folder / "bin" / "python").exists():
+        install([sys.executable, "-m", "venv", str(folder)], "an environment")
+        install([str(folder / "bin" / "pip"), "install", "agent-client-protocol==0.12.*"], "the Python SDK")
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def ours(tmp_path):
+    """The command of our agent, with a model that does as it is told."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with obliging_model() as url:
+        yield [sys.executable, "-P", "-m", "ostler", "acp", "--base-url", url, "--model", "obliging"], home
+
+
+def run(command, home, cwd, **env):
+    done = subprocess.run(
+        [*map(str, command)],
+        env={**os.environ, "HOME": str(home), **env},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def check(seen, folder):
+    assert (seen["first"]["stopReason"], seen["second"]["stopReason"]) == ("end_turn", "cancelled")
+    assert (seen["asked"], seen["listed"], seen["code"]) == (1, 1, 0)
+    assert {"tool_call", "tool_call_update", "agent_message_chunk"} <= set(seen["updates"])
+    assert (folder / "x.txt").read_text() == "hello\n"
+
+
+def test_the_typescript_sdk(node, ours, tmp_path):
+    command, home = ours
+    script = node.parent / "editor_client.mjs"  # beside its modules, so that it finds them
+    script.write_text((HERE / "editor_client.mjs").read_text())
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    seen = json.loads(run([node / ".bin" / "node", script, folder, *command], home, folder))
+    check(seen, folder)
+    assert seen["written"] == 1
+
+
+def test_the_python_sdk(sdk_python, ours, tmp_path):
+    command, home = ours
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    check(json.loads(run([sdk_python, HERE / "editor_client.py", folder, *command], home, folder)), folder)
+
+
+def acpx(node, *arguments):
+    return [node / ".bin" / "node", node / ".bin" / "acpx", *arguments]
+
+
+def test_acpx(node, ours, tmp_path):
+    command, home = ours
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    asked = acpx(node, "--approve-all", "--format", "quiet", "--cwd", folder, "--agent", shlex.join(command))
+    assert run([*asked, "exec", WRITE], home, folder).strip() == "ready"
+    assert (folder / "x.txt").read_text() == "hello\n"
+
+
+def test_every_frame_that_acpx_mirrors_is_as_the_schema_has_it(node, ours, tmp_path):
+    command, home = ours
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    asked = acpx(node, "--approve-all", "--format", "json", "--cwd", folder, "--agent", shlex.join(command))
+    checker, faults = Checker(), []
+    for line in run([*asked, "exec", WRITE], home, folder).splitlines():
+        frame = json.loads(line)
+        ours_said = frame.get("method", "").startswith(("session/update", "session/request_permission", "fs/"))
+        answer = "method" not in frame
+        speaker = "agent" if ours_said or (answer and "stopReason" in str(frame.get("result"))) else "client"
+        if ours_said or not answer:
+            faults += checker.look(speaker, line.encode())
+    assert faults == []

@@ -1,0 +1,164 @@
+"""Logs: one line per thing that happened, without content and secrets, in files that cannot outgrow their bound."""
+
+import json
+import logging
+import stat
+import subprocess
+import sys
+
+import pytest
+from tests.journal.samples import SECRET
+
+from ostler.journal.log_file import SESSION, LogFile, LogHandler
+from ostler.journal.session_log import SessionLog
+from ostler.text.redact import Redactor
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.errors import Fault
+from ostler.vocabulary.events import (
+    Envelope,
+    MessageDone,
+    Notice,
+    OptionChanged,
+    PermissionDecided,
+    SessionOpened,
+    ToolFinished,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from ostler.vocabulary.message import Message
+from ostler.vocabulary.permission import Decision, Permission
+from ostler.vocabulary.prompt import Prompt, Text
+from ostler.vocabulary.tools import ToolResult
+
+pytestmark = pytest.mark.req("SE-4")
+
+
+@pytest.fixture
+def handler(tmp_path):
+    made = LogHandler(LogFile(tmp_path / "ostler.log", 10_000, 2), lambda: Redactor(known=["known-secret"]).redact)
+    logger = logging.getLogger("ostler")
+    logger.addHandler(made)
+    before, propagates = logger.level, logger.propagate
+    logger.setLevel("INFO")
+    logger.propagate = False
+    yield made
+    made.close()
+    logger.removeHandler(made)
+    logger.setLevel(before)
+    logger.propagate = propagates
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.req("MD-3")
+def test_a_line_says_when_how_bad_and_who_and_has_no_secret(handler, tmp_path):
+    log = logging.getLogger("ostler.models")
+    log.warning("token %s and known-secret", SECRET)
+    log.debug("not at this level")
+    try:
+        raise ValueError(f"with {SECRET}")
+    except ValueError:
+        log.exception("went wrong")
+    handler.close()
+    first, second = lines(tmp_path / "ostler.log")
+    assert (first["level"], first["from"], "session" in first) == ("warning", "ostler.models", False)
+    assert "token ***REDACTED*** and ***REDACTED***" in first["text"]
+    assert "Traceback" in second["text"]
+    assert SECRET not in second["text"]
+    assert stat.S_IMODE((tmp_path / "ostler.log").stat().st_mode) == 0o600
+
+
+def test_a_session_has_a_log_of_its_own(handler, tmp_path):
+    for name in ("a", "b"):
+        handler.join_session(name, LogFile(tmp_path / name, 10_000, 1))
+    SESSION.set("a")
+    logging.getLogger("ostler.models").info("in the task of a")
+    logging.getLogger("ostler.session").info("of b", extra={"session": "b"})
+    handler.part_session("b")
+    logging.getLogger("ostler.session").info("after b", extra={"session": "b"})
+    handler.close()
+    SESSION.set("")
+    assert [line["text"] for line in lines(tmp_path / "a")] == ["in the task of a"]
+    assert [line["text"] for line in lines(tmp_path / "b")] == ["of b"]
+    assert [line["session"] for line in lines(tmp_path / "ostler.log")] == ["a", "b", "b"]
+
+
+@pytest.mark.parametrize("keep", [0, 1, 3])
+def test_a_log_turns_over_and_never_outgrows_its_bound(tmp_path, keep):
+    file = LogFile(tmp_path / "log", 1000, keep)
+    for number in range(200):
+        file.add(b"%060d\n" % number)
+        assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1000 * (keep + 1)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["log", *(f"log.{age}" for age in range(1, keep + 1))]
+    ages = [*(tmp_path / f"log.{age}" for age in range(keep, 0, -1)), tmp_path / "log"]
+    kept = [int(line) for path in ages for line in path.read_text().split()]
+    assert kept == list(range(kept[0], 200))
+    file.add(b"x" * 5000 + b"\n")
+    assert (tmp_path / "log").stat().st_size == 5001
+
+
+def test_several_processes_share_one_log_and_no_line_is_lost_or_mixed(tmp_path):
+    code = (
+        "import sys, pathlib; from ostler.journal.log_file import LogFile\n"
+        "file = LogFile(pathlib.Path(sys.argv[1]), 5000, 50)\n"
+        "for number in range(300): file.add(b'%s %d\\n' % (sys.argv[2].encode() * 40, number))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "log")]
+    workers = [subprocess.Popen([*command, name]) for name in "abc"]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
+    written = [line.split() for path in tmp_path.iterdir() for line in path.read_text().splitlines()]
+    assert sorted((word[0], int(number)) for word, number in written) == [(n, i) for n in "abc" for i in range(300)]
+    assert all(set(word) == {word[0]} and len(word) == 40 for word, _ in written)
+
+
+def test_half_a_surrogate_pair_is_no_reason_to_stop(tmp_path):
+    handler = LogHandler(LogFile(tmp_path / "log", 1000, 1), lambda: str)
+    handler.emit(logging.makeLogRecord({"msg": "half \ud800", "levelname": "INFO"}))
+    handler.emit(logging.makeLogRecord({"msg": "whole", "levelname": "INFO"}))
+    handler.close()
+    assert [line["text"] for line in lines(tmp_path / "log")] == ["half ?", "whole"]
+
+
+def test_a_log_that_cannot_be_written_stops_nobody(tmp_path):
+    handler = LogHandler(LogFile(tmp_path / "missing" / "log", 100, 1), lambda: str)
+    record = logging.makeLogRecord({"msg": "lost", "levelname": "INFO"})
+    handler.emit(record)
+    handler.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_happens_is_told_and_what_is_in_it_is_not(handler, tmp_path):
+    follower = SessionLog("s1")
+    permission, decision = Permission("write a.txt", ()), Decision("deny", by="person")
+    events = [
+        SessionOpened("s1", "/w", "engine", "1"),
+        TurnStarted("turn-1", Prompt("p", (Text("private words"),))),
+        MessageDone(Message("m", (Text("private words"),))),
+        ToolStarted("c1", "write"),
+        ToolFinished(ToolResult("c1", "ok", "private words", Display("created a.txt (+1 -0)"))),
+        PermissionDecided("k", permission, decision),
+        OptionChanged("model", "other"),
+        Notice("warning", "the MCP server files did not start"),
+        TurnEnded("turn-1", "failed", Fault("net", "the connection was lost")),
+    ]
+    for seq, event in enumerate(events):
+        follower.take(Envelope(seq, 1.0, event))
+    follower.close()
+    handler.close()
+    SESSION.set("")
+    told = [(line["level"], line["text"]) for line in lines(tmp_path / "ostler.log")]
+    assert told == [
+        ("info", "opened in /w with engine, ostler 1"),
+        ("info", "turn-1 started"),
+        ("info", "write started (c1)"),
+        ("info", "write ok (c1): created a.txt (+1 -0)"),
+        ("info", "deny by person: write a.txt"),
+        ("info", "model set to other"),
+        ("warning", "the MCP server files did not start"),
+        ("info", "turn-1 ended: failed (net: the connection was lost)"),
+        ("info", "closed"),
+    ]

@@ -1,0 +1,172 @@
+"""Sessions on disk: found by their ids and times, deleted on request alone, forked at any record."""
+
+import os
+
+import pytest
+from tests.journal.samples import keep, turn
+
+from ostler.backends.scripted import ScriptedBackend
+from ostler.journal.file import FileJournal, read_past
+from ostler.journal.fork import fork
+from ostler.journal.meta import read_meta
+from ostler.journal.store import Store
+from ostler.journal.tidy import clean_cache, expire
+from ostler.testing.stagehand import open_session
+from ostler.vocabulary.errors import JournalError, UsageError
+from ostler.vocabulary.events import SessionOpened, TurnEnded
+from ostler.workspace.ground import Workspace
+
+DAY = 86400
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "projects")
+
+
+@pytest.mark.req("SE-3")
+def test_a_session_is_found_by_its_id_a_part_of_it_or_as_the_last(store):
+    first, second = keep(store, "2026-01-aa"), keep(store, "2026-02-bb")
+    elsewhere = keep(store, "2026-03-aa", project="q")
+    os.utime(first.journal, (2e9, 2e9))
+    assert store.find("2026-01-aa", "p") == first
+    assert store.find("bb", "p") == second
+    assert store.find("aa", "p") == first  # the project's own come first
+    assert store.find("03", "p") == elsewhere
+    assert store.find("last", "p") == first
+
+
+@pytest.mark.req("SE-3")
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [("2026", "2 sessions have"), ("nope", "no session 'nope'"), ("", "no session ''"), ("../../etc", "no session")],
+)
+def test_what_is_not_one_session_is_told(store, wanted, told):
+    keep(store, "2026-01-aa"), keep(store, "2026-02-bb")
+    with pytest.raises(UsageError, match=told):
+        store.find(wanted, "p")
+
+
+@pytest.mark.parametrize("hostile", ["..", "../x", "a/b", "", ".hidden", "-x", "a\0b", "x" * 101])
+def test_an_id_cannot_lead_elsewhere(store, hostile):
+    with pytest.raises(UsageError, match="cannot be the id"):
+        store.place("p", hostile)
+
+
+def test_there_is_no_last_session_before_the_first_and_a_childs_does_not_count(store):
+    with pytest.raises(UsageError, match="no session in this workspace yet"):
+        store.find("last", "p")
+    parent = keep(store, "parent")
+    child = keep(store, "child", [SessionOpened("child", "/work", "engine", "1", "parent")])
+    os.utime(child.journal, (2e9, 2e9))
+    assert store.latest("p") == parent
+
+
+@pytest.mark.req("SE-3")
+def test_deleted_is_gone_and_an_open_one_is_not_deleted(store):
+    place = keep(store)
+    journal = FileJournal(place.folder, "s1")
+    with pytest.raises(JournalError, match="open in another process"):
+        store.delete(place)
+    journal.close()
+    store.delete(place)
+    assert list(store.places()) == []
+    assert list(place.folder.parent.iterdir()) == []
+
+
+@pytest.mark.req("SE-3")
+@pytest.mark.parametrize("at", [0, 2, 4, 6, 11])
+async def test_a_fork_has_everything_up_to_a_message_and_goes_on(store, at, tmp_path):
+    source = keep(store)
+    before = source.journal.read_bytes()
+    forked = fork(store, source, at)
+    assert source.journal.read_bytes() == before
+    kinds = [envelope.seq for envelope in read_past(forked.journal)]
+    assert kinds == [seq for seq in range(1, (at or 11) + 1) if seq not in (7, 9)]  # rules and spending stay behind
+    meta = read_meta(forked.folder, forked.id)
+    assert (meta.forked_from, meta.parent_id, meta.cwd) == ("s1", "", "/work")
+    session = await open_session(ScriptedBackend([]), [], Workspace(str(tmp_path)), journal=store.open(forked))
+    assert (session.state.turn, session.state.rules, session.state.unanswered()) == (None, [], [])
+    await session.aclose()
+    assert read_meta(forked.folder, forked.id).forked_from == "s1"
+
+
+@pytest.mark.parametrize("at", [-1, 12, 999])
+def test_a_fork_at_no_record_is_refused_and_leaves_nothing(store, at):
+    source = keep(store)
+    with pytest.raises(UsageError, match="has no record"):
+        fork(store, source, at)
+    assert len(list(store.places())) == 1
+
+
+def test_a_session_can_be_forked_while_another_process_has_it(store):
+    place = keep(store)
+    journal = store.open(place)
+    assert fork(store, place).id != "s1"
+    journal.close()
+
+
+@pytest.mark.req("SE-1")
+@pytest.mark.parametrize("days", [-1 / 24, 0, 400, 40_000])
+def test_without_a_bound_nothing_is_deleted_whatever_the_clock_says(store, days):
+    place = keep(store)
+    assert expire(store, None, None, place.journal.stat().st_mtime + days * DAY) == []
+    assert place.journal.exists()
+
+
+@pytest.mark.req("SE-4")
+def test_with_a_bound_old_and_then_large_sessions_go_but_never_one_that_is_open(store):
+    places = [keep(store, f"s{number}", turn(output="x" * 400_000)) for number in range(6)]
+    for age, place in enumerate(places):
+        os.utime(place.journal, (1e9 - age * DAY, 1e9 - age * DAY))
+    held = store.open(places[5])
+    os.utime(places[5].journal, (0, 0))
+    assert expire(store, 3, None, 1e9, spare="s4") == []
+    assert expire(store, 3, None, 1e9) == ["s4"]
+    assert expire(store, None, 1, 1e9) == ["s3", "s2"]  # s5 would have been first, and is open
+    held.close()
+    assert expire(store, None, 1, 1e9) == ["s5"]
+    assert {place.id for place in store.places()} == {"s0", "s1"}
+
+
+@pytest.mark.req("SE-4")
+def test_the_cache_goes_by_age_and_then_by_size(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for number in range(5):
+        path = tmp_path / "deep" / f"f{number}"
+        path.write_bytes(b"x" * 400_000)
+        os.utime(path, (1e9 - number * 3600, 1e9 - number * 3600))
+    (tmp_path / "outside").symlink_to("/etc/hostname")
+    assert clean_cache(tmp_path, 3, 100, 1e9) == 1
+    assert clean_cache(tmp_path, 3, 1, 1e9) == 2
+    assert sorted(path.name for path in tmp_path.rglob("f*")) == ["f0", "f1"]
+    assert clean_cache(tmp_path / "missing", 3, 1, 1e9) == 0
+
+
+def test_a_turn_that_was_open_in_the_fork_is_closed_by_events(store):
+    source = keep(store)
+    forked = fork(store, source, 2)
+    assert not any(isinstance(envelope.event, TurnEnded) for envelope in read_past(forked.journal))
+
+
+@pytest.mark.req("SE-1")
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (lambda lines: lines, ""),
+        (lambda lines: lines[:-2], "2 records are missing"),
+        (lambda lines: lines[:2] + lines[3:], "1 record is missing"),
+        (lambda lines: [*lines[:2], b"\0\n", *lines[3:]], "skipped 1 damaged record"),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], "torn"),
+    ],
+    ids=["whole", "end", "middle", "damaged", "torn"],
+)
+def test_records_of_which_nothing_is_left_are_told_and_those_alone(store, harm, told):
+    place = keep(store, "s")
+    place.journal.write_bytes(b"".join(harm(place.journal.read_bytes().splitlines(keepends=True))))
+    journal = store.open(place)
+    assert [told in sentence for sentence in journal.damage] == ([True] if told else [])
+    journal.close()
+    copy = store.open(fork(store, place))
+    assert not copy.damage
+    copy.close()

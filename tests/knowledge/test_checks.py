@@ -1,0 +1,107 @@
+"""The command that checks after edits: by config, by what the workspace is, and not at all for prose."""
+
+import pytest
+
+from ostler.knowledge.checks import find_checks, is_document
+from ostler.settings.schema import Validation
+
+NODE = '{"scripts": {"test": "vitest run"}}'
+
+# Files of the workspace's root (and below), what was changed, and the commands.
+USUAL = {
+    "go": ({"go.mod": ""}, ["a.go"], ["go test ./..."]),
+    "rust": ({"Cargo.toml": ""}, ["src/main.rs"], ["cargo test"]),
+    "rust by its own file": ({"Cargo.toml": "", "pyproject.toml": "pytest"}, ["Cargo.toml"], ["cargo test"]),
+    "node": ({"package.json": NODE}, ["a.ts"], ["CI=true npm test"]),
+    "pnpm": ({"package.json": NODE, "pnpm-lock.yaml": ""}, ["a.ts"], ["CI=true pnpm test"]),
+    "yarn": ({"package.json": NODE, "yarn.lock": ""}, ["a.ts"], ["CI=true yarn test"]),
+    "node without tests": ({"package.json": "{}"}, ["a.ts"], []),
+    "npm's own placeholder": (
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'},
+        ["a.ts"],
+        [],
+    ),
+    "package.json of another kind": ({"package.json": "[" * 100_000}, ["a.ts"], []),
+    "scripts of another kind": ({"package.json": '{"scripts": []}'}, ["a.ts"], []),
+    "pytest.ini": ({"pytest.ini": ""}, ["a.py"], ["python3 -m pytest -q"]),
+    "pyproject with pytest": ({"pyproject.toml": "[tool.pytest.ini_options]"}, ["a.py"], ["python3 -m pytest -q"]),
+    "a virtual environment": ({"pyproject.toml": "pytest", ".venv": ""}, ["a.py"], [".venv/bin/python -m pytest -q"]),
+    "conftest below": ({"tests": "", "tests/conftest.py": ""}, ["a.py"], ["python3 -m pytest -q"]),
+    "unittest": ({"tests": "", "setup.cfg": ""}, ["a.py"], ["python3 -m unittest discover -s tests"]),
+    "unittest beside": ({"test_a.py": ""}, ["a.py"], ["python3 -m unittest discover"]),
+    "python without tests": ({"pyproject.toml": ""}, ["a.py"], []),
+    "tests of another language": ({"tests": ""}, ["a.c"], []),
+    "make": ({"Makefile": "all:\n\ntest: all\n\t./t\n"}, ["a.c"], ["make test"]),
+    "make without tests": ({"Makefile": "tests:\n\ntest := 1\n"}, ["a.c"], []),
+    "the language before make": ({"Makefile": "test:\n", "go.mod": ""}, ["a.go"], ["go test ./..."]),
+    "make before another language": ({"Makefile": "test:\n", "go.mod": ""}, ["a.c"], ["make test"]),
+    "maven": ({"pom.xml": ""}, ["A.java"], ["mvn -q test"]),
+    "maven's wrapper": ({"pom.xml": "", "mvnw": ""}, ["A.java"], ["./mvnw -q test"]),
+    "gradle": ({"build.gradle.kts": "", "gradlew": ""}, ["A.kt"], ["./gradlew test"]),
+    "two languages, both touched": (
+        {"go.mod": "", "package.json": NODE},
+        ["a.ts", "b.go"],
+        ["go test ./...", "CI=true npm test"],
+    ),
+    "two languages, one touched": ({"go.mod": "", "package.json": NODE}, ["a.ts"], ["CI=true npm test"]),
+    "neither": ({"go.mod": "", "package.json": NODE}, ["data.json"], ["go test ./..."]),
+    "nothing known": ({}, ["a.py"], []),
+    "nothing changed": ({"go.mod": ""}, [], []),
+    "only prose": ({"go.mod": ""}, ["README.md", "docs/x.go", "notes/a.RST"], []),
+    "prose and code": ({"go.mod": ""}, ["README.md", "a.go"], ["go test ./..."]),
+    "text that is no prose": (
+        {"pytest.ini": "", "requirements.txt": ""},
+        ["requirements.txt"],
+        ["python3 -m pytest -q"],
+    ),
+}
+
+
+def commands(validation, files, changed):
+    names = {name for name in files if "/" not in name}
+    return [check.command for check in find_checks(validation, names, files.get, changed)]
+
+
+@pytest.mark.req("EN-6")
+@pytest.mark.parametrize("case", USUAL, ids=str)
+def test_by_what_the_workspace_is(case):
+    files, changed, wanted = USUAL[case]
+    assert commands(Validation(), files, changed) == wanted
+
+
+CONFIGURED = {
+    "language": ({"go": "make check"}, ["a.go"], ["make check"]),
+    "language by another name": ({"TypeScript": "tsc"}, ["a.ts"], ["tsc"]),
+    "several commands": ({"go": ("go vet ./...", "go test ./...")}, ["a.go"], ["go vet ./...", "go test ./..."]),
+    "pattern": ({"web/*": "npm test"}, ["web/deep/a.css"], ["npm test"]),
+    "ending": ({"*.sql": "lint"}, ["db/a.sql"], ["lint"]),
+    "everything": ({"*": "./check"}, ["a.anything"], ["./check"]),
+    "everything is not prose": ({"*": "./check"}, ["README.md"], []),
+    "prose by its name": ({"docs/*": "mkdocs build"}, ["docs/a.md"], ["mkdocs build"]),
+    "several keys": ({"go": "a", "*": "b", "python": "c"}, ["a.go"], ["a", "b"]),
+    "the same twice": ({"go": "a", "*.go": "a"}, ["a.go"], ["a"]),
+    "another language falls back": ({"python": "c"}, ["a.go"], ["go test ./..."]),
+}
+
+
+@pytest.mark.req("EN-6")
+@pytest.mark.parametrize("case", CONFIGURED, ids=str)
+def test_by_config(case):
+    checks, changed, wanted = CONFIGURED[case]
+    assert commands(Validation(checks=checks), {"go.mod": ""}, changed) == wanted
+
+
+def test_switched_off():
+    assert commands(Validation(enabled=False, checks={"*": "x"}), {"go.mod": ""}, ["a.go"]) == []
+
+
+def test_a_check_says_what_it_was_found_by():
+    (check,) = find_checks(Validation(), {"go.mod"}, lambda name: None, ["a.go"])
+    assert check.why == "go.mod"
+
+
+@pytest.mark.parametrize(
+    ("path", "prose"), [("CMakeLists.txt", False), ("a.txt", True), ("docs", False), ("src/docs/a.py", False)]
+)
+def test_what_is_prose(path, prose):
+    assert is_document(path) is prose

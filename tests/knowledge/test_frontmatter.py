@@ -1,0 +1,139 @@
+"""Fields at the head of Markdown: what YAML says where it is YAML, what can be saved where it is not."""
+
+import subprocess
+import sys
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.knowledge.frontmatter import DEEPEST, LONGEST_HEAD, parse
+
+GOOD = {
+    "plain": ("name: pdf\ndescription: Reads PDF files.", {"name": "pdf", "description": "Reads PDF files."}),
+    "quoted": ("a: \"one: two\"\nb: 'x # y'", {"a": "one: two", "b": "x # y"}),
+    "escaped quotes": (r'a: "say \"hi\""', {"a": 'say "hi"'}),
+    "comment": ("# hello\na: b # c", {"a": "b"}),
+    "list": ("tools:\n  - read\n  - grep", {"tools": ["read", "grep"]}),
+    "flow": ("tools: [read, grep]", {"tools": ["read", "grep"]}),
+    "nested": ("permission:\n  bash:\n    'git *': allow", {"permission": {"bash": {"git *": "allow"}}}),
+    "folded": ("a: >-\n  one\n  two", {"a": "one two"}),
+    "words that YAML takes for others": (
+        "a: no\nb: 1:20\nc: 2024-01-01\nd: null",
+        {"a": "no", "b": "1:20", "c": "2024-01-01", "d": "null"},
+    ),
+    "empty": ("", {}),
+    "empty value": ("a:\nb: x", {"a": "", "b": "x"}),
+    "unquoted colon": (
+        "description: Use when: the user asks\nname: x",
+        {"description": "Use when: the user asks", "name": "x"},
+    ),
+    "unquoted colon beside a list": (
+        "description: Note: this\ntools:\n  - read",
+        {"description": "Note: this", "tools": ["read"]},
+    ),
+    "unquoted star": ("argument-hint: *.py", {"argument-hint": "*.py"}),
+    "unquoted brackets": ("name: x\nargument-hint: [file] [message]", None),
+}
+
+
+@pytest.mark.req("DX-5")
+@pytest.mark.parametrize("case", GOOD, ids=str)
+def test_fields(case):
+    head, fields = GOOD[case]
+    document = parse(f"---\n{head}\n---\n\nThe body.\n")
+    assert document.body == "The body."
+    if fields is None:
+        assert document.fields["name"] == "x"
+        assert document.fields["argument-hint"] == "[file] [message]"
+    else:
+        assert (document.fields, document.flaws) == (fields, ())
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_newlines_and_a_byte_order_mark(newline, mark):
+    document = parse(mark + newline.join(["---", "a: b", "--- ", "body", ""]))
+    assert document.fields == {"a": "b"}
+    assert document.body.strip() == "body"
+
+
+WHOLE = ["", "no head", "----\na: b\n---\n", "---\nnever closed: yes\n", " ---\na: b\n---\n", "text\n---\na: b\n---"]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_what_has_no_head_is_all_body(text):
+    document = parse(text)
+    assert (document.fields, document.flaws) == ({}, ())
+    assert document.body == text
+
+
+BROKEN = {
+    "bad nesting": ("name: x\n  bad: [", 3, {"name": "x"}),
+    "tab": ("name: x\nlist:\n\t- a", 4, {"name": "x"}),
+    "alias": ("a: &x [1]\nname: n\nb:\n  - *x", 5, {"name": "n"}),
+    "not fields": ("- a\n- b", 2, {}),
+    "just text": ("hello there", 2, {}),
+    "an unknown tag is only a tag": ("a: !!python/object/apply:os.system ['touch /tmp/x']", 0, {}),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=str)
+def test_a_broken_head_is_named_by_its_line_and_what_can_be_saved_is(case):
+    head, line, saved = BROKEN[case]
+    document = parse(f"---\n{head}\n---\nbody\n")
+    assert [flaw.line for flaw in document.flaws] == ([line] if line else [])
+    assert saved.items() <= document.fields.items()
+    assert document.body.strip() == "body"
+
+
+HOSTILE = {
+    "laughs": "a0: &a0 [x,x]\n" + "\n".join(f"a{n}: &a{n} [*a{n - 1},*a{n - 1}]" for n in range(1, 40)),
+    "itself": "a: &a [*a]",
+    "deep lists": "a: " + "[" * 5000,
+    "deep objects": "a: " + "{a: " * 3000,
+    "deep keys": "? " * 4000,
+    "deep blocks": "\n".join(" " * n + "a:" for n in range(150)),
+    "long": "a: " + "x" * LONGEST_HEAD,
+    "anchors": " ".join(f"&a{n}" for n in range(2000)),
+    "colons": "a" + ":" * 10_000,
+    "quotes": 'a: "' + "\\" * 9_999,
+    "huge number": "a: " + "9" * 10_000,
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE, ids=str)
+@pytest.mark.timeout(5)
+def test_hostile_heads_cost_little_and_break_nothing(case):
+    document = parse(f"---\n{HOSTILE[case]}\n---\nbody")
+    assert document.body == "body"
+    assert len(repr(document.fields)) < 3 * LONGEST_HEAD
+
+
+def test_as_deep_as_is_taken():
+    for depth, taken in ((DEEPEST - 2, True), (DEEPEST + 2, False)):
+        assert bool(parse(f"---\na: {'[' * depth}{']' * depth}\n---\n").flaws) is not taken
+
+
+values = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=20) | st.sampled_from(
+    ["a: b", "a # b", "'x'", '"x"', "- x", "x:", "*", "&a", "'", '"', "''", "a'b", "[a]", "~", "x  "]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from(["a", "b-c", "D_e", "f1"]), values, max_size=3))
+def test_the_quick_way_says_what_yaml_says(fields):
+    head = "\n".join(f"{name}: {value}" for name, value in fields.items())
+    from ostler.knowledge.frontmatter import _plain_fields
+
+    quick = _plain_fields(head)
+    if quick is not None:
+        assert quick == (yaml.load(head, yaml.BaseLoader) or {})
+
+
+def test_plain_fields_need_no_yaml():
+    code = "import sys; from ostler.knowledge.frontmatter import parse; parse('---\\na: b\\n---\\n')"
+    code += "; print('yaml' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

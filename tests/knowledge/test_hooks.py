@@ -1,0 +1,121 @@
+"""Hooks as data, from the config and from files of Claude Code."""
+
+import json
+
+import pytest
+
+from ostler.knowledge.hooks import MOST_HOOKS, Hook, claude_hooks, configured_hooks
+
+
+@pytest.mark.req("EN-15")
+def test_of_the_config(land):
+    said = {
+        "hooks": {
+            "before_tool": [{"command": ["guard"], "match": "ba*"}],
+            "tool.execute.after": [{"command": ["log", "x"], "timeout_ms": 500}],
+            "turn_end": [{"command": ["bell"]}],
+        }
+    }
+    land.write({"~/.ostler/config.json": json.dumps(said)})
+    before, after, end = configured_hooks(land.settings())
+    assert (before.moment, before.command, before.match, before.seconds) == ("before_tool", ("guard",), "ba*", 30)
+    assert (after.moment, after.command, after.seconds) == ("after_tool", ("log", "x"), 0.5)
+    assert end.moment == "turn_end"
+    assert before.origin.startswith(f"{land.own}/config.json:")
+
+
+@pytest.mark.req("EN-15", "PM-8")
+def test_a_projects_wait_for_trust(land):
+    land.write({".ostler/config.json": json.dumps({"hooks": {"turn_end": [{"command": ["evil"]}]}})})
+    assert configured_hooks(land.settings()) == []
+    assert len(configured_hooks(land.settings(trusted=True))) == 1
+
+
+FITS = {
+    "*": "bash edit patch srv_tool",
+    "bash": "bash",
+    "*_tool": "srv_tool",
+    "e?it": "edit",
+    "Bash": "",
+}
+
+
+@pytest.mark.req("EN-15")
+@pytest.mark.parametrize("match", FITS)
+def test_which_tools_ours_are_for(match):
+    hook = Hook("before_tool", ("x",), match)
+    assert [tool for tool in ("bash", "edit", "patch", "srv_tool") if hook.fits(tool)] == FITS[match].split()
+
+
+CLAUDE_FITS = {
+    "": "bash edit patch srv_tool",
+    "*": "bash edit patch srv_tool",
+    "Bash": "bash",
+    "Edit|Write": "edit patch",
+    "MultiEdit": "edit patch",
+    "srv_.*": "srv_tool",
+    "Ba": "",
+    "(a+)+$": "",
+    "[": "bash edit patch srv_tool",
+}
+
+
+@pytest.mark.req("EN-15", "DX-5")
+@pytest.mark.parametrize("matcher", CLAUDE_FITS)
+def test_which_tools_claudes_are_for(matcher):
+    said = {"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": [{"type": "command", "command": "guard"}]}]}}
+    (hook,), notes = claude_hooks(said, "settings.json")
+    assert [tool for tool in ("bash", "edit", "patch", "srv_tool") if hook.fits(tool)] == CLAUDE_FITS[matcher].split()
+    assert bool(notes) is (matcher == "[")
+
+
+@pytest.mark.req("EN-15", "DX-5")
+def test_of_claude_code():
+    said = {
+        "hooks": {
+            "PostToolUse": [{"matcher": "Write", "hooks": [{"command": "fmt $F", "timeout": 5}, {"command": "log"}]}],
+            "Stop": [{"hooks": [{"command": "bell"}]}],
+            "SessionStart": [{"hooks": [{"command": "hello"}]}],
+        }
+    }
+    hooks, notes = claude_hooks(said, "settings.json")
+    assert [(hook.moment, hook.command[-1], hook.seconds) for hook in hooks] == [
+        ("after_tool", "fmt $F", 5),
+        ("after_tool", "log", 60),
+        ("turn_end", "bell", 60),
+    ]
+    assert {hook.style for hook in hooks} == {"claude"}
+    assert [str(note) for note in notes] == [
+        "settings.json: hooks 'SessionStart' is no moment at which hooks are run here"
+    ]
+
+
+HOSTILE = [
+    *(
+        None,
+        [],
+        "x",
+        {"hooks": 1},
+        {"hooks": {"Stop": 1}},
+        {"hooks": {"Stop": [1]}},
+        {"hooks": {"Stop": [{"hooks": 1}]}},
+    ),
+    *({"hooks": {"Stop": [{"hooks": [entry]}]}} for entry in (1, {}, {"command": ""}, {"command": ["a"]})),
+]
+
+
+@pytest.mark.parametrize("document", HOSTILE)
+def test_what_is_no_hook_breaks_nothing(document):
+    hooks, _ = claude_hooks(document, "settings.json")
+    assert hooks == []
+
+
+@pytest.mark.parametrize("timeout", ["5", -1, 0, 10**30, float("nan"), None])
+def test_a_timeout_that_is_none(timeout):
+    (hook,), _ = claude_hooks({"hooks": {"Stop": [{"hooks": [{"command": "x", "timeout": timeout}]}]}}, "f")
+    assert hook.seconds == 60
+
+
+def test_very_many():
+    hooks, notes = claude_hooks({"hooks": {"Stop": [{"hooks": [{"command": "x"}] * 10_000}]}}, "f")
+    assert (len(hooks), len(notes)) == (MOST_HOOKS, 1)

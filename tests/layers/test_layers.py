@@ -1,0 +1,191 @@
+"""Holds the table of which room may import which: every import in src counts, lazy, type-only or named in a string."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+BACKEND = "vocabulary wire text"
+FACE = "vocabulary session commands drawing wire knowledge settings text"
+TABLE = {
+    "vocabulary": "",
+    "xnl": "",
+    "text": "",
+    "settings": "vocabulary text",
+    "policy": "vocabulary text",
+    "processes": "vocabulary text",
+    "wire": "vocabulary xnl text",
+    "workspace": "vocabulary text processes",
+    "models": "vocabulary xnl settings text processes",
+    "knowledge": "vocabulary workspace settings text processes",
+    "tools": "vocabulary workspace policy knowledge text processes",
+    "mcp": "vocabulary settings processes text",
+    "journal": "vocabulary wire xnl text",
+    "session": "vocabulary policy journal wire text",
+    "commands": "vocabulary session knowledge settings text",
+    "drawing": "vocabulary session text",
+    "backends": "",
+    "backends.engine": f"{BACKEND} models knowledge xnl",
+    "backends.remote": BACKEND,
+    "backends.acp": f"{BACKEND} processes",
+    "backends.agent_zero": BACKEND,
+    "backends.scripted": BACKEND,
+    "faces": "",
+    "faces.printer": FACE,
+    "faces.repl": FACE,
+    "faces.tui": FACE,
+    "faces.editor": FACE,
+    "faces.server": f"{FACE} journal",
+    "faces.mcp_server": FACE,
+}
+ROOMS = {room: frozenset(allowed.split()) for room, allowed in TABLE.items()}
+HALLS = ("backends", "faces")  # rooms of rooms: their children are siblings that never meet
+EVERYTHING = ("testing", "app", "cli")
+PACKAGE = {"__init__": {"app", "vocabulary"}, "__main__": {"", "cli"}}  # the package's own two modules, API and entry
+TOPS = {"", *PACKAGE, *EVERYTHING, *(room.split(".")[0] for room in ROOMS)}
+DEMO = re.compile(r"ostler\.(app|cli)\.demo\b")
+MODULE_NAME = re.compile(r"ostler\.([\w.]*)(:[\w.]+)?")
+
+
+def room_of(module: str) -> str:
+    """`ostler.faces.tui.app` lives in `faces.tui`, `ostler.text.cut` in `text`, `ostler` itself in no room."""
+    parts = module.split(".")[1:]
+    return ".".join(parts[: 2 if parts[:1] and parts[0] in HALLS else 1])
+
+
+def docstrings(tree: ast.Module) -> set[int]:
+    bodies = (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list))
+    firsts = (body[0].value for body in bodies if body and isinstance(body[0], ast.Expr))
+    return {id(value) for value in firsts}
+
+
+def targets(source: str) -> Iterator[tuple[int, str]]:
+    """Every module of ours that a source names in an import or in a string, with its line."""
+    tree = ast.parse(source)
+    prose = docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [from_target(node.module or "", alias.name) for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            names = named_modules(node.value)
+        else:
+            continue
+        yield from ((node.lineno, name) for name in names if name.split(".")[0] == "ostler")
+
+
+def named_modules(text: str) -> list[str]:
+    """The module a string stands for, as in a table of lazy imports; `ostler.json` is a file's name, not a module's."""
+    named = MODULE_NAME.fullmatch(text)
+    if named is None or named[1].split(".")[0] not in TOPS:
+        return []
+    return [f"ostler.{named[1]}".rstrip(".")]
+
+
+def from_target(module: str, name: str) -> str:
+    """`from ostler import text` and `from ostler.faces import tui` name a room, other names a thing in one."""
+    names_room = name in TOPS if module == "ostler" else module.removeprefix("ostler.") in HALLS
+    return f"{module}.{name}" if names_room else module
+
+
+def may_import(module: str, target: str) -> bool:
+    home, goal = room_of(module), room_of(target)
+    if goal == "testing":
+        return home == "testing" or bool(DEMO.match(module))
+    if home in EVERYTHING or home == goal:
+        return True
+    if not home:
+        return goal in PACKAGE["__init__"]
+    if home == "__main__":
+        return goal in PACKAGE["__main__"]
+    return goal in ROOMS.get(home, ())
+
+
+def violations(module: str, source: str) -> list[str]:
+    """What a module's source does against the table, one sentence each."""
+    home = room_of(module)
+    if home and home not in ROOMS and home not in EVERYTHING and home not in PACKAGE:
+        return [f"{module}: there is no room {home!r} in the table"]
+    return [
+        f"{module}:{line} may not import {target}" for line, target in targets(source) if not may_import(module, target)
+    ]
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted((SOURCE / "ostler").rglob("*.py")):
+        yield ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"), path
+
+
+def test_every_import_keeps_to_the_table():
+    found = [sentence for module, path in modules() for sentence in violations(module, path.read_text("utf-8"))]
+    assert found == []
+
+
+def test_the_walk_sees_the_source():
+    seen = {module for module, _ in modules()}
+    assert {"ostler", "ostler.__main__", "ostler.vocabulary.seams"} <= seen
+
+
+FORBIDDEN = [
+    ("ostler.text.cut", "from ostler.vocabulary.events import Event"),
+    ("ostler.vocabulary.tools", "import ostler.text.diff"),
+    ("ostler.policy.verdict", "def lazily():\n    from ostler.settings import grants"),
+    ("ostler.session.asks", "if TYPE_CHECKING:\n    from ostler.tools.host import LocalToolHost"),
+    ("ostler.models.http", "from ostler import wire"),
+    ("ostler.backends.engine.loop", "from ostler.backends.acp import process"),
+    ("ostler.backends.remote", "from ostler.backends import scripted"),
+    ("ostler.backends", "from ostler.backends.engine import Engine"),
+    ("ostler.backends.remote", "import ostler.models.words"),
+    ("ostler.backends.remote.talk", "from ostler.processes import tree"),
+    ("ostler.faces.tui.app", "from ostler.faces.repl import completion"),
+    ("ostler.faces.repl.loop", "from ostler.journal import search"),
+    ("ostler.faces.tui.app", "import importlib\nimportlib.import_module('ostler.tools.host')"),
+    ("ostler.faces.tui.app", "TABLE = {'run': 'ostler.backends.engine:Engine'}"),
+    ("ostler.session.session", "import_module(f'ostler.tools.{name}')"),
+    ("ostler.session.session", "import_module(f'ostler.{name}')"),
+    ("ostler.session.session", "from ostler.app.sessions import House"),
+    ("ostler.tools.host", "import ostler.cli"),
+    ("ostler.wire.codec", "from ostler import __version__"),
+    ("ostler.app.sessions", "from ostler.testing import ScriptedModel"),
+    ("ostler.cli.demonstrate", "import ostler.testing"),
+    ("ostler.models.scripted", "from ostler.testing.model import Script"),
+    ("ostler", "from ostler.tools import host"),
+    ("ostler.__main__", "import ostler.app.sessions"),
+    ("ostler.attic.box", ""),
+    ("ostler.helpers", ""),
+    ("ostler.backends.oracle", ""),
+    ("ostler.faces.pager.main", ""),
+]
+
+
+@pytest.mark.parametrize(("module", "source"), FORBIDDEN)
+def test_a_forbidden_import_is_caught(module, source):
+    assert len(violations(module, source)) == 1
+
+
+ALLOWED = [
+    ("ostler.vocabulary.tools", "from ostler.vocabulary.events import Event"),
+    ("ostler.vocabulary.tools", "import msgspec\nfrom ostlerish.cli import x"),
+    ("ostler.text.cut", '"""Says `ostler.cli`."""\ndef f():\n    "ostler.cli"'),
+    ("ostler.text.cut", "FILES = ['ostler.json', 'ostler.log']"),
+    ("ostler.text.cut", "HINT = 'ask the ostler.cli table'"),
+    ("ostler.backends.engine.loop", "from ostler.backends.engine import guests\nfrom ostler.models import words"),
+    ("ostler.backends.acp", "import ostler.processes.tree"),
+    ("ostler.faces.server.app", "from ostler.journal.sql import Store"),
+    ("ostler.app.demo", "from ostler.testing import ScriptedModel"),
+    ("ostler.cli.demo", "from ostler.testing import ScriptedModel"),
+    ("ostler.testing.model", "from ostler.app import sessions\nfrom ostler.testing import script"),
+    ("ostler.cli.table", "COMMANDS = {'tui': 'ostler.faces.tui.app:run'}\nfrom ostler import __version__"),
+    ("ostler", "def __getattr__(name):\n    from ostler.app import api"),
+    ("ostler.__main__", "from ostler import __version__\nfrom ostler.cli import table"),
+]
+
+
+@pytest.mark.parametrize(("module", "source"), ALLOWED)
+def test_an_allowed_import_passes(module, source):
+    assert violations(module, source) == []

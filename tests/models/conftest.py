@@ -1,0 +1,87 @@
+"""What the tests of this room share: clients that do not wait, certificates made on the spot."""
+
+import shutil
+import ssl
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ostler.models.make import Network, make_client
+from ostler.models.patience import Patience
+from ostler.models.retry import Retries
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+class Naps:
+    """Sleeps that only remember."""
+
+    def __init__(self):
+        self.taken = []
+
+    async def __call__(self, seconds):
+        self.taken.append(seconds)
+
+
+@pytest.fixture
+def naps():
+    return Naps()
+
+
+@pytest.fixture
+def client(naps):
+    """Makes clients of a server that do not sleep and lose patience soon."""
+
+    def make(server, kind="openai", *, attempts=3, patience=None, retries=None, clock=time.monotonic, **values):
+        network = Network(
+            environ={},
+            patience=patience or Patience(notice=0.05, first=2.0, silent=2.0, tick=0.02),
+            retries=retries or Retries(attempts=attempts, sleep=naps, chance=lambda: 1.0),
+            clock=clock,
+        )
+        values.setdefault("base_url", server.base_url if server else "")
+        return make_client(api_kind=kind, network=network, **({"model": "m", "api_key": "sk-test-1234"} | values))
+
+    return make
+
+
+class Certificates:
+    """An authority, a server's certificate by it, and a client's."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                      "-subj", "/CN=Test authority", "-keyout", "ca.key", "-out", "ca.pem")  # fmt: skip
+        self._issue("server", "subjectAltName=DNS:model.example,IP:127.0.0.1")
+        self._issue("client", "subjectAltName=DNS:client.example")
+
+    def _issue(self, name, extension):
+        (self.folder / f"{name}.ext").write_text(extension)
+        self._openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                      "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
+        self._openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                      "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem")  # fmt: skip
+
+    def _openssl(self, *arguments):
+        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
+
+    def path(self, name):
+        return str(self.folder / name)
+
+    def server_context(self, *, wants_client=False):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.path("server.pem"), self.path("server.key"))
+        if wants_client:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.path("ca.pem"))
+        return context
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the openssl program to make certificates")
+    return Certificates(tmp_path_factory.mktemp("certificates"))

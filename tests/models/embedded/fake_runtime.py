@@ -1,0 +1,89 @@
+"""A stand-in for the library that computes models: it plays the steps that the model's file holds."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+from ostler.models.embedded.runtime import LOCK
+
+MODULE = """\
+import json, os, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Bag:
+    pass
+
+class CommonParams:
+    def __init__(self):
+        self.model, self.cpuparams, self.cpuparams_batch = Bag(), Bag(), Bag()
+
+class Server:
+    def __init__(self, params):
+        path = params.model.path
+        steps = json.loads(open(path).read()[4:])
+        if "error" in steps:
+            raise RuntimeError(steps["error"])
+        if "die" in steps:
+            os.write(2, b"first words\\\\nlast words\\\\n")
+            os._exit(3)
+        with open(path + ".started", "w") as file:
+            json.dump({"pid": os.getpid(), "threads": params.cpuparams.n_threads, "context": params.n_ctx}, file)
+        replies = list(steps["replies"])
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *words):
+                pass
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["content-length"]))
+                with open(path + ".asked", "ab") as file:
+                    file.write(body + b"\\\\n")
+                known = self.headers.get("authorization") == "Bearer " + params.api_keys[0]
+                reply = replies.pop(0) if known and replies else "no reply is left"
+                if reply == "hang":
+                    threading.Event().wait()
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("connection", "close")
+                self.end_headers()
+                for at in range(0, len(reply), 7):
+                    self.frame({"choices": [{"index": 0, "delta": {"content": reply[at : at + 7]}}]})
+                self.frame({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+                self.frame({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}})
+                self.wfile.write(b"data: [DONE]\\\\n\\\\n")
+                self.close_connection = True
+
+            def frame(self, value):
+                self.wfile.write(b"data: " + json.dumps(value).encode() + b"\\\\n\\\\n")
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.listening_address = "http://127.0.0.1:%d" % server.server_port
+""".replace("\\\\n", "\\n")
+
+
+def install_fake(models: Path, *replies: str, name: str = "tiny", **told: str) -> Path:
+    """Put the library and a model into a folder as if they had been installed; the model's file."""
+    library = models / f"runtime-{sha256(LOCK.read_bytes()).hexdigest()[:8]}" / "xllamacpp"
+    library.mkdir(parents=True, exist_ok=True)
+    (library / "__init__.py").write_text(MODULE)
+    weights = models / f"{name}.gguf"
+    weights.write_text("GGUF" + json.dumps({"replies": replies, **told}))
+    return weights
+
+
+def step(say: str, tool: str = "done", **arguments: str) -> str:
+    """A reply as the model is held to write it."""
+    return json.dumps({"say": say, "tool": tool, **arguments})
+
+
+def started(weights: Path) -> dict[str, int]:
+    """What the process was started with."""
+    return json.loads(Path(f"{weights}.started").read_text())
+
+
+def asked(weights: Path) -> list[dict[str, object]]:
+    """The requests that it got."""
+    return [json.loads(line) for line in Path(f"{weights}.asked").read_text().splitlines()]

@@ -1,0 +1,85 @@
+"""What requests have in common: all of the one before, or the first byte that is not."""
+
+import pytest
+from model_talk import READ, ask, collect, only
+
+from ostler.models.anthropic_request import messages_body
+from ostler.models.openai_request import Habits, chat_body
+from ostler.models.prefix_watch import PrefixWatch
+from ostler.models.words import ModelSaid, Noted, Request, SystemSaid, ToolsSaid, UserSaid
+from ostler.testing.model_server import ScriptedModelServer, status, text
+from ostler.vocabulary.message import Called, Message
+from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.tools import ToolCall, ToolResult
+
+WRITERS = {
+    "openai": lambda request: chat_body("m", request, Habits(), {}),
+    "anthropic": lambda request: messages_body("m", request, 100, {}),
+}
+CALL = ToolCall("c1", "read", {"path": "a"})
+HISTORY = (
+    UserSaid((Text("look"),)),
+    ModelSaid(Message("m1", (Text("so"), Called(CALL)), "m")),
+    ToolsSaid((ToolResult("c1", "ok", "found"),)),
+    SystemSaid("keep a list"),
+    ModelSaid(Message("m2", (Text("done"),), "m")),
+    UserSaid((Text("thanks"),)),
+)
+STEPS = (1, 3, 4, 6)
+
+
+def lines(api, *requests):
+    watch = PrefixWatch()
+    return [watch.compare(WRITERS[api](request)) for request in requests]
+
+
+@pytest.mark.req("MD-9")
+@pytest.mark.parametrize("api", WRITERS)
+def test_a_conversation_that_grows_keeps_its_beginning(api):
+    first, *later = lines(api, *(ask(history=HISTORY[:end]) for end in STEPS))
+    assert "the first of its kind" in first
+    assert [line.partition(": ")[2].partition(" bytes of ")[2] for line in later] == [f"request {n}" for n in (1, 2, 3)]
+    assert all(": all " in line for line in later)
+
+
+@pytest.mark.req("MD-9")
+@pytest.mark.parametrize("api", WRITERS)
+@pytest.mark.parametrize(
+    ("changed", "place", "was", "became"),
+    [
+        ({"system": "be brief at 09:41"},
+         {"openai": "messages[0].content", "anthropic": "system[0].text"}, "", " at 0"),
+        ({"history": (UserSaid((Text("lock"),)), *HISTORY[1:])},
+         {"openai": "messages[1].content", "anthropic": "messages[0].content[0].text"}, "ok", "ck"),
+        ({"tools": (READ,)}, {"openai": "tools", "anthropic": "tools"}, "", ""),
+        ({"temperature": 0.5}, {"openai": "temperature", "anthropic": "temperature"}, "ools", "emperature"),
+    ],
+    ids=["a clock", "an old message", "a tool", "a setting"],
+)  # fmt: skip
+def test_the_first_byte_that_broke_it_is_named(api, changed, place, was, became):
+    before = ask(history=HISTORY)
+    values = {"system": before.system, "history": before.history, "tools": before.tools} | changed
+    _, line = lines(api, before, Request(**values))
+    assert "broken after" in line
+    assert f"in {place[api]}" in line
+    old, _, new = line.rpartition(": ")[2].partition(" became ")
+    assert was in old and became in new
+
+
+def test_a_request_beside_the_conversation_does_not_hide_it():
+    asked = [ask(history=HISTORY[:end]) for end in STEPS[:2]]
+    told = lines("openai", asked[0], Request("Write a summary.", HISTORY[:1]), asked[1])
+    assert "broken after" in told[1]
+    assert told[2].endswith("bytes of request 1")
+
+
+@pytest.mark.req("MD-9")
+async def test_each_reply_begins_with_it_where_that_was_asked_for(client):
+    async with ScriptedModelServer(status(503), text("a"), text("b")) as server:
+        model = client(server, explain_cache=True)
+        first = [chunk async for chunk in model.stream(ask())]
+        second = await collect(model)
+    told = [chunk.text.partition(" (")[0] for chunk in only([*first, *second], Noted)]
+    assert told == ["prefix of request 1", "prefix of request 2", "prefix of request 3"]
+    async with ScriptedModelServer(text("a")) as server:
+        assert not only(await collect(client(server)), Noted)

@@ -1,0 +1,113 @@
+"""Events come out the same wherever the reads cut them, and in linear time."""
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ostler.models.sse import EventTooLong, SseSplitter
+
+
+def split(*reads: bytes, limit: int = 1 << 20) -> list[bytes]:
+    splitter = SseSplitter(limit)
+    events = [event for read in reads for event in splitter.feed(read)]
+    return events + splitter.flush()
+
+
+@pytest.mark.req("MD-4")
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        (b"", []),
+        (b"data: a\n\n", [b"a"]),
+        (b"data: a\n\ndata: b\n\n", [b"a", b"b"]),
+        (b"data:a\n\ndata:  b\n\n", [b"a", b" b"]),
+        (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),
+        (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
+        (b"data: a\n\r\ndata: b\r\n\n", [b"a", b"b"]),
+        (b"data: a\ndata: b\n\n", [b"a\nb"]),
+        (b"data: a\n\n\n\ndata: b\n\n", [b"a", b"b"]),
+        (b": hello\n\ndata: a\n\n", [b"a"]),
+        (b"data: a\n\n: x\n\ndata: b\n\n", [b"a", b"b"]),
+        (b"event: ping\nid: 7\nretry: 10\ndata: a\n\n", [b"a"]),
+        (b"event: nothing\n\n", []),
+        (b"data\n\n", [b""]),
+        (b"dataset: x\n\n", []),
+        (b"data: a", [b"a"]),
+        (b"data: a\n", [b"a"]),
+        (b"data: a\r", [b"a"]),
+        (b"data: a\n\ndata: [DONE]", [b"a", b"[DONE]"]),
+        (b"\xef\xbb\xbfdata: a\n\n", [b"a"]),
+        ("data: a\u2028b\u0085c\u2029\n\n".encode(), ["a\u2028b\u0085c\u2029".encode()]),
+        (b"data: a\x0bb\x0cc\x1cd\n\n", [b"a\x0bb\x0cc\x1cd"]),
+    ],
+)
+def test_events(stream, events):
+    assert split(stream) == events
+    assert split(*(stream[at : at + 1] for at in range(len(stream)))) == events
+    for at in range(len(stream)):
+        assert split(stream[:at], stream[at:]) == events
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"data: a", b"data:b", b"data", b": c", b"event: e", b"", b"data: \xc3\xa4"]), max_size=12
+    ),
+    st.lists(st.sampled_from([b"\n", b"\r\n", b"\r"]), min_size=12, max_size=12),
+    st.lists(st.integers(0, 200), max_size=6),
+)
+@example([b"data: a", b"", b"data: a"], [b"\n"] * 12, [9, 10])
+@settings(max_examples=150, deadline=None)
+def test_cuts_change_nothing(lines, ends, cuts):
+    stream = b"".join(line + end for line, end in zip(lines, ends, strict=False))
+    places = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})
+    reads = [stream[start:end] for start, end in pairwise(places)]
+    assert split(*reads) == split(stream) == _by_the_book(stream)
+
+
+def _by_the_book(stream: bytes) -> list[bytes]:
+    events: list[bytes] = []
+    data: list[bytes] = []
+    for line in [*stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
+        if not line and data:
+            events.append(b"\n".join(data))
+            data = []
+        elif line == b"data" or line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+    return events
+
+
+@pytest.mark.req("MD-5")
+@pytest.mark.parametrize("stream", [b": ping\n\n: ping\n\n", b": ping\r\n: ping\r\n", b":\n:\n\n"])
+def test_comments_are_counted(stream):
+    splitter = SseSplitter()
+    assert splitter.feed(stream) == []
+    assert splitter.comments == 2
+
+
+@pytest.mark.parametrize("piece", [b"x" * 100, b"data: y\n", b"\rdata: y", b"data\n"])
+def test_an_event_without_end_is_an_error(piece):
+    splitter = SseSplitter(limit=10_000)
+    splitter.feed(b"data: ")
+    with pytest.raises(EventTooLong):
+        for _ in range(10_000):
+            splitter.feed(piece)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_a_giant_event_in_tiny_reads_takes_linear_time(newline):
+    def cost(size: int) -> float:
+        splitter = SseSplitter(limit=1 << 24)
+        begun = time.process_time()
+        splitter.feed(b": x" + newline)
+        splitter.feed(b"data: ")
+        for _ in range(size):
+            splitter.feed(b"abcdefgh")
+        assert len(splitter.feed(newline * 2)[0]) == 8 * size
+        return time.process_time() - begun
+
+    small, large = min(cost(5_000) for _ in range(3)), min(cost(40_000) for _ in range(3))
+    assert large < 8 * small * 4

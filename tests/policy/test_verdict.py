@@ -1,0 +1,154 @@
+"""The way to a verdict, step by step, as a table."""
+
+import pytest
+
+from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, READ_ONLY_AGENT, WRITE_FLAG, YOLO_FLAG
+from ostler.policy.rules import parse, parse_flag
+from ostler.policy.verdict import Policy, verdict
+from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.permission import Need, Permission, Rule
+
+
+def asked(*needs, policy=Policy(), **context):
+    return verdict(Permission("x", needs), policy, **context)
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    ("need", "action"),
+    [
+        (Need("read", "a.py"), "allow"),
+        (Need("list", "."), "allow"),
+        (Need("glob", "*"), "allow"),
+        (Need("grep", "."), "allow"),
+        (Need("todowrite", ""), "allow"),
+        (Need("git_status", ""), "allow"),
+        (Need("write", "a.py"), "ask"),
+        (Need("edit", "a.py"), "ask"),
+        (Need("patch", "a.py"), "ask"),
+        (Need("delete", "a.py"), "ask"),
+        (Need("skill", "x"), "ask"),
+        (Need("task", "x"), "ask"),
+        (Need("bash", "make"), "ask"),
+        (Need("bash", "ls -la"), "allow"),
+        (Need("bash", "cat x"), "allow"),
+        (Need("bash", "grep x y"), "allow"),
+        (Need("external_directory", "/etc/passwd"), "deny"),
+        (Need("from_an_mcp_server", "x"), "ask"),
+    ],
+)
+def test_defaults(need, action):
+    assert asked(need).action == action
+
+
+@pytest.mark.req("PM-1")
+def test_the_last_rule_that_matches_wins():
+    rules = parse({"bash": {"*": "deny", "git *": "allow", "git push *": "ask"}}, "global")
+    policy = Policy(rules=(*BASELINE, *rules))
+    assert asked(Need("bash", "git log"), policy=policy).action == "allow"
+    assert asked(Need("bash", "git push origin"), policy=policy).action == "ask"
+    assert asked(Need("bash", "make"), policy=policy).action == "deny"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("key", ["write", "edit", "patch"])
+def test_edit_covers_write_edit_and_patch(key):
+    policy = Policy(rules=(*BASELINE, *parse({"edit": "deny"}, "global")))
+    assert asked(Need(key, "a"), policy=policy).action == "deny"
+
+
+@pytest.mark.req("PM-2")
+def test_over_several_needs_the_strictest_counts():
+    assert asked(Need("read", "a"), Need("write", "b")).action == "ask"
+    assert asked(Need("read", "a"), Need("external_directory", "/b"), Need("write", "b")).action == "deny"
+
+
+@pytest.mark.req("PM-3")
+@pytest.mark.parametrize(
+    ("profile", "need", "action"),
+    [
+        ("paranoid", Need("read", "a"), "ask"),
+        ("paranoid", Need("bash", "ls"), "ask"),
+        ("balanced", Need("bash", "make test"), "allow"),
+        ("balanced", Need("bash", "makefile"), "ask"),
+        ("god_mode", Need("write", "a"), "allow"),
+        ("god_mode", Need("external_directory", "/etc"), "deny"),
+        ("god_mode", Need("bash", "rm x", "confirm", "deletes"), "ask"),
+        ("god_mode", Need("bash", "rm -rf /", "deny", "destroys"), "deny"),
+    ],
+)
+def test_profiles(profile, need, action):
+    assert asked(need, policy=Policy(profile=profile, whitelist=("make",))).action == action
+
+
+@pytest.mark.req("PM-4", "FS-3")
+@pytest.mark.parametrize(
+    ("flags", "need", "action"),
+    [
+        ((), Need("write", "a"), "deny"),
+        (WRITE_FLAG, Need("write", "a"), "allow"),
+        (WRITE_FLAG, Need("edit", "a"), "allow"),
+        (WRITE_FLAG, Need("delete", "a"), "deny"),
+        (WRITE_FLAG, Need("write", "/out", "deny", "writes never leave"), "deny"),
+        (YOLO_FLAG, Need("write", "a"), "allow"),
+        (YOLO_FLAG, Need("external_directory", "/etc/hosts"), "deny"),
+        ((parse_flag("bash:make *"),), Need("bash", "make test"), "allow"),
+        ((parse_flag("bash:make *"),), Need("bash", "make; rm x", "confirm", "deletes"), "deny"),
+    ],
+)
+def test_flags_without_a_person(flags, need, action):
+    assert asked(need, policy=Policy(flags=flags, attended=False)).action == action
+
+
+@pytest.mark.req("FS-3")
+def test_yolo_reads_anywhere_unless_a_person_wrote_otherwise():
+    need, mine = Need("external_directory", "/etc/hosts"), Rule("external_directory", "/etc/*", "deny", "global")
+    assert asked(need, policy=Policy(rules=BASELINE_READING_ANYWHERE, flags=YOLO_FLAG)).action == "allow"
+    assert asked(need, policy=Policy(rules=(*BASELINE_READING_ANYWHERE, mine), flags=YOLO_FLAG)).action == "deny"
+
+
+@pytest.mark.req("SH-3")
+@pytest.mark.parametrize("origin", ["model", "person", "protocol", "validation"])
+@pytest.mark.parametrize("profile", ["paranoid", "balanced", "god_mode"])
+def test_the_dangerous_class_always_asks_and_only_once(origin, profile):
+    everything = (Rule("*", "*", "allow", "config"),)
+    policy = Policy(rules=everything, profile=profile, flags=everything, whitelist=("rm",))
+    said = asked(Need("bash", "rm x", "confirm", "deletes"), policy=policy, origin=origin, grants=everything)
+    assert (said.action, said.once_only) == ("ask", True)
+
+
+@pytest.mark.req("SH-4", "PM-2")
+def test_nobody_home_turns_ask_into_deny_and_says_so():
+    said = asked(Need("write", "a"), policy=Policy(attended=False))
+    assert said.action == "deny"
+    assert "nobody" in said.why
+
+
+@pytest.mark.req("PM-2")
+def test_a_person_who_typed_it_consented():
+    assert asked(Need("bash", "make"), origin="person").action == "allow"
+    assert asked(Need("bash", "rm -rf /", "deny", "destroys"), origin="person").action == "deny"
+
+
+def test_narrowing_never_widens():
+    assert asked(Need("write", "a"), narrow=(Rule("write", "*", "allow", "child"),)).action == "ask"
+    assert asked(Need("write", "a"), narrow=READ_ONLY_AGENT).action == "deny"
+    assert asked(Need("read", "a"), policy=Policy(narrow=((Rule("read", "*", "ask", "project"),),))).action == "ask"
+
+
+@pytest.mark.req("PM-2")
+def test_every_step_is_told():
+    said = asked(Need("write", "a"))
+    assert [step.name for step in said.steps] == ["rules", "profile and flags", "who asks", "guards", "nobody home"]
+    assert 'rule write "*" ask (built-in)' in said.steps[0].why
+
+
+@pytest.mark.parametrize("value", ["yes", 1, None, ["allow"], "Allow"])
+def test_an_action_that_is_none_is_named(value):
+    with pytest.raises(UsageError, match=r"permission\.bash"):
+        parse({"bash": value}, "config.json")
+
+
+def test_a_flag_without_a_permission_is_an_error():
+    with pytest.raises(UsageError, match="names no permission"):
+        parse_flag(":x")

@@ -1,0 +1,392 @@
+"""The sandboxes of this kernel, really tried: as root and as nobody, by both backends."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ostler.processes import bubblewrap, landlock
+from ostler.processes.confinement import Confinement, SandboxUnavailable
+from ostler.processes.proving import probe, prove
+from ostler.processes.session import Processes
+
+pytestmark = pytest.mark.req("SH-8")
+
+_CHECKOUT = Path(__file__).parents[2]
+
+
+def _outside_temp():
+    """A folder that the sandbox does not mask, wherever the checkout lies."""
+    masked = ("/tmp", "/var/tmp", "/run", os.path.realpath(tempfile.gettempdir()))
+    places = (str(_CHECKOUT), os.path.expanduser("~"), "/opt", "/srv")
+    for place in places:
+        if os.access(place, os.W_OK) and not os.path.realpath(place).startswith(masked):
+            return place
+    pytest.skip("there is no folder outside the temporary ones that can be written")
+
+
+_NOBODY = 65534
+# What Landlock leaves open, said in its module; all else must hold with either backend.
+_OPEN_WITH_LANDLOCK = {
+    "chmod",
+    "protected hooks",
+    "protected config",
+    "protected and absent",
+    "protected by way of its folder",
+}
+_BACKENDS = [
+    pytest.param("bubblewrap", marks=pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())),
+    pytest.param("landlock", marks=pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())),
+]
+both = pytest.mark.parametrize("backend", _BACKENDS)
+
+
+@pytest.fixture
+def base():
+    """A folder outside the temporary ones, which bubblewrap would hide and so prove nothing about."""
+    folder = tempfile.mkdtemp(prefix=".proof-", dir=_outside_temp())
+    os.chmod(folder, 0o755)
+    yield Path(folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def sandboxed(base):
+    """Make the processes of a sandboxed session, closed at the end."""
+    made: list[Processes] = []
+    workspace = base / "workspace"
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True)
+
+    def make(backend: str, **policy) -> Processes:
+        policy = {"writable": (str(workspace),), **policy}
+        confinement = Confinement(mode="require", **policy)
+        made.append(Processes(str(workspace), confinement=confinement, backends=(backend,), grace=0.3))
+        return made[-1]
+
+    yield make
+    asyncio.run(_close(made))
+
+
+async def _close(made: list[Processes]) -> None:
+    for processes in made:
+        await processes.aclose()
+
+
+def _breaches(proofs: list[list[object]]) -> set[str]:
+    return {name for name, held, _ in proofs if not held}
+
+
+def _expect(proofs: list[list[object]], backend: str) -> None:
+    assert proofs[0] == ["sandbox", True, backend]
+    assert len(proofs) == 23
+    expected = set() if backend == "bubblewrap" else _OPEN_WITH_LANDLOCK
+    if landlock.abi() < 6 and backend == "landlock":
+        expected = expected | {"kill"}
+    assert _breaches(proofs) == expected
+
+
+@both
+async def test_what_is_forbidden_does_not_work(backend, base):
+    proofs = await prove((backend,), base=str(base))
+    _expect([[proof.name, proof.held, proof.detail] for proof in proofs], backend)
+    assert os.listdir(base) == []
+
+
+_AS_NOBODY = textwrap.dedent("""
+    import asyncio, json, os, sys
+    os.chdir("/")
+    from ostler.processes.proving import prove
+    proofs = asyncio.run(prove((sys.argv[1],), base=sys.argv[2]))
+    print(json.dumps([[proof.name, proof.held, proof.detail] for proof in proofs]))
+""")
+
+
+def _as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+    import msgspec
+
+    packages = Path(msgspec.__file__).parents[1]
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{_CHECKOUT / 'src'}:{packages}", "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        words,
+        user=_NOBODY,
+        group=_NOBODY,
+        extra_groups=[],
+        env=env,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _interpreter_of_nobody() -> str:
+    """A Python that a user without any rights can start and that has our library."""
+    for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        try:
+            if _as_nobody(python, "-c", "import ostler.processes.session").returncode == 0:
+                return python
+        except OSError:
+            continue
+    return ""
+
+
+@both
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody; the other tests ran unprivileged already")
+def test_what_is_forbidden_does_not_work_for_an_ordinary_user_either(backend, base):
+    python = _interpreter_of_nobody()
+    if not python:
+        pytest.skip("no Python here that the user nobody may start")
+    os.chown(base, _NOBODY, _NOBODY)
+    answer = _as_nobody(python, "-c", _AS_NOBODY, backend, str(base))
+    assert answer.returncode == 0, answer.stderr
+    _expect(json.loads(answer.stdout), backend)
+
+
+def test_the_probe_tells_what_there_is():
+    found = {capability.name: capability for capability in probe()}
+    assert found["bubblewrap"].available is not bool(bubblewrap.missing())
+    assert found["landlock"].available is not bool(landlock.missing())
+    assert all(capability.detail for capability in found.values())
+
+
+@both
+async def test_the_workspace_is_writable_and_ordinary_work_goes_on(backend, sandboxed, base):
+    processes = sandboxed(backend)
+    assert (
+        await processes.ready() == processes.sandbox == backend
+        and f"run in {backend}, without a network" in processes.statement
+    )
+    work = """
+        set -e
+        echo text > file; mkdir -p a/b; mv file a/b/moved; ln -s a link; ln a/b/moved hard; chmod +x hard
+        git add -A; git -c user.name=n -c user.email=e commit -q -m m
+        git checkout -q -b other; git log --oneline | wc -l
+        python3 -c 'import multiprocessing; multiprocessing.Lock()'
+        python3 -c 'import tempfile; tempfile.TemporaryFile().write(b"x")'
+        echo x | tee /dev/null > /dev/null; cat /proc/self/status > /dev/null
+    """
+    ran = await processes.run(work, timeout=30)
+    assert (ran.stderr, ran.stdout, ran.exit_code) == ("", "1\n", 0)
+    assert (base / "workspace" / "a" / "b" / "moved").read_text() == "text\n"
+
+
+@both
+async def test_temporary_files_serve_later_commands_and_our_own_tools(backend, sandboxed):
+    processes = sandboxed(backend)
+    made = (await processes.run("f=$(mktemp); echo kept > $f; echo $f", timeout=60)).stdout.strip()
+    assert (await processes.run(f"cat {made}", timeout=60)).stdout == "kept\n"
+    assert Path(made).read_text() == "kept\n"
+    await processes.aclose()
+    assert not Path(made).parents[1].exists()
+
+
+@both
+async def test_a_read_only_workspace_is_one(backend, sandboxed, base):
+    file = base / "workspace" / "file"
+    file.write_text("precious")
+    file.chmod(0o640)
+    before = file.stat()
+    processes = sandboxed(backend, writable=())
+    for command in ("echo x > file", "rm file", "touch new", "mv file f2", "chmod 777 file", "echo x > .git/config"):
+        assert (await processes.run(command, timeout=60)).exit_code != 0, command
+    assert (await processes.run("cat file; echo x > $TMPDIR/x", timeout=60)).exit_code == 0
+    after = file.stat()
+    assert (after.st_mtime_ns, after.st_mode, after.st_ino) == (before.st_mtime_ns, before.st_mode, before.st_ino)
+    assert sorted(os.listdir(base / "workspace")) == [".git", "file"]
+
+
+@both
+async def test_a_read_only_workspace_among_the_temporary_folders_can_be_read(backend, tmp_path):
+    (tmp_path / "file").write_text("text")
+    processes = Processes(str(tmp_path), confinement=Confinement(mode="require"), backends=(backend,))
+    ran = await processes.run("cat file; echo x > file", timeout=60)
+    await processes.aclose()
+    assert ran.stdout == "text" and ran.exit_code != 0
+
+
+@both
+async def test_a_grant_to_write_everywhere_uncovers_nothing(backend, sandboxed, base):
+    processes = sandboxed(backend, writable=("/",))
+    command = (
+        f"echo x > {base}/new; cat /proc/1/comm; ls /run /dev/vda /dev/sda; v=/proc/sys/vm/swappiness; cat $v > $v"
+    )
+    ran = await processes.run(command, timeout=60)
+    assert (base / "new").exists()
+    if backend == "bubblewrap":
+        assert ran.exit_code != 0 and ran.stdout == "ostler-keeper\n/run:\n"
+
+
+@both
+async def test_the_network_is_there_when_granted(backend, sandboxed):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        command = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo hello >&3"
+        processes = sandboxed(backend)
+        assert (await processes.run(command, timeout=60)).exit_code != 0
+        granted = Confinement(mode="require", writable=(), network=True)
+        assert (await processes.run(command, timeout=60, confinement=granted)).exit_code == 0
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.recv(16) == b"hello\n"
+
+
+@both
+async def test_a_grant_for_the_network_opens_no_files(backend, base):
+    proofs = await prove((backend,), base=str(base), network=True)
+    held = {"write", "create", "truncate", "delete", "ptrace", "mount"}
+    held |= {"kill", "abstract socket"} if landlock.abi() >= 6 else set()
+    assert held <= {proof.name for proof in proofs if proof.held}
+
+
+@both
+async def test_what_is_hidden_cannot_be_read(backend, sandboxed, base):
+    secrets = base / "secrets"
+    secrets.mkdir()
+    (secrets / "key").write_text("sk-1")
+    (base / "token").write_text("sk-2")
+    (base / "open").write_text("readable")
+    processes = sandboxed(backend, hidden=(str(secrets), str(base / "token")))
+    ran = await processes.run(f"cat {secrets}/key {base}/token {base}/open ./.git/HEAD; ls / > /dev/null", timeout=60)
+    assert "sk-" not in ran.stdout and "readable" in ran.stdout and "refs/heads" in ran.stdout
+
+
+@both
+async def test_protected_paths_are_locked_or_at_least_told(backend, sandboxed, base):
+    processes = sandboxed(backend)
+    ran = await processes.run(
+        "echo '#!' > .git/hooks/pre-commit; mkdir -p .vscode; echo x > .vscode/tasks.json", timeout=20
+    )
+    hook = base / "workspace" / ".git" / "hooks" / "pre-commit"
+    if backend == "bubblewrap":
+        assert not hook.exists() and "Read-only" in ran.stderr
+        await processes.aclose()
+        assert os.listdir(base / "workspace") == [".git"]  # nothing of ours is left in the workspace
+    else:
+        assert "protected paths changed" in ran.stderr and str(hook) in ran.stderr
+
+
+async def test_a_watched_path_is_told_with_either_backend(sandboxed, base):
+    processes = sandboxed("bubblewrap" if not bubblewrap.missing() else "landlock")
+    ran = await processes.run("echo ../evil > .git/commondir", timeout=60)
+    assert "protected paths changed" in ran.stderr and "commondir" in ran.stderr
+
+
+@both
+async def test_no_new_rights_and_no_way_up(backend, sandboxed):
+    status = (await sandboxed(backend).run("cat /proc/self/status", timeout=60)).stdout
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["NoNewPrivs"] == "1" and fields["Seccomp"] == "2"
+    dangerous = (1 << 21) | (1 << 16) | (1 << 17) | (1 << 19) | (1 << 2) | (1 << 27) | (1 << 12) | (1 << 13)
+    assert int(fields["CapEff"], 16) & dangerous == 0
+
+
+@both
+@pytest.mark.parametrize(
+    "command",
+    [
+        "unshare -U true",
+        "unshare -r mount -t tmpfs none /mnt",
+        "python3 -c 'import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)'",
+        "python3 -c 'import os; os.mknod(\"device\", 0o60600, os.makedev(8, 0))'",
+        "for d in vda sda nvme0n1 mem; do dd if=/dev/null of=/dev/$d conv=nocreat,notrunc && exit 0; done; exit 1",
+        "dd if=/dev/null of=/proc/sysrq-trigger conv=nocreat,notrunc",
+    ],
+)
+async def test_ways_out_are_shut(backend, sandboxed, command):
+    ran = await sandboxed(backend).run(command, timeout=60)
+    assert ran.exit_code != 0 and not ran.timed_out
+
+
+@both
+async def test_a_command_may_signal_another_of_the_session(backend, sandboxed):
+    processes = sandboxed(backend)
+    job = await processes.start_background("echo $$ > pid; exec sleep 1000")
+    assert (await processes.run("until [ -s pid ]; do :; done; kill $(cat pid)", timeout=60)).exit_code == 0
+    assert (await processes.read_background(job, wait=10)).state.exit_code == 128 + signal.SIGTERM
+
+
+@both
+async def test_a_command_that_kills_all_it_can_leaves_nothing(backend, sandboxed, marked):
+    """It may kill its warden, and under Landlock the keeper too; the guard outside and the namespace stay."""
+    processes = sandboxed(backend)
+    command = "(setsid sleep 1000 &); kill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID; sleep 1000"
+    ran = await processes.run(command, timeout=60, env=marked.env)
+    assert ran.exit_code is None
+    await processes.aclose()
+    assert marked.all_gone()
+
+
+@both
+async def test_a_dead_keeper_is_replaced_inside_a_sandbox_again(backend, sandboxed, eventually):
+    processes = sandboxed(backend)
+    await processes.run("true", timeout=60)
+    (sandbox,) = processes._sandboxes.values()
+    os.kill(sandbox.keeper._process.pid, signal.SIGKILL)
+    assert eventually(lambda: not sandbox.alive)
+    ran = await processes.run("echo back; echo x > /etc/ostler-test", timeout=60)
+    assert ran.stdout == "back\n" and ran.exit_code != 0
+    assert processes.sandbox == backend
+
+
+async def test_a_sandbox_that_is_required_and_missing_is_a_refusal(tmp_path, monkeypatch):
+    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda: "not installed")
+    monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "switched off")
+    processes = Processes(str(tmp_path), confinement=Confinement(mode="require", writable=(str(tmp_path),)))
+    with pytest.raises(SandboxUnavailable, match="bubblewrap: not installed; landlock: switched off"):
+        await processes.run("touch ran", timeout=60)
+    await processes.aclose()
+    assert os.listdir(tmp_path) == []
+
+
+async def test_a_sandbox_that_is_preferred_and_missing_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda: "not installed")
+    monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "switched off")
+    processes = Processes(str(tmp_path))
+    assert processes.sandbox == "not started"
+    assert (await processes.run("echo ran", timeout=60)).stdout == "ran\n"
+    assert processes.sandbox == "none: bubblewrap: not installed; landlock: switched off"
+    assert processes.statement == "commands run without a sandbox (bubblewrap: not installed; landlock: switched off)"
+    await processes.aclose()
+
+
+async def test_a_sandbox_that_does_not_start_says_why(tmp_path, monkeypatch):
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'bwrap: no permission to make namespaces' >&2; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    processes = Processes(str(tmp_path), backends=("bubblewrap",))
+    assert await processes.ready() == "none: bubblewrap: bwrap: no permission to make namespaces"
+    await processes.aclose()
+    assert os.listdir(tmp_path) == ["bwrap"]
+
+
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+async def test_what_was_confined_once_is_not_run_unconfined_later(tmp_path, monkeypatch, eventually):
+    processes = Processes(str(tmp_path))
+    assert not (await processes.ready()).startswith("none")
+    (sandbox,) = processes._sandboxes.values()
+    os.kill(sandbox.keeper._process.pid, signal.SIGKILL)
+    assert eventually(lambda: not sandbox.alive)
+    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda: "gone")
+    monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "gone")
+    with pytest.raises(SandboxUnavailable):
+        await processes.run("touch ran", timeout=60)
+    await processes.aclose()
+    assert os.listdir(tmp_path) == []
+
+
+@both
+async def test_long_output_can_be_read_by_a_later_command(backend, sandboxed):
+    processes = sandboxed(backend)
+    ran = await processes.run("head -c 1M /dev/zero | tr '\\0' x", timeout=60)
+    assert (await processes.run(f"wc -c < {ran.spill}; rm -f {ran.spill}", timeout=60)).stdout == "1048576\n"
+    assert os.path.exists(ran.spill)

@@ -1,0 +1,41 @@
+"""A home, a workspace and an environment of their own for each test."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostler.settings.effective import Settings
+from ostler.settings.load import load
+
+
+class Tree:
+    """A person's home and a workspace, with the config files that a test writes."""
+
+    def __init__(self, root: Path) -> None:
+        self.person = root / "person"
+        self.home = self.person / ".ostler"
+        self.work = root / "work"
+        self.home.mkdir(parents=True)
+        self.work.mkdir()
+        self.env: dict[str, str] = {"HOME": str(self.person)}
+
+    def write(self, path: Path, text: str | bytes) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def user(self, text: str) -> Path:
+        return self.write(self.home / "config.json", text)
+
+    def project(self, text: str) -> Path:
+        return self.write(self.work / ".ostler" / "config.json", text)
+
+    def load(self, *, trusted: bool = False, flags: Mapping[str, Any] | None = None, **env: str) -> Settings:
+        return load(self.work, {**self.env, **env}, flags=flags, trusted=trusted)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)

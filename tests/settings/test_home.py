@@ -1,0 +1,76 @@
+"""Where Ostler lives, and what a workspace is called there."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ostler.settings.home import ensure_home, find_home, home, project_id
+from ostler.vocabulary.errors import UsageError
+
+pytestmark = pytest.mark.req("SE-1", "DX-4")
+
+
+@pytest.mark.parametrize(
+    ("env", "path"),
+    [
+        ({"HOME": "/u"}, "/u/.ostler"),
+        ({"HOME": "/u", "OSTLER_HOME": "/x"}, "/x"),
+        ({"OSTLER_HOME": "/x"}, "/x"),
+        ({"HOME": "/u", "OSTLER_HOME": "~/y"}, "/u/y"),
+        ({"HOME": "/u", "OSTLER_HOME": "~"}, "/u"),
+        ({"HOME": "/u", "OSTLER_HOME": ""}, "/u/.ostler"),
+        ({"OSTLER_HOME": "rel"}, f"{os.getcwd()}/rel"),
+        ({}, None),
+        ({"HOME": ""}, None),
+        ({"HOME": "rel"}, None),
+    ],
+)
+def test_find(env: dict[str, str], path: str | None) -> None:
+    assert find_home(env) == (Path(path) if path else None)
+
+
+def test_no_home_is_said() -> None:
+    with pytest.raises(UsageError, match="set HOME or OSTLER_HOME"):
+        home({})
+
+
+def test_made_for_the_person_alone(tmp_path: Path) -> None:
+    made = ensure_home({"HOME": str(tmp_path)})
+    assert (made, stat.S_IMODE(made.stat().st_mode)) == (tmp_path / ".ostler", 0o700)
+    assert ensure_home({"HOME": str(tmp_path)}) == made
+
+
+def test_a_home_that_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".ostler").write_text("a file")
+    with pytest.raises(UsageError, match="cannot be made"):
+        ensure_home({"HOME": str(tmp_path)})
+    with pytest.raises(UsageError, match="cannot be made"):
+        ensure_home({"OSTLER_HOME": "/a\0b"})
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(UsageError, match="cannot be written"):
+        ensure_home({"OSTLER_HOME": str(tmp_path / "x")})
+
+
+@pytest.mark.parametrize(
+    ("path", "slug"),
+    [
+        ("/home/Me/My Project", "home-me-my_project"),
+        ("/a//b/./c", "a-b-c"),
+        ("/", "project"),
+        ("/…", "_"),
+        ("/a_b-c", "a_b-c"),
+        ("/x\\y", "x-y"),
+        ("/" + "d/" * 200 + "end", ("d-" * 49 + "end")[-100:].lstrip("-")),
+    ],
+)
+def test_project_id(path: str, slug: str) -> None:
+    found = project_id(Path(path))
+    assert found[:-9] == slug
+    assert len(found[-8:]) == 8
+
+
+def test_project_ids_are_unique() -> None:
+    paths = ["/a/b", "/a-b", "/A/b", "/a b", "/a_b", "/a/b/c", "/a\udcff"]
+    assert len({project_id(Path(path)) for path in paths}) == len(paths)

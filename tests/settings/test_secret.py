@@ -1,0 +1,113 @@
+"""A key never prints."""
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import msgspec
+import pytest
+
+from ostler.settings.masking import masked
+from ostler.settings.profiles import active
+from ostler.settings.secret import Secret, from_plain, to_plain
+from ostler.settings.show import show
+
+pytestmark = pytest.mark.req("MD-3")
+
+KEY = "hunter2-hunter2"
+
+
+def test_a_secret_shows_nothing() -> None:
+    secret = Secret(KEY)
+    shown = [
+        repr(secret),
+        str(secret),
+        f"{secret}",
+        f"{secret!r:>20}",
+        format(secret, ""),
+        str([secret]),
+        str({"k": secret}),
+    ]
+    assert all(KEY not in text and "***" in text for text in shown)
+    assert secret.reveal() == KEY
+    assert (secret == Secret(KEY), secret == KEY, bool(Secret(""))) == (True, False, False)
+    assert len({secret, Secret(KEY)}) == 1
+    for way in (pickle.dumps, copy.deepcopy, json.dumps, msgspec.json.encode):
+        with pytest.raises(TypeError) as caught:
+            way(secret)
+        assert KEY not in str(caught.value)
+
+
+def test_hooks_refuse_what_is_not_theirs() -> None:
+    with pytest.raises(TypeError):
+        from_plain(Secret, 3)
+    with pytest.raises(NotImplementedError):
+        to_plain(object())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("{env:X}", "{env:X}"), ("{file:~/k}", "{file:~/k}"), ("k{env:X}", "***"), ("", "***")]
+)
+def test_only_a_whole_reference_is_shown(text: str, shown: str) -> None:
+    assert Secret(text).shown() == shown
+
+
+EVERYWHERE = {
+    "models": {
+        "active": "p",
+        "profiles": [
+            {
+                "name": "p",
+                "baseUrl": f"http://u:{KEY}@x/v1",
+                "apiKey": KEY,
+                "headers": {"X-Any": KEY},
+                "proxy": f"http://u:{KEY}@p",
+                "options": {"api_key": KEY, "nested": [{"password": KEY}]},
+            }
+        ],
+    },
+    "provider": {
+        "api_key": KEY,
+        "x": {"options": {"apiKey": KEY, "headers": {"H": KEY}}, "models": {"m": {"headers": {"H": KEY}}}},
+    },
+    "mcp": {"m": {"command": ["x"], "environment": {"TOKEN": KEY}}},
+    "agent_servers": {"a": {"command": "x", "env": {"E_TOKEN": KEY}}},
+    "mcp_servers": [{"name": "a", "command": "x", "env": {"E_TOKEN": KEY}}],
+    "connection": {"api_key": KEY},
+    "server": {"store": f"postgresql://u:{KEY}@h/d"},
+}
+
+
+def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
+    tree.user(json.dumps(EVERYWHERE))
+    tree.project(json.dumps(EVERYWHERE))
+    for trusted in (False, True):
+        settings = tree.load(trusted=trusted, AGENTZERO_API_KEY=KEY, flags={"connection.api_key": KEY})
+        texts = [
+            repr(settings.config),
+            repr(settings),
+            repr(settings.layers),
+            repr(settings.held),
+            show(settings),
+            show(settings, origin=True),
+        ]
+        assert all(KEY not in text for text in texts)
+    profile = active(settings, {"OSTLER_API_KEY": KEY})
+    assert profile and profile.key and KEY not in repr(profile)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "shown"),
+    [
+        ("plain", "model", "plain"),
+        ("http://user:pw@host/x", "baseUrl", "http://***@host/x"),
+        ("{env:X}", "apiKey", "{env:X}"),
+        ("", "apiKey", ""),
+        (3, "apiKey", 3),
+        ({"tls": {"cert": "/c.pem", "key": "/k.pem"}}, "", {"tls": {"cert": "/c.pem", "key": "/k.pem"}}),
+        (("a", "b"), "command", ["a", "b"]),
+    ],
+)
+def test_masking_spares_what_is_no_secret(value: object, name: str, shown: object) -> None:
+    assert masked(value, name) == shown

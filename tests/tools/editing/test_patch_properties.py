@@ -1,0 +1,115 @@
+"""Whatever two texts: the diff between them takes one to the other and back, by number or by its lines alone."""
+
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.text.diff import unified
+from ostler.tools.editing.hunks import patched
+from ostler.tools.editing.patches import Hunk, Line
+from ostler.tools.editing.reading import read_patch
+from ostler.vocabulary.errors import ToolFailure
+
+pytestmark = pytest.mark.req("TL-5")
+
+LINES = st.sampled_from(
+    ["a", "b", "c", "", "  x", "\ty", "foo(", ")", "--- a", "+++ b", "@@ -1 +1 @@", "-", "+", "é\rz"]
+)
+
+
+@st.composite
+def texts(draw):
+    lines = draw(st.lists(LINES, max_size=14))
+    end = draw(st.sampled_from(["\n", "\n", "\r\n"]))
+    text = "".join(line + end for line in lines)
+    return text if draw(st.booleans()) else text.removesuffix(end)
+
+
+@st.composite
+def changes(draw):
+    """A text and another that some edits make of it."""
+    before = draw(texts())
+    if draw(st.booleans()):
+        return before, draw(texts())
+    lines = before.splitlines(True)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(lines)))
+        lines[at : at + draw(st.integers(0, 2))] = [line + "\n" for line in draw(st.lists(LINES, max_size=2))]
+    return before, "".join(lines)
+
+
+def hunks_of(before: str, after: str) -> tuple[Hunk, ...]:
+    (file,) = read_patch(unified(before, after, "f").text)
+    return file.hunks
+
+
+def turned(hunk: Hunk) -> Hunk:
+    sign = {"+": "-", "-": "+", " ": " "}
+    lines = [Line(sign[line.sign], line.text, line.end) for line in hunk.lines]
+    return msgspec.structs.replace(hunk, lines=tuple(lines), start=None)
+
+
+@settings(max_examples=300, deadline=None)
+@given(changes())
+def test_there_and_back(pair):
+    before, after = pair
+    if before == after or not before or not after:
+        return
+    assert patched("f", before, hunks_of(before, after)).text == after
+    assert patched("f", after, hunks_of(after, before)).text == before
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes(), st.integers(1, 500))
+def test_with_wrong_numbers_it_applies_so_or_not_at_all(pair, wrong):
+    before, after = pair
+    if before == after or not before or not after:
+        return
+    hunks = hunks_of(before, after)
+    for start in (None, wrong):
+        lost = [msgspec.structs.replace(hunk, start=start) for hunk in hunks]
+        try:
+            made = patched("f", before, lost).text
+        except ToolFailure:
+            continue
+        assert removed_lines(before, made) <= sum(line.sign == "-" for hunk in hunks for line in hunk.lines)
+
+
+@settings(max_examples=150, deadline=None)
+@given(changes())
+def test_a_hunk_turned_round_undoes_itself(pair):
+    before, after = pair
+    if before == after or not before or not after:
+        return
+    try:
+        back = patched("f", after, [turned(hunk) for hunk in hunks_of(before, after)])
+    except ToolFailure:
+        return  # its lines are there more than once, and it was not told which are meant
+    assert sorted(lines_of(back.text)) == sorted(lines_of(before))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="+- @\\ab\n/\r*`d", max_size=120))
+def test_any_text_is_read_or_refused(text):
+    for patch in (text, f"--- a/f\n+++ b/f\n@@ -1 +1 @@\n{text}", f"*** Begin Patch\n*** Update File: f\n{text}"):
+        try:
+            files = read_patch(patch)
+        except ToolFailure as failure:
+            assert failure.fault.code == "bad_patch"
+            continue
+        for file in files:
+            try:
+                patched("f", "a\nb\n", file.hunks)
+            except ToolFailure as failure:
+                assert failure.fault.code == "rejected"
+
+
+def removed_lines(before: str, after: str) -> int:
+    return sum((Counter(lines_of(before)) - Counter(lines_of(after))).values())
+
+
+def lines_of(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")

@@ -1,0 +1,179 @@
+"""The tools an ACP agent asks for: windows to the letter, tails cut at a character, needs as our own tools have."""
+
+import pytest
+
+from ostler.tools.bash import Bash
+from ostler.tools.protocol.approvals import Approvals
+from ostler.tools.protocol.create_terminal import CreateTerminal, CreateTerminalParams
+from ostler.tools.protocol.foresight import Foresight
+from ostler.tools.protocol.read_text_file import window
+from ostler.tools.protocol.terminals import Terminals, tail
+from ostler.vocabulary.errors import ToolFailure
+from ostler.vocabulary.seams import Job
+from ostler.workspace.ground import Workspace
+
+TEXT = "one\ntwo\r\nthree\nfour"
+
+
+@pytest.fixture
+def ground(tmp_path):
+    (tmp_path / "work").mkdir()
+    made = Workspace(str(tmp_path / "work"))
+    yield made
+    made.close()
+
+
+@pytest.mark.req("AC-2")
+@pytest.mark.parametrize(
+    ("line", "limit", "expected"),
+    [
+        (None, None, TEXT),
+        (1, None, TEXT),
+        (2, 1, "two\r\n"),
+        (2, 2, "two\r\nthree\n"),
+        (4, 1, "four"),
+        (3, 99, "three\nfour"),
+        (9, 1, ""),
+        (None, 2, "one\ntwo\r\n"),
+        (0, 1, "one\n"),
+        (1, 0, ""),
+        (-5, -5, ""),
+    ],
+)
+def test_windows_count_lines_from_one(line, limit, expected):
+    assert window(TEXT, line, limit) == expected
+
+
+@pytest.mark.req("AC-2")
+@pytest.mark.parametrize(
+    ("data", "limit", "whole", "expected"),
+    [
+        (b"abc", 10, True, ("abc", False)),
+        (b"abcdef", 3, True, ("def", True)),
+        ("aéé".encode(), 3, True, ("é", True)),
+        ("x😀y".encode(), 4, True, ("y", True)),
+        (b"ab\xc3", 10, False, ("ab", False)),
+        (b"ab\xc3", 10, True, ("ab\ufffd", False)),
+        (b"abc", 0, True, ("", True)),
+        (b"\x80" * 9, 4, True, ("", True)),
+    ],
+)
+def test_a_tail_begins_at_a_character(tmp_path, data, limit, whole, expected):
+    file = tmp_path / "log"
+    file.write_bytes(data)
+    assert tail(str(file), limit, whole=whole) == expected
+
+
+class FakeJobs:
+    """Jobs that end when they are stopped."""
+
+    def __init__(self, log):
+        self.log = log
+        self.state = "running"
+        self.code = None
+
+    async def read(self, job_id, wait):
+        return "", Job(job_id, "cmd", self.state, self.code, 0.0, self.log)
+
+    async def stop(self, job_id):
+        self.state = "killed" if self.state == "running" else self.state
+
+
+async def test_a_terminal_from_birth_to_release(tmp_path):
+    file = tmp_path / "log"
+    file.write_bytes(b"hello world")
+    jobs, terminals = FakeJobs(str(file)), Terminals()
+    terminal = terminals.add(jobs, "bg1", 5)
+    assert await terminals.output(terminal) == {"output": "world", "truncated": True}
+    jobs.state, jobs.code = "exited", 3
+    ended = {"exitCode": 3, "signal": None}
+    assert await terminals.wait(terminal) == ended
+    assert (await terminals.output(terminal))["exitStatus"] == ended
+    await terminals.release(terminal)
+    for ask in (terminals.output, terminals.wait, terminals.kill, terminals.release):
+        with pytest.raises(ToolFailure, match="there is no terminal"):
+            await ask(terminal)
+
+
+async def test_a_killed_terminal_can_still_be_read(tmp_path):
+    file = tmp_path / "log"
+    file.write_bytes(b"so far")
+    jobs, terminals = FakeJobs(str(file)), Terminals()
+    terminal = terminals.add(jobs, "bg1", None)
+    await terminals.kill(terminal)
+    assert await terminals.wait(terminal) == {"exitCode": None, "signal": "SIGTERM"}
+    assert (await terminals.output(terminal))["output"] == "so far"
+
+
+@pytest.mark.parametrize(
+    ("params", "line"),
+    [
+        (CreateTerminalParams("ls -la | wc"), "ls -la | wc"),
+        (CreateTerminalParams("echo", ("a b", "$HOME", ";rm")), "echo 'a b' '$HOME' ';rm'"),
+    ],
+)
+def test_a_command_without_arguments_is_a_shell_line(params, line):
+    assert params.line == line
+
+
+@pytest.mark.req("SH-3", "SH-6")
+@pytest.mark.parametrize(("command", "danger"), [("ls", "ordinary"), ("sudo ls", "confirm"), ("rm -rf /", "deny")])
+async def test_a_terminal_needs_what_the_command_needs(ground, command, danger):
+    ground.confined = no_sandbox
+    asked = await CreateTerminal(Terminals(), Bash()).permission(CreateTerminalParams(command), ground)
+    assert {need.danger for need in asked.needs if need.key == "bash"} >= {danger}
+    outside = await CreateTerminal(Terminals(), Bash(), network=True).permission(
+        CreateTerminalParams("ls", cwd="/"), ground
+    )
+    assert [(need.key, need.subject) for need in outside.needs][-2:] == [
+        ("network", "ls"),
+        ("bash", "outside the workspace: /"),
+    ]
+
+
+async def no_sandbox():
+    return False
+
+
+@pytest.mark.req("PM-4")
+@pytest.mark.parametrize(
+    ("kind", "paths", "command", "expected"),
+    [
+        ("edit", ["a.txt"], "", [("write", "a.txt", "ordinary")]),
+        ("move", ["a.txt", "b.txt"], "", [("write", "a.txt", "ordinary"), ("write", "b.txt", "ordinary")]),
+        ("delete", ["a.txt"], "", [("delete", "a.txt", "ordinary")]),
+        ("edit", [".git/config"], "", [("write", ".git/config", "confirm")]),
+        ("edit", ["/etc/passwd"], "", [("write", "/etc/passwd", "deny")]),
+        ("read", ["a.txt"], "", [("read", "a.txt", "ordinary")]),
+        (
+            "read",
+            ["/etc/passwd"],
+            "",
+            [("read", "/etc/passwd", "ordinary"), ("external_directory", "/etc/passwd", "ordinary")],
+        ),
+        ("read", ["a\0b"], "", [("read", "a\0b", "deny")]),
+        ("execute", [], "sudo ls", [("bash", "sudo ls", "confirm"), ("bash", "ls", "confirm")]),
+        ("execute", [], "", [("bash", "a title", "ordinary")]),
+        ("fetch", [], "", [("network", "a title", "ordinary")]),
+        ("think", [], "", [("agent", "a title", "ordinary")]),
+        ("brand_new", ["x"], "", [("agent", "x", "ordinary")]),
+        ("edit", [], "", [("write", "a title", "ordinary")]),
+    ],
+)
+async def test_an_agents_own_call_in_our_needs(ground, kind, paths, command, expected):
+    ground.confined = no_sandbox
+    needs = await Foresight(ground, Bash())(kind, "a title", paths, command)
+    assert [(need.key, need.subject, need.danger) for need in needs] == expected
+    assert not any(need.confined for need in needs)
+
+
+def test_an_allowed_edit_passes_once_and_only_as_it_was_shown(ground):
+    approvals = Approvals(ground)
+    approvals.note(f"{ground.root}/a.txt", "text")
+    assert not approvals.take("a.txt", "other text")
+    assert not approvals.take("b.txt", "text")
+    assert approvals.take("a.txt", "text")
+    assert not approvals.take("a.txt", "text")
+    approvals.note("a.txt", "text")
+    approvals.forget()
+    assert not approvals.take("a.txt", "text")

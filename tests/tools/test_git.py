@@ -1,0 +1,288 @@
+"""The git tools on real repositories: honest ones, odd ones, and ones made to run something."""
+
+import os
+import subprocess
+
+import pytest
+
+IDENTITY = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_CONFIG_GLOBAL": "/dev/null"}
+IDENTITY |= {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org", "GIT_CONFIG_NOSYSTEM": "1"}
+DATES = {"GIT_AUTHOR_DATE": "2024-02-03T04:05:06Z", "GIT_COMMITTER_DATE": "2024-02-03T04:05:06Z"}
+
+
+def git(folder, *arguments):
+    env = {**os.environ, **IDENTITY, **DATES}
+    done = subprocess.run(["git", *arguments], cwd=folder, env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repo(room, monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    git(room.root, "init", "-q", "-b", "main")
+    room.file("a.txt", "one\ntwo\n")
+    room.file("sub/b.txt", "x\n")
+    git(room.root, "add", ".")
+    git(room.root, "commit", "-q", "-m", "Begin", "-m", "The body.")
+    room.file("a.txt", "one\n2\n")
+    git(room.root, "commit", "-q", "-am", "Change a")
+    return room
+
+
+@pytest.mark.req("TL-2")
+async def test_status(repo):
+    assert (await repo.ok("git_status")).for_model == "main: nothing changed"
+    repo.file("a.txt", "three\n")
+    repo.file("new file.txt")
+    git(repo.root, "mv", "sub/b.txt", "sub/c.txt")
+    result = await repo.ok("git_status")
+    assert result.for_model.splitlines()[1:] == [".M a.txt", "R. sub/c.txt", "?? new file.txt"]
+    assert (result.data["tool"], result.data["ok"], result.data["summary"]) == ("git_status", True, "main: 3 changed")
+    files = result.data["data"]["files"]
+    assert files[1] == {"status": "R.", "path": "sub/c.txt", "old_path": "sub/b.txt"}
+    assert (await repo.ok("git_status", path="sub")).data["data"]["files"] == files[1:2]
+
+
+@pytest.mark.req("TL-2")
+async def test_diff(repo):
+    assert (await repo.ok("git_diff")).for_model == "no changes"
+    repo.file("a.txt", "one\n3\n")
+    repo.file("sub/b.txt", "y\n")
+    git(repo.root, "add", "sub")
+    unstaged = (await repo.ok("git_diff")).for_model
+    assert "-2\n+3" in unstaged
+    assert "sub/b.txt" not in unstaged
+    staged = (await repo.ok("git_diff", staged=True)).for_model
+    assert "+++ b/sub/b.txt" in staged
+    assert "a.txt" not in staged
+    between = await repo.ok("git_diff", from_ref="HEAD~1", to_ref="HEAD", name_only=True)
+    assert between.data["data"]["files"] == [{"status": "modified", "raw_status": "M", "path": "a.txt"}]
+    assert "1 file changed, 1 insertion(+), 1 deletion(-)" in (await repo.ok("git_diff", stat=True)).for_model
+    assert len((await repo.ok("git_diff", from_ref="HEAD~1", context_lines=0)).for_model.splitlines()) < 16
+
+
+@pytest.mark.req("TL-10")
+async def test_a_long_diff_is_cut_with_a_mark(repo):
+    repo.file("a.txt", "".join(f"line {number}\n" for number in range(5000)))
+    result = await repo.ok("git_diff", max_bytes=2000)
+    assert len(result.for_model) <= 2000
+    assert "left out" in result.for_model
+    assert result.data["data"]["truncated"] is True
+
+
+@pytest.mark.req("TL-2")
+async def test_log(repo):
+    result = await repo.ok("git_log")
+    assert [line.split(" ", 1)[1] for line in result.for_model.splitlines()] == [
+        "2024-02-03 Ada: Change a",
+        "2024-02-03 Ada: Begin",
+    ]
+    first = result.data["data"]["commits"][1]
+    assert (first["author"], first["email"], first["subject"], first["body"]) == (
+        "Ada",
+        "ada@example.org",
+        "Begin",
+        "The body.",
+    )
+    assert len((await repo.ok("git_log", limit=1)).data["data"]["commits"]) == 1
+    assert (await repo.ok("git_log", path="sub")).data["data"]["commits"][0]["subject"] == "Begin"
+    assert (await repo.ok("git_log", count=True)).data["data"]["count"] == 2
+    files = (await repo.ok("git_log", with_files=True, limit=1)).data["data"]["commits"][0]["files"]
+    assert files == [{"raw_status": "M", "path": "a.txt"}]
+    assert "    The body." in (await repo.ok("git_log", oneline=False)).for_model
+
+
+@pytest.mark.req("TL-2")
+async def test_show(repo):
+    result = await repo.ok("git_show")
+    assert "Author: Ada <ada@example.org>" in result.for_model
+    assert "    Change a" in result.for_model
+    assert "-two\n+2" in result.for_model
+    plain = (await repo.ok("git_show", sha="HEAD~1", patch=False)).for_model
+    assert "    The body." in plain
+    assert "2 files changed" in plain
+    assert "+one" not in plain
+    narrowed = (await repo.ok("git_show", sha="HEAD~1", path="sub")).for_model
+    assert "+x" in narrowed
+    assert "+one" not in narrowed
+
+
+@pytest.mark.req("TL-2")
+async def test_blame(repo):
+    result = await repo.ok("git_blame", path="a.txt")
+    assert [line.split(" ", 1)[1] for line in result.for_model.splitlines()] == [
+        "Ada 2024-02-03 1\tone",
+        "Ada 2024-02-03 2\t2",
+    ]
+    (line,) = (await repo.ok("git_blame", path="a.txt", line=2, limit=1)).data["data"]["lines"]
+    assert (line["line"], line["text"], line["summary"]) == (2, "2", "Change a")
+    older = await repo.ok("git_blame", path="a.txt", ref="HEAD~1")
+    assert older.data["data"]["lines"][1]["text"] == "two"
+
+
+async def test_a_repository_without_commits(room, monkeypatch):
+    git(room.root, "init", "-q", "-b", "main")
+    assert (await room.ok("git_log")).for_model == "there are no commits yet"
+    assert (await room.ok("git_status")).for_model == "main: nothing changed"
+    room.file("a.txt", "x\n")
+    assert "the repository has no commits yet" in await room.fails("git_show")
+    assert "the repository has no commits yet" in await room.fails("git_blame", path="a.txt")
+
+
+async def test_blame_of_what_has_no_lines_says_why(repo):
+    repo.file("new.txt", "x\n")
+    assert "no such path 'new.txt' in HEAD; git_status shows what is untracked" in await repo.fails(
+        "git_blame", path="new.txt"
+    )
+    assert "sub is a folder; name a file in it" in await repo.fails("git_blame", path="sub")
+    assert "has only 2 lines" in await repo.fails("git_blame", path="a.txt", line=10**20)
+
+
+async def test_a_time_that_no_calendar_has_does_no_harm(repo):
+    git(repo.root, "config", "core.hooksPath", "/dev/null")
+    tree, parent = git(repo.root, "write-tree"), git(repo.root, "rev-parse", "HEAD")
+    who = "Ada <ada@example.org> 99999999999999999 +0000"
+    text = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nOdd\n"
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        cwd=repo.root,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    git(repo.root, "update-ref", "HEAD", made.stdout.strip())
+    for tool, given in (("git_log", {}), ("git_show", {}), ("git_blame", {"path": "a.txt"})):
+        await repo.ok(tool, **given)
+
+
+async def test_a_repository_below_the_workspace(room):
+    room.file("inner/x.txt", "1\n")
+    git(room.root / "inner", "init", "-q", "-b", "main")
+    result = await room.ok("git_status", repo="inner")
+    assert result.data["data"]["files"] == [{"status": "??", "path": "inner/x.txt"}]
+
+
+@pytest.mark.req("FS-1")
+async def test_a_repository_around_the_workspace_shows_no_more_than_the_workspace(room):
+    outer = room.root.parent
+    room.file("mine.txt", "mine\n")
+    git(outer, "init", "-q", "-b", "main")
+    git(outer, "add", "outside")
+    assert (await room.ok("git_status")).data["data"]["files"] == [{"status": "??", "path": "."}]
+    git(outer, "add", "w")
+    git(outer, "commit", "-q", "-m", "All")
+    (outer / "outside" / "secret.txt").write_text("SECRET changed\n")
+    room.file("mine.txt", "mine, changed\n")
+    for tool, given in (("git_show", {}), ("git_diff", {}), ("git_diff", {"from_ref": "HEAD"}), ("git_status", {})):
+        told = (await room.ok(tool, **given)).for_model
+        assert "mine.txt" in told
+        assert "SECRET" not in told
+        assert "secret.txt" not in told
+
+
+BAD = {
+    "no such commit": ("git_show", {"sha": "nope"}, "there is no commit 'nope'"),
+    "a file, not a commit": ("git_show", {"sha": "HEAD:a.txt"}, "there is no commit"),
+    "an option": ("git_show", {"sha": "--output=x"}, "is not the name of a commit"),
+    "an option in a range": ("git_diff", {"from_ref": "-O/etc/passwd"}, "is not the name of a commit"),
+    "a path outside": ("git_diff", {"path": "../outside"}, "outside the workspace"),
+    "a repository outside": ("git_status", {"repo": "../outside"}, "outside the workspace"),
+    "no such file": ("git_blame", {"path": "gone.txt"}, "no such path"),
+    "no file": ("git_blame", {}, "git_blame needs path"),
+    "lines that are not there": ("git_blame", {"path": "a.txt", "line": 99}, "has only 2 lines"),
+    "a file for a folder": ("git_status", {"repo": "a.txt"}, "this is no folder"),
+    "a number out of reach": ("git_log", {"skip": -1}, "skip must be at least 0, and it is -1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=str)
+async def test_bad_questions(repo, case):
+    tool, given, sentence = BAD[case]
+    assert sentence in await repo.fails(tool, **given)
+    assert not (repo.root / "x").exists()
+
+
+async def test_without_a_repository(room):
+    assert "not in a git repository" in await room.fails("git_status")
+
+
+async def test_paths_are_names_not_patterns(repo):
+    repo.file("a*.txt", "star\n")
+    repo.file("ab.txt", "other\n")
+    assert (await repo.ok("git_status", path="a*.txt")).data["data"]["files"] == [{"status": "??", "path": "a*.txt"}]
+
+
+EVERY_TOOL = {
+    "git_status": {},
+    "git_diff": {},
+    "git_log": {"with_files": True},
+    "git_show": {},
+    "git_blame": {"path": "a.txt"},
+}
+SETTINGS = {
+    "core.fsmonitor": "touch {mark}",
+    "core.pager": "touch {mark}",
+    "core.hooksPath": "hooks",
+    "core.sshCommand": "touch {mark}",
+    "diff.external": "touch {mark}",
+    "diff.x.command": "touch {mark}",
+    "diff.x.textconv": "touch {mark};:",
+    "filter.x.clean": "touch {mark}; cat",
+    "filter.x.smudge": "touch {mark}; cat",
+    "filter.x.process": "touch {mark}",
+    "filter.a=b.clean": "touch {mark}; cat",
+    "filter.x.required": "true",
+    "log.showSignature": "true",
+    "gpg.program": "touch-mark",
+    "alias.status": "!touch {mark}",
+    "pager.log": "touch {mark}",
+    "core.editor": "touch {mark}",
+}
+
+
+@pytest.mark.req("PM-8", "TL-2")
+@pytest.mark.parametrize("tool", EVERY_TOOL)
+async def test_a_repository_cannot_make_a_look_at_it_run_anything(repo, tool, tmp_path):
+    mark = tmp_path / "mark"
+    repo.file(".gitattributes", "a.txt filter=x diff=x\n*.txt filter=x diff=x\nsub/* filter=a=b\n")
+    hook = repo.file("hooks/post-index-change", f"#!/bin/sh\ntouch {mark}\n")
+    hook.chmod(0o755)
+    for name, value in SETTINGS.items():
+        git(repo.root, "config", name, value.format(mark=mark))
+    repo.file("a.txt", "changed\n")
+    repo.file("sub/b.txt", "changed\n")
+    for path in ("a.txt", "sub/b.txt"):
+        os.utime(repo.root / path, (1, 1))
+    await repo.ok(tool, **EVERY_TOOL[tool])
+    assert not mark.exists()
+
+
+async def test_the_settings_above_would_run_something(repo, tmp_path):
+    """The check above can fail: plain git leaves the mark."""
+    mark = tmp_path / "mark"
+    repo.file(".gitattributes", "*.txt filter=x\n")
+    git(repo.root, "config", "filter.x.clean", f"touch {mark}; cat")
+    repo.file("a.txt", "2\n1\n")
+    git(repo.root, "status")
+    assert mark.exists()
+
+
+@pytest.mark.req("FS-2")
+async def test_a_repository_cannot_place_its_files_elsewhere(repo):
+    git(repo.root, "config", "core.worktree", str(repo.root.parent / "outside"))
+    told = await repo.fails("git_diff")
+    assert "elsewhere" in told
+    assert "SECRET" not in told
+
+
+async def test_variables_of_the_caller_do_not_lead_it_elsewhere(repo, monkeypatch, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q", "-b", "elsewhere")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", f"touch {tmp_path / 'mark'}")
+    repo.file("a.txt", "changed\n")
+    assert (await repo.ok("git_status")).for_model.startswith("main: 1 changed")
+    assert "+changed" in (await repo.ok("git_diff")).for_model
+    assert not (tmp_path / "mark").exists()

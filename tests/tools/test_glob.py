@@ -1,0 +1,185 @@
+"""The glob tool, and globs themselves."""
+
+import pytest
+
+from ostler.tools.search_globs import Files, compiled, last_names, plain_ending, split_globs
+from ostler.vocabulary.errors import ToolFailure
+
+FILES = (
+    "setup.py",
+    "src/app/main.py",
+    "src/app/test_main.py",
+    "src/web/index.ts",
+    "src/web/view.tsx",
+    "docs/guide.md",
+    ".github/ci.yml",
+    "build/out.py",
+    ".git/hooks.py",
+)
+
+
+@pytest.fixture
+def tree(room):
+    for path in FILES:
+        room.file(path, "x\n")
+    room.file(".gitignore", "build/\n")
+    (room.root / "folder").symlink_to(room.root.parent / "outside")
+    return room
+
+
+GLOBS = {
+    "*.py": ["setup.py", "src/app/main.py", "src/app/test_main.py"],
+    "/*.py": ["setup.py"],
+    "./*.py": ["setup.py"],
+    "**/*.py": ["setup.py", "src/app/main.py", "src/app/test_main.py"],
+    "src/**/*.py": ["src/app/main.py", "src/app/test_main.py"],
+    "src/*/index.*": ["src/web/index.ts"],
+    "src/web/*.{ts,tsx}": ["src/web/index.ts", "src/web/view.tsx"],
+    "{docs,src}/**/*[!sy]": ["docs/guide.md", "src/web/view.tsx"],
+    "test_?ain.py": ["src/app/test_main.py"],
+    "docs/": ["docs/guide.md"],
+    "docs/**": ["docs/guide.md"],
+    "**/*.yml": [".github/ci.yml"],
+    "gone/**/*.py": [],
+    "*.rs": [],
+    "secret.txt": [],
+    "main.py": ["src/app/main.py"],
+    "**/setup.py": ["setup.py"],
+    "src/[slug]/main.py": [],
+    "src/app": [],
+    "/src/**/main.py": ["src/app/main.py"],
+}
+NOTHING = {
+    "src/app": "No files match: src/app is a folder; src/app/** are its files.",
+    "gone/**/*.py": "No files match: there is no folder gone.",
+    "src/[slug]/main.py": r"No files match. [] is a set of characters; for the signs themselves write \[ and \].",
+}
+
+
+@pytest.mark.req("TL-7")
+@pytest.mark.parametrize("glob", GLOBS, ids=str)
+async def test_globs_find_files(tree, searcher, glob):
+    wanted = GLOBS[glob]
+    result = await tree.ok("glob", pattern=glob)
+    assert result.data["matches"] == wanted
+    assert result.for_model == ("\n".join(wanted) or NOTHING.get(glob, "No files match."))
+
+
+async def test_a_folder_narrows_it_and_paths_stay_those_of_the_workspace(tree, searcher):
+    assert (await tree.ok("glob", pattern="*.ts", path="src")).data["matches"] == ["src/web/index.ts"]
+    absolute = f"{tree.root}/src/**/*.ts"
+    assert (await tree.ok("glob", pattern=absolute)).data["matches"] == ["src/web/index.ts"]
+
+
+@pytest.mark.req("TL-10")
+async def test_more_than_the_limit_is_counted(room, searcher):
+    for number in range(12):
+        room.file(f"f{number:02}.txt")
+    result = await room.ok("glob", pattern="*.txt", limit=2)
+    assert result.for_model.splitlines() == ["f00.txt", "f01.txt", "[10 more files; narrow the pattern]"]
+    assert result.data["count"] == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"pattern": ""}, "the pattern is empty"),
+        ({"pattern": "../*"}, "leaves its folder"),
+        ({"pattern": "*.py", "path": "gone"}, "no such file"),
+        ({"pattern": "*.py", "path": "folder"}, "outside the workspace"),
+        ({"pattern": "*.py", "path": "/etc"}, "outside the workspace"),
+        ({"pattern": "x" * 2000}, "too long"),
+        ({"pattern": "/etc/*"}, "leads outside the workspace; globs begin at the workspace's folder"),
+        ({"pattern": "/etc/hosts", "path": "src"}, "outside the workspace"),
+        ({"pattern": "x", "path": "setup.py"}, "setup.py is a file; give a folder as path"),
+        ({"pattern": "/"}, "the pattern is empty"),
+        ({"pattern": "!*.py"}, "says what is not wanted; give what is"),
+        ({"pattern": "[["}, "has a bracket without its other half"),
+        ({"pattern": "src/{a,b"}, "has a bracket without its other half"),
+        ({"pattern": "*.py", "limit": "few"}, "limit must be a whole number"),
+        ({}, "glob needs pattern"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_bad_globs_are_answered_with_what_to_do(tree, given, sentence):
+    assert sentence in await tree.fails("glob", **given)
+
+
+@pytest.mark.parametrize(
+    ("glob", "path", "matches"),
+    [
+        ("*", "a/.b", True),
+        ("a*b", "a/b", False),
+        ("a**b", "a/x/b", True),
+        ("a/**/b", "a/b", True),
+        ("a/**/b", "a/x/y/b", True),
+        ("a/**", "a", False),
+        ("**", "a/b", True),
+        ("[a-c].x", "b.x", True),
+        ("[!a-c].x", "b.x", False),
+        ("[^a-c].x", "d.x", True),
+        ("a[", "a[", True),
+        ("{a,b", "{a,b", True),
+        ("a,b", "a,b", True),
+        ("{a,b{c,d}}.x", "bd.x", True),
+        (r"\*.x", "*.x", True),
+        (r"\*.x", "a.x", False),
+        ("(a|b).x", "(a|b).x", True),
+        ("a.x", "abx", False),
+        ("ü*", "übung", True),
+    ],
+)
+def test_what_a_glob_matches(glob, path, matches):
+    assert bool(compiled([glob]).fullmatch(path.encode())) is matches
+
+
+def test_a_hostile_glob_is_linear():
+    assert not compiled(["*a" * 200 + "b"]).fullmatch(b"a" * 20_000)
+
+
+@pytest.mark.parametrize(
+    ("glob", "names"),
+    [
+        ("*.py", ["*.py"]),
+        ("src/**/test_?.{js,ts}", ["test_?.{js,ts}"]),
+        ("docs/", []),
+        ("a**b", []),
+        ("src/**", []),
+        ("{src/a,b}.py", []),
+        ("{x/{a}", []),
+        ("[ab].py", []),
+    ],
+)
+def test_only_a_name_that_is_certain_is_a_hint(glob, names):
+    assert last_names([glob]) == names
+
+
+@pytest.mark.parametrize(
+    ("glob", "ending"),
+    [
+        ("*.py", ".py"),
+        ("**/*.py", ".py"),
+        ("**/main.py", "/main.py"),
+        ("main.py", "/main.py"),
+        ("*", ""),
+        ("**", ""),
+        ("**/*", ""),
+        ("*.p?", ""),
+        ("a*.py", ""),
+        ("src/*.py", ""),
+        ("/main.py", ""),
+    ],
+)
+def test_a_plain_ending(glob, ending):
+    assert plain_ending(glob) == ending
+
+
+def test_globs_are_parted_outside_braces():
+    assert split_globs("*.{a,b}, !x [c, d].y") == ["*.{a,b}", "!x", "[c, d].y"]
+
+
+def test_types_and_unknown_types():
+    assert Files(kind="tsx").allow("a.ts")
+    assert Files(kind=".foo").allow("x/a.foo")
+    with pytest.raises(ToolFailure, match="no file type"):
+        Files(kind="a b")

@@ -1,0 +1,47 @@
+"""stat and mkdir."""
+
+import os
+
+import pytest
+
+
+@pytest.mark.req("TL-2")
+async def test_stat_tells_without_reading(room):
+    os.utime(room.file("src/a.py", "12345"), (0, 86_400))
+    result = await room.ok("stat", path="src/a.py")
+    assert result.for_model == "src/a.py: file, 5 bytes, mode 0644, changed 1970-01-02T00:00:00Z"
+    assert (result.data["kind"], result.data["size_bytes"], result.data["is_dir"]) == ("file", 5, False)
+    assert (await room.ok("stat", path="src")).data["is_dir"] is True
+
+
+@pytest.mark.req("TL-2")
+async def test_mkdir_makes_the_folders_above_too(room):
+    assert (await room.ok("mkdir", path="a/b/c")).data == {"path": "a/b/c", "created": True}
+    assert (room.root / "a/b/c").is_dir()
+    assert (await room.ok("mkdir", path="a/b/c")).for_model == "a/b/c/ was there already"
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "sentence"),
+    [
+        ("stat", "gone", "no such file"),
+        ("stat", "../outside", "outside the workspace"),
+        ("stat", "link/secret.txt", "outside the workspace"),
+        ("mkdir", "a.txt", "not a directory"),
+        ("mkdir", "a.txt/b", "not a directory"),
+        ("mkdir", "\0", "NUL"),
+    ],
+)
+async def test_bad_places(room, tool, path, sentence):
+    room.file("a.txt")
+    (room.root / "link").symlink_to(room.root.parent / "outside")
+    assert sentence in await room.fails(tool, path=path)
+
+
+@pytest.mark.req("FS-2")
+@pytest.mark.parametrize("path", ["../new", "/tmp/new", "link/new"])
+async def test_nothing_is_made_outside(room, path):
+    (room.root / "link").symlink_to(room.root.parent / "outside")
+    assert (await room.call("mkdir", {"path": path})).status == "denied"
+    assert sorted(os.listdir(room.root.parent)) == ["outside", "w"]
+    assert os.listdir(room.root.parent / "outside") == ["secret.txt"]

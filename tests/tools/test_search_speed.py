@@ -1,0 +1,59 @@
+"""How long a common search of a medium tree takes: 20,000 files, by ripgrep and by ourselves."""
+
+import random
+import subprocess
+import time
+
+import pytest
+
+from ostler.tools.search import Query, matching_lines, ripgrep
+from ostler.workspace.ground import Workspace
+
+WORDS = ("alpha", "beta", "gamma", "delta", "raise", "return", "import", "class", "value", "index", "self", "None")
+BEST_OF = 5
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tree")
+    rand = random.Random(1)
+    lines = [" ".join(rand.choices(WORDS, k=8)) for _ in range(500)]
+    for folder in range(400):
+        (root / f"p{folder % 20}" / f"m{folder}").mkdir(parents=True)
+        for file in range(50):
+            text = "\n".join(rand.choices(lines, k=60)) + ("\nraise ValueError(index)\n" if file == 7 else "\n")
+            (root / f"p{folder % 20}" / f"m{folder}" / f"f{file}.py").write_text(text)
+    (root / ".gitignore").write_text("*.pyc\nbuild/\n/dist\n__pycache__/\n")
+    return root
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.req("TL-7")
+async def test_a_common_search_of_twenty_thousand_files_takes_less_than_a_second(tree, searcher):
+    """By the clock for ripgrep's process, by our own share of the processor for ours, which a busy machine halves."""
+    clock = time.process_time if searcher == "native" else time.perf_counter
+    times = []
+    for _ in range(BEST_OF):
+        began = clock()
+        assert (await matching_lines(Workspace(str(tree)), Query("raise ValueError"))).hits == 400
+        times.append(clock() - began)
+    assert min(times) < 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.req("TL-7")
+async def test_a_search_by_ripgrep_takes_hardly_longer_than_ripgrep(tree):
+    program = ripgrep()
+    if not program:
+        pytest.skip("there is no ripgrep here")
+    ground, ours, theirs = Workspace(str(tree)), [], []
+    for _ in range(4 * BEST_OF):
+        began = time.perf_counter()
+        subprocess.run([program, "-n", "--hidden", "raise ValueError", "."], cwd=tree, capture_output=True, check=True)
+        theirs.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        await matching_lines(ground, Query("raise ValueError"))
+        ours.append(time.perf_counter() - began)
+    assert min(ours) < 1.3 * min(theirs) + 0.05

@@ -1,0 +1,73 @@
+"""The plan: written whole, read back, drawn as a checklist, kept as an event."""
+
+import pytest
+
+from ostler.vocabulary.display import Checklist
+from ostler.vocabulary.events import TodosChanged
+from ostler.vocabulary.tools import Todo
+
+PLAN = [
+    {"content": "read the code", "status": "completed", "priority": "high"},
+    {"content": "fix the bug", "status": "in_progress"},
+    {"content": "run the tests"},
+]
+
+
+@pytest.mark.req("TL-1", "EN-8")
+async def test_a_plan_is_kept_and_read_back(room):
+    result = await room.ok("todowrite", todos=PLAN)
+    assert result.for_model == "[x] 1. read the code\n[~] 2. fix the bug\n[ ] 3. run the tests"
+    assert result.for_human.summary == "1 of 3 done"
+    assert result.for_human.blocks == (
+        Checklist((("completed", "read the code"), ("in_progress", "fix the bug"), ("pending", "run the tests"))),
+    )
+    (kept,) = room.events(TodosChanged)
+    assert kept.items[0] == Todo("1", "read the code", "completed", "high")
+    assert room.session.state.todos == kept.items
+    read = await room.ok("todoread")
+    assert read.for_model == result.for_model
+    assert (read.data["count"], read.data["in_progress"]) == (3, "fix the bug")
+    assert read.data["stats"] == {"total": 3, "completed": 1, "inProgress": 1}
+
+
+async def test_the_last_plan_counts(room):
+    await room.ok("todowrite", todos=PLAN)
+    await room.ok("todowrite", todos=[])
+    assert (await room.ok("todoread")).for_model == "There is no plan."
+
+
+async def test_without_a_plan_there_is_none(room):
+    assert (await room.ok("todoread")).data["items"] == []
+
+
+async def test_ids_are_kept_and_default_to_the_place(room):
+    result = await room.ok("todowrite", todos=[{"id": "b", "content": "x"}, {"content": "y"}])
+    assert [item["id"] for item in result.data["items"]] == ["b", "2"]
+
+
+BAD = {
+    "same id": ([{"id": "a", "content": "x"}, {"id": "a", "content": "y"}], "two items have the id 'a'"),
+    "an id that is another's place": ([{"id": "2", "content": "x"}, {"content": "y"}], "two items have the id '2'"),
+    "two at once": (
+        [{"content": "x", "status": "in_progress"}, {"content": "y", "status": "in_progress"}],
+        "work on one at a time",
+    ),
+    "no content": ([{"content": "  "}], "item 1 has no content"),
+    "content missing": ([{"status": "pending"}], "todos[1] of todowrite needs content"),
+    "strange state": ([{"content": "x", "status": "cancelled"}], "it can be completed, in_progress, pending"),
+    "not a list": (7, "todos must be a list"),
+    "not objects": ([7], "todos[1] of todowrite must be an object"),
+    "too many": ([{"content": f"{n}"} for n in range(101)], "too long"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=str)
+async def test_what_is_no_plan_is_refused_and_the_old_one_stays(room, case):
+    todos, sentence = BAD[case]
+    await room.ok("todowrite", todos=PLAN)
+    assert sentence in await room.fails("todowrite", todos=todos)
+    assert (await room.ok("todoread")).data["count"] == 3
+
+
+async def test_a_call_without_todos_says_what_to_send(room):
+    assert 'todowrite needs todos: send {"todos":[{"content":' in await room.fails("todowrite")

@@ -1,0 +1,46 @@
+"""A workspace, and beside it a tree that nothing may touch."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ostler.workspace.ground import Workspace
+
+
+class Yard:
+    """`root` is the workspace; `evil` and `outside` stand beside it, each file there saying SECRET."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.root = base / "w"
+        self.outside = base / "outside"
+        for folder in (self.root, self.outside, base / "w-evil"):
+            folder.mkdir()
+        for folder in (self.outside, base / "w-evil"):
+            (folder / "secret.txt").write_text("SECRET\n")
+        (self.outside / "deep").mkdir()
+        (self.outside / "deep" / "secret.txt").write_text("SECRET\n")
+        (self.root / "in.txt").write_text("inside\n")
+        (self.root / "sub").mkdir()
+        (self.root / "sub" / "file.txt").write_text("inside\n")
+
+    def outside_state(self) -> list[tuple[str, bytes, int]]:
+        found = []
+        for folder in (self.outside, self.base / "w-evil"):
+            for path in sorted(folder.rglob("*")):
+                content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+                found.append((str(path.relative_to(self.base)), content, os.lstat(path).st_mode))
+        return found
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path)
+
+
+@pytest.fixture(params=["openat2", "by hand"])
+def ground(request, yard):
+    workspace = Workspace(str(yard.root), by_hand=request.param == "by hand")
+    yield workspace
+    workspace.close()

@@ -1,0 +1,90 @@
+import os
+
+import pytest
+
+from ostler.vocabulary.errors import PathRefused
+from ostler.vocabulary.seams import Entry
+from ostler.workspace import listing
+
+
+@pytest.mark.req("FS-1")
+async def test_a_directory_is_listed_by_name_with_what_each_is(ground, yard):
+    os.symlink("in.txt", yard.root / "link")
+    os.mkfifo(yard.root / "pipe")
+    (yard.root / ".hidden").write_text("x")
+    os.close(os.open(os.fsencode(yard.root) + b"/bad\xff", os.O_CREAT))
+    assert list(await ground.entries(".")) == [
+        Entry(".hidden", "file", 1),
+        Entry(r"bad\udcff", "file"),
+        Entry("in.txt", "file", 7),
+        Entry("link", "link"),
+        Entry("pipe", "other"),
+        Entry("sub", "directory"),
+    ]
+    with pytest.raises(PathRefused) as refused:
+        await ground.entries("in.txt")
+    assert refused.value.fault.code == "not_a_directory"
+
+
+async def test_a_directory_beyond_all_bounds_is_told_and_not_cut(ground, yard, monkeypatch):
+    monkeypatch.setattr(listing, "MOST_ENTRIES", 3)
+    for name in "abcd":
+        (yard.root / "sub" / name).touch()
+    with pytest.raises(PathRefused, match="more than 3 entries") as refused:
+        await ground.entries("sub")
+    assert refused.value.fault.code == "too_large"
+
+
+def plant(root, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
+async def test_the_files_of_a_tree_without_what_git_ignores(ground, yard):
+    plant(
+        yard.root,
+        {
+            ".gitignore": "*.log\n/build/\nnode_modules\n!keep.log\n",
+            ".git/config": "",
+            ".env": "",
+            "a.log": "",
+            "keep.log": "",
+            "build/out": "",
+            "sub/build/kept": "",
+            "sub/.gitignore": "!a.log\nown.txt\n",
+            "sub/a.log": "",
+            "sub/own.txt": "",
+            "sub/node_modules/x/y.js": "",
+            "z.txt": "",
+        },
+    )
+    os.symlink(yard.outside, yard.root / "out")
+    os.symlink("in.txt", yard.root / "link")
+    shown = ["in.txt", "keep.log", "sub/a.log", "sub/build/kept", "sub/file.txt", "z.txt"]
+    assert list(ground.iter_files()) == shown
+    assert list(ground.iter_files(hidden=True)) == sorted([*shown, ".gitignore", ".env", "sub/.gitignore"])
+    assert list(ground.iter_files("sub")) == ["a.log", "build/kept", "file.txt"]
+    assert list(ground.iter_files(most=2)) == shown[:2]
+
+
+async def test_a_tree_can_be_left_half_way(ground, yard):
+    before = len(os.listdir("/proc/self/fd"))
+    files = ground.iter_files()
+    assert next(files) == "in.txt"
+    files.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["[", "\\", "!", "[z-a]", "**/**/**\n", "*i" * 40 + "z", "\ud800".encode("utf-8", "surrogatepass"), b"\xff\xfe"],
+)
+async def test_rules_that_make_no_sense_hurt_nobody(ground, yard, rules):
+    (yard.root / ".gitignore").write_bytes(rules if isinstance(rules, bytes) else rules.encode())
+    assert set(ground.iter_files()) <= {"in.txt", "sub/file.txt"}
+
+
+async def test_rules_that_are_a_pipe_are_not_waited_for(ground, yard):
+    os.mkfifo(yard.root / ".gitignore")
+    assert list(ground.iter_files()) == ["in.txt", "sub/file.txt"]

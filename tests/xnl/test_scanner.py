@@ -1,0 +1,140 @@
+"""The scanner: any chunking gives the same pieces, as early as they can be known."""
+
+from itertools import pairwise
+from time import process_time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ostler.xnl.scanner import Block, Scanner, Unclosed, Visible, scan
+
+pytestmark = pytest.mark.req("MD-6")
+
+PARTS = [
+    "!unquote_start",
+    "!unquote_end",
+    "!quote_start",
+    "!quote_end",
+    "!unquote_",
+    "!",
+    "!!",
+    "!un",
+    "quote_start",
+    "a\n",
+]
+texts = st.lists(st.sampled_from([*PARTS, "好", "😀 "]), max_size=12).map("".join)
+
+
+def merged(pieces):
+    """Neighbouring visible pieces joined: where visible text is cut carries no meaning."""
+    joined = []
+    for piece in pieces:
+        if isinstance(piece, Visible) and joined and isinstance(joined[-1], Visible):
+            joined[-1] = Visible(joined[-1].text + piece.text)
+        else:
+            joined.append(piece)
+    return joined
+
+
+def feed_all(chunks):
+    scanner = Scanner()
+    return merged([piece for chunk in chunks for piece in scanner.feed(chunk)] + scanner.finish())
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("", []),
+        ("plain ! text", [Visible("plain ! text")]),
+        ("a!unquote_start X !unquote_endb", [Visible("a"), Block("unquote", " X "), Visible("b")]),
+        ("!unquote_start!unquote_end", [Block("unquote", "")]),
+        ("!quote_start!unquote_start x !unquote_end!quote_end", [Block("quote", "!unquote_start x !unquote_end")]),
+        ("!unquote_start!quote_start x!unquote_end", [Block("unquote", "!quote_start x")]),
+        ("!unquote_start!unquote_start x!unquote_end", [Block("unquote", "!unquote_start x")]),
+        ("!unquote_starta!unquote_end!unquote_startb!unquote_end", [Block("unquote", "a"), Block("unquote", "b")]),
+        ("a!unquote_start b", [Visible("a"), Unclosed("unquote", " b")]),
+        ("a!unquote_start b !unquote_en", [Visible("a"), Unclosed("unquote", " b !unquote_en")]),
+        ("!quote_start b", [Unclosed("quote", " b")]),
+        ("a !unquote_end !quote_end b", [Visible("a !unquote_end !quote_end b")]),
+        ("!!unquote_start x!!unquote_end", [Visible("!"), Block("unquote", " x!")]),
+        ("!unquote_sta", [Visible("!unquote_sta")]),
+        ("!unquote start", [Visible("!unquote start")]),
+        ("!unquote_startle", [Unclosed("unquote", "le")]),
+    ],
+)
+def test_pieces(text, pieces):
+    assert merged(scan(text)) == pieces
+    assert feed_all(text) == pieces
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=texts, data=st.data())
+@example(text="!unquote_start a !unquote_end!quote_start!quote_end", data=None)
+def test_chunking_makes_no_difference(text, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=20))) if data else list(range(len(text)))
+    bounds = [0, *cuts, len(text)]
+    chunks = [text[start:end] for start, end in pairwise(bounds)]
+    assert feed_all(chunks) == merged(scan(text))
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts)
+def test_nothing_is_lost(text):
+    marks = {"unquote": ("!unquote_start", "!unquote_end"), "quote": ("!quote_start", "!quote_end")}
+    parts = []
+    for piece in scan(text):
+        opener, closer = ("", "") if isinstance(piece, Visible) else marks[piece.kind]
+        parts += [opener, piece.text, closer if isinstance(piece, Block) else ""]
+    assert "".join(parts) == text
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts)
+def test_only_the_start_of_a_mark_is_kept_back(text):
+    """After every character, what was not yet shown is an open block or could still become a mark."""
+    scanner, shown, seen = Scanner(), 0, ""
+    for character in text:
+        seen += character
+        shown = sum(len(piece.text) for piece in scanner.feed(character) if isinstance(piece, Visible)) + shown
+        visible = sum(len(piece.text) for piece in scan(seen) if isinstance(piece, Visible))
+        pending = visible - shown
+        assert 0 <= pending < len("!unquote_start")
+        assert not pending or any(mark.startswith(seen[-pending:]) for mark in ("!unquote_start", "!quote_start"))
+
+
+def test_visible_text_passes_at_once_and_a_block_comes_with_its_last_character():
+    scanner = Scanner()
+    assert scanner.feed("Hello") == [Visible("Hello")]
+    assert scanner.feed(" wow! ") == [Visible(" wow! ")]
+    assert scanner.feed("look!unq") == [Visible("look")]
+    assert scanner.feed("uack") == [Visible("!unquack")]
+    assert scanner.feed("!unquote_start<x>!unquote_en") == []
+    assert scanner.feed("d") == [Block("unquote", "<x>")]
+    assert scanner.feed("") == []
+
+
+def test_finish_leaves_a_fresh_scanner():
+    scanner = Scanner()
+    scanner.feed("!unquote_start half !un")
+    assert scanner.finish() == [Unclosed("unquote", " half !un")]
+    assert scanner.finish() == []
+    assert scanner.feed("again") == [Visible("again")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit", ["plain ", "!", "!unquote_star", "!unquote_start !unquote_end", "!quote_start !unquote_end"]
+)
+def test_time_grows_with_the_length(unit):
+    def seconds(times):
+        text = unit * times
+        scanner = Scanner()
+        started = process_time()
+        for start in range(0, len(text), 4):
+            scanner.feed(text[start : start + 4])
+        scanner.finish()
+        return process_time() - started
+
+    small = min(seconds(1000) for _ in range(3))
+    assert seconds(8000) < 8 * 5 * small + 0.05

@@ -1,0 +1,190 @@
+"""The writer against the dialect's vectors, and that what is written reads back the same."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.xnl.errors import XnlError
+from ostler.xnl.plain import from_json
+from ostler.xnl.reader import parse, parse_single
+from ostler.xnl.tree import MAX_DEPTH, Comment, DataElement, Document, Extend, SingleNode, TextElement
+from ostler.xnl.writer import format
+
+pytestmark = pytest.mark.req("MD-6")
+
+VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_text(encoding="utf-8"))
+WRITTEN = [vector for vector in VECTORS["parse"] if "compact" in vector and "recommended_value" not in vector]
+STYLES = [{"pretty": False}, {"pretty": True}, {"pretty": True, "indent": ""}, {"pretty": True, "indent": "\t"}]
+
+names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,5}", fullmatch=True)
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(st.sampled_from("ab \"'\\\n\r\t<!->#/{}[]()=é😀\x00"), max_size=12)
+values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts | names, inner, max_size=3),
+    max_leaves=6,
+)
+fields = st.dictionaries(texts | names, values, max_size=3)
+bodies = st.lists(
+    st.sampled_from(
+        ["</#>", "</#m>", "</#", "</#text-1>", "a", "  ", "\n", "\r\n", "\t", "<!-- c -->", "<t #>", "\\n"]
+    ),
+    max_size=8,
+).map("".join)
+# The blanks behind a last newline are the one thing a text cannot hold.
+kept_bodies = bodies.filter(lambda body: "\n" not in body or body[-1] not in " \t")
+text_elements = st.builds(TextElement, names, fields, kept_bodies, st.none() | fields, st.none() | names)
+
+
+def extends(children):
+    return st.lists(children, max_size=3, unique_by=lambda child: child.tag).map(
+        lambda found: Extend({child.tag: child for child in found}, [child.tag for child in found])
+    )
+
+
+elements = st.recursive(
+    text_elements | st.builds(DataElement, names, fields, st.none() | fields),
+    lambda inner: st.builds(
+        DataElement,
+        names,
+        fields,
+        st.none() | fields,
+        st.none() | st.lists(values | inner, max_size=3),
+        st.none() | extends(inner),
+    ),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("vector", WRITTEN, ids=lambda vector: vector["name"])
+def test_parse_vector_is_written_back(vector):
+    document = parse(vector["input"])
+    assert format(document) == vector["compact"]
+    assert format(document, pretty=True) == vector["pretty2"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["stringify"], ids=lambda vector: vector["name"])
+def test_stringify_vector(vector):
+    node = from_json(vector["node"])
+    assert format(node) == vector["compact"]
+    assert format(node, pretty=True) == vector["pretty2"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(nodes=st.lists(elements, max_size=2))
+def test_what_is_written_reads_back_the_same(nodes):
+    for style in STYLES:
+        once = format(Document(nodes), **style)
+        read = parse(once)
+        assert [without_markers(node) for node in read.nodes] == [without_markers(node) for node in nodes]
+        assert format(read, **style) == once, "writing settles after one round"
+
+
+def without_markers(item):
+    """The writer may choose another marker, so two trees are the same when they differ in nothing else."""
+    if isinstance(item, TextElement):
+        return ("text", item.tag, item.metadata, item.attributes, item.text)
+    if not isinstance(item, DataElement):
+        return item
+    body = None if item.body is None else [without_markers(inner) for inner in item.body]
+    extend = item.extend and [without_markers(item.extend.children[tag]) for tag in item.extend.order]
+    return ("data", item.tag, item.metadata, item.attributes, body, extend)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "written"),
+    [
+        ("x", None, "<t #>x</#>"),
+        ("x", "c1", "<t #c1>x</#c1>"),
+        ("a </#m> </#", None, "<t #>a </#m> </#</#>"),
+        ("a </#> b", None, "<t #text-1>a </#> b</#text-1>"),
+        ("</#> </#text-1> </#text-2", None, "<t #text-3></#> </#text-1> </#text-2</#text-3>"),
+        ("</#c1>", "c1", "<t #c1-1></#c1></#c1-1>"),
+        ("x", "01J", "<t #_01J>x</#_01J>"),
+        ("x", "call 7/é", "<t #call_7__>x</#call_7__>"),
+        ("x", "-a", "<t #_-a>x</#_-a>"),
+        ("x", "", "<t #>x</#>"),
+    ],
+)
+def test_marker_is_a_name_that_does_not_close_the_text_early(text, wanted, written):
+    assert format(TextElement("t", {}, text, text_marker=wanted)) == written
+    assert parse_single(written).node.text == text
+
+
+def test_many_taken_markers_cost_no_more_than_a_look_at_the_text():
+    text = "".join(f"</#m-{number}>" for number in range(20_000)) + "</#m>"
+    written = format(TextElement("t", {}, text, text_marker="m"))
+    assert written.startswith("<t #m-20000>")
+    assert parse_single(written).node.text == text
+
+
+def test_blanks_behind_the_last_newline_do_not_dedent_the_rest():
+    written = format(TextElement("t", {}, "  a\n  b\n  "))
+    assert parse_single(written).node.text == "  a\n  b\n"
+    assert parse_single(format(TextElement("t", {}, "  "))).node.text == "  "
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        (1e3, "1000"),
+        (1e21, "1e+21"),
+        (-2.5e-7, "-2.5e-7"),
+        (0.00001, "0.00001"),
+        (-0.0000012, "-0.0000012"),
+        (-0.0, "0"),
+        (2**64, "18446744073709551616"),
+        (float("inf"), "null"),
+        (float("nan"), "null"),
+        (True, "true"),
+    ],
+)
+def test_number(number, written):
+    assert format(DataElement("a", {"n": number})) == f"<a n={written}>"
+
+
+def test_comment_cannot_end_early():
+    written = format(Document([Comment("a --> <b>"), DataElement("c", {})]))
+    assert [node.tag for node in parse(written).nodes] == ["c"]
+
+
+def test_a_single_node_is_written_as_its_node():
+    assert format(SingleNode(DataElement("a", {"b c": "d"}))) == '<a "b c"="d">'
+
+
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        DataElement("not a name", {}),
+        DataElement("", {}),
+        DataElement("a\n", {}),
+        DataElement("a", {"n": 10**400}),
+        DataElement("a", {"n": 10**5000}),
+        DataElement("a", {"n": nested(MAX_DEPTH + 1)}),
+        DataElement("a", {}, {"n": nested(100_000)}),
+    ],
+    ids=["space", "empty", "newline", "large", "huge", "deep", "abyss"],
+)
+def test_what_cannot_be_said_is_a_fault(tree):
+    with pytest.raises(XnlError):
+        format(tree)
+
+
+@pytest.mark.parametrize("pretty", [False, True])
+def test_the_deepest_tree_that_can_be_written_can_be_read(pretty):
+    for tree in (
+        DataElement("a", {"n": nested(MAX_DEPTH)}),
+        DataElement("a", {}, {"n": nested(MAX_DEPTH - 1)}),
+        DataElement("a", {}, body=[nested(MAX_DEPTH - 1)]),
+    ):
+        assert parse_single(format(tree, pretty=pretty)).node == tree
