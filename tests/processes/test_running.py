@@ -184,17 +184,16 @@ async def test_a_shared_end_stops_what_still_runs(tmp_path, marked):
 @pytest.mark.req("SH-1")
 async def test_output_is_told_while_the_command_runs(processes, tmp_path):
     os.mkfifo(tmp_path / "go")
+    go = os.open(tmp_path / "go", os.O_RDWR | os.O_NONBLOCK)  # open at both ends: no matter who comes first
     told: list[str] = []
 
     def hear(text: str) -> None:
         told.append(text)
         if len(told) == 1:  # only now may it go on
-            os.close(os.open(tmp_path / "go", os.O_RDWR | os.O_NONBLOCK))
-            writer = os.open(tmp_path / "go", os.O_WRONLY | os.O_NONBLOCK)
-            os.write(writer, b"x\n")
-            os.close(writer)
+            os.write(go, b"x\n")
 
     ran = await processes.run("printf 'gr\\303'; read x < go; printf '\\274n'", timeout=60, on_output=hear)
+    os.close(go)
     assert "".join(told) == ran.stdout == "grün"
     assert told[0] == "gr"
 
