@@ -52,6 +52,18 @@ def test_candidates_show_while_typing_and_tab_takes_one(terminal, models, ostler
     assert term.text.count("src/main.py") == 2, "in the prompt, in what was attached, and no candidate stays"
 
 
+@pytest.mark.req("CL-4")
+@pytest.mark.parametrize("line", ["look at @mainp", "!cat src/ma"], ids=["mention", "shell"])
+def test_tab_that_comes_before_the_candidates_takes_the_one_that_comes(terminal, models, ostler, line):
+    (ostler.workspace / "src").mkdir()
+    (ostler.workspace / "src" / "main.py").write_text("print(1)\n")
+    with models.playing() as server:
+        term = terminal("chat", *at(server))
+        term.ready()
+        term.type(f"{line}\t")
+        term.wait_for(f"> {line[:line.rindex(' ')]} {'@' * ('@' in line)}src/main.py")
+
+
 @pytest.mark.req("CL-4", "CL-2")
 def test_an_agent_is_completed_by_its_beginning_and_works_from_then_on(terminal, models):
     with models.playing(text("As plan."), text("Still.")) as server:

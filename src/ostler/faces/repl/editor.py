@@ -63,6 +63,7 @@ class EditorConsole:
         self._last_key = 0.0
         self._session = self._make(history, vi=vi)
         self._session.app.key_processor.before_key_press += self._note_key
+        self._session.default_buffer.on_completions_changed += self._candidates.came
         self._session.default_buffer.on_completions_changed += self._make_room
         if reflows(os.environ):
             self._follow_reflow()
@@ -280,7 +281,7 @@ class EditorConsole:
             message=self._message,
             multiline=True,
             history=open_history(history),
-            key_bindings=bindings(self),
+            key_bindings=bindings(self, self._candidates),
             output=self._output,
             erase_when_done=True,
             reserve_space_for_menu=0,

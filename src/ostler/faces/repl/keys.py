@@ -8,11 +8,12 @@ if TYPE_CHECKING:
     from prompt_toolkit.filters import Condition
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+    from ostler.faces.repl.completer import Candidates
     from ostler.faces.repl.editor import EditorConsole
 
 
-def bindings(console: "EditorConsole") -> "KeyBindings":
-    """Enter sends, three ways to a new line, Ctrl-C, Ctrl-D and Esc, and the keys of an ask."""
+def bindings(console: "EditorConsole", candidates: "Candidates") -> "KeyBindings":
+    """Enter sends, Tab completes, three ways to a new line, Ctrl-C, Ctrl-D and Esc, and the keys of an ask."""
     from prompt_toolkit.filters import Condition, completion_is_selected, is_searching
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.keys import Keys
@@ -29,6 +30,10 @@ def bindings(console: "EditorConsole") -> "KeyBindings":
             buffer.insert_text("\n")
         else:
             console.send()
+
+    @made.add("tab", filter=writing)
+    def _complete(event: "KeyPressEvent") -> None:
+        candidates.take(event.current_buffer)
 
     @made.add("enter", filter=writing & completion_is_selected)
     def _take(event: "KeyPressEvent") -> None:
