@@ -21,7 +21,8 @@ def main(arguments: list[str]) -> int:
     code = _pytest(*tier, *workers, *chosen)
     if code != FAILED or arguments or len(json.loads(LAST_FAILED.read_bytes())) > TOO_MANY:
         return code
-    print("\n── once more, alone: what passes now is not steady and wants mending", flush=True)
+    sys.stdout.write("\n── once more, alone: what passes now is not steady and wants mending\n")
+    sys.stdout.flush()
     return _pytest(*tier, "-n", "0", "--last-failed", "--last-failed-no-failures=none", "-v")
 
 

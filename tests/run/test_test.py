@@ -1,4 +1,4 @@
-"""`./run test`: a test that fails only beside others is run again alone and told; one that fails twice fails the run."""
+"""`./run test`: what fails only beside others is run again alone and told; what fails twice fails the run."""
 
 import subprocess
 import sys
