@@ -47,7 +47,8 @@ def test_every_command_in_the_docs_runs(ostler, models, command):
             check=False,
             timeout=50,
         )
-    assert done.returncode == 0, done.stdout + done.stderr
+    fine = {0, 1} if " doctor" in command else {0}  # the doctor's 1 tells what the machine lacks
+    assert done.returncode in fine and "Traceback" not in done.stderr, done.stdout + done.stderr
 
 
 def links():
