@@ -59,6 +59,15 @@ BODIES = {
     "an empty line of context": ("@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n", [" a", " ", "-b", "+c"]),
     "an empty line, wrong counts": ("@@ -1 +1 @@\n a\n\n-b\n+c\n\n", [" a", " ", "-b", "+c"]),
     "a lost sign": ("@@ -1,3 +1,3 @@\n a\n\tb\n-b\n+c\n", [" a", " \tb", "-b", "+c"]),
+    "dashes that are content at the end": (
+        "@@ -1,2 +1,2 @@\n a\n--- b\n+++ c\n@@ -9 +9 @@\n-x\n+y\n",
+        [" a", "--- b", "+++ c"],
+    ),
+    "a quote that is content": (
+        '@@ -1,2 +1,2 @@\n a\n--- "b\n+++ "b\n@@ -9 +9 @@\n-x\n+y\n',
+        [" a", '--- "b', '+++ "b'],
+    ),
+    "a signature, counted as a line": ("@@ -1,3 +1,2 @@\n a\n-b\n+c\n-- \n2.39.5\n", [" a", "-b", "+c"]),
     "dashes that are content": ("@@ -1,3 +1,3 @@\n a\n--- b\n+++ c\n d\n", [" a", "--- b", "+++ c", " d"]),
     "a signature": ("@@ -1,2 +1,2 @@\n a\n-b\n+c\n-- \n2.39.5\n", [" a", "-b", "+c"]),
     "a signature, wrong counts": ("@@ -1,7 +1,7 @@\n a\n-b\n+c\n-- \n2.39.5\n", [" a", "-b", "+c"]),
@@ -69,7 +78,7 @@ BODIES = {
 
 @pytest.mark.parametrize(("hunk", "lines"), BODIES.values(), ids=BODIES.keys())
 def test_bodies(hunk, lines):
-    (read,) = only(f"--- a/x\n+++ b/x\n{hunk}").hunks
+    read, *_ = only(f"--- a/x\n+++ b/x\n{hunk}").hunks
     assert body(read) == lines
 
 
@@ -82,6 +91,64 @@ def test_files_follow_each_other_when_counts_are_wrong():
     wrong = "@@ -1 +1 @@\n a\n-b\n+c\n"
     patch = f"--- a/x\n+++ b/x\n{wrong}{wrong}--- a/y\n+++ b/y\n{wrong}diff --git a/z b/z\n--- a/z\n+++ b/z\n{wrong}"
     assert [(file.path, len(file.hunks)) for file in read_patch(patch)] == [("x", 2), ("y", 1), ("z", 1)]
+
+
+LATER = "--- a/y\n+++ b/y\n@@ -1,2 +1,2 @@\n d\n-e\n+f\n"
+MISCOUNTED = {
+    f"{old},{new}{' ' + told if told else ''}": (f"@@ -1,{old} +1,{new} @@\n a\n-b\n+c\n{between}", LATER)
+    for old in (1, 2, 3, 4, 9)
+    for new in (1, 2, 3, 4, 9)
+    for told, between in (("", ""), ("blank", "\n"), ("git", "diff --git a/y b/y\nindex 1..2 100644\n"))
+}
+
+
+@pytest.mark.req("TL-5")
+@pytest.mark.parametrize(("hunk", "later"), MISCOUNTED.values(), ids=MISCOUNTED.keys())
+def test_a_wrong_count_takes_nothing_of_the_next_file(hunk, later):
+    first, second = read_patch(f"--- a/x\n+++ b/x\n{hunk}{later}")
+    assert [line for line in body(first.hunks[0]) if line != " "] == [" a", "-b", "+c"]
+    assert (second.path, body(second.hunks[0])) == ("y", [" d", "-e", "+f"])
+
+
+@pytest.mark.req("TL-5")
+@pytest.mark.parametrize(
+    "later",
+    [
+        "--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+f\n",
+        "--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-f\n",
+        '--- "a/y"\n+++ "b/y"\n@@ -1 +1 @@\n-e\n+f\n',
+        "--- y\t2024-01-01 10:00:00\n+++ y\t2024-01-02 10:00:00\n@@ -1 +1 @@\n-e\n+f\n",
+    ],
+)
+def test_headers_of_every_kind_end_a_hunk_that_counts_too_much(later):
+    first, second = read_patch(f"--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n-b\n+c\n{later}")
+    assert body(first.hunks[0]) == [" a", "-b", "+c"]
+    assert second.path == "y"
+
+
+@pytest.mark.req("TL-5")
+def test_a_line_that_lost_its_sign_hides_no_change_behind_it():
+    file = only("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\nd\n-e\n+f\n")
+    assert [body(hunk) for hunk in file.hunks] == [[" a", "-b", "+c", " d", "-e", "+f"]]
+
+
+@pytest.mark.req("TL-5")
+def test_two_envelopes_in_one_text_are_both_meant():
+    patch = "*** Begin Patch\n*** Delete File: {}\n*** End Patch\n"
+    assert [file.path for file in read_patch(patch.format("x") + "\nand\n" + patch.format("y"))] == ["x", "y"]
+
+
+@pytest.mark.req("TL-5")
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "--- a/x\n+++ b/x\n@@ -1,2 +1,4 @@\n a\n+*** Begin Patch\n+*** End Patch\n b\n",
+        "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n+*** Begin Patch\n+*** End Patch\n b\n",
+        "*** Begin Patch\n*** Update File: x\n@@\n a\n+*** Begin Patch\n+*** End Patch\n b\n*** End Patch\n",
+    ],
+)
+def test_what_looks_like_an_envelope_inside_is_content(patch):
+    assert body(only(patch).hunks[0]) == [" a", "+*** Begin Patch", "+*** End Patch", " b"]
 
 
 def test_the_marker_of_a_missing_line_end():
@@ -135,13 +202,16 @@ BAD = {
     "binary, told": ("diff --git a/x b/x\nBinary files a/x and b/x differ\n", "a binary file"),
     "a link": ("diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n", "a symbolic link"),
     "a submodule": ("diff --git a/x b/x\nnew file mode 160000\n", "a submodule"),
-    "no mode": ("diff --git a/x b/x\nnew file mode rwx\n", "'rwx' is no file mode"),
+    "no mode": ("diff --git a/x b/x\nnew file mode rwx\n", "'rwx' is no mode"),
+    "a mode with more rights": ("diff --git a/x b/x\nold mode 100644\nnew mode 104755\n", "100755 to run it"),
+    "the mode of a folder": ("diff --git a/x b/x\nnew file mode 040755\n", "'040755' is no mode"),
+    "a second envelope cut off": (
+        "*** Begin Patch\n*** Delete File: x\n*** End Patch\n*** Begin Patch\n*** Delete File: y\n", "cut off"),
     "a context diff": ("*** a/x\n--- b/x\n***************\n*** 1 ****\n! a\n", "a context diff"),
     "a merge": ("--- a/x\n+++ b/x\n@@@ -1,2 -1,2 +1,2 @@@\n  a\n- b\n", "a combined diff"),
     "nothing to nothing": ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "name no file"),
     "an open quote": ('--- "a/x\n+++ "b/x\n' + HUNK, "no closing quote"),
     "a strange escape": ('--- "a/\\q"\n+++ "b/\\q"\n' + HUNK, "means nothing"),
-    "half a character": ('--- "a/\\377"\n+++ "b/\\377"\n' + HUNK, "not UTF-8"),
     "too long": ("x" * (MOST_CHARACTERS + 1), "give it in parts"),
     "too many files": ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n" * 1001, "1,000 can be changed"),
     "cut off": ("*** Begin Patch\n*** Update File: x\n@@\n-a\n+b\n", "may have been cut off"),

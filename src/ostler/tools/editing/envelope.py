@@ -18,13 +18,28 @@ def is_envelope(patch: str) -> bool:
 
 
 def read_envelope(patch: str) -> list[FilePatch]:
-    """The file patches between `*** Begin Patch` and `*** End Patch`; what stands around them is passed over."""
+    """The file patches between each `*** Begin Patch` and its `*** End Patch`; what stands around is passed over."""
     lines = patch.split("\n")
-    at = next((index for index, line in enumerate(lines) if line.strip() == BEGIN), None)
+    at = _beginning(lines, 0)
     if at is None:
         raise bad_patch(f"it has no {BEGIN!r} line")
     patches: list[FilePatch] = []
-    at += 1
+    while at is not None:
+        found, behind = _between(lines, at + 1)
+        patches += found
+        at = _beginning(lines, behind)
+    if not patches:
+        raise bad_patch("it changes no file")
+    return patches
+
+
+def _beginning(lines: Sequence[str], at: int) -> int | None:
+    return next((index for index in range(at, len(lines)) if lines[index].strip() == BEGIN), None)
+
+
+def _between(lines: Sequence[str], at: int) -> tuple[list[FilePatch], int]:
+    """The file patches up to the `*** End Patch` line, and its index."""
+    patches: list[FilePatch] = []
     while at < len(lines) and lines[at].strip() != _END:
         if not lines[at].strip():
             at += 1
@@ -33,9 +48,7 @@ def read_envelope(patch: str) -> list[FilePatch]:
         patches.append(patch_read)
     if at >= len(lines):
         raise bad_patch(f"it has no {_END!r} line, so it may have been cut off; give it whole")
-    if not patches:
-        raise bad_patch("it changes no file")
-    return patches
+    return patches, at
 
 
 def _file(lines: Sequence[str], at: int) -> tuple[FilePatch, int]:

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
+from ostler.tools.editing.names import NOTHING, bare_names, header_name
 from ostler.tools.editing.patches import Hunk, Line, bad_patch
+from ostler.vocabulary.errors import ToolFailure
 
 _NUMBERS = re.compile(r"@@+ *-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|$)")
 _FENCES = ("```", "~~~")
@@ -53,6 +55,8 @@ def _counted(lines: Sequence[str], at: int, numbers: re.Match[str]) -> tuple[lis
     old, new = (int(count) if count is not None else 1 for count in (numbers[2], numbers[4]))
     found: list[Line] = []
     while old > 0 or new > 0 or (at < len(lines) and found and _line(lines[at]) is None):
+        if at < len(lines) and _begins_another(lines, at):
+            return None
         line = _line(lines[at]) if at < len(lines) else Unsigned(" ", "?")
         if line is None and found:
             found[-1] = _endless(found[-1])
@@ -67,13 +71,31 @@ def _counted(lines: Sequence[str], at: int, numbers: re.Match[str]) -> tuple[lis
     return [_signed(line) for line in found], at
 
 
+def _begins_another(lines: Sequence[str], at: int) -> bool:
+    """Whether what a count would take for lines of a hunk can only be the next file's names, or a mail's signature."""
+    line, *behind = (line.rstrip("\r") for line in lines[at : at + 3])
+    if line.rstrip() == "--":
+        return bool(behind) and _SIGNATURE.match(behind[0]) is not None
+    if len(behind) < 2 or not (line.startswith("--- ") and behind[0].startswith("+++ ") and behind[1].startswith("@@")):
+        return False
+    try:
+        old, new = bare_names(header_name(line[4:], at + 1), header_name(behind[0][4:], at + 2))
+    except ToolFailure:
+        return False  # a quote that is not closed: content
+    return old == new or NOTHING in (old, new)
+
+
 def _is_over(lines: Sequence[str], at: int) -> bool:
-    """Whether nothing of a hunk follows."""
+    """Whether nothing of a hunk follows; lines without a sign right behind it may have lost theirs."""
+    while at < len(lines) and lines[at].strip() and not ends_unified(lines, at) and not _has_sign(lines[at]):
+        at += 1
     while at < len(lines) and not lines[at].strip():
         at += 1
-    if at == len(lines) or ends_unified(lines, at):
-        return True
-    return not lines[at].startswith((" ", "+", "-", "\\"))
+    return at == len(lines) or ends_unified(lines, at) or not _has_sign(lines[at])
+
+
+def _has_sign(line: str) -> bool:
+    return line.startswith((" ", "+", "-", "\\"))
 
 
 def read_signed(lines: Sequence[str], at: int, ends: Ends) -> tuple[list[Line], int]:

@@ -3,6 +3,7 @@
 import re
 
 from ostler.tools.editing.patches import bad_patch
+from ostler.workspace.paths import escaped
 
 NOTHING = "/dev/null"
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
@@ -73,4 +74,4 @@ def _unquoted(inside: str, line: int) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise bad_patch("a quoted file name is not UTF-8", line) from None
+        return escaped(data.decode("utf-8", "surrogateescape"))

@@ -1,10 +1,13 @@
 """Unified diffs, as git, diff, svn and models write them, read into file patches."""
 
+import re
 from collections.abc import Callable
 
 from ostler.tools.editing.hunk_reader import read_hunk
 from ostler.tools.editing.names import NOTHING, bare_names, git_names, header_name, plain_name
 from ostler.tools.editing.patches import FilePatch, Hunk, bad_patch
+
+_MODE = re.compile(r"(?:100|0)?[0-7]{3}")
 
 
 def read_unified(patch: str) -> list[FilePatch]:
@@ -115,10 +118,9 @@ def _mode(section: _Section, said: str, line: int) -> None:
     if said.startswith(("120", "160")):
         what = "a symbolic link" if said.startswith("120") else "a submodule"
         raise bad_patch(f"it makes or changes {what}, which a patch cannot do here", line)
-    try:
-        section.executable = bool(int(said, 8) & 0o111)
-    except ValueError:
-        raise bad_patch(f"{said!r} is no file mode", line) from None
+    if not _MODE.fullmatch(said):
+        raise bad_patch(f"{said[:20]!r} is no mode a patch can give a file; give 100644, or 100755 to run it", line)
+    section.executable = bool(int(said, 8) & 0o111)
 
 
 def _created(section: _Section, said: str, line: int) -> None:
