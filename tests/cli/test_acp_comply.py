@@ -1,6 +1,7 @@
 """`ostler acp comply` puts agents to the test: ours keeps to the protocol, and what does not is found out."""
 
 import json
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -75,11 +76,37 @@ def test_an_agent_that_does_not_is_found_out(ostler, tmp_path):
     assert "loadSession" in found["FRAMES"]["seen"]
 
 
+ECHO = (sys.executable, "-P", "-m", "ostler.testing.echo_agent")
+NEEDS_A_MODEL = {"TOOL-1", "TOOL-2", "TOOL-3", "TOOL-4", "TOOL-5", "FS-1", "TERM-1"}
+OVER_AT_ONCE = {"CANC-1", "CANC-2", "CANC-3", "CANC-5", "CANC-6"}
+
+
+@pytest.mark.req("AC-5")
+def test_the_agent_that_ships_as_an_example_keeps_to_all_of_it(ostler):
+    everything = ("--store", ostler.home / "store", "--resume", "--fork", "--steering", "--config")
+    _, found = comply(ostler, "--strict", "--", *ECHO, *everything)
+    states = {name: (one["state"], one["seen"]) for name, one in found.items() if name not in TIMED}
+    assert {name: seen for name, (state, seen) in states.items() if state == "failed"} == {}
+    skipped = {name for name, (state, _) in states.items() if state == "skipped"}
+    assert skipped == {"TURN-7"} | NEEDS_A_MODEL | OVER_AT_ONCE
+
+
 def test_what_is_only_advised_does_not_count_unless_it_shall(ostler):
-    echo = (sys.executable, "-m", "ostler.testing.echo_agent")
-    code, found = comply(ostler, "--only", "err-4", *echo)
+    lax = "import ostler.testing.echo_agent as e; e._place = lambda params: e.OpenSession('/', ()); e.main()"
+    agent = (sys.executable, "-P", "-c", lax)
+    code, found = comply(ostler, "--only", "err-4", *agent)
     assert (code, found["ERR-4"]["state"]) == (0, "failed")
-    assert comply(ostler, "--only", "err-4", "--strict", *echo)[0] == 1
+    assert comply(ostler, "--only", "err-4", "--strict", *agent)[0] == 1
+
+
+def test_whoever_stops_reading_the_report_gets_no_traceback(ostler):
+    command = [sys.executable, "-P", "-m", "ostler", "acp", "comply", "--only", "handshake", *ECHO]
+    with subprocess.Popen(
+        command, env=ostler.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ostler.workspace
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
 
 
 def test_the_report_is_for_reading(ostler):

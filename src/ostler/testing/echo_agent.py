@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -44,12 +44,12 @@ from ostler.wire.acp_calls import (
     SessionOpen,
     SessionsListed,
 )
-from ostler.wire.acp_read import read
 from ostler.wire.acp_updates import AgentMessageChunk, CommandsTold, ModeChanged, UserMessageChunk
 from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params, Peer, RpcError
 
 MODES = (Mode("ask", "Ask"), Mode("code", "Code"))
 MODELS = "small,large"
+W = TypeVar("W", bound=msgspec.Struct)
 COMMANDS = (Command("init", "begin"), Command("plan", "make a plan", CommandInput("what to plan")))
 
 
@@ -62,6 +62,8 @@ class EchoAgent:
         self.client: dict[str, Any] = {}
         self.modes: dict[str, str] = {}
         self.set: dict[str, Any] = {}
+        self.steered: dict[str, list[str]] = {}
+        self.hints = asyncio.Event()
         self.cancelled: dict[str, asyncio.Event] = {}
         self._logged_in = not flags.auth
         self._folders: dict[str, str] = {}
@@ -74,7 +76,7 @@ class EchoAgent:
         if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"there is no method {method!r}")
         if method == "session/prompt":
-            self.cancelled[str(params.get("sessionId"))] = asyncio.Event()
+            self.cancelled[self._open(params)] = asyncio.Event()
         answer: Awaitable[Any] = handler(params)
         return answer
 
@@ -93,16 +95,23 @@ class EchoAgent:
             list={} if self.flags.store else None,
             delete={} if self.flags.store else None,
             resume={} if self.flags.resume else None,
+            fork={} if self.flags.fork else None,
             close={},
             additional_directories={},
         )
         content = PromptCapabilities(image=True, embedded_context=True)
         return Initialized(
             self.flags.version,
-            AgentCapabilities(not self.flags.no_load, content, session_capabilities=can),
+            AgentCapabilities(self._loads, content, session_capabilities=can),
             (AuthMethod(self.flags.auth, "Log in", "with a word"),) if self.flags.auth else (),
             Implementation("echo", "1", "Echo"),
+            meta={"steering": {"supported": True}} if self.flags.steering else None,
         )
+
+    @property
+    def _loads(self) -> bool:
+        """Only what is kept somewhere can be loaded by another process."""
+        return bool(self.flags.store) and not self.flags.no_load
 
     async def on_authenticate(self, params: Params) -> dict[str, Any]:
         if params.get("methodId") != self.flags.auth:
@@ -117,39 +126,56 @@ class EchoAgent:
             raise RpcError(AUTH_REQUIRED, "Authentication required")
         if self.flags.silent_new:
             await asyncio.Event().wait()
-        return self._opened(str(uuid.uuid4()), read(OpenSession, params))
+        asked, session_id = _place(params), str(uuid.uuid4())
+        self._remember(session_id, "cwd", asked.cwd)
+        return self._opened(session_id, asked)
 
     async def on_session_load(self, params: Params) -> SessionOpen:
         if self.flags.no_load:
             raise RpcError(METHOD_NOT_FOUND, "this agent loads no sessions")
-        session_id = str(params.get("sessionId"))
+        asked, session_id = _place(params), _session(params)
         for role, text in self._past(session_id):
-            chunk = UserMessageChunk if role == "user" else AgentMessageChunk
-            self.update(session_id, chunk(text_content(text)))
-        return msgspec.structs.replace(self._opened(session_id, read(OpenSession, params)), session_id=None)
+            if role != "cwd":
+                chunk = UserMessageChunk if role == "user" else AgentMessageChunk
+                self.update(session_id, chunk(text_content(text)))
+        return _unnamed(self._opened(session_id, asked))
 
     async def on_session_resume(self, params: Params) -> SessionOpen:
-        session_id = str(params.get("sessionId"))
+        asked, session_id = _place({"mcpServers": [], **params}), _session(params)
         self._past(session_id)
-        return msgspec.structs.replace(self._opened(session_id, read(OpenSession, params)), session_id=None)
+        return _unnamed(self._opened(session_id, asked))
+
+    async def on_session_fork(self, params: Params) -> SessionOpen:
+        if not self.flags.fork:
+            raise RpcError(METHOD_NOT_FOUND, "this agent copies no sessions")
+        asked, copy = _place({"mcpServers": [], **params}), str(uuid.uuid4())
+        for role, text in self._past(_session(params)):
+            self._remember(copy, role, text)
+        return self._opened(copy, asked)
 
     async def on_session_list(self, params: Params) -> SessionsListed:
-        store = self._store()
+        store, wanted = self._store(), params.get("cwd")
         names = sorted(path.stem for path in store.glob("*.jsonl")) if store else []
-        return SessionsListed(tuple(ListedSession(name, os.getcwd(), f"session {name[:8]}") for name in names))
+        known = [(name, self._past(name)[0][1]) for name in names]
+        return SessionsListed(
+            tuple(ListedSession(name, cwd, f"session {name[:8]}") for name, cwd in known if wanted in (None, cwd))
+        )
 
     async def on_session_delete(self, params: Params) -> dict[str, Any]:
-        self._past(str(params.get("sessionId")))
-        store = self._store()
-        if store:
-            (store / f"{params['sessionId']}.jsonl").unlink()
+        """One that is not there is as good as deleted."""
+        if file := self._file(_session(params)):
+            file.unlink(missing_ok=True)
         return {}
 
     async def on_session_close(self, params: Params) -> dict[str, Any]:
+        session_id = self._open(params)
+        if stop := self.cancelled.get(session_id):
+            stop.set()
+        del self._folders[session_id]
         return {}
 
     async def on_session_set_mode(self, params: Params) -> dict[str, Any]:
-        mode, session_id = str(params.get("modeId")), str(params.get("sessionId"))
+        mode, session_id = params.get("modeId"), self._open(params)
         if mode not in {known.id for known in MODES}:
             raise RpcError(INVALID_PARAMS, f"there is no mode {mode!r}")
         self.modes[session_id] = mode
@@ -157,19 +183,46 @@ class EchoAgent:
         return {}
 
     async def on_session_set_config_option(self, params: Params) -> dict[str, Any]:
-        self.set[str(params.get("configId"))] = params.get("value")
+        self._open(params)
+        name, value = params.get("configId"), params.get("value")
+        option = next((one for one in self._config() if self.flags.config and one.id == name), None)
+        if option is None:
+            raise RpcError(INVALID_PARAMS, f"there is no option {name!r}")
+        offered: list[Any] = [choice.value for choice in option.choices]
+        if value not in (offered or [True, False]):
+            raise RpcError(INVALID_PARAMS, f"{option.name} cannot be {value!r}")
+        self.set[option.id] = value
         return {"configOptions": msgspec.to_builtins(self._config())}
 
     async def on_session_set_model(self, params: Params) -> dict[str, Any]:
+        self._open(params)
         self.set["model"] = params.get("modelId")
         return {}
+
+    async def on__session_steering(self, params: Params) -> dict[str, str]:
+        """Words for the turn that runs, as several agents and clients have agreed on."""
+        if not self.flags.steering:
+            raise RpcError(METHOD_NOT_FOUND, "this agent takes no words during a turn")
+        session_id, asked = self._open(params), _strict(PromptRequest, params)
+        if session_id not in self.cancelled:
+            return {"outcome": "promptRequired", "reason": "noRunningTurn"}
+        self.steered.setdefault(session_id, []).append("".join(block.text or "" for block in asked.prompt))
+        self.hints.set()
+        return {"outcome": "injected"}
+
+    def _open(self, params: Params) -> str:
+        """The session that is meant, if it is open."""
+        session_id = _session(params)
+        if session_id not in self._folders:
+            raise RpcError(NOT_FOUND, "Resource not found", {"details": f"no session {session_id[:80]!r} is open"})
+        return session_id
 
     def _opened(self, session_id: str, asked: OpenSession) -> SessionOpen:
         self._folders[session_id] = asked.cwd
         self.mcp = asked.mcp_servers
         self.directories = asked.additional_directories or ()
         if not self.flags.no_commands:
-            asyncio.get_running_loop().call_later(0.01, self.update, session_id, CommandsTold(COMMANDS))
+            asyncio.get_running_loop().call_soon(self.update, session_id, CommandsTold(COMMANDS))
         if self.flags.banner:
             self.update(session_id, AgentMessageChunk(text_content(self.flags.banner)))
         modes = None if self.flags.no_modes else Modes(self.modes.get(session_id, "ask"), MODES)
@@ -189,12 +242,13 @@ class EchoAgent:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def on_session_prompt(self, params: Params) -> PromptAnswer:
-        asked = read(PromptRequest, params)
+        asked = _strict(PromptRequest, params)
         said = "\n".join(block.text or "" for block in asked.prompt if block.type == "text")
         said = self._scripted() or said
         orders = Orders(self, asked)
         self._remember(asked.session_id, "user", said)
         answer = await orders.obey(said)
+        self.cancelled.pop(asked.session_id, None)
         self._remember(asked.session_id, "agent", orders.told)
         return answer
 
@@ -219,18 +273,50 @@ class EchoAgent:
     def _store(self) -> Path | None:
         return Path(self.flags.store) if self.flags.store else None
 
-    def _past(self, session_id: str) -> list[tuple[str, str]]:
+    def _file(self, session_id: str) -> Path | None:
+        """Where a session is kept; an id is a name, and never leads elsewhere."""
         store = self._store()
-        file = store / f"{session_id}.jsonl" if store else None
+        return store / f"{session_id}.jsonl" if store and Path(session_id).name == session_id else None
+
+    def _past(self, session_id: str) -> list[tuple[str, str]]:
+        file = self._file(session_id)
         if file is None or not file.exists():
             raise RpcError(NOT_FOUND, "Resource not found", {"details": f"there is no session {session_id}"})
         return [tuple(msgspec.json.decode(line)) for line in file.read_bytes().splitlines()]
 
     def _remember(self, session_id: str, role: str, text: str) -> None:
-        if store := self._store():
-            store.mkdir(parents=True, exist_ok=True)
-            with (store / f"{session_id}.jsonl").open("ab") as file:
-                file.write(msgspec.json.encode([role, text]) + b"\n")
+        if file := self._file(session_id):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("ab") as opened:
+                opened.write(msgspec.json.encode([role, text]) + b"\n")
+
+
+class _Ref(msgspec.Struct, frozen=True, rename="camel"):
+    session_id: str
+
+
+def _strict(kind: type[W], params: Params) -> W:
+    """Parameters as they must be; what is wrong is said, and where."""
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {error}") from None
+
+
+def _session(params: Params) -> str:
+    return _strict(_Ref, params).session_id
+
+
+def _place(params: Params) -> OpenSession:
+    asked = _strict(OpenSession, params)
+    if not all(os.path.isabs(folder) for folder in (asked.cwd, *(asked.additional_directories or ()))):
+        raise RpcError(INVALID_PARAMS, "cwd and additionalDirectories must be absolute paths")
+    return asked
+
+
+def _unnamed(opened: SessionOpen) -> SessionOpen:
+    """The client knows the id already."""
+    return msgspec.structs.replace(opened, session_id=None)
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
@@ -239,6 +325,8 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--store", metavar="DIR", default="", help="keep sessions there, so that they can be loaded")
     parser.add_argument("--no-load", action="store_true", help="cannot load sessions")
     parser.add_argument("--resume", action="store_true", help="can resume sessions without a replay")
+    parser.add_argument("--fork", action="store_true", help="can copy sessions")
+    parser.add_argument("--steering", action="store_true", help="takes words during a turn")
     parser.add_argument("--no-modes", action="store_true", help="has no modes")
     parser.add_argument("--config", action="store_true", help="has config options")
     parser.add_argument("--models", nargs="?", const=MODELS, metavar="NAMES", help="has models the old way")

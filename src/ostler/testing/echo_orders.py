@@ -286,6 +286,12 @@ class Orders:
         self._agent.cancelled.pop(self._session)
         await self.do_hang(rest)
 
+    async def do_listen(self, rest: str) -> None:
+        """Go on only when words came for this turn, and tell them."""
+        await self._agent.hints.wait()
+        self._agent.hints.clear()
+        self.say(f"[heard: {' '.join(self._agent.steered.pop(self._session, []))}]")
+
     async def do_late(self, rest: str) -> None:
         asyncio.get_running_loop().call_later(0.02, self.say, rest)
 

@@ -391,7 +391,7 @@ async def test_a_session_that_is_lost_begins_anew_and_says_so(echo):
     with pytest.raises(UsageError, match="cannot go on"):
         await echo.open("--no-load", resume="x")
     with pytest.raises(BackendError, match="there is no session x"):
-        await echo.open(resume="x")
+        await echo.open("--store", str(echo.home / "store"), resume="x")
 
 
 async def test_questions_are_answered_from_before_or_declined(echo):

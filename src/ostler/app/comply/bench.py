@@ -56,6 +56,7 @@ class Bench:
         self.on_ask: Callable[[], None] = lambda: None
         self.refused: list[dict[str, Any]] = []
         self.told: dict[str, Any] = {}
+        self.opened: set[str] = set()
         self.sent_junk = False
         self._ended = False
         self.by_id: dict[Any, dict[str, Any]] = {}
@@ -116,6 +117,7 @@ class Bench:
         opened = await self.request("session/new", {"cwd": self.subject.cwd, "mcpServers": [], **more})
         if not isinstance(opened, dict) or not isinstance(opened.get("sessionId"), str) or not opened["sessionId"]:
             raise Unmet(f"session/new gave no sessionId but {_short(opened)}")
+        self.opened.add(opened["sessionId"])
         return opened
 
     async def prompt(self, session: str, *blocks: dict[str, Any]) -> str:

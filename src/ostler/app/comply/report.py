@@ -1,5 +1,6 @@
 """What the suite found, for a person or for a program."""
 
+import contextlib
 import os
 import shlex
 import sys
@@ -37,10 +38,11 @@ class Comply(msgspec.Struct, frozen=True):
             suite = Suite(Subject(argv, cwd, env, self.prompt, self.patience), self.only)
             findings: list[Finding] = []
             paint = Paint(wants_colour(sys.stdout, os.environ))
-            async for finding in suite.run():
-                if not self.json:
-                    _show(finding, new=not findings or findings[-1].area != finding.area, paint=paint)
-                findings.append(finding)
+            async with contextlib.aclosing(suite.run()) as found:  # whoever reads this may leave at any line
+                async for finding in found:
+                    if not self.json:
+                        _show(finding, new=not findings or findings[-1].area != finding.area, paint=paint)
+                    findings.append(finding)
         failed = any(one.state == "failed" and (self.strict or one.level == "must") for one in findings)
         if self.json:
             told = {"command": argv, "agent": suite.told, "passed": not failed, "findings": findings}

@@ -1,7 +1,8 @@
 """Runs the suite: one process for each area, and what was seen of all of them at the end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncGenerator
 
 from ostler.app.comply.beginning import errors, framing, handshake
 from ostler.app.comply.bench import Bench, Seen, Subject
@@ -33,12 +34,13 @@ class Suite:
         self.seen = Seen()
         self.told: dict[str, object] = {}
 
-    async def run(self) -> AsyncIterator[Finding]:
+    async def run(self) -> AsyncGenerator[Finding]:
         for area in AREAS:
             checks = [check for check in area.checks if self._wants(area.name, check.id)]
             if checks:
-                async for finding in self._area(area, checks):
-                    yield finding
+                async with contextlib.aclosing(self._area(area, checks)) as findings:
+                    async for finding in findings:
+                        yield finding
                 if not self.told:
                     return  # it does not even begin
         for finding in self._conduct():
@@ -47,7 +49,7 @@ class Suite:
     def _wants(self, *names: str) -> bool:
         return not self._wanted or any(name.lower() in self._wanted for name in names)
 
-    async def _area(self, area: Area, checks: list[Check]) -> AsyncIterator[Finding]:
+    async def _area(self, area: Area, checks: list[Check]) -> AsyncGenerator[Finding]:
         bench: Bench | None = None
         try:
             for check in checks:
