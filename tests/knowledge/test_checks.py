@@ -29,6 +29,16 @@ USUAL = {
     "conftest below": ({"tests": "", "tests/conftest.py": ""}, ["a.py"], ["python3 -m pytest -q"]),
     "unittest": ({"tests": "", "setup.cfg": ""}, ["a.py"], ["python3 -m unittest discover -s tests"]),
     "unittest beside": ({"test_a.py": ""}, ["a.py"], ["python3 -m unittest discover"]),
+    "tests written for pytest": (
+        {"tests": "", "tests/test_a.py": "def test_a():\n    pass\n"},
+        ["a.py"],
+        ["python3 -m pytest -q"],
+    ),
+    "tests written for unittest": (
+        {"tests": "", "tests/test_a.py": "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): ...\n"},
+        ["a.py"],
+        ["python3 -m unittest discover -s tests"],
+    ),
     "python without tests": ({"pyproject.toml": ""}, ["a.py"], []),
     "tests of another language": ({"tests": ""}, ["a.c"], []),
     "make": ({"Makefile": "all:\n\ntest: all\n\t./t\n"}, ["a.c"], ["make test"]),
@@ -58,7 +68,7 @@ USUAL = {
 
 
 def commands(validation, files, changed):
-    names = {name for name in files if "/" not in name}
+    names = {name for name in files if name.count("/") == 0 or name.startswith("tests/")}
     return [check.command for check in find_checks(validation, names, files.get, changed)]
 
 

@@ -11,13 +11,14 @@ from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.guest import BUILT_IN
 from ostler.backends.engine.guests.limits import Limits
 from ostler.backends.engine.guests.shrink import Shrinking
-from ostler.backends.engine.guests.validate import Checks
+from ostler.backends.engine.guests.validate import Checks, News, no_news
 from ostler.backends.engine.helpers import Helpers
 from ostler.backends.engine.prefix import Surroundings
 from ostler.backends.engine.role import TakeRole, no_roles
 from ostler.backends.engine.system import base_prompt
 from ostler.knowledge.parts import Part
 from ostler.settings.effective import Settings
+from ostler.settings.schema import Validation
 from ostler.vocabulary.tools import ToolSpec
 
 
@@ -30,8 +31,9 @@ def make_engine(
     roles: TakeRole = no_roles,
     budget: Budget | None = None,
     helpers: Helpers = BUILT_IN,
+    news: News = no_news,
 ) -> Engine:
-    """The in-process backend for one session; `budget` is what it shares with others."""
+    """The in-process backend for one session; `budget` is what it shares with others, `news` tells what changed."""
     shrink, knowledge = settings.config.compaction, Knowledge(cwd, settings)
     parts = cache(lambda: prompt_parts(cwd, settings, tools()))
     return Engine(
@@ -41,11 +43,15 @@ def make_engine(
         limits=turn_limits(settings, options),
         shrinking=Shrinking(shrink.auto, shrink.prune, shrink.threshold),
         roles=roles,
-        checks=Checks(knowledge.checks, settings.config.validation.timeout_ms / 1000),
+        checks=_checks(knowledge, settings.config.validation, news),
         budget=budget,
         around=Surroundings(lambda: () if model.prompt else parts(), knowledge.nested),
         helpers=helpers,
     )
+
+
+def _checks(knowledge: Knowledge, validation: Validation, news: News) -> Checks:
+    return Checks(knowledge.checks, validation.timeout_ms / 1000, news) if validation.enabled else Checks()
 
 
 def tree_budget(settings: Settings, options: RunOptions) -> Budget:

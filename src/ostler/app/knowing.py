@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,7 @@ class Knowledge:
             found = work.read(name)
             return found.text if found else None
 
-        names = os.listdir(self._cwd)
+        names = [*os.listdir(self._cwd), *_tests_in(self._cwd)]
         return [check.command for check in find_checks(self._settings.config.validation, names, read, changed)]
 
     def _denies_skill(self, name: str) -> bool:
@@ -114,3 +115,12 @@ class Knowledge:
 
         policy = Policy((*BASELINE, *self._settings.rules()), (tuple(self._settings.narrow_rules()),))
         return verdict(Permission("", (Need("skill", name),)), policy).action == "deny"
+
+
+def _tests_in(cwd: str) -> list[str]:
+    """What lies in the folders of tests, as paths."""
+    found: list[str] = []
+    for folder in ("tests", "test"):
+        with suppress(OSError):
+            found += (f"{folder}/{name}" for name in os.listdir(os.path.join(cwd, folder)))
+    return found

@@ -13,13 +13,19 @@ class WorkspaceUndo:
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self._checkpoints = checkpoints
+        self._turn = ""
 
     async def begin(self, turn_id: str) -> Sequence[str]:
+        self._turn = turn_id
         coverage = await self._checkpoints.begin(turn_id)
         return [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
 
     def living(self, turn_id: str) -> None:
         self._checkpoints.living(turn_id)
+
+    async def news(self) -> Sequence[str]:
+        """The files that changed since this was last asked in the turn that runs, or since it began."""
+        return await self._checkpoints.news(self._turn)
 
     async def finish(self, turn_id: str) -> None:
         await self._checkpoints.finish(turn_id)

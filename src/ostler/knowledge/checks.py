@@ -35,7 +35,14 @@ _ALIASES = {
 }
 _DOCUMENTS = (".md", ".mdx", ".txt", ".rst", ".adoc")
 _NO_DOCUMENTS = ("requirements*.txt", "constraints*.txt", "CMakeLists.txt")
+# What commands leave behind beside their work, where no .gitignore says so.
+_PRODUCT_FOLDERS = frozenset(
+    ["__pycache__", "node_modules", "target", "dist", "build", "out", "coverage", "htmlcov", "venv"]
+)
+_PRODUCT_ENDINGS = (".pyc", ".o", ".obj", ".a", ".so", ".class", ".jar", ".log", ".out", ".tmp", ".pid", ".db")
 _NO_TESTS = "no test specified"
+_FOR_PYTEST = re.compile(r"^(?:(?:async )?def test|import pytest\b|from pytest\b)", re.MULTILINE)
+_MOST_LOOKED_AT = 20
 _MAKE_TEST = re.compile(r"^test[ \t]*:(?!=)", re.MULTILINE)
 
 
@@ -49,7 +56,8 @@ class Check(msgspec.Struct, frozen=True):
 def find_checks(validation: Validation, names: Collection[str], read: Read, changed: Sequence[str]) -> list[Check]:
     """The checks for some changed files, each once; none when they are only documents.
 
-    `names` are those in the workspace's root, `read` gives the text of a file there, or nothing.
+    `names` are those in the workspace's root and, as paths, in its folders of tests; `read` gives the text of a file
+    there, or nothing.
     """
     if not validation.enabled or not changed:
         return []
@@ -71,6 +79,14 @@ def is_document(path: str) -> bool:
     if path.startswith("docs/"):
         return True
     return name.lower().endswith(_DOCUMENTS) and not any(fnmatchcase(name, pattern) for pattern in _NO_DOCUMENTS)
+
+
+def is_product(path: str) -> bool:
+    """Whether a file is what a command leaves behind (a cache, an object, a log) and nobody's edit."""
+    *folders, name = path.split("/")
+    if any(folder in _PRODUCT_FOLDERS or folder.startswith(".") or folder.endswith(".egg-info") for folder in folders):
+        return True
+    return name.startswith(".") or name.endswith(_PRODUCT_ENDINGS)
 
 
 def language_of(path: str) -> str:
@@ -108,7 +124,7 @@ def _by_language(names: frozenset[str], read: Read, languages: set[str]) -> Iter
         yield "rust", Check("cargo test", "Cargo.toml")
     if "package.json" in names and _has_test_script(read("package.json") or ""):
         yield "node", Check(f"CI=true {_package_manager(names)} test", "package.json")
-    of_python = any(fnmatchcase(name, pattern) for name in names for pattern in _OF_PYTHON)
+    of_python = any(fnmatchcase(name, pattern) for name in names for pattern in _OF_PYTHON if "/" not in name)
     if ("python" in languages or of_python) and (python := _python(names, read)):
         yield "python", python
     if "pom.xml" in names:
@@ -133,7 +149,7 @@ def _package_manager(names: frozenset[str]) -> str:
 
 
 def _python(names: frozenset[str], read: Read) -> Check | None:
-    """pytest where anything speaks of it, else the tests that Python itself can find."""
+    """pytest where anything speaks of it, or tests are written for it, else the tests that Python itself can find."""
     folder = next((name for name in (".venv", "venv") if name in names), "")
     python = f"{folder}/bin/python" if folder else "python3"
     for name in ("pytest.ini", "conftest.py"):
@@ -142,11 +158,14 @@ def _python(names: frozenset[str], read: Read) -> Check | None:
     for name in ("pyproject.toml", "setup.cfg", "tox.ini", "requirements.txt", "requirements-dev.txt"):
         if name in names and "pytest" in (read(name) or ""):
             return Check(f"{python} -m pytest -q", name)
+    tests = sorted(name for name in names if fnmatchcase(name.rpartition("/")[2], "test*.py"))
+    if name := next((name for name in tests[:_MOST_LOOKED_AT] if _FOR_PYTEST.search(read(name) or "")), ""):
+        return Check(f"{python} -m pytest -q", name)
     for name in ("tests", "test"):
         if name in names:
             if read(f"{name}/conftest.py") is not None:
                 return Check(f"{python} -m pytest -q", f"{name}/conftest.py")
             return Check(f"{python} -m unittest discover -s {name}", f"{name}/")
-    if any(fnmatchcase(name, "test*.py") for name in names):
+    if any("/" not in name for name in tests):
         return Check(f"{python} -m unittest discover", "test*.py")
     return None

@@ -15,6 +15,7 @@ from ostler.workspace.jail import Jail
 from ostler.workspace.ledger import NOBODY, Change, Ledger, differences, open_database, unsure
 from ostler.workspace.paths import beneath, escaped
 from ostler.workspace.undoing import Step, WayBack, steps_of
+from ostler.workspace.watch import changed_files
 
 MOST_TURNS = 500
 MOST_GAPS = 100
@@ -35,6 +36,7 @@ class Archive:
         self._way_back = WayBack(self._jail, self._contents)
         self._cap = cap
         self._open: dict[str, Tree] = {}
+        self._looked: dict[str, Tree] = {}
         self._tree: Tree | None = None
         self._heavy: dict[str, str] = {}
         self._gaps: dict[str, str] = {}
@@ -60,6 +62,14 @@ class Archive:
         with suppress(OSError):
             open(self._sign(turn), "wb").close()
 
+    def news(self, turn: str, stopped: Callable[[], bool]) -> list[str]:
+        """The files that changed since this was last asked in the turn, or since it began; not what git leaves out."""
+        before = self._looked.get(turn) or self._open.get(turn)
+        if before is None:
+            return []
+        self._looked[turn] = after = self._count(stopped)
+        return changed_files(self._jail, before, after)
+
     def finish(self, turn: str, stopped: Callable[[], bool]) -> Changes:
         """Keep what the turn left, and tell what it changed."""
         before = self._open.get(turn)
@@ -67,6 +77,7 @@ class Archive:
             return Changes(turn)
         after = self._count(stopped)
         del self._open[turn]
+        self._looked.pop(turn, None)
         self._forget_sign(turn)
         changes = differences(before, after)
         self._ledger.finish(turn, changes)

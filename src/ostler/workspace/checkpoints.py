@@ -43,6 +43,14 @@ class Checkpoints:
         if self._archive is not None:
             self._archive.living(turn_id)
 
+    async def news(self, turn_id: str) -> list[str]:
+        """The files that changed since this was last asked in a turn, or since it began; none if it is unknown."""
+        stopped = threading.Event()
+        try:
+            return await self._do(lambda archive: archive.news(turn_id, stopped.is_set), stopped)
+        except OstlerError:
+            return []
+
     async def finish(self, turn_id: str) -> Changes:
         """What the turn changed; nothing for one that was not begun."""
         stopped = threading.Event()

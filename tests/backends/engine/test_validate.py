@@ -3,12 +3,14 @@
 import pytest
 from engine_play import Model, Said, script
 
-from ostler.backends.engine.guests.validate import Checks
+from ostler.backends.engine.guests.validate import Checks, no_news
 from ostler.policy.verdict import Policy, verdict
 from ostler.testing.fake_tool import FakeTool
 from ostler.vocabulary.display import Display
-from ostler.vocabulary.events import Notice, Reminded, ToolFinished
+from ostler.vocabulary.events import Delivered, MessageDone, Notice, Reminded, ToolFinished
 from ostler.vocabulary.permission import Need, Permission, Rule
+from ostler.vocabulary.prompt import Prompt, Text
+from ostler.vocabulary.sessions import Steer
 from ostler.vocabulary.tools import ToolResult
 
 pytestmark = pytest.mark.req("EN-6")
@@ -36,10 +38,20 @@ def edit(operation="updated", path="a.py"):
     return Answering("edit", ToolResult("", "ok", "done", Display(), {"path": path, "operation": operation}))
 
 
-async def turn(stage, bash, *, lines=None, changing=None, find=lambda changed: ["make test"], **how):
+async def turn(stage, bash, *, lines=None, changing=None, find=lambda changed: ["make test"], news=no_news, **how):
     model = Model(script(*(lines or (Said("", ("edit", {})), Said("done")))))
-    await stage.open(model, [changing or edit(), bash], checks=Checks(find), **how)
+    await stage.open(model, [changing or edit(), bash], checks=Checks(find, news=news), **how)
     return await stage.turn("go")
+
+
+def telling(*looks):
+    """What each look at the workspace finds changed; nothing after the last."""
+    left = list(looks)
+
+    async def news():
+        return left.pop(0) if left else []
+
+    return news
 
 
 async def test_a_failure_goes_back_and_the_turn_ends_once_it_passes(stage):
@@ -55,6 +67,61 @@ async def test_no_edit_no_check_and_no_second_one_without_another_edit(stage):
     bash = Answering("bash", ran(1))
     ended = await turn(stage, bash, changing=edit("unchanged"))
     assert (ended.reason, bash.runs) == ("done", [])
+
+
+COMMAND = (Said("", ("bash", {"command": "sed -i s/a/b/ a.py"})), Said("done"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "checked"),
+    [(["a.py"], True), ([], False), (["src/__pycache__/a.pyc", "run.log", ".pytest_cache/x", "dist/a.js"], False)],
+)
+async def test_what_a_command_changed_is_checked_and_not_what_it_left_behind(stage, changed, checked):
+    bash = Answering("bash", ran(0))
+    await turn(stage, bash, lines=COMMAND, news=telling(changed))
+    assert len(bash.runs) == 1 + checked
+
+
+async def test_a_model_that_mends_by_commands_is_checked_again(stage):
+    bash = Answering("bash", ran(0), ran(1, "one test failed"), ran(0), ran(0))
+    again = Said("", ("bash", {"command": "git apply x"}))
+    ended = await turn(
+        stage, bash, lines=(*COMMAND, again, Said("mended")), news=telling(["a.py"], ["left.py"], ["a.py"])
+    )
+    assert (ended.reason, len(bash.runs), stage.past(Notice)) == ("done", 4, [])
+
+
+async def test_edits_of_prose_after_a_failure_leave_it_failed(stage):
+    def find(changed):
+        return ["make test"] if "a.py" in changed else []
+
+    lines = (Said("", ("edit", {})), Said("done"), Said("", ("bash", {"command": "x"})), Said("mended"))
+    bash = Answering("bash", ran(1))
+    await turn(stage, bash, lines=lines, find=find, news=telling([], ["README.md"]))
+    assert "still fails" in stage.past(Notice)[-1].text
+
+
+@pytest.mark.parametrize(
+    "result", [ran(0, "Ran 0 tests in 0.000s\n\nOK"), ran(5, "no tests ran in 0.01s"), ran(0, "?   x [no test files]")]
+)
+async def test_a_check_without_tests_is_told_and_not_looped(stage, result):
+    bash = Answering("bash", result)
+    ended = await turn(stage, bash)
+    assert (ended.reason, len(bash.runs), stage.past(Reminded)) == ("done", 1, [])
+    assert "found no tests" in stage.past(Notice)[-1].text
+
+
+@pytest.mark.req("EN-16")
+async def test_words_that_arrive_while_the_check_runs_are_heard_in_this_turn(stage):
+    class Slow(Answering):
+        async def run(self, params, context):
+            await stage.session.apply(Steer(Prompt("p", (Text("and b.py too"),))))
+            return await super().run(params, context)
+
+    lines = (Said("", ("edit", {})), Said("done"), Said("b.py too"))
+    await turn(stage, Slow("bash", ran(0)), lines=lines)
+    assert [event.prompt_id for event in stage.past(Delivered)] == ["p"]
+    assert stage.past(MessageDone)[-1].message.text == "b.py too"
 
 
 async def test_it_is_not_tried_for_ever(stage):

@@ -47,9 +47,15 @@ class Loop:
             return TurnEnded("", "limit", limit="the model's longest reply")
         if message.calls:
             return await self._act(message)
-        if self._steering.undelivered() or await self._guests.before_end(self._view, message):
+        if await self._goes_on(message):
             return None
         return TurnEnded("", "done")
+
+    async def _goes_on(self, message: Message) -> bool:
+        """Whether there is more to do; words may also arrive while the guests are at work."""
+        if self._steering.undelivered() or await self._guests.before_end(self._view, message):
+            return True
+        return bool(self._steering.undelivered())
 
     async def _query(self) -> tuple[Message, str]:
         while True:

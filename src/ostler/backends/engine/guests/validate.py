@@ -1,13 +1,15 @@
 """The guest that has the project's check run before a turn with edits ends, and hands its failure to the model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from ostler.backends.engine.guests.guest import Guest, View
+from ostler.knowledge.check_outcomes import found_no_tests
+from ostler.knowledge.checks import is_product
 from ostler.text.cut import cut_middle
-from ostler.vocabulary.events import Notice, Reminded, ToolCalled, ToolFinished
+from ostler.vocabulary.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
@@ -18,11 +20,23 @@ _CANNOT_RUN = (126, 127)
 _NOT_INSTALLED = "No module named pytest"
 
 
+News = Callable[[], Awaitable[Sequence[str]]]
+
+
+async def no_news() -> Sequence[str]:
+    """Where nobody can tell what commands changed."""
+    return ()
+
+
 class Checks(msgspec.Struct, frozen=True):
-    """`find` tells the commands that check some changed files; each may take so many seconds."""
+    """`find` tells the commands that check some changed files; each may take so many seconds.
+
+    `news` tells the files that changed since it was last asked in the turn, whatever changed them.
+    """
 
     find: Callable[[Sequence[str]], Sequence[str]] = lambda changed: ()
     seconds: float = 600.0
+    news: News = no_news
 
 
 class ValidationGuest(Guest):
@@ -34,12 +48,12 @@ class ValidationGuest(Guest):
         self._rounds = 0
 
     async def before_end(self, view: View, message: Message) -> bool:
-        start, self._seen = max(self._seen, view.begun), len(view.stage.records())
-        changed = _changed(view, start)
-        if self._rounds and not changed:
+        commands = self._commands(await self._changed(view, max(self._seen, view.begun)))
+        if self._rounds and not commands:
             view.stage.emit(Notice("warning", "the check still fails, and the model changed nothing more"))
             return False
-        failed = [told for command in self._commands(changed) if (told := await self._check(view, command))]
+        failed = [told for command in commands if (told := await self._check(view, command))]
+        self._seen = len(view.stage.records())
         if not failed:
             self._rounds = 0
             return False
@@ -47,8 +61,15 @@ class ValidationGuest(Guest):
             view.stage.emit(Notice("warning", f"the check still fails after {MOST_ROUNDS} tries to mend it"))
             return False
         self._rounds += 1
+        await self._checks.news()  # what the check itself left behind is no edit
         view.stage.emit(Reminded("\n\n".join(failed)))
         return True
+
+    async def _changed(self, view: View, start: int) -> list[str]:
+        """The files that were changed since a record, by whatever: those that tools tell of, and what commands did."""
+        edited, others = _work_of(view, start)
+        news = await self._checks.news() if others else ()
+        return list(dict.fromkeys([*edited, *(path for path in news if not is_product(path))]))
 
     def _commands(self, changed: Sequence[str]) -> Sequence[str]:
         return self._checks.find(changed) if changed else ()
@@ -60,6 +81,9 @@ class ValidationGuest(Guest):
         call = ToolCall(f"check-{stage.records()[-1].seq + 1}", "bash", arguments, origin="validation")
         stage.emit(ToolCalled(call, kind="execute"))
         result = await stage.run_tool(call)
+        if result.status in ("ok", "failed") and found_no_tests(result.for_model):
+            stage.emit(Notice("warning", f"the check `{command}` found no tests, so the edits are unchecked"))
+            return ""
         if result.status == "ok":
             return ""
         if why := _not_run(result):
@@ -78,18 +102,28 @@ def _not_run(result: ToolResult) -> str:
     return ""
 
 
-def _changed(view: View, start: int) -> list[str]:
-    """The files that tools have changed since a record, each once."""
+def _work_of(view: View, start: int) -> tuple[list[str], bool]:
+    """The files that tools say they changed since a record, and whether anything ran that does not say."""
     records = view.stage.records()
     paths: dict[str, None] = {}
+    silent: set[str] = set()
     for at in range(start, len(records)):
-        event = records[at].event if records.kind(at) == "tool_finished" else None
-        if isinstance(event, ToolFinished) and event.result.status == "ok" and isinstance(event.result.data, dict):
-            paths.update(dict.fromkeys(_paths(event.result.data)))
-    return list(paths)
+        event = records[at].event if records.kind(at) in ("tool_started", "tool_finished") else None
+        if isinstance(event, ToolStarted) and event.effects:
+            silent.add(event.call_id)
+        elif isinstance(event, ToolFinished) and isinstance(event.result.data, dict):
+            told = _written(event.result.data)
+            if told is not None:
+                silent.discard(event.result.call_id)
+            if event.result.status == "ok":
+                paths.update(dict.fromkeys(told or ()))
+    return list(paths), bool(silent)
 
 
-def _paths(data: dict[str, Any]) -> list[str]:
+def _written(data: dict[str, Any]) -> list[str] | None:
+    """The files that a result says were changed; None for one that speaks of no files."""
     files = data.get("files")
+    if "operation" not in data and not isinstance(files, list):
+        return None
     written = [data] if "operation" in data else files if isinstance(files, list) and not data.get("dry_run") else []
     return [one["path"] for one in written if isinstance(one, dict) and one.get("operation") in _CHANGES]
