@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ostler.app.acp_agents import WELL_KNOWN, find_agent, read_mcp, waiting_for_trust
+from ostler.app.acp_agents import WELL_KNOWN, find_agent, read_mcp
 from ostler.settings.load import load
 from ostler.vocabulary.errors import UsageError
 
@@ -28,7 +28,7 @@ def write(file: Path, *names, **more):
 
 def find(place, name="", settings="", *, trust=False):
     work = place / "work"
-    return find_agent(name, settings, work, load(work, {"HOME": str(place / "home")}), trust=trust)
+    return find_agent(name, settings, work, load(work, {"HOME": str(place / "home")}, trusted=trust))
 
 
 @pytest.mark.req("AC-1")
@@ -40,7 +40,6 @@ def test_the_order_of_the_files(place):
     assert find(place, "main").entry.command == "/bin/main"
     with pytest.raises(UsageError, match="no ACP agent 'theirs'"):
         find(place, "theirs")
-    assert waiting_for_trust(place / "work").name == "acp.json"
     assert find(place, trust=True).name == "theirs"
     assert find(place, "both", trust=True).entry.command == "/bin/work-both"
     own = write(place / "own.json", "other")

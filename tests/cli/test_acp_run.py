@@ -82,6 +82,10 @@ def test_a_project_cannot_name_programs_without_trust(ostler):
     assert (untrusted.code, "acp.json waits for trust" in untrusted.stderr) == (2, True)
     assert "no ACP agent is configured" in untrusted.stderr
     assert ostler("acp", "run", "--trust-project", "hi").stdout == "Echo: hi\n"
+    assert "agent_servers.echo = " in ostler("trust", "--yes").stdout
+    assert ostler("acp", "run", "hi") == ("Echo: hi\n", "", 0)
+    file.write_text(json.dumps({"agent_servers": {"echo": {**entry, "env": {"A": "b"}}}}))
+    assert ostler("acp", "run", "hi").code == 2
 
 
 def test_acpcli_is_the_same_program():

@@ -46,5 +46,5 @@ def test_the_settings_on_the_page_are_valid(tmp_path, monkeypatch):
 
     file = tmp_path / "settings.json"
     file.write_text(blocks("json")[0])
-    found = find_agent("claude", str(file), tmp_path, load(tmp_path, {}), trust=False)
+    found = find_agent("claude", str(file), tmp_path, load(tmp_path, {}))
     assert (found.entry.command, found.mcp_servers[0].name) == ("claude-agent-acp", "files")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from ostler.app.acp_trust import project_file
 from ostler.settings.effective import Settings
 from ostler.settings.files import read_document
 from ostler.settings.home import find_home
@@ -86,9 +87,9 @@ class Found(msgspec.Struct, frozen=True):
         return {**environ, **self.entry.env}
 
 
-def find_agent(name: str, settings_file: str, cwd: Path, settings: Settings, *, trust: bool) -> Found:
+def find_agent(name: str, settings_file: str, cwd: Path, settings: Settings) -> Found:
     """The named agent, else the first that is listed; `UsageError` says what there is."""
-    sources = [_read(Path(settings_file))] if settings_file else _sources(cwd, settings, trust=trust)
+    sources = [_read(Path(settings_file))] if settings_file else _sources(cwd, settings)
     listed: dict[str, Found] = {}
     for source in sources:
         for known, entry in source.agent_servers.items():
@@ -107,12 +108,6 @@ def find_agent(name: str, settings_file: str, cwd: Path, settings: Settings, *, 
     raise UsageError(f"there is no ACP agent {name!r}", hint=f"there are: {known}")
 
 
-def waiting_for_trust(cwd: Path) -> Path | None:
-    """The project's own file, if it has one: it names programs to run, so it counts only where it is trusted."""
-    file = _project_file(cwd)
-    return file if file.is_file() else None
-
-
 def read_mcp(file: str) -> tuple[McpServer, ...]:
     """The MCP servers of a file: a list of them, or the same below `mcp_servers` or by name below `mcpServers`."""
     raw = _document(Path(file))
@@ -127,14 +122,10 @@ def _words(source: AgentSettings) -> tuple[McpServer, ...]:
     return tuple(server.word() for server in source.mcp_servers)
 
 
-def _project_file(cwd: Path) -> Path:
-    return cwd / ".ostler" / "acp.json"
-
-
-def _sources(cwd: Path, settings: Settings, *, trust: bool) -> list[AgentSettings]:
-    """The project's file where it is trusted, the person's own, then the main config."""
+def _sources(cwd: Path, settings: Settings) -> list[AgentSettings]:
+    """The project's file where it is trusted, for it names programs to run; the person's own; then the main config."""
     home = find_home(os.environ)
-    files = [_project_file(cwd)] if trust else []
+    files = [project_file(cwd)] if settings.trusted else []
     files += [home / "acp.json"] if home else []
     return [*(_read(file) for file in dict.fromkeys(files) if file.is_file()), _of_config(settings)]
 

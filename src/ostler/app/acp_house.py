@@ -15,9 +15,9 @@ from ostler.vocabulary.sessions import Opening
 PREFIX = "acp:"
 
 
-def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings, *, trust: bool) -> AgentJoin:
+def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings) -> AgentJoin:
     """The agent that is named, or the first that is listed for `acp:` alone."""
-    found = find_agent(opening.backend.removeprefix(PREFIX), "", cwd, settings, trust=trust)
+    found = find_agent(opening.backend.removeprefix(PREFIX), "", cwd, settings)
     entry = found.entry
     launch = Launch(entry.command, entry.args, found.environment(os.environ), str(cwd), found.name)
     return AgentJoin(Plan(launch, __version__, found.mcp_servers, elicits=opening.attended), ground, settings, Offer())

@@ -11,7 +11,7 @@ from typing import Any
 
 from ostler import __version__
 from ostler.app import acp_lists
-from ostler.app.acp_agents import find_agent, read_mcp, waiting_for_trust
+from ostler.app.acp_agents import find_agent, read_mcp
 from ostler.app.acp_backend import AgentJoin, Offer
 from ostler.app.acp_checks import Checks
 from ostler.app.acp_flags import AcpFlags
@@ -21,9 +21,10 @@ from ostler.app.acp_out import Out
 from ostler.app.acp_policy import acp_policy
 from ostler.app.acp_saying import say
 from ostler.app.acp_text import MarkedText, SimpleText
+from ostler.app.acp_trust import project_file
 from ostler.app.folders import workspace
 from ostler.app.grounds import SessionGround, Shell
-from ostler.app.trusting import load_settings
+from ostler.app.trusting import load_settings, waiting
 from ostler.backends.acp.agent import Agent
 from ostler.backends.acp.backend import AcpBackend, Plan
 from ostler.backends.acp.process import Launch, start_agent
@@ -54,9 +55,9 @@ class _Play:
         self._flags = flags
         self._cwd = workspace(flags.cwd)
         self._settings = load_settings(self._cwd, trust=flags.trust)
-        if not flags.trust and not flags.settings and (file := waiting_for_trust(self._cwd)):
-            say(f"{file} waits for trust: --trust-project takes it into account")
-        self._found = find_agent(flags.agent, flags.settings, self._cwd, self._settings, trust=flags.trust)
+        if not flags.settings and waiting(self._cwd, self._settings) and (file := project_file(self._cwd)).is_file():
+            say(f"{file} waits for trust: `ostler trust` shows it, --trust-project takes it into account once")
+        self._found = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
         self._out = Out(sys.stdout, self._reader_gone)
         self._show = _show(flags.output, self._out)
         self._checks = Checks(say) if flags.check else None

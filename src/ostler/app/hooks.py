@@ -31,7 +31,7 @@ class Hooks:
         self._hooks = hooks
         self._work = work
         self._cwd = work.root
-        self._programs = {hook: programs(work, hook) for hook in hooks}
+        self._programs = {hook: programs(work, hook.command) for hook in hooks}
 
     async def before(self, call: ToolCall, stage: Stage) -> str:
         """Why a call is refused; nothing when no hook objects. A hook that cannot say so counts as an objection."""
@@ -100,7 +100,7 @@ class Hooks:
         from ostler.processes.programs import run_program
 
         for path, sha in self._programs[hook].items():
-            if programs(self._work, hook).get(path) != sha:
+            if programs(self._work, hook.command).get(path) != sha:
                 raise ToolFailure(
                     f"its program {path} changed while this session runs", hint="look at it, then begin anew"
                 )

@@ -124,7 +124,7 @@ class LocalHouse:
             return None
         from ostler.app.acp_house import join_agent
 
-        return join_agent(opening, cwd, ground, settings, trust=self._options.trust)
+        return join_agent(opening, cwd, ground, settings)
 
     async def _backend(
         self,

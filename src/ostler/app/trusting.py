@@ -16,15 +16,18 @@ def load_settings(cwd: Path, *, trust: bool = False) -> Settings:
 
 
 def project_parts(cwd: Path, settings: Settings) -> ProjectParts:
-    """All that trust in a project is about: its config, and what its agents, commands and hooks want beyond words."""
+    """All that trust in a project is about: its config, what its agents, commands and hooks want beyond words, and
+    the ACP agents it names."""
     import hashlib
     import json
 
+    from ostler.app.acp_trust import agent_parts
     from ostler.knowledge.effective_parts import effective_parts
     from ostler.knowledge.sources import find_sources
 
     parts = effective_project_parts(settings)
-    lines = effective_parts(find_sources(str(cwd), os.environ), settings)
+    sources = find_sources(str(cwd), os.environ)
+    lines = [*effective_parts(sources, settings), *agent_parts(cwd, sources)]
     if not lines:
         return parts
     data = json.dumps([parts.digest, lines]).encode()

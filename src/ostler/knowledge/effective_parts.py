@@ -6,7 +6,7 @@ Trust in a project is about these, each told in a line that holds all of it; wha
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -34,7 +34,7 @@ def effective_parts(sources: Sources, settings: Settings) -> list[str]:
     hooks = claude_project_hooks(sources.work)
     mine = configured_hooks(settings)
     configured = [hook for hook in configured_hooks(settings.trusting()) if hook not in mine]
-    found = {path: sha for hook in (*configured, *hooks) for path, sha in programs(sources.work, hook).items()}
+    found = {path: sha for hook in (*configured, *hooks) for path, sha in programs(sources.work, hook.command).items()}
     told = (f"program {path}: sha256 {sha}" for path, sha in found.items())
     return [*_agents(sources, settings), *_commands(sources), *map(_hook, hooks), *told]
 
@@ -72,10 +72,10 @@ def _hook(hook: Hook) -> str:
     return f"hook {hook.moment} ({hook.origin}): {json.dumps(told)}"
 
 
-def programs(work: Folder, hook: Hook) -> dict[str, str]:
-    """The project's own files that a hook names, each with its hash: when one changes, so does what the hook does."""
+def programs(work: Folder, command: Sequence[str]) -> dict[str, str]:
+    """The project's own files that a command names, each with its hash: when one changes, so does what it does."""
     found: dict[str, str] = {}
-    words = dict.fromkeys(_PLACE.sub("", word) for part in hook.command for word in _WORD.findall(part))
+    words = dict.fromkeys(_PLACE.sub("", word) for part in command for word in _WORD.findall(part))
     for path in list(words)[:MOST_WORDS]:
         inside = work.within(path) if path.startswith("/") else path
         if inside and work.kind(inside) == "file":

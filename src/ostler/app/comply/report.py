@@ -60,7 +60,7 @@ class Comply(msgspec.Struct, frozen=True):
         from ostler.app.trusting import load_settings
 
         here = workspace(".")
-        found = find_agent(self.agent, "", here, load_settings(here), trust=False)
+        found = find_agent(self.agent, "", here, load_settings(here))
         return (found.entry.command, *found.entry.args), found.environment(os.environ)
 
     def _summary(self, findings: list[Finding]) -> str:
