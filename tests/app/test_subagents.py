@@ -53,6 +53,22 @@ async def test_a_childs_ask_is_asked_in_the_root_session(work, answer):
     assert kinds == [PermissionAsked, ChildStarted, PermissionAsked, ChildEnded]
 
 
+@pytest.mark.req("EN-4", "PM-5")
+async def test_of_a_childs_change_some_hunks_may_be_taken(work):
+    before = "".join(f"line {n}\n" for n in range(20))
+    (work / "x.txt").write_text(before)
+    edits = [{"old": "line 2\n", "new": "two\n"}, {"old": "line 17\n", "new": "seventeen\n"}]
+    edit = ScriptedCall("edit", {"path": "x.txt", "edits": edits})
+
+    async def consent(ask: PermissionAsked):
+        return Decision("allow", by="person", hunks=(1,) if ask.permission.by_hunk else None)
+
+    model = ScriptedModel([Line(calls=(TASK,)), Line(calls=(edit,)), Line("tried"), Line("done")])
+    async with package.open_session(str(work), model=model, ask=consent) as conversation:
+        await conversation.run("let somebody edit x")
+    assert (work / "x.txt").read_text() == before.replace("line 2\n", "two\n")
+
+
 @pytest.mark.req("EN-4", "EN-2")
 async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
     never = asyncio.Event()

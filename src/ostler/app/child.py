@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from ostler.policy.verdict import Policy, verdict
 from ostler.session.session import Session
 from ostler.vocabulary.events import ChildProgress, Event, MessageDone, StateChanged, ToolCalled, UsageReported
@@ -55,14 +57,8 @@ class ChildSession(Session):
         if own.action == "ask" and self._unasked:
             return Decision("deny", reason="a read-only agent may run it only where a sandbox or a rule holds it")
         asks = [Rule(need.key, "*", "ask", f"agent {self._task.agent}") for need in permission.needs]
-        above = Permission(
-            f"{self._task.agent}: {permission.title}",
-            permission.needs,
-            permission.preview,
-            permission.options,
-            self._task.id,
-            permission.reason,
-        )
+        title = f"{self._task.agent}: {permission.title}"
+        above = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
         return await self._parent.decide_for_child(above, asks if own.action == "ask" else ())
 
     def _charge(self, usage: UsageReported) -> None:

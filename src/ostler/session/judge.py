@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from ostler.policy.verdict import Policy, verdict
 from ostler.session.asks import Asks
 from ostler.vocabulary.events import Event, PermissionAsked, PermissionDecided, RuleAdded, StateChanged
@@ -56,13 +58,17 @@ class Judge:
         self, permission: Permission, origin: Origin, session_rules: Sequence[Rule], narrow: Sequence[Rule]
     ) -> Decision:
         """The policy's word; where it says ask, the first person's."""
-        grants = (*self.grants.rules(), *session_rules)
-        said = verdict(permission, self.policy, origin=origin, grants=grants, narrow=narrow)
+
+        def judged() -> Verdict:
+            grants = (*self.grants.rules(), *session_rules)
+            return verdict(permission, self.policy, origin=origin, grants=grants, narrow=narrow)
+
+        said = judged()
         if said.action == "allow":
             return Decision("allow", reason=said.why)
         if said.action == "deny":
             return self._refuse(permission, said)
-        return await self._ask(permission, said.once_only)
+        return await self._ask(permission, said.once_only, judged)
 
     def _refuse(self, permission: Permission, said: Verdict) -> Decision:
         unattended = said.steps[-1].name == "nobody home" and said.steps[-2].action == "ask"
@@ -70,15 +76,18 @@ class Judge:
         self._emit(PermissionDecided(self._new_id("ask"), permission, decision))
         return decision
 
-    async def _ask(self, permission: Permission, once_only: bool) -> Decision:
+    async def _ask(self, permission: Permission, once_only: bool, judged: Callable[[], Verdict]) -> Decision:
+        """A person's word; the rules may have become stricter while they thought about it."""
         ask_id = self._new_id("ask")
         if not permission.options:
-            permission = _with_options(permission, ONCE_ONLY if once_only else USUAL)
+            permission = msgspec.structs.replace(permission, options=ONCE_ONLY if once_only else USUAL)
         self._emit(PermissionAsked(ask_id, permission, once_only))
         self._emit(StateChanged("awaiting_permission"))
         decision = Decision("cancel", by="nobody")
         try:
-            decision = _once(await self.asks.wait(ask_id)) if once_only else await self.asks.wait(ask_id)
+            decision = _lasting(await self.asks.wait(ask_id), once_only)
+            if decision.answer == "allow" and (now := judged()).action == "deny":
+                decision = Decision("deny", reason=now.why)
         finally:
             self._emit(PermissionDecided(ask_id, permission, decision))
         self._remember(permission, decision)
@@ -94,12 +103,7 @@ class Judge:
             self._emit(RuleAdded(rule, decision.lasts))
 
 
-def _once(decision: Decision) -> Decision:
-    """An answer for longer is taken as an answer for now: the dangerous class has no standing allow."""
-    return Decision(decision.answer, decision.by, "once", decision.option_id, decision.feedback, decision.reason)
-
-
-def _with_options(permission: Permission, options: tuple[Option, ...]) -> Permission:
-    return Permission(
-        permission.title, permission.needs, permission.preview, options, permission.call_id, permission.reason
-    )
+def _lasting(decision: Decision, once_only: bool) -> Decision:
+    """An answer for longer is one for now for the dangerous class, and where only a part of the call is allowed."""
+    once = once_only or decision.hunks is not None
+    return msgspec.structs.replace(decision, lasts="once") if once else decision

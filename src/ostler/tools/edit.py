@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from ostler.tools.changes import change_result, changes_shown
 from ostler.tools.declared import Declared
 from ostler.tools.editing.asked import Replace
+from ostler.tools.editing.chosen import chosen
 from ostler.tools.editing.foreseen import Foreseen, apply_as_shown
 from ostler.tools.places import writing
 from ostler.vocabulary.errors import ToolFailure
@@ -30,12 +31,14 @@ class EditParams(msgspec.Struct, weakref=True, eq=False):
     edits: Annotated[
         list[Replace], msgspec.Meta(description="several replacements, in order, instead of old and new")
     ] = []
+    hunks: list[int] | None = None
 
 
 class Edit(Declared[EditParams]):
     name = "edit"
     kind = "edit"
     params = EditParams
+    unlisted = ("hunks",)
 
     def __init__(self) -> None:
         self._foreseen: Foreseen[tuple[FileChange, Edited]] = Foreseen()
@@ -50,6 +53,8 @@ class Edit(Declared[EditParams]):
         try:
             async with ground.writing():
                 change, made = await _change(params.path, steps, ground)
+                if params.hunks is not None:
+                    (change,) = await chosen(params.hunks, [change], ground)
                 written = await ground.apply([change], dry_run=True)
         except ToolFailure as failure:
             return self._foreseen.instead(params, failure, title, [place])
@@ -60,7 +65,7 @@ class Edit(Declared[EditParams]):
         ground = context.ground
         change, made = self._foreseen.take(params)
         async with ground.writing():
-            if await self._left_by_us(change, ground):
+            if params.hunks is None and await self._left_by_us(change, ground):
                 change, made = await _change(params.path, _steps(params), ground)
             (written,) = await apply_as_shown(ground, [change])
         self._left[change.path] = hash(change.text)

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 import msgspec
 
 from ostler.tools.bounds import bound
+from ostler.tools.part import HUNKS, part
 from ostler.tools.understand import Understood, understand
-from ostler.vocabulary.display import Display, Note
+from ostler.vocabulary.display import DiffShown, Display, Note
 from ostler.vocabulary.errors import ToolFailure
 from ostler.vocabulary.events import Event, ToolCalled, ToolProgress, ToolStarted
 from ostler.vocabulary.permission import Decision, Permission
@@ -56,12 +57,40 @@ class LocalToolHost:
             return failed(call.id, failure)
         if self._around and (why := await self._around.before(understood.call, stage)):
             return refused(call.id, Decision("deny", reason=why))
-        decision = await stage.decide(_for_call(permission, call))
+        permission = _for_call(permission, call, understood.tool)
+        decision = await stage.decide(permission)
         if decision.answer != "allow":
             return refused(call.id, decision)
+        if decision.hunks is not None:
+            return await self._run_part(understood, call, permission, decision.hunks, stage)
+        return await self._run(understood, call, stage)
+
+    async def _run_part(
+        self, understood: Understood, call: ToolCall, asked: Permission, taken: tuple[int, ...], stage: Stage
+    ) -> ToolResult:
+        """Only the hunks that were taken of what was asked, which is looked at anew before."""
+        from ostler.tools.editing.chosen import told  # only who chooses pays for it
+
+        try:
+            understood = await part(understood, asked, taken, self._ground)
+        except ToolFailure as failure:
+            return failed(call.id, failure)
+        if self._around and (why := await self._around.before(understood.call, stage)):
+            return refused(call.id, Decision("deny", reason=why))
+        stage.emit(_called(understood, call))
+        return await self._run(understood, call, stage, lambda result: told(result, asked.preview, taken))
+
+    async def _run(
+        self,
+        understood: Understood,
+        call: ToolCall,
+        stage: Stage,
+        add: Callable[[ToolResult], ToolResult] = lambda result: result,
+    ) -> ToolResult:
         spec = understood.tool.spec
         await stage.intend(ToolStarted(call.id, spec.name, spec.effects))
-        result = bound(_noted(await self._result(understood, call, stage), understood.notes))
+        result = await self._result(understood, call, stage)
+        result = bound(_noted(add(result) if result.status == "ok" else result, understood.notes))
         if self._around:
             await self._around.after(understood.call, result, stage)
         return result
@@ -148,7 +177,7 @@ def _noted(result: ToolResult, notes: Sequence[str]) -> ToolResult:
     return msgspec.structs.replace(result, for_model=f"{result.for_model}\n[{told}]", for_human=shown)
 
 
-def _for_call(permission: Permission, call: ToolCall) -> Permission:
-    return Permission(
-        permission.title, permission.needs, permission.preview, permission.options, call.id, permission.reason
-    )
+def _for_call(permission: Permission, call: ToolCall, tool: Tool[Any]) -> Permission:
+    diffs = [part for part in permission.preview.blocks if isinstance(part, DiffShown)]
+    by_hunk = HUNKS in getattr(tool, "unlisted", ()) and bool(diffs) and not any(part.cut for part in diffs)
+    return msgspec.structs.replace(permission, call_id=call.id, by_hunk=by_hunk)

@@ -7,6 +7,7 @@ import msgspec
 
 from ostler.tools.changes import changes_result, changes_shown
 from ostler.tools.declared import Declared
+from ostler.tools.editing.chosen import chosen
 from ostler.tools.editing.foreseen import Foreseen, apply_as_shown, reads
 from ostler.tools.places import writing
 from ostler.vocabulary.errors import ToolFailure
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 class PatchParams(msgspec.Struct, weakref=True, eq=False):
     patch: str
     dry_run: bool = False
+    hunks: list[int] | None = None
 
 
 class Patch(Declared[PatchParams]):
     name = "patch"
     kind = "edit"
     params = PatchParams
+    unlisted = ("hunks",)
 
     def __init__(self) -> None:
         self._foreseen: Foreseen[Plan] = Foreseen()
@@ -43,6 +46,9 @@ class Patch(Declared[PatchParams]):
         try:
             async with ground.writing():
                 planned = await plan(patches, ground)
+                if params.hunks is not None:
+                    changes = tuple(await chosen(params.hunks, planned.changes, ground))
+                    planned = msgspec.structs.replace(planned, changes=changes)
                 written = await ground.apply(planned.changes, dry_run=True)
         except ToolFailure as failure:
             return self._foreseen.instead(params, failure, title, places)

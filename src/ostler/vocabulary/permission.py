@@ -35,7 +35,10 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a call would do, as data: never an ask by itself."""
+    """What a call would do, as data: never an ask by itself.
+
+    `by_hunk` says that of the diffs in its preview some hunks may be allowed without the others.
+    """
 
     title: str
     needs: tuple[Need, ...] = ()
@@ -43,6 +46,7 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     options: tuple[Option, ...] = ()
     call_id: str = ""
     reason: str = ""
+    by_hunk: bool = False
 
     @property
     def dangerous(self) -> bool:
@@ -51,7 +55,11 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer to a permission; `cancel` is an ask that nobody will answer any more, not a refusal."""
+    """The answer to a permission; `cancel` is an ask that nobody will answer any more, not a refusal.
+
+    `hunks` are the only ones that are allowed, counted from 1 over all diffs of the preview (a diff without any counts
+    as one); None allows all of it. Such an answer holds for this call alone.
+    """
 
     answer: Literal["allow", "deny", "cancel"]
     by: Literal["policy", "person", "nobody"] = "policy"
@@ -59,6 +67,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
     option_id: str = ""
     feedback: str = ""
     reason: str = ""
+    hunks: tuple[int, ...] | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -20,7 +20,8 @@ def ask(diff="", once_only=False, options=None, cut=False):
     preview = Display("", (DiffShown("x", diff, cut=cut),) if diff else ())
     options = options or (ONCE_ONLY if once_only else USUAL)
     needs = (Need("write", "x", always="x*"),)
-    return Ask(PermissionAsked("a", Permission("write x", needs, preview, options), once_only))
+    permission = Permission("write x", needs, preview, options, by_hunk=bool(diff) and not cut)
+    return Ask(PermissionAsked("a", permission, once_only))
 
 
 def keys(one):
@@ -78,21 +79,17 @@ def test_a_message_goes_with_the_refusal():
 
 
 @pytest.mark.req("PM-5")
-def test_some_hunks_are_told_to_the_agent_to_the_letter():
+def test_some_hunks_are_allowed_by_their_numbers():
     one = ask(DIFF)
     assert keys(one)[-1] == "h"
     assert one.take("h") is None
-    assert "hunk 1 of 2" in "\n".join(one.step(PLAIN))
-    decision = answered(one, "x", "n", "y")
-    assert decision.answer == "deny"
-    assert "-nine\n+neun\n" in decision.feedback
-    assert "--- a/x\n+++ b/x\n@@ -9" in decision.feedback
-    assert "eins" not in decision.feedback
+    assert "hunk 1 of 2: x, updated" in "\n".join(one.step(PLAIN))
+    assert answered(one, "x", "n", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
 
 
 @pytest.mark.req("PM-5")
 def test_all_hunks_are_a_yes_and_none_a_no():
-    assert answered(ask(DIFF), "h", "y", "y").answer == "allow"
+    assert answered(ask(DIFF), "h", "y", "y") == Decision("allow", "person", "once", "once")
     refused = answered(ask(DIFF), "h", "n", "n")
     assert (refused.answer, refused.feedback) == ("deny", "None of these hunks is wanted.")
 

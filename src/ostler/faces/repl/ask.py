@@ -26,7 +26,7 @@ class Ask:
         self._writing = False
         self._choosing: Hunks | None = None
         diffs = [part for part in asked.permission.preview.blocks if isinstance(part, DiffShown)]
-        self._hunks = Hunks([] if any(part.cut for part in diffs) else [part.diff for part in diffs])
+        self._hunks = Hunks(diffs if asked.permission.by_hunk else ())
         self._options: dict[str, Option] = {}
         for option in asked.permission.options:
             if not (asked.once_only and option.kind in LASTS):
@@ -42,8 +42,8 @@ class Ask:
         """What there is to see before the next answer."""
         if self._choosing is None:
             return []
-        number, of, hunk = self._choosing.now
-        head = paint(f"  hunk {number} of {of}", "bold")
+        number, of, name, hunk = self._choosing.now
+        head = paint(f"  hunk {number} of {of}: {visible(name)}", "bold")
         return ["", head, *(f"  {line}" for line in diff_lines(visible(hunk), paint))]
 
     def menu(self) -> Menu:
@@ -68,13 +68,13 @@ class Ask:
         return _decision(self._options[key])
 
     def _chosen(self, key: str, hunks: Hunks) -> Decision | None:
-        """Go on to the next hunk; after the last, all of them are a yes, and some are told to the agent."""
+        """Go on to the next hunk; after the last, all of them are a yes, none a no, and some are made alone."""
         if key not in ("y", "n") or not hunks.choose(key == "y"):
             return None
         once = self._of_kind("allow_once")
-        if hunks.all_taken and once:
-            return _decision(once)
-        return self._denied(hunks.wish if hunks.taken else "None of these hunks is wanted.")
+        if once is None or not hunks.taken:
+            return self._denied("None of these hunks is wanted.")
+        return msgspec.structs.replace(_decision(once), hunks=None if hunks.all_taken else hunks.taken)
 
     def _denied(self, feedback: str) -> Decision | None:
         option = self._of_kind("deny")
@@ -90,7 +90,7 @@ class Ask:
         answers = tuple((key, visible(option.label)) for key, option in self._options.items())
         if self._asked.once_only or self._of_kind("deny") is None:
             return answers
-        some = ((SOME, "Only some hunks: choose, and the agent is told which"),) if len(self._hunks) > 1 else ()
+        some = ((SOME, "Allow only some hunks: choose them one by one"),) if len(self._hunks) > 1 else ()
         return (*answers, (MESSAGE, "Deny, with a message to the agent"), *some)
 
 

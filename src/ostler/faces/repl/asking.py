@@ -93,5 +93,9 @@ def _told(decided: PermissionDecided) -> str:
     lasts = {"session": " for this session", "project": " always in this project"}.get(decision.lasts, "")
     if decision.feedback:
         return f"  → {decision.answer}, with your message"  # which stands below, where the call was blocked
+    if decision.hunks is not None:
+        return (
+            f"  → {decision.answer}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
+        )
     said = decision.reason.partition("\n")[0]
     return f"  → {decision.answer}{lasts}{f': {visible(said)}' if said else ''}"

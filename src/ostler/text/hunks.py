@@ -1,0 +1,53 @@
+"""The hunks of a unified diff: told apart, and some of them made without the others."""
+
+import re
+from collections.abc import Container
+from itertools import pairwise
+
+_HEAD = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+
+
+def hunks_of(diff: str) -> list[str]:
+    """Each with its `@@` line; a change without any, as a new name is, counts as one and is empty."""
+    lines = _lines(diff)
+    starts = [at for at, line in enumerate(lines) if line.startswith("@@ ")]
+    return ["".join(lines[at:end]) for at, end in pairwise([*starts, len(lines)])] or [""]
+
+
+def with_hunks(before: str, diff: str, taken: Container[int]) -> str:
+    """The text with only those hunks of its diff made, counted from 1; `ValueError` where the diff is not its own."""
+    old, made, at = _lines(before), list[str](), 0
+    for number, hunk in enumerate(hunks_of(diff), 1):
+        head = _HEAD.match(hunk)
+        if head is None or number not in taken:
+            continue
+        removed, added = _sides(hunk)
+        start = int(head[1]) - (head[2] != "0")
+        if old[start : start + len(removed)] != removed:
+            raise ValueError("the diff is of another text")
+        made += [*old[at:start], *added]
+        at = start + len(removed)
+    return "".join([*made, *old[at:]])
+
+
+def _sides(hunk: str) -> tuple[list[str], list[str]]:
+    """The lines a hunk stands for, before and after it."""
+    sides: dict[str, list[str]] = {"-": [], "+": []}
+    last = ""
+    for line in _lines(hunk)[1:]:
+        sign, text = line[:1], line[1:]
+        if sign == "\\":  # the line before has no end
+            for side in last:
+                sides[side][-1] = sides[side][-1].removesuffix("\n")
+            continue
+        last = sign if sign in sides else "-+"
+        for side in last:
+            sides[side].append(text)
+    return sides["-"], sides["+"]
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; only a line feed ends one."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
