@@ -47,3 +47,19 @@ def test_a_session_goes_on_with_the_agents_own(ostler, echo):
     marks = [line for line in again.stdout.splitlines() if "far_mark" in line]
     assert len(list((ostler.home / "store").glob("*.jsonl"))) == 1
     assert len(marks) == 1
+
+
+@pytest.mark.parametrize("which", [["--continue"], ["--resume", "{}"]])
+def test_an_earlier_session_starts_the_agent_it_was_with(ostler, echo, which):
+    first = json.loads(echo("-o", "json", "first words").stdout)
+    again = ostler("run", "-o", "simple", *(word.format(first["session"]) for word in which), "!say second", timeout=90)
+    assert (again.code, again.stdout) == (0, "second\n")
+    assert "backend: acp:echo, which this session is with" in again.stderr
+    assert len(list((ostler.home / "store").glob("*.jsonl"))) == 1
+
+
+def test_an_agent_that_is_no_more_is_named(ostler, echo):
+    echo("first words")
+    (ostler.home / ".ostler" / "acp.json").unlink()
+    gone = ostler("run", "--continue", "second")
+    assert (gone.code, "there is no ACP agent 'echo'" in gone.stderr) == (2, True)

@@ -62,5 +62,6 @@ class AgentJoin:
             offer.terminal,
             offer.answers,
         )
+        self.name = f"acp:{plan.launch.name}"
         self.tools = ApprovedOnce(host, approvals)
         self.backend = AcpBackend(plan, powers, watch, mirror)

@@ -21,6 +21,7 @@ class AcpFlags(msgspec.Struct, frozen=True):
     delete_session: str = ""
     options: tuple[tuple[str, str], ...] = ()
     resume: str = ""
+    fork: bool = False
     save_session: str = ""
     timeout: float | None = None
     directories: tuple[str, ...] = ()

@@ -20,4 +20,5 @@ def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings) 
     found = find_agent(opening.backend.removeprefix(PREFIX), "", cwd, settings)
     entry = found.entry
     launch = Launch(entry.command, entry.args, found.environment(os.environ), str(cwd), found.name)
-    return AgentJoin(Plan(launch, __version__, found.mcp_servers, elicits=opening.attended), ground, settings, Offer())
+    plan = Plan(launch, __version__, found.mcp_servers, fork=opening.fork, elicits=opening.attended)
+    return AgentJoin(plan, ground, settings, Offer())

@@ -179,7 +179,7 @@ class _Play:
     async def _prepare(self, backend: AcpBackend) -> None:
         """What comes before the prompt: the id to keep, the options to set, the lists to print."""
         flags = self._flags
-        if flags.save_session and not flags.resume:
+        if flags.save_session and (flags.fork or not flags.resume):
             _save(flags.save_session, backend.far_session)
         for name, value in flags.options:
             await backend.options.set(name, value)
@@ -243,6 +243,7 @@ class _Play:
             (*self._found.mcp_servers, *more),
             self._directories(),
             flags.resume,
+            flags.fork,
             flags.login,
             elicits=False,
         )

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ostler import __version__
 from ostler.app.agents import AgentChoice
 from ostler.app.backends import make_engine, tree_budget
@@ -19,7 +21,7 @@ from ostler.app.models import ModelChoice, choose_model
 from ostler.app.options import RunOptions
 from ostler.app.policies import make_policy
 from ostler.app.profile_option import ProfileOption
-from ostler.app.sessions import open_journal, session_index, session_store, summary
+from ostler.app.sessions import agent_before, open_journal, session_index, session_store, summary
 from ostler.app.subagents import Subagents
 from ostler.app.titling import helpers
 from ostler.app.tools import make_hooks, make_tools
@@ -65,6 +67,7 @@ class LocalHouse:
     async def open(self, opening: Opening, *, tools: ToolRunner | None = None, ground: Ground | None = None) -> Session:
         cwd = workspace(opening.cwd)
         settings = self._settings(cwd)
+        opening = self._with_backend(opening, cwd, settings)
         own = ground if isinstance(ground, SessionGround) else None
         if not (ground or tools):
             own = make_ground(cwd, settings, self._options, attended=opening.attended)
@@ -93,8 +96,19 @@ class LocalHouse:
             cwd=str(cwd),
             journal=journal(opening.resume, fork=opening.fork),  # last: whatever fails before it leaves nothing held
         )
-        await session.open(version=__version__, backend=opening.backend, options=self._chosen(opening))
+        name = joined.name if joined else opening.backend
+        await session.open(version=__version__, backend=name, options=self._chosen(opening))
         return session
+
+    def _with_backend(self, opening: Opening, cwd: Path, settings: Settings) -> Opening:
+        """Where no backend is named: the agent that the session was with before, else the engine."""
+        if opening.backend:
+            return opening
+        resumes = opening.resume and not self._options.ephemeral
+        before = agent_before(settings, cwd, opening.resume) if resumes else ""
+        if before:
+            self._say(f"backend: {before}, which this session is with")
+        return msgspec.structs.replace(opening, backend=before or "engine")
 
     def _chosen(self, opening: Opening) -> dict[str, str]:
         return {**({"agent": self._options.agent} if self._options.agent else {}), **opening.options}

@@ -155,9 +155,7 @@ async def open_session(
     options = _options(cwd, {name: value for name, value in names.items() if value}, flags)
     choice = None if isinstance(model, str) else _only(model)
     house = LocalHouse(options, notes.append, choice, backend)
-    session = await house.open(
-        Opening(cwd, "library" if backend else "engine", resume=resume, attended=ask is not None)
-    )
+    session = await house.open(Opening(cwd, "library" if backend else "", resume=resume, attended=ask is not None))
     try:
         yield Conversation(session, notes, ask)
     finally:

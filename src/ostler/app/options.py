@@ -19,4 +19,4 @@ class RunOptions(msgspec.Struct, frozen=True):
     max_time: float = 0
     ephemeral: bool = False
     agent: str = ""
-    backend: str = "engine"
+    backend: str = ""

@@ -54,6 +54,15 @@ def open_journal(settings: Settings, cwd: Path, resume: str, fork: bool, *known:
     return journal
 
 
+def agent_before(settings: Settings, cwd: Path, resume: str) -> str:
+    """The ACP agent that a session is with, as `--backend` takes it; empty where Ostler itself works in it."""
+    from ostler.journal.meta import read_meta
+
+    place = _resumed(session_store(settings), project_id(cwd), cwd, resume)
+    meta = read_meta(place.folder, place.id)
+    return meta.backend if meta and meta.backend.startswith("acp:") else ""
+
+
 def _resumed(store: Store, project: str, cwd: Path, resume: str) -> Place:
     place = store.find(resume, project)
     if place.project == project:

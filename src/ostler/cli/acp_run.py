@@ -18,6 +18,8 @@ def main(arguments: list[str]) -> int:
     """Parse, gather the prompt, play it."""
     given = _parser().parse_args(arguments)
     lists = given.list_caps or given.list_modes or given.list_commands or given.list_sessions or given.delete_session
+    if given.fork and not given.resume:
+        raise UsageError("--fork copies a session", hint="say which one with --resume")
     prompt = _prompt(given.prompt, lists=bool(lists))
 
     from ostler.app.acp_flags import AcpFlags
@@ -39,6 +41,7 @@ def main(arguments: list[str]) -> int:
         delete_session=given.delete_session,
         options=_options(given),
         resume=given.resume,
+        fork=given.fork,
         save_session=given.save_session,
         timeout=given.timeout,
         directories=tuple(given.add_dir),
@@ -104,6 +107,7 @@ def _add_session(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--model", metavar="NAME", help="its model")
     group.add_argument("--config", metavar="NAME=VALUE", action="append", default=[], help="another option; repeatable")
     group.add_argument("--resume", metavar="ID", default="", help="go on with an earlier session of the agent's")
+    group.add_argument("--fork", action="store_true", help="leave that session as it is, and go on with a copy")
     group.add_argument("--save-session", metavar="FILE", default="", help="write the id of a new session there")
     group.add_argument("--delete-session", metavar="ID", default="", help="delete a session of the agent's")
     group.add_argument("--auth", metavar="ID", default="", help="log in by this method first")

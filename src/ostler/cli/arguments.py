@@ -21,8 +21,8 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
-    told = "who thinks: engine (the default), or acp:NAME for an ACP agent"
-    parser.add_argument("--backend", metavar="NAME", default="engine", help=told)
+    told = "who thinks: engine (the default), or acp:NAME for an ACP agent; an earlier session knows its own"
+    parser.add_argument("--backend", metavar="NAME", default="", help=told)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +90,7 @@ def run_options(given: argparse.Namespace) -> RunOptions:
     return RunOptions(
         cwd=given.cwd,
         agent=getattr(given, "agent", ""),
-        backend=getattr(given, "backend", "engine"),
+        backend=getattr(given, "backend", ""),
         model=model_flags(given),
         write=given.write or given.yolo,
         yolo=given.yolo,

@@ -74,10 +74,13 @@ class SessionStart(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Opening(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a face asks the house for a session: a new one, the one to `resume`, or a copy of it if `fork`."""
+    """How a face asks the house for a session: a new one, the one to `resume`, or a copy of it if `fork`.
+
+    Without a `backend` it is the one that the session was with before, else the engine.
+    """
 
     cwd: str
-    backend: str = "engine"
+    backend: str = ""
     resume: str = ""
     attended: bool = True
     options: dict[str, str] = {}

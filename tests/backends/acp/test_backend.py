@@ -25,7 +25,7 @@ from ostler.vocabulary.events import (
     UsageReported,
 )
 from ostler.vocabulary.permission import Decision, Rule
-from ostler.vocabulary.sessions import SetOption
+from ostler.vocabulary.sessions import SetOption, Steer
 from ostler.wire.acp_check import Checker
 
 
@@ -392,6 +392,58 @@ async def test_a_session_that_is_lost_begins_anew_and_says_so(echo):
         await echo.open("--no-load", resume="x")
     with pytest.raises(BackendError, match="there is no session x"):
         await echo.open("--store", str(echo.home / "store"), resume="x")
+
+
+@pytest.mark.req("AC-2", "SE-1")
+async def test_a_copy_of_a_session_is_a_copy_at_the_agent_too(echo):
+    store, journal = str(echo.home / "store"), MemoryJournal("session-1")
+    session = await echo.open("--store", store, "--fork", journal=journal)
+    await play(session, "first words")
+    before = session.acp.far_session
+    await session.aclose()
+    copy = await echo.open("--store", store, "--fork", journal=journal, fork=True)
+    assert copy.acp.far_session != before
+    await play(copy, "more words")
+    kept = {path.stem: path.read_text() for path in (echo.home / "store").glob("*.jsonl")}
+    assert ["more words" in kept[name] for name in (before, copy.acp.far_session)] == [False, True]
+    assert all("first words" in text for text in kept.values())
+
+
+async def test_an_agent_that_copies_nothing_begins_anew_in_a_copy(echo):
+    store, journal = str(echo.home / "store"), MemoryJournal("session-1")
+    session = await echo.open("--store", store, journal=journal)
+    before = session.acp.far_session
+    await session.aclose()
+    copy = await echo.open("--store", store, journal=journal, fork=True)
+    assert copy.acp.far_session != before
+    assert "cannot copy sessions; it begins anew" in [e.text for e in copy.past() if isinstance(e, Notice)][-1]
+    with pytest.raises(UsageError, match="cannot copy sessions"):
+        await echo.open("--store", store, resume=before, fork=True)
+
+
+@pytest.mark.req("EN-16")
+async def test_words_reach_a_turn_that_runs_where_the_agent_takes_them(echo):
+    session = await echo.open("--steering")
+    reading = session.subscribe(since=2**62)
+    turn = session.start(prompt("!say working\n!listen\n!say ."))
+    await anext(event async for event in reading if isinstance(event.event, TextDelta))
+    assert await session.apply(Steer(prompt("turn left", "prompt-2")))
+    assert (await turn.wait()).reason == "done"
+    assert session.state.undelivered == {}
+    (message,) = [e.message.text for e in session.past() if isinstance(e, MessageDone)]
+    assert message == "working[heard: turn left]."
+    assert not await session.apply(Steer(prompt("too late", "prompt-3")))
+
+
+async def test_an_agent_that_takes_no_words_in_a_turn_says_so(echo):
+    session = await echo.open()
+    reading = session.subscribe(since=2**62)
+    turn = session.start(prompt("!hang"))
+    await anext(event async for event in reading if isinstance(event.event, TextDelta))
+    assert not session.info.can_steer
+    assert not await session.apply(Steer(prompt("turn left", "prompt-2")))
+    turn.cancel()
+    await turn.wait()
 
 
 async def test_questions_are_answered_from_before_or_declined(echo):

@@ -81,10 +81,7 @@ class Agent:
     # -- sessions --------------------------------------------------------------------------------------------------
 
     async def new_session(self, place: Place) -> SessionOpen:
-        opened = await self._open("session/new", place, None)
-        if not opened.session_id:
-            raise BackendError(f"{self.name} opened a session without an id", code="protocol")
-        return opened
+        return self._named(await self._open("session/new", place, None))
 
     @property
     def can_go_on(self) -> bool:
@@ -96,6 +93,15 @@ class Agent:
         method = "session/resume" if self.told.agent_capabilities.can("resume") else "session/load"
         opened = await self._open(method, place, session_id)
         return msgspec.structs.replace(opened, session_id=session_id)
+
+    async def fork(self, session_id: str, place: Place) -> SessionOpen:
+        """A copy of an earlier session, with an id of its own."""
+        return self._named(await self._open("session/fork", place, session_id))
+
+    def _named(self, opened: SessionOpen) -> SessionOpen:
+        if not opened.session_id:
+            raise BackendError(f"{self.name} opened a session without an id", code="protocol")
+        return opened
 
     async def _open(self, method: str, place: Place, session_id: str | None) -> SessionOpen:
         can_add = self.told.agent_capabilities.can("additional_directories")
@@ -130,6 +136,18 @@ class Agent:
 
     async def prompt(self, session_id: str, blocks: tuple[Content, ...]) -> PromptAnswer:
         return await self._ask(PromptAnswer, "session/prompt", PromptRequest(session_id, blocks), None)
+
+    @property
+    def can_steer(self) -> bool:
+        """Whether it takes words during a turn: no part of the protocol yet, but what several agents agreed on."""
+        told = (self.told.meta or {}).get("steering")
+        return isinstance(told, dict) and told.get("supported") is True
+
+    async def steer(self, session_id: str, blocks: tuple[Content, ...]) -> bool:
+        """Words for the turn that runs; False where none did any more."""
+        asked = PromptRequest(session_id, blocks, meta={"steering": {"idleBehavior": "promptRequired"}})
+        told = await self._answer("_session/steering", asked, self.patience.change)
+        return isinstance(told, dict) and told.get("outcome") == "injected"
 
     def cancel(self, session_id: str) -> None:
         self.process.peer.notify("session/cancel", {"sessionId": session_id})

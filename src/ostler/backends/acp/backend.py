@@ -14,10 +14,10 @@ from ostler.backends.acp.serving import Powers, Serving
 from ostler.backends.acp.telling import Teller
 from ostler.backends.acp.watch import Watch
 from ostler.vocabulary.errors import BackendError, Fault, OstlerError, UsageError
-from ostler.vocabulary.events import FarMark, InfoChanged, Notice, TurnEnded
+from ostler.vocabulary.events import Delivered, FarMark, InfoChanged, Notice, TurnEnded
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Stage
-from ostler.vocabulary.sessions import Change, SessionInfo, SessionStart, SetOption
+from ostler.vocabulary.sessions import Change, SessionInfo, SessionStart, SetOption, Steer
 from ostler.wire.acp import McpServer
 from ostler.wire.acp_calls import ClientCapabilities, FileSystem, PromptAnswer, SessionOpen
 from ostler.wire.acp_updates import Update, read_update
@@ -36,6 +36,7 @@ class Plan(msgspec.Struct, frozen=True):
     mcp_servers: tuple[McpServer, ...] = ()
     directories: tuple[str, ...] = ()
     resume: str = ""
+    fork: bool = False
     login: str = ""
     patience: Patience = Patience()
     elicits: bool = True
@@ -51,6 +52,8 @@ class AcpBackend:
         self._mirror = mirror
         self._early: list[tuple[str, Update]] | None = []
         self._session = ""
+        self._forks = plan.fork
+        self._steered: list[str] = []
         self._name = plan.launch.name
         self._start: SessionStart
         self._stage: Stage
@@ -130,19 +133,34 @@ class AcpBackend:
         finally:
             self._teller.finish_turn(cut=cut)
             self._powers.forget()
+            steered, self._steered = self._steered, []
+            for prompt_id in steered:
+                self._stage.emit(Delivered(prompt_id))
         self._teller.usage(answer, self._info().option("model"))
         return self._ended(answer)
 
     async def apply(self, change: Change) -> bool:
-        if not isinstance(change, SetOption):
-            return False
         try:
-            await self.options.set(change.id, change.value)
+            match change:
+                case SetOption(name, value):
+                    await self.options.set(name, value)
+                case Steer(prompt):
+                    return await self._steer(prompt)
+                case _:
+                    return False
         except OstlerError as error:
             self._stage.emit(Notice("warning", str(error)))
             return False
         self._stage.emit(InfoChanged(self._info()))
         return True
+
+    async def _steer(self, prompt: Prompt) -> bool:
+        """Whether the agent took the words; where no turn runs any more, they can begin one."""
+        if self._teller.phase != "turn":
+            return False
+        taken = await self.agent.steer(self._session, blocks(prompt, self.agent.told))
+        self._steered += [prompt.id] if taken else []
+        return taken
 
     async def aclose(self) -> None:
         if not self._session:
@@ -167,6 +185,8 @@ class AcpBackend:
         earlier = self._plan.resume or self._marked()
         if not earlier:
             return await self.agent.new_session(place)
+        if self._forks:
+            return await self._copy(earlier, place)
         if not self.agent.can_go_on:
             return await self._instead(place, UsageError(f"{self._name} cannot go on with earlier sessions"))
         self._teller.phase = "replay"
@@ -176,6 +196,16 @@ class AcpBackend:
             failure = error
         finally:
             self._teller.phase = "idle"
+        return await self._instead(place, failure)
+
+    async def _copy(self, earlier: str, place: Place) -> SessionOpen:
+        """Never the session itself: what is said in a copy must not be said in the other."""
+        if not self.agent.told.agent_capabilities.can("fork"):
+            return await self._instead(place, UsageError(f"{self._name} cannot copy sessions"))
+        try:
+            return await self.agent.fork(earlier, place)
+        except BackendError as error:
+            failure = error
         return await self._instead(place, failure)
 
     async def _instead(self, place: Place, error: OstlerError) -> SessionOpen:
@@ -190,7 +220,7 @@ class AcpBackend:
         return marks[-1] if marks else ""
 
     def _opened(self, opened: SessionOpen) -> None:
-        self._session = opened.session_id or ""
+        self._session, self._forks = opened.session_id or "", False
         self.options = AgentOptions(self.agent, self._session, opened)
         self._teller.options = self.options
         early, self._early = self._early or [], None
@@ -210,6 +240,7 @@ class AcpBackend:
             f"acp:{self._name}",
             self.options.listed(),
             self._teller.commands,
+            can_steer=self.agent.can_steer,
             acts_itself=True,
             title=self._teller.title,
         )
