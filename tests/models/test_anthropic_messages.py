@@ -8,6 +8,7 @@ from model_talk import BASH, READ, ask, collect, only, thoughts, words
 
 from ostler.models.anthropic_request import marked, turns
 from ostler.models.words import (
+    Again,
     CallChunk,
     Finished,
     ModelSaid,
@@ -18,7 +19,6 @@ from ostler.models.words import (
     ToolsSaid,
     Usage,
     UserSaid,
-    Waiting,
 )
 from ostler.testing.model_server import Call, ScriptedModelServer, calls, event, html, raw, status, text
 from ostler.vocabulary.errors import BackendError
@@ -102,7 +102,7 @@ async def test_json_in_place_of_a_stream(client):
 )
 async def test_reasons(client, reason, finished):
     chunks, _ = await play(client, text("a").ended_by(reason))
-    assert chunks[-1] == Finished(finished)
+    assert chunks[-1] == Finished(finished, reason if finished == "other" else "")
 
 
 async def test_thoughts_that_may_not_be_read_keep_their_seal(client):
@@ -149,7 +149,7 @@ async def test_streams_that_are_good_enough(client, reply):
 async def test_faults_before_any_words_are_asked_again(client, fault):
     chunks, _ = await play(client, fault, text("hello"))
     assert words(chunks) == "hello"
-    assert [waiting.attempt for waiting in only(chunks, Waiting)] == [2]
+    assert [waiting.attempt for waiting in only(chunks, Again)] == [2]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from model_talk import ask, collect, only, words
 from ostler.app.models import choose_model, connect, make
 from ostler.models.http_model import HttpModel
 from ostler.models.terms import Price, Sampling
-from ostler.models.words import CallChunk, Usage, Waiting
+from ostler.models.words import Again, CallChunk, Usage
 from ostler.settings.load import load
 from ostler.settings.profiles import Profile
 from ostler.settings.schema_models import Price as PriceEntry
@@ -99,7 +99,7 @@ async def test_a_profiles_timeout_is_how_long_a_silence_may_be():
         model = connect(profile(server, timeout=0.1))
         stream = model.stream(ask())
         waiting = await anext(stream)
-        assert isinstance(waiting, Waiting)
+        assert isinstance(waiting, Again)
         assert "has sent nothing" in waiting.reason
         await stream.aclose()
         await model.aclose()

@@ -11,7 +11,7 @@ from model_talk import ask, collect, only, thoughts, words
 from ostler.models.failures import retry_after
 from ostler.models.patience import Patience, StallWatch
 from ostler.models.retry import Retries
-from ostler.models.words import CallChunk, Finished, TextChunk, Waiting
+from ostler.models.words import Again, CallChunk, Finished, Silence, TextChunk
 from ostler.testing.model_server import (
     ScriptedModelServer,
     calls,
@@ -62,7 +62,7 @@ async def test_a_fault_before_any_words_is_asked_again(client, naps, fault):
         chunks = await collect(client(server))
     assert words(chunks) == "hello"
     assert chunks[-1] == Finished("stop")
-    (waiting,) = only(chunks, Waiting)
+    (waiting,) = only(chunks, Again)
     assert (waiting.attempt, waiting.seconds) == (2, 0.5)
     assert f"127.0.0.1:{server.port}" in waiting.reason
     assert naps.taken == [0.5]
@@ -95,7 +95,7 @@ async def test_pauses_grow_and_attempts_end(client, naps):
             await collect(client(server, attempts=5), into=chunks)
     assert caught.value.fault.code == "server_error"
     assert naps.taken == [0.5, 1.0, 2.0, 4.0]
-    assert [waiting.attempt for waiting in only(chunks, Waiting)] == [2, 3, 4, 5]
+    assert [waiting.attempt for waiting in only(chunks, Again)] == [2, 3, 4, 5]
 
 
 def test_pauses_are_spread_and_bounded():
@@ -181,7 +181,7 @@ async def test_words_held_back_come_out_when_the_stream_breaks(client):
 async def test_thoughts_do_not_keep_a_reply_from_beginning_anew(client):
     async with ScriptedModelServer(text("x", thought="mm").cut_after(500), text("hello", thought="so")) as server:
         chunks = await collect(client(server))
-    (waiting,) = [chunk for chunk in only(chunks, Waiting) if chunk.attempt == 2]
+    (waiting,) = only(chunks, Again)
     anew = chunks[chunks.index(waiting) :]
     assert (thoughts(anew), words(chunks)) == ("so", "hello")
 
@@ -205,11 +205,10 @@ async def test_a_stall_is_shown_and_then_asked_again(client, naps, fault):
     async with ScriptedModelServer(fault, text("hello")) as server:
         chunks = await collect(client(server, patience=HASTY))
         await server.hung_up()
-    first, *_, last = only(chunks, Waiting)
-    assert first.attempt == 1
-    assert first.reason.startswith(f"no data from 127.0.0.1:{server.port} for")
-    assert last.attempt == 2
-    assert "has sent nothing for" in last.reason
+    assert only(chunks, Silence)[0].reason.startswith(f"no data from 127.0.0.1:{server.port} for")
+    (again,) = only(chunks, Again)
+    assert again.attempt == 2
+    assert "has sent nothing for" in again.reason
     assert words(chunks) == "hello"
 
 
@@ -245,7 +244,7 @@ async def test_cancelling_a_pause_ends_it(client):
     async with ScriptedModelServer(status(500)) as server:
         model = client(server, retries=Retries(sleep=forever))
         task = asyncio.create_task(collect(model, into=(chunks := [])))
-        while not only(chunks, Waiting):
+        while not only(chunks, Again):
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -266,7 +265,7 @@ async def test_cancelling_a_stalled_reply_ends_its_connection(client):
 class TestWatch:
     def _watch(self, **patience):
         self.now = 100.0
-        return StallWatch(Patience(**patience), "h:1", 3, lambda: self.now)
+        return StallWatch(Patience(**patience), "h:1", lambda: self.now)
 
     def test_silence_is_shown_after_five_seconds_and_again(self):
         watch = self._watch()
@@ -275,7 +274,7 @@ class TestWatch:
             self.now += 1
             shown.append(watch.quiet())
         assert [at + 1 for at, waiting in enumerate(shown) if waiting] == [5, 10, 15]
-        assert shown[4] == Waiting(3, 5.0, "no data from h:1 for 5 s")
+        assert shown[4] == Silence(5.0, "no data from h:1 for 5 s")
 
     def test_the_first_sign_may_take_longer_than_the_next(self):
         watch = self._watch(first=100, silent=20)

@@ -65,6 +65,7 @@ EXAMPLES = (
     events.Steered(PROMPT),
     events.Delivered("p1"),
     Notice("warning", "careful"),
+    events.Waiting(5.0, "no data for 5 s"),
     events.Retrying(1, 0.5, "429"),
     events.Reminded("keep a plan"),
     events.Pruned(12, 400),

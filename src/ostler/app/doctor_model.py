@@ -10,16 +10,17 @@ from ostler.app.doctor import Finding
 from ostler.app.models import choose_model
 from ostler.app.trusting import load_settings
 from ostler.models.words import (
+    Again,
     CallChunk,
     Chunk,
     Handed,
     ModelClient,
     Request,
+    Silence,
     TextChunk,
     ThoughtChunk,
     Usage,
     UserSaid,
-    Waiting,
 )
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.prompt import Text
@@ -54,7 +55,7 @@ class _Heard(msgspec.Struct):
             self.calls = (*self.calls, chunk.tool)
         elif isinstance(chunk, Usage):
             self.usage = chunk
-        elif isinstance(chunk, Waiting | Handed):
+        elif isinstance(chunk, Silence | Again | Handed):
             self.trouble = chunk.reason
         self.whole = seconds
 

@@ -10,15 +10,6 @@ from ostler.models.gather import Gather
 from ostler.models.loose_json import NotJson, compact, read_json
 from ostler.models.words import Chunk, Request, Usage
 
-_REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
-
 
 class _Delta(msgspec.Struct, gc=False):
     """What an event adds; only the fields of its own kind are set."""
@@ -97,7 +88,7 @@ class AnthropicReader:
 
     def finish(self) -> list[Chunk]:
         """The last chunks."""
-        return self.gather.finish(_REASONS.get(self.gather.reason, "other") if self.gather.reason else "stop")
+        return self.gather.finish()
 
     def _end_run(self, run: list[str]) -> None:
         if run:

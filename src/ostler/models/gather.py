@@ -4,12 +4,11 @@ from typing import Literal
 
 from ostler.models.call_ids import used_ids
 from ostler.models.call_merge import CallMerger
+from ostler.models.endings import finished
 from ostler.models.failures import ModelFailure
 from ostler.models.think import ThinkSplitter
 from ostler.models.words import (
-    CallChunk,
     Chunk,
-    Finished,
     Request,
     TextChunk,
     ThoughtChunk,
@@ -79,14 +78,14 @@ class Gather:
         self._put(self._think.flush())
         return self.take()
 
-    def finish(self, reason: str) -> list[Chunk]:
+    def finish(self) -> list[Chunk]:
         """The last chunks of a whole reply."""
         chunks = self.rest()
         calls = self.calls.calls()
         chunks.extend(calls)
         if self.usage != Usage():
             chunks.append(self.usage)
-        chunks.append(_finished(reason, calls, self.refused))
+        chunks.append(finished(self.reason, called=bool(calls), refused=self.refused))
         return chunks
 
     def _weigh(self, more: int) -> None:
@@ -125,13 +124,3 @@ def _whole_characters(text: str) -> str:
         return text
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _finished(reason: str, calls: list[CallChunk], refused: bool) -> Finished:
-    if reason == "length":
-        return Finished("length")
-    if calls:
-        return Finished("calls")
-    if refused or reason == "refusal":
-        return Finished("refusal")
-    return Finished("stop" if reason in ("stop", "calls") else "other")

@@ -136,7 +136,7 @@ class HttpModel:
             where = self._setup.http.origin.where
             body = self._body(request)
             post = Post(self._setup.base.endpoint(self.endpoint), self._headers(), body, self._setup.secrets)
-            watch = StallWatch(self._setup.patience, where, number, self._setup.clock)
+            watch = StallWatch(self._setup.patience, where, self._setup.clock)
             self._log_request(where, number, len(body))
             if self._watch:
                 yield Noted(self._watch.compare(body))

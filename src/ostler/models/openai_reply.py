@@ -17,19 +17,6 @@ from ostler.models.openai_frames import (
 )
 from ostler.models.words import Chunk, Request, Usage
 
-_REASONS = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "tool_calls": "calls",
-    "function_call": "calls",
-    "tool_use": "calls",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-}
-
 
 class OpenAIReader:
     """Reads one reply; see `stream_reply.Reader`."""
@@ -59,7 +46,7 @@ class OpenAIReader:
 
     def finish(self) -> list[Chunk]:
         """The last chunks."""
-        return self.gather.finish(_REASONS.get(self.gather.reason, "other") if self.gather.reason else "stop")
+        return self.gather.finish()
 
     def _one_by_one(self, events: list[bytes], *, whole: bool = False) -> list[Frame]:
         frames: list[Frame] = []

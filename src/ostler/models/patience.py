@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ostler.models.words import Waiting
+from ostler.models.words import Silence
 from ostler.vocabulary.errors import BackendError
 
 
@@ -20,10 +20,9 @@ class Patience(msgspec.Struct, frozen=True):
 class StallWatch:
     """Watches one attempt. What only keeps a connection alive is no sign of a reply."""
 
-    def __init__(self, patience: Patience, where: str, attempt: int, clock: Callable[[], float]) -> None:
+    def __init__(self, patience: Patience, where: str, clock: Callable[[], float]) -> None:
         self._patience = patience
         self._where = where
-        self._attempt = attempt
         self._clock = clock
         self._since = clock()
         self._limit = patience.first
@@ -40,7 +39,7 @@ class StallWatch:
         self._limit = self._patience.silent
         self._next_notice = self._patience.notice
 
-    def quiet(self) -> Waiting | None:
+    def quiet(self) -> Silence | None:
         """Nothing came: what to show now, if anything; a `BackendError` when it is too long."""
         silence = self._clock() - self._since
         if silence >= self._limit:
@@ -52,4 +51,4 @@ class StallWatch:
         if silence < self._next_notice:
             return None
         self._next_notice = silence + self._patience.notice
-        return Waiting(self._attempt, round(silence, 1), f"no data from {self._where} for {silence:.0f} s")
+        return Silence(round(silence, 1), f"no data from {self._where} for {silence:.0f} s")

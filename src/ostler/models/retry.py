@@ -7,7 +7,7 @@ from contextlib import aclosing
 import msgspec
 
 from ostler.models.failures import REPEATABLE
-from ostler.models.words import CallChunk, Chunk, TextChunk, Waiting
+from ostler.models.words import Again, CallChunk, Chunk, TextChunk
 from ostler.vocabulary.errors import BackendError
 
 Attempt = Callable[[int], AsyncGenerator[Chunk, None]]
@@ -38,8 +38,8 @@ class Retries(msgspec.Struct, frozen=True):
 async def with_retries(attempt: Attempt, retries: Retries) -> AsyncGenerator[Chunk, None]:
     """Play attempts until one succeeds.
 
-    A `Waiting` with `anew` says that the reply begins again: thoughts that came are void. Once words or
-    calls have been passed on there is no second attempt.
+    An `Again` says that the reply begins again: thoughts that came are void. Once words or calls have been
+    passed on there is no second attempt.
     """
     number = 1
     while True:
@@ -63,7 +63,7 @@ async def with_retries(attempt: Attempt, retries: Retries) -> AsyncGenerator[Chu
             pause = retries.pause(number, after)
             reason = error.fault.message
         number += 1
-        yield Waiting(number, round(pause, 1), reason, anew=True)
+        yield Again(number, round(pause, 1), reason)
         await retries.sleep(pause)
 
 

@@ -90,13 +90,19 @@ class Usage(msgspec.Struct, frozen=True):
     cost: float | None = None
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """The adapter will try again, or has heard nothing for a while; `anew` voids all of this reply that came."""
+class Silence(msgspec.Struct, frozen=True):
+    """Nothing has come for so many seconds; what came before still counts."""
+
+    seconds: float
+    reason: str
+
+
+class Again(msgspec.Struct, frozen=True):
+    """The adapter will ask again in so many seconds; all of this reply that came is void."""
 
     attempt: int
     seconds: float
     reason: str
-    anew: bool = False
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -114,12 +120,16 @@ class Noted(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """Last of a reply."""
+    """Last of a reply: why it is over. `filtered` is somebody else's doing, `refusal` the model's own.
 
-    reason: Literal["stop", "calls", "length", "refusal", "other"]
+    `told` is the server's word where it is none that we know.
+    """
+
+    reason: Literal["stop", "calls", "length", "refusal", "filtered", "other"]
+    told: str = ""
 
 
-Chunk = TextChunk | ThoughtChunk | WasThought | CallChunk | Usage | Waiting | Handed | Noted | Finished
+Chunk = TextChunk | ThoughtChunk | WasThought | CallChunk | Usage | Silence | Again | Handed | Noted | Finished
 
 
 class ModelClient(Protocol):

@@ -222,6 +222,13 @@ class Notice(Kept, frozen=True):
     text: str
 
 
+class Waiting(Fleeting, frozen=True):
+    """Nothing has come from the far side for so many seconds; it is still waited for, and nothing is asked again."""
+
+    seconds: float
+    reason: str
+
+
 class Retrying(Fleeting, frozen=True):
     """The backend will try again by itself."""
 
@@ -341,6 +348,7 @@ KnownEvent = (
     | Steered
     | Delivered
     | Notice
+    | Waiting
     | Retrying
     | Reminded
     | Pruned

@@ -5,14 +5,15 @@ import pytest
 from ostler.backends.engine.step import take_step
 from ostler.journal.records import ListPast
 from ostler.models.words import (
+    Again,
     CallChunk,
     Finished,
     Handed,
     Request,
+    Silence,
     TextChunk,
     ThoughtChunk,
     Usage,
-    Waiting,
     WasThought,
 )
 from ostler.vocabulary.errors import BackendError
@@ -25,6 +26,7 @@ from ostler.vocabulary.events import (
     ThoughtDelta,
     ToolCalled,
     UsageReported,
+    Waiting,
 )
 from ostler.vocabulary.message import Called, Thought
 from ostler.vocabulary.prompt import Text
@@ -105,7 +107,7 @@ async def test_each_sealed_thought_keeps_its_seal():
 async def test_a_reply_that_begins_anew_voids_what_came():
     message, stage = await step(
         ThoughtChunk("first try", "seal"),
-        Waiting(2, 0.5, "it broke", anew=True),
+        Again(2, 0.5, "it broke"),
         ThoughtChunk("second"),
         TextChunk("yes"),
     )
@@ -114,8 +116,9 @@ async def test_a_reply_that_begins_anew_voids_what_came():
 
 
 async def test_a_mere_silence_voids_nothing():
-    message, _ = await step(ThoughtChunk("first"), Waiting(1, 5.0, "no data"), TextChunk("yes"))
+    message, stage = await step(ThoughtChunk("first"), Silence(5.0, "no data"), TextChunk("yes"))
     assert message.parts == (Thought("first"), Text("yes"))
+    assert (stage.of(Waiting), stage.of(Retrying)) == ([Waiting(5.0, "no data")], [])
 
 
 @pytest.mark.req("MD-4")

@@ -7,7 +7,7 @@ from ostler.models.embedded.client import EmbeddedModel
 from ostler.models.embedded.server import CONTEXT, start_server
 from ostler.models.embedded.steps import own_prompt, own_tools
 from ostler.models.embedded.threads import choose_threads
-from ostler.models.words import CallChunk, Finished, Request, TextChunk, Usage, UserSaid, Waiting
+from ostler.models.words import CallChunk, Finished, Request, Silence, TextChunk, Usage, UserSaid
 from ostler.vocabulary.errors import BackendError
 from ostler.vocabulary.prompt import Text
 from ostler.vocabulary.tools import ToolSpec
@@ -37,7 +37,7 @@ async def heard(model, request=REQUEST):
 async def test_a_reply_is_words_a_call_and_what_it_cost(embedded):
     model, weights = embedded(step("I look.", "read", path="a.py"), step("It is fine."))
     chunks = await heard(model)
-    assert isinstance(chunks[0], Waiting)
+    assert isinstance(chunks[0], Silence)
     assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk)) == "I look."
     assert [chunk for chunk in chunks if isinstance(chunk, CallChunk)] == [
         CallChunk("call_0", "read", '{"path": "a.py"}')
@@ -65,7 +65,7 @@ async def test_one_process_serves_all_requests_and_ends_with_the_session(embedde
     model, weights = embedded(step("a"), step("b"))
     await heard(model)
     first = started(weights)
-    assert not any(isinstance(chunk, Waiting) for chunk in await heard(model))
+    assert not any(isinstance(chunk, Silence) for chunk in await heard(model))
     assert started(weights) == first
     serving = model._serving
     await model.aclose()
@@ -77,7 +77,7 @@ async def test_a_process_that_died_is_started_anew(embedded):
     model, _ = embedded(step("a"))
     await heard(model)
     await model._serving.stop()
-    assert isinstance((await heard(model))[0], Waiting)
+    assert isinstance((await heard(model))[0], Silence)
     await model.aclose()
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from ostler.backends.engine.endings import ended_early
 from ostler.backends.engine.guests.guest import Guest, View
 from ostler.backends.engine.steering import Steering
 from ostler.backends.engine.step import take_step
@@ -43,8 +44,8 @@ class Loop:
         message, finish = await self._query()
         if ended := await self._guests.after_step(self._view, message):
             return ended
-        if finish == "length":
-            return TurnEnded("", "limit", limit="the model's longest reply")
+        if ended := ended_early(finish):
+            return ended
         if message.calls:
             return await self._act(message)
         if await self._goes_on(message):

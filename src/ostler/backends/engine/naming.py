@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from ostler.backends.engine.guests.digest import record
 from ostler.backends.engine.helpers import Helpers
 from ostler.backends.engine.history import History, newest
-from ostler.models.words import ModelClient, Request, TextChunk, Usage, UserSaid
+from ostler.models.words import Finished, ModelClient, Request, TextChunk, Usage, UserSaid, WasThought
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.events import Renamed, TurnStarted, UsageReported
 from ostler.vocabulary.prompt import Text
@@ -76,6 +76,8 @@ class Naming:
             async for chunk in model.stream(request):
                 if isinstance(chunk, TextChunk):
                     said.append(chunk.text)
+                elif isinstance(chunk, WasThought) or chunk in (Finished("refusal"), Finished("filtered")):
+                    said.clear()
                 elif isinstance(chunk, Usage):
                     counts = (chunk.tokens_in, chunk.tokens_out, chunk.tokens_cached, chunk.cost)
                     stage.emit(UsageReported(model.name, *counts))

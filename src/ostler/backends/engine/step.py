@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from ostler.models.words import (
+    Again,
     CallChunk,
     Chunk,
     Finished,
@@ -12,14 +13,23 @@ from ostler.models.words import (
     ModelSaid,
     Noted,
     Request,
+    Silence,
     TextChunk,
     ThoughtChunk,
     Usage,
     UserSaid,
-    Waiting,
     WasThought,
 )
-from ostler.vocabulary.events import MessageDone, Notice, Retrying, TextDelta, ThoughtDelta, ToolCalled, UsageReported
+from ostler.vocabulary.events import (
+    MessageDone,
+    Notice,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    ToolCalled,
+    UsageReported,
+    Waiting,
+)
 from ostler.vocabulary.message import Called, Message, Part, Thought
 from ostler.vocabulary.prompt import Text
 from ostler.vocabulary.seams import Stage
@@ -146,17 +156,20 @@ def _hear(chunk: Chunk, reply: Reply, stage: Stage, message_id: str, model: Mode
             reply.call(chunk)
         case Usage():
             stage.emit(_usage(chunk, model))
-        case Waiting(attempt, seconds, reason, anew):
-            if anew:
-                reply.begin_anew()
+        case Silence(seconds, reason):
+            stage.emit(Waiting(seconds, reason))
+        case Again(attempt, seconds, reason):
+            reply.begin_anew()
             stage.emit(Retrying(attempt, seconds, reason))
         case Handed(profile, name, reason):
             reply.begin_anew()
             stage.emit(Notice("warning", f"{reason}; going on with {name} (profile {profile})"))
         case Noted(text):
             stage.emit(Notice("info", text))
-        case Finished(reason):
+        case Finished(reason, told):
             reply.finish = reason
+            if told:
+                stage.emit(Notice("warning", f"the server ended the reply with {told!r}, so it may not be whole"))
 
 
 def _announce(reply: Reply, stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ostler.drawing.waiting import WaitingLines
 from ostler.faces.editor.showing import (
     contents_of,
     locations_of,
@@ -30,6 +31,7 @@ from ostler.vocabulary.events import (
     ToolStarted,
     TurnStarted,
     UsageReported,
+    Waiting,
 )
 from ostler.vocabulary.message import Message, Thought
 from ostler.vocabulary.prompt import Block, Image, Link, Prompt, Resource, Text
@@ -58,6 +60,7 @@ class Teller:
         self.replaying = False
         self._cwd = cwd
         self._over: set[str] = set()
+        self._waiting = WaitingLines()
         self._said: dict[str, str] = {}
         self._calls: dict[str, ToolCalled] = {}
         self._printed: dict[str, str] = {}
@@ -86,8 +89,8 @@ class Teller:
                 yield InfoTold(title)
             case Notice(_, text):
                 yield self._aside(text)
-            case Retrying(_, seconds, reason):
-                yield self._aside(f"{reason}; trying again in {seconds:.0f} s")
+            case Waiting() | Retrying():
+                yield from map(self._aside, self._waiting.take(event))
             case _:
                 yield from self._call(event)
 

@@ -8,10 +8,11 @@ import msgspec
 from ostler.drawing.calls import CallLines
 from ostler.drawing.lines import block_lines
 from ostler.drawing.paint import Paint
+from ostler.drawing.waiting import WaitingLines
 from ostler.faces.printer.summary import Summary
 from ostler.session.transcript import Block, CallBlock, PromptBlock, TextBlock, TodosBlock, Transcript
 from ostler.text.sanitise import sanitise
-from ostler.vocabulary.events import Envelope, Event, Retrying
+from ostler.vocabulary.events import Envelope, Event
 from ostler.wire.codec import encode_envelope
 
 KINDS = ("text", "simple", "json", "jsonl")
@@ -39,9 +40,10 @@ class TextOutput:
         self._printed: set[str] = set()
         self._begun = False
         self._calls = CallLines(paint)
+        self._waiting = WaitingLines()
 
     def hear(self, envelope: Envelope) -> None:
-        _tell_waiting(envelope.event)
+        _tell_waiting(self._waiting, envelope.event)
         block = self._transcript.take(envelope.event)
         if block is None or block.id in self._printed or isinstance(block, PromptBlock):
             return
@@ -75,9 +77,10 @@ class SimpleOutput:
         self._out = out
         self._shaped = shaped
         self._transcript = Transcript()
+        self._waiting = WaitingLines()
 
     def hear(self, envelope: Envelope) -> None:
-        _tell_waiting(envelope.event)
+        _tell_waiting(self._waiting, envelope.event)
         block = self._transcript.take(envelope.event)
         if isinstance(block, TextBlock) and block.settled and block.segment == "answer" and not self._shaped:
             self._print(sanitise(block.text).rstrip("\n"))
@@ -87,7 +90,8 @@ class SimpleOutput:
         if self._shaped and not summary.error:
             self._print(msgspec.json.encode(summary.output).decode())
         error = [summary.error.message] if summary.error else []
-        for line in (*error, *(f"not allowed here: {why}" for why in summary.refusals)):
+        limit = [f"the run reached a limit: {summary.limit}"] if summary.limit else []
+        for line in (*error, *limit, *(f"not allowed here: {why}" for why in summary.refusals)):
             sys.stderr.write(f"ostler: {sanitise(line)}\n")
 
     def _print(self, line: str) -> None:
@@ -128,10 +132,10 @@ class JsonlOutput:
         self._out.flush()
 
 
-def _tell_waiting(event: Event) -> None:
+def _tell_waiting(waiting: WaitingLines, event: Event) -> None:
     """Why nothing comes, for whoever looks."""
-    if isinstance(event, Retrying):
-        sys.stderr.write(f"ostler: waiting {event.wait_seconds:.0f} s ({event.attempt}): {sanitise(event.reason)}\n")
+    for line in waiting.take(event):
+        sys.stderr.write(f"ostler: {line}\n")
 
 
 def make_output(kind: str, paint: Paint, out: TextIO | None = None, *, shaped: bool = False) -> Output:

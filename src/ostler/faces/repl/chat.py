@@ -13,6 +13,7 @@ from ostler.commands.table import leaves_turn
 from ostler.drawing.diffs import diff_lines
 from ostler.drawing.paint import THEMES, Paint
 from ostler.drawing.scroll import Scroll
+from ostler.drawing.waiting import WaitingLines
 from ostler.faces.repl.asking import Asking
 from ostler.faces.repl.console import IDLE, Console, Interrupt, Leave, Steering, Typed, WantDetails
 from ostler.faces.repl.playing import Playing, new_id
@@ -52,6 +53,7 @@ class Chat:
         self._asking = Asking(console, paint, session.settle)
         self._commands = Commands(session, services, new_id)
         self._status = Status(session, self._commands.meter)
+        self._waiting = WaitingLines()
         self._playing = Playing(session, services.keep_queue, self._rest, self._not_sent)
         self._typed: set[str] = set()
         self._changed = asyncio.Event()
@@ -101,7 +103,7 @@ class Chat:
             if not new:
                 past.take(event, lines)
                 continue
-            self._console.show(lines)
+            self._console.show(lines if self._console.has_status else [*lines, *self._waiting.take(event)])
             self._asking.hear(event)
             self._playing.hear(event)
             self._note(event)

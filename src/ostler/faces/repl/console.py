@@ -63,6 +63,10 @@ class Console(Protocol):
     def numbers(self) -> bool:
         """Whether it prints the answers of a menu by itself, with numbers."""
 
+    @property
+    def has_status(self) -> bool:
+        """Whether `status` is seen; else the reason why nothing comes is printed."""
+
     def show(self, lines: Sequence[str]) -> None:
         """Add lines to the scrollback."""
 

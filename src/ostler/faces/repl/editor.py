@@ -41,6 +41,7 @@ class EditorConsole:
     live = True
     echoes = False
     numbers = False
+    has_status = True
 
     def __init__(
         self, out: TextIO, history: Path | None, *, colour: bool = True, vi: bool = False, bell: bool = False

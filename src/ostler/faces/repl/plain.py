@@ -18,6 +18,7 @@ class PlainConsole:
     """Reads a descriptor line by line in a thread of its own; a pipe only when a line is wanted."""
 
     numbers = True
+    has_status = False
 
     def __init__(self, descriptor: int, out: TextIO, *, terminal: bool) -> None:
         self.live = self.echoes = terminal

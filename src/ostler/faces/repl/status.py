@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from ostler.commands.meter import Meter
 from ostler.drawing.scroll import Scroll
+from ostler.drawing.waiting import waiting_line
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.display import Note
-from ostler.vocabulary.events import Event, Retrying
+from ostler.vocabulary.events import Event
 from ostler.vocabulary.seams import Session
 
 
@@ -16,20 +17,16 @@ class Status:
     def __init__(self, session: Session, meter: Meter) -> None:
         self._session = session
         self._meter = meter
-        self._retrying = ""
+        self._waiting = ""
         self.surroundings: Sequence[str] = ()
 
     def hear(self, event: Event) -> None:
-        match event:
-            case Retrying(attempt, seconds, reason):
-                self._retrying = f"trying again in {seconds:.0f} s ({attempt}): {reason}"
-            case _:
-                self._retrying = ""
+        self._waiting = waiting_line(event)
 
     def passing(self, scroll: Scroll) -> str:
         """What is going on right now: the line being said, or the last one that a command printed."""
-        if self._retrying:
-            return sanitise(self._retrying).replace("\n", " ")
+        if self._waiting:
+            return self._waiting
         if scroll.partial:
             return scroll.partial
         running = scroll.calls.running

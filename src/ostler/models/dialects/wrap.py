@@ -5,15 +5,16 @@ from typing import Literal, Protocol
 
 from ostler.models.call_ids import CallIds, used_ids
 from ostler.models.words import (
+    Again,
     CallChunk,
     Chunk,
     Finished,
     ModelClient,
     Noted,
     Request,
+    Silence,
     TextChunk,
     ThoughtChunk,
-    Waiting,
     WasThought,
 )
 from ostler.vocabulary.errors import BackendError
@@ -130,12 +131,11 @@ class _Reply:
         """What a chunk of the other client comes to."""
         if isinstance(chunk, TextChunk):
             return self._noted(self._ear.hear(chunk.text))
-        if isinstance(chunk, ThoughtChunk | Noted):
+        if isinstance(chunk, ThoughtChunk | Noted | Silence):
             return [chunk]
-        if isinstance(chunk, Waiting):
-            if chunk.anew:
-                self.rest()
-                self._called = False
+        if isinstance(chunk, Again):
+            self.rest()
+            self._called = False
             return [chunk]
         if isinstance(chunk, WasThought):
             words = [heard for heard in self.rest() if isinstance(heard, TextChunk)]
@@ -154,7 +154,7 @@ class _Reply:
         if isinstance(chunk, CallChunk):
             return CallChunk(self._ids.fresh(chunk.id), chunk.tool, chunk.arguments)
         if isinstance(chunk, Finished) and self._called and chunk.reason in ("stop", "other"):
-            return Finished("calls")
+            return Finished("calls", chunk.told)
         return chunk
 
     def _noted(self, chunks: list[Chunk]) -> list[Chunk]:

@@ -8,7 +8,7 @@ from ostler.models.call_ids import CallIds, used_ids
 from ostler.models.embedded.server import CONTEXT, Serving
 from ostler.models.embedded.steps import StepEar, step_schema, write_request
 from ostler.models.http_model import HttpModel
-from ostler.models.words import CallChunk, Chunk, Finished, Request, TextChunk, Waiting
+from ostler.models.words import CallChunk, Chunk, Finished, Request, Silence, TextChunk
 
 LONGEST_REPLY = 1500
 
@@ -36,14 +36,14 @@ class EmbeddedModel:
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """One reply: a step, told as words and at most one call."""
         if self._serving is None or not self._serving.alive:
-            yield Waiting(1, 0.0, "the embedded model is being loaded")
+            yield Silence(0.0, "the embedded model is being loaded")
         client = await self._ready(step_schema(request) if request.tools else {})
         ear = StepEar(CallIds(used_ids(request)))
         called = False
         async with aclosing(client.stream(write_request(request))) as chunks:
             async for chunk in chunks:
                 if not request.tools or not isinstance(chunk, TextChunk | Finished):
-                    yield _reading(chunk) if isinstance(chunk, Waiting) else chunk
+                    yield _reading(chunk) if isinstance(chunk, Silence) else chunk
                     continue
                 heard = ear.hear(chunk.text) if isinstance(chunk, TextChunk) else ear.finish()
                 for one in heard:
@@ -75,9 +75,9 @@ class EmbeddedModel:
             await client.aclose()
 
 
-def _reading(waiting: Waiting) -> Waiting:
+def _reading(waiting: Silence) -> Silence:
     """Its silence is no fault: it reads a few words a second where there is little to compute with."""
-    return Waiting(waiting.attempt, waiting.seconds, f"the embedded model reads since {waiting.seconds:.0f} s")
+    return Silence(waiting.seconds, f"the embedded model reads since {waiting.seconds:.0f} s")
 
 
 def _client(name: str, serving: Serving, schema: Mapping[str, Any]) -> HttpModel:

@@ -5,7 +5,7 @@ from ostler.backends.engine.guests.guest import View
 from ostler.backends.engine.guests.unseen import unseen
 from ostler.backends.engine.history import Entry, newest
 from ostler.backends.engine.measure import size_of
-from ostler.models.words import ModelSaid, Request, TextChunk, Usage, UserSaid
+from ostler.models.words import Finished, ModelSaid, Request, TextChunk, Usage, UserSaid, WasThought
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.events import Compacted, Notice, StateChanged, TodosChanged, UsageReported
 from ostler.vocabulary.prompt import Text
@@ -90,6 +90,8 @@ async def _notes(view: View, old: list[Entry], limit: int) -> str:
         async for chunk in view.model.stream(request):
             if isinstance(chunk, TextChunk):
                 words.append(chunk.text)
+            elif isinstance(chunk, WasThought) or chunk in (Finished("refusal"), Finished("filtered")):
+                words.clear()
             elif isinstance(chunk, Usage):
                 view.stage.emit(_usage(view, chunk))
     except OstlerError:
