@@ -1,6 +1,7 @@
 """How each backend is made to play the same scenes: a scene is written once, as moves of the far side."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -8,6 +9,7 @@ from acp_driver import AcpDriver
 
 from ostler.backends.engine.backend import Engine
 from ostler.backends.scripted import ScriptedBackend
+from ostler.testing.fake_tool import Behaviour, FakeTool
 from ostler.testing.scripted_model import Line, ScriptedCall, ScriptedModel
 from ostler.vocabulary.errors import BackendError
 from ostler.vocabulary.events import MessageDone, TextDelta, ToolCalled, TurnEnded
@@ -40,6 +42,9 @@ Move = Say | Calls | Hold | Crash
 class Driver(Protocol):
     name: str
     cannot: dict[str, str]
+    folder: Path
+
+    def tool(self, name: str, behaviour: Behaviour | None = None, **more: Any) -> FakeTool: ...
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any: ...
 
@@ -51,6 +56,8 @@ class EngineDriver:
 
     name = "engine"
     cannot = {"a turn begun by the far side": "a model behind an API begins nothing by itself"}
+
+    tool = FakeTool
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Engine:
         self.model = ScriptedModel(line for moves in turns for line in _lines(moves))
@@ -88,6 +95,8 @@ class ScriptedDriver:
 
     name = "scripted"
     cannot: dict[str, str] = {}
+
+    tool = FakeTool
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> ScriptedBackend:
         self.made = ScriptedBackend([_act(moves, number) for number, moves in enumerate(turns)])

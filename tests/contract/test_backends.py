@@ -6,7 +6,6 @@ import pytest
 from drivers import DRIVERS, Calls, Crash, Hold, Say
 
 from ostler.journal.memory import MemoryJournal
-from ostler.testing.fake_tool import FakeTool
 from ostler.testing.scripted_model import ScriptedCall
 from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, open_session, play, prompt
 from ostler.vocabulary.events import (
@@ -34,6 +33,7 @@ class Scene:
 
     def __init__(self, driver, tmp_path, tools=()):
         self.driver = driver
+        driver.folder = tmp_path
         self.ground = Workspace(str(tmp_path))
         self.tools = list(tools)
         self.events = []
@@ -89,20 +89,20 @@ async def test_01_plain_answer(driver, tmp_path):
 @pytest.mark.req("EN-2")
 @pytest.mark.scene("tool")
 async def test_02_tool(driver, tmp_path):
-    tool = FakeTool("probe")
-    scene = await Scene(driver, tmp_path, [tool]).open([[Say("Looking."), one("probe", subject="x"), Say("Found.")]])
+    tool = driver.tool("probe")
+    scene = await Scene(driver, tmp_path, [tool]).open([[Say("Looking."), one("probe", subject="here"), Say("Found.")]])
     events, ended = await play(scene.session, "look")
-    assert (ended.reason, tool.runs) == ("done", [{"subject": "x"}])
+    assert (ended.reason, ["here" in str(run) for run in tool.runs]) == ("done", [True])
     kinds = [type(e).__name__ for e in events]
     assert kinds.index("ToolCalled") < kinds.index("ToolStarted") < kinds.index("ToolFinished")
-    assert [r.for_model for r in scene.results()] == ["probe ran"]
+    assert [r.for_model for r in scene.results()] == [f"{tool.spec.name} ran"]
     await scene.close()
 
 
 @pytest.mark.req("PM-7")
 @pytest.mark.scene("refusal with feedback")
 async def test_03_refusal_with_feedback(driver, tmp_path):
-    tool = FakeTool("probe")
+    tool = driver.tool("probe")
     scene = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("As you wish.")]], policy=ASK_ALL)
     turn = scene.session.start(prompt("look"))
     ask = await scene.until(PermissionAsked)
@@ -117,7 +117,7 @@ async def test_03_refusal_with_feedback(driver, tmp_path):
 @pytest.mark.req("CL-9")
 @pytest.mark.scene("cancel while asking")
 async def test_04_cancel_while_asking(driver, tmp_path):
-    tool = FakeTool("probe")
+    tool = driver.tool("probe")
     scene = await Scene(driver, tmp_path, [tool]).open([[one("probe")], [Say("Fine.")]][:1], policy=ASK_ALL)
     turn = scene.session.start(prompt("look"))
     await scene.until(PermissionAsked)
@@ -143,7 +143,7 @@ async def test_05_cancel_while_running(driver, tmp_path):
         finally:
             stopped.set()
 
-    scene = await Scene(driver, tmp_path, [FakeTool("probe", forever)]).open([[one("probe")]])
+    scene = await Scene(driver, tmp_path, [driver.tool("probe", forever)]).open([[one("probe")]])
     turn = scene.session.start(prompt("look"))
     await running.wait()
     turn.cancel()
@@ -169,14 +169,14 @@ async def test_06_crash_of_the_far_side(driver, tmp_path):
 
 @pytest.mark.scene("two asks at once")
 async def test_07_two_asks_at_once(driver, tmp_path):
-    first, second = FakeTool("first", effects=False), FakeTool("second", effects=False)
+    first, second = driver.tool("first", effects=False), driver.tool("second", effects=False)
     both = Calls((ScriptedCall("first"), ScriptedCall("second")))
     scene = await Scene(driver, tmp_path, [first, second]).open([[both, Say("Done.")]], policy=ASK_ALL)
     turn = scene.session.start(prompt("look"))
     await scene.until(PermissionAsked, times=2)
     asks = {e.permission.title: e.ask_id for e in scene.events if isinstance(e, PermissionAsked)}
-    assert scene.session.settle(asks["use second"], Decision("deny", by="person"))
-    assert scene.session.settle(asks["use first"], Decision("allow", by="person"))
+    assert scene.session.settle(asks[f"use {second.spec.name}"], Decision("deny", by="person"))
+    assert scene.session.settle(asks[f"use {first.spec.name}"], Decision("allow", by="person"))
     assert (await turn.wait()).reason == "done"
     assert (len(first.runs), len(second.runs)) == (1, 0)
     await scene.close()
@@ -185,7 +185,7 @@ async def test_07_two_asks_at_once(driver, tmp_path):
 @pytest.mark.req("SH-4")
 @pytest.mark.scene("unattended ask")
 async def test_08_unattended_ask(driver, tmp_path):
-    tool = FakeTool("probe")
+    tool = driver.tool("probe")
     policy = type(ASK_ALL)(rules=ASK_ALL.rules, attended=False)
     scene = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("I could not.")]], policy=policy)
     events, ended = await play(scene.session, "look")
@@ -199,7 +199,7 @@ async def test_08_unattended_ask(driver, tmp_path):
 @pytest.mark.req("SV-7")
 @pytest.mark.scene("a call repeated by id")
 async def test_09_a_call_repeated_by_id(driver, tmp_path):
-    tool = FakeTool("probe")
+    tool = driver.tool("probe")
     again = Calls((ScriptedCall("probe", {}, "the-call"),))
     scene = await Scene(driver, tmp_path, [tool]).open([[again, again, Say("Once is enough.")]])
     _, ended = await play(scene.session, "look")
@@ -250,7 +250,7 @@ async def test_12_a_turn_begun_by_the_far_side(driver, tmp_path):
 @pytest.mark.scene("resume")
 async def test_13_resume(driver, tmp_path):
     """A journal that stops in mid-turn: what was left open is closed by events, and the next turn goes on."""
-    tool = FakeTool("probe")
+    tool = driver.tool("probe")
     first = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("One.")]])
     await play(first.session, "first")
     started = next(i for i, e in enumerate(first.session._journal.records) if isinstance(e.event, ToolStarted))

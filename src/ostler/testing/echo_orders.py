@@ -83,9 +83,12 @@ class Orders:
             self.say(said)
             return
         for line in lines:
-            name, _, rest = line.removeprefix("!").partition(" ")
             if line.startswith("!"):
-                await getattr(self, f"do_{name.replace('-', '_')}")(rest)
+                await self._one(line)
+
+    async def _one(self, order: str) -> None:
+        name, _, rest = order.removeprefix("!").partition(" ")
+        await getattr(self, f"do_{name.replace('-', '_')}")(rest)
 
     def say(self, text: str) -> None:
         self.told += text
@@ -291,6 +294,21 @@ class Orders:
         await self._agent.hints.wait()
         self._agent.hints.clear()
         self.say(f"[heard: {' '.join(self._agent.steered.pop(self._session, []))}]")
+
+    async def do_hold(self, rest: str) -> None:
+        """Go on only when somebody writes to this pipe."""
+        written = asyncio.Event()
+        pipe, loop = os.open(rest, os.O_RDONLY | os.O_NONBLOCK), asyncio.get_running_loop()
+        loop.add_reader(pipe, written.set)
+        try:
+            await written.wait()
+        finally:
+            loop.remove_reader(pipe)
+            os.close(pipe)
+
+    async def do_together(self, rest: str) -> None:
+        """Several orders at once: `!together !read a & !write b text`."""
+        await asyncio.gather(*(self._one(order) for order in rest.split(" & ") if order))
 
     async def do_late(self, rest: str) -> None:
         asyncio.get_running_loop().call_later(0.02, self.say, rest)
