@@ -8,7 +8,7 @@ from typing import Literal
 
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Entry
-from ostler.workspace.ignores import Ignores
+from ostler.workspace.ignores import FILE, Ignores, Named
 from ostler.workspace.jail import DIRECTORY
 from ostler.workspace.paths import escaped
 
@@ -48,40 +48,71 @@ def _entry(entry: "os.DirEntry[str]") -> Entry:
     return Entry(escaped(entry.name), kind, state.st_size if kind == "file" else 0)
 
 
-def walk_files(top: int, base: str, rules: Ignores, *, hidden: bool, most: int) -> Iterator[str]:
+def walk_files(top: int, base: str, rules: Ignores, *, hidden: bool, most: int, folders: bool = False) -> Iterator[str]:
     """The regular files under an open directory, as paths from it, sorted; links are not followed.
 
-    `base` is the directory from the root, with a slash at its end; `rules` are those in force above it.
+    `base` is the directory from the root, with a slash at its end; `rules` are those in force above it. With `folders`
+    each directory comes too, before what it holds, with a slash at its end.
     """
     walk = _under(top, base, rules, hidden)
     try:
-        for path in islice(walk, most):
-            yield path[len(base) :]
+        for path in islice((path for path in walk if folders or path[-1] != "/"), most):
+            yield escaped(path[len(base) :])
     finally:
         walk.close()
 
 
-def _under(fd: int, here: str, rules: Ignores, hidden: bool) -> Generator[str]:
-    rules = rules.below(fd, here)
-    for name, is_directory, is_file in _names(fd):
-        path = here + name
-        if name == ".git" or (name[0] == "." and not hidden) or rules.leave_out(path, is_directory=is_directory):
-            continue
-        if is_file and name.isprintable():
-            yield path
-        elif is_directory and path.count("/") < DEEPEST:
-            try:
-                below = os.open(name, DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
-            except OSError:
-                continue
-            try:
-                yield from _under(below, f"{path}/", rules, hidden)
-            finally:
+def _under(fd: int, base: str, rules: Ignores, hidden: bool) -> Generator[str]:
+    """All paths in order, from the root; those of directories with a slash at their end."""
+    opened = [fd]
+    ways = [(base, *_look(fd, base, rules, hidden))]
+    try:
+        while ways:
+            here, rules, ahead = ways[-1]
+            for name, is_directory, is_file in ahead:
+                if is_file:
+                    yield here + name
+                elif is_directory:
+                    path = f"{here}{name}/"
+                    yield path
+                    below = _opened(name, opened[-1]) if path.count("/") <= DEEPEST else None
+                    if below is not None:
+                        opened.append(below)
+                        ways.append((path, *_look(below, path, rules, hidden)))
+                        break
+            else:
+                ways.pop()
+                below = opened.pop()
+                if below != fd:
+                    os.close(below)
+    finally:
+        for below in opened:
+            if below != fd:
                 os.close(below)
 
 
-def _names(fd: int) -> list[tuple[str, bool, bool]]:
+def _look(fd: int, here: str, rules: Ignores, hidden: bool) -> tuple[Ignores, Iterator[Named]]:
+    """The rules in force in a directory, and what it holds that they keep."""
+    names = _names(fd, hidden)
+    if any(name == FILE for name, _, _ in names) or not hidden:
+        rules = rules.below(fd, here)
+    return rules, iter(rules.kept(here, names))
+
+
+def _opened(name: str, directory: int) -> int | None:
+    try:
+        return os.open(name, DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:
+        return None
+
+
+def _names(fd: int, hidden: bool) -> list[Named]:
+    """What a directory holds besides git's own folder, and hidden names only if they are wanted."""
     with os.scandir(fd) as scan:
-        return sorted(
-            (entry.name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False)) for entry in scan
-        )
+        found = [
+            (name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
+            for entry in scan
+            if (name := entry.name)[0] != "." or (hidden and name != ".git")
+        ]
+    found.sort()
+    return found
