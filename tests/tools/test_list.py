@@ -64,6 +64,19 @@ async def test_more_than_the_limit_is_counted(room, searcher):
     assert (await room.ok("list", path="d", depth=2, limit=5)).for_model.endswith("[15 more entries]")
 
 
+@pytest.mark.req("TL-1")
+async def test_the_tree_shows_folders_that_hold_nothing(room):
+    for folder in ("empty", "a/b/c", "a/d", ".git/refs", "build/x"):
+        (room.root / folder).mkdir(parents=True)
+    (room.root / "build" / "out").symlink_to("x")
+    room.file("a/d/e.txt")
+    room.file(".gitignore", "build/\n")
+    told = (await room.ok("list", depth=2)).for_model
+    assert told.splitlines() == [".gitignore", "a/", "  b/", "  d/  (1 files)", "empty/"]
+    assert (await room.ok("list", path="build", depth=2)).for_model == "x/"
+    assert (await room.ok("list", path="empty", depth=2)).for_model == "(empty)"
+
+
 async def test_an_empty_folder(room):
     assert (await room.ok("list")).for_model == "(empty)"
 

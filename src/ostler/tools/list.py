@@ -7,7 +7,7 @@ import msgspec
 
 from ostler.tools.declared import Declared
 from ostler.tools.places import reading
-from ostler.tools.search import files_below
+from ostler.tools.search import tree_below
 from ostler.vocabulary.display import Display
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.permission import Permission
@@ -64,7 +64,7 @@ async def _tree(ground: Ground, params: ListParams) -> ToolResult:
     shown = ground.place(params.path).shown
     base = "" if shown == "." else f"{shown}/"
     lines, items = [], []
-    for path, files in _nodes(await files_below(ground, params.path), params.depth).items():
+    for path, files in _nodes(await tree_below(ground, params.path), params.depth).items():
         name = "  " * path.rstrip("/").count("/") + path.rstrip("/").rpartition("/")[2]
         lines.append(f"{name}/  ({files} files)" if files else f"{name}/" if path.endswith("/") else name)
         items.append(_item(base + path.rstrip("/"), path.endswith("/"), None))
@@ -74,14 +74,12 @@ async def _tree(ground: Ground, params: ListParams) -> ToolResult:
 def _nodes(paths: list[str], depth: int) -> dict[str, int]:
     """Files and directories (with a slash at their end) down to a depth, with how many files a closed one holds."""
     nodes: Counter[str] = Counter()
-    for path in paths:
-        parts = path.split("/")
-        for level in range(1, min(len(parts), depth + 1)):
-            nodes["/".join(parts[:level]) + "/"] += 0
+    for path in sorted(paths):
+        parts = path.rstrip("/").split("/")
         if len(parts) <= depth:
             nodes[path] += 0
         else:
-            nodes["/".join(parts[:depth]) + "/"] += 1
+            nodes["/".join(parts[:depth]) + "/"] += not path.endswith("/")
     return dict(nodes)
 
 

@@ -11,6 +11,7 @@ import msgspec
 from ostler.tools.search_globs import Files
 from ostler.vocabulary.errors import PathRefused, ToolFailure
 from ostler.vocabulary.seams import Ground
+from ostler.workspace.paths import meant
 
 MOST = 10_000
 MOST_FILES = 100_000
@@ -31,10 +32,10 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Top(msgspec.Struct, frozen=True):
-    """Where a search begins: a path as it is shown, what it leads to, and whether that is one file."""
+    """Where a search begins: a path as it is shown, how the system names it, and whether it is one file."""
 
     shown: str
-    absolute: str
+    real: str
     is_file: bool
 
     def named(self, below: str) -> str:
@@ -117,6 +118,13 @@ async def files_named(ground: Ground, path: str, names: Sequence[str]) -> list[s
     return await files_of(ground, top)
 
 
+async def tree_below(ground: Ground, path: str) -> list[str]:
+    """The files and folders (with a slash at their end) below a directory, by name, without what git ignores."""
+    from ostler.tools.search_native import files_of
+
+    return await files_of(ground, await top_of(ground, path), folders=True)
+
+
 async def is_about_no_file(ground: Ground, query: Query) -> bool:
     """Whether the globs and the type of a search leave nothing to look at."""
     top, files = await top_of(ground, query.path), Files(query.include, query.type)
@@ -132,7 +140,7 @@ async def top_of(ground: Ground, path: str) -> Top:
     place, found = ground.place(path), await ground.stat(path)
     if found.kind not in ("file", "directory"):
         raise PathRefused("not_a_file", place.shown, "this is a pipe, a socket or a device, which is never searched")
-    return Top(place.shown, place.absolute, found.kind == "file")
+    return Top(place.shown, meant(place.shown, ground.root), found.kind == "file")
 
 
 def bad_pattern(why: str) -> ToolFailure:

@@ -88,8 +88,11 @@ class Files:
 
 
 def last_names(globs: Sequence[str]) -> list[str]:
-    """What globs say of names alone, if that can be told of each: a hint for a quicker search."""
-    return [glob.rpartition("/")[2] for glob in globs] if all(map(_tells_its_name, globs)) else []
+    """What globs say of names alone, if that can be told of each: a hint for a quicker search.
+
+    One sign of a name as it is shown may be a part of one on the disk, so `?` says no more than `*`.
+    """
+    return [glob.rpartition("/")[2].replace("?", "*") for glob in globs] if all(map(_tells_its_name, globs)) else []
 
 
 def _tells_its_name(glob: str) -> bool:

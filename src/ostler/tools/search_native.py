@@ -7,12 +7,13 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 
 from ostler.tools.search import LINE_WIDTH, MOST, MOST_FILES, SECONDS, Found, Line, Query, Top, bad_pattern
 from ostler.tools.search_globs import Files
 from ostler.vocabulary.seams import Ground
+from ostler.workspace.paths import meant
 
 T = TypeVar("T")
 _LARGEST = 64 * 1024 * 1024
@@ -34,9 +35,9 @@ async def count_lines(ground: Ground, top: Top, query: Query, files: Files) -> F
     return await _in_thread(lambda stop: _Search(ground, top, query, files, stop).counts())
 
 
-async def files_of(ground: Ground, top: Top) -> list[str]:
-    """The files below a directory."""
-    return await _in_thread(lambda stop: list(islice(_walk(ground, top, stop), MOST_FILES)))
+async def files_of(ground: Ground, top: Top, *, folders: bool = False) -> list[str]:
+    """The files below a directory, if asked with its folders."""
+    return await _in_thread(lambda stop: list(islice(_walk(ground, top, stop, folders=folders), MOST_FILES)))
 
 
 async def _in_thread(work: Callable[[threading.Event], T]) -> T:
@@ -48,23 +49,22 @@ async def _in_thread(work: Callable[[threading.Event], T]) -> T:
         stop.set()
 
 
-def _walk(ground: Ground, top: Top, stop: threading.Event) -> Iterator[str]:
-    """The files below a folder; when git ignores the very folder that was named, all of its files are meant."""
-    ignored = _is_ignored(ground.root, top.shown)
-    for path in _everything(top.absolute) if ignored else ground.iter_files(top.absolute, hidden=True):
-        if stop.is_set():
-            return
-        if "\n" not in path:
-            yield path
+def _walk(ground: Ground, top: Top, stop: threading.Event, *, folders: bool = False) -> Iterator[str]:
+    """What is below a folder; when git ignores the very folder that was named, all of its files are meant."""
+    if _is_ignored(ground.root, top.real):
+        paths = _everything(os.path.join(ground.root, top.real), folders=folders)
+    else:
+        paths = ground.iter_files(top.shown, hidden=True, folders=folders)
+    return takewhile(lambda _: not stop.is_set(), paths)
 
 
-def _is_ignored(root: str, shown: str) -> bool:
+def _is_ignored(root: str, real: str) -> bool:
     from ostler.workspace.ignores import Ignores
 
-    if shown == "." or shown.startswith("/"):
+    if real == "." or real.startswith("/"):
         return False
     rules, above = Ignores(), ""
-    for part in shown.split("/"):
+    for part in real.split("/"):
         fd = os.open(f"{root}/{above}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             rules = rules.below(fd, above)
@@ -76,13 +76,16 @@ def _is_ignored(root: str, shown: str) -> bool:
     return False
 
 
-def _everything(folder: str) -> Iterator[str]:
-    for above, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != ".git")
+def _everything(folder: str, *, folders: bool) -> Iterator[str]:
+    from ostler.workspace.paths import escaped
+
+    for above, below, files in os.walk(folder):
+        below[:] = sorted(name for name in below if name != ".git" and not os.path.islink(f"{above}/{name}"))
         base = f"{above[len(folder) + 1 :]}/".lstrip("/")
-        for name in sorted(files):
-            if name.isprintable() and not os.path.islink(f"{above}/{name}"):
-                yield base + name
+        names = [*files, *(f"{name}/" for name in below)] if folders else files
+        for name in sorted(names):
+            if not os.path.islink(f"{above}/{name}"):
+                yield escaped(base + name)
 
 
 class _Search:
@@ -128,13 +131,15 @@ class _Search:
                 yield name, data
 
     def _paths(self) -> Iterator[tuple[str, str]]:
+        root = self._ground.root
+        absolute = os.path.join(root, self._top.real)
         if self._top.is_file:
-            yield self._top.shown, self._top.absolute
+            yield self._top.shown, absolute
             return
         for below in _walk(self._ground, self._top, self._stop):
             name = self._top.named(below)
             if self._files.allow(name, below):
-                yield name, f"{self._top.absolute}/{below}"
+                yield name, meant(f"{absolute}/{below}", root)
 
 
 def _regex(query: Query) -> Any:

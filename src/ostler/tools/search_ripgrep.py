@@ -1,5 +1,6 @@
 """Searching by ripgrep: one process that prints into our memory, and is ended as soon as there is enough."""
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
@@ -10,20 +11,21 @@ from ostler.tools.search import LINE_WIDTH, MOST, MOST_FILES, SECONDS, Found, Li
 from ostler.tools.search_globs import Files
 from ostler.tools.search_output import printed
 from ostler.vocabulary.seams import Ground
+from ostler.workspace.paths import escaped
 
 _COMPLAINS = 2
-_LINE = re.compile(rb"(?m)^([^\0\n]+)\0(\d+)([:-])([^\n]*)$")
-_COUNT = re.compile(rb"(?m)^([^\0\n]+)\0(\d+)\r?$")
+_LINE = rb"(\d+)([:-])([^\n]*)"
+_COUNT = rb"(\d+)\r?"
 
 
 async def find(program: str, ground: Ground, top: Top, query: Query, files: Files) -> Found:
     """The lines that match."""
     shown = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={4 * LINE_WIDTH}"]
-    around = [f"--context={query.context}"] if query.context else []
-    found, names = Found(), _Names(top, files)
+    around = [f"--context={query.context}", "--no-context-separator"] if query.context else []
+    found, names, records = Found(), _Names(top, files), _Records(ground, top, _LINE)
 
     def take(raw: bytes) -> bool:
-        for path, lines in _by_file(raw, names):
+        for path, lines in _by_file(records.whole(raw), names):
             room = MOST - len(found.lines)
             found.lines += lines[:room]
             hits = sum(line.hit for line in lines[:room])
@@ -40,10 +42,10 @@ async def find(program: str, ground: Ground, top: Top, query: Query, files: File
 
 async def count(program: str, ground: Ground, top: Top, query: Query, files: Files) -> Found:
     """How many lines match in each file."""
-    found, names = Found(), _Names(top, files)
+    found, names, records = Found(), _Names(top, files), _Records(ground, top, _COUNT)
 
     def take(raw: bytes) -> bool:
-        for path, number in _COUNT.findall(raw):
+        for path, number in records.whole(raw):
             name = names.meant(path)
             if name:
                 found.counts[name] = int(number)
@@ -57,17 +59,58 @@ async def count(program: str, ground: Ground, top: Top, query: Query, files: Fil
 async def files(program: str, ground: Ground, top: Top, names: Sequence[str]) -> list[str]:
     """The files below a directory, in any order."""
     found: list[str] = []
-    prefix = "\0./" if top.shown == "." else f"\0{top.shown}/"
+    prefix = f"\0{_beginning(top)}"
 
     def take(raw: bytes) -> bool:
-        text = "\0" + raw.decode("utf-8", "backslashreplace")
+        text = "\0" + raw.decode("utf-8", "surrogateescape")
         paths = text.replace(prefix, "\0").split("\0")[1:-1]
-        found.extend(paths if "".join(paths).isprintable() else filter(str.isprintable, paths))
+        plain = "".join(paths).isprintable() and "\\" not in text
+        found.extend(paths if plain else map(escaped, paths))
         return len(found) < MOST_FILES
 
-    argv = [program, "--files", *_everywhere(ground), *_hints(names), "--", top.shown]
+    argv = [program, "--files", *_everywhere(ground), *_hints(names), "--", top.real]
     await _read(argv, ground.root, take, end=b"\0")
     return found[:MOST_FILES]
+
+
+def _beginning(top: Top) -> str:
+    """How each path begins that ripgrep prints: with the one it was given."""
+    return top.real if top.is_file else f"{top.real}/"
+
+
+class _Records:
+    """What is printed as records: a path, a zero byte, and what a pattern says; a path may hold line ends."""
+
+    def __init__(self, ground: Ground, top: Top, fields: bytes) -> None:
+        self._root = os.fsencode(ground.root)
+        self._begin = os.fsencode(_beginning(top))
+        self._lines = re.compile(rb"(?m)^(%b[^\0\n]*)\0%b$" % (re.escape(self._begin), fields))
+        self._fields = re.compile(rb"\0%b\n" % fields)
+        self._rest = b""
+
+    def whole(self, raw: bytes) -> list[tuple[bytes, ...]]:
+        """The records that are complete; a path that is cut at a line end waits for its other half."""
+        if not self._rest:
+            found: list[tuple[bytes, ...]] = self._lines.findall(raw)
+            if len(found) == raw.count(b"\n"):
+                return found
+        raw, at, found = self._rest + raw, 0, []
+        for match in self._fields.finditer(raw):
+            path = self._path(raw[at : match.start()])
+            if path:
+                found.append((path, *match.groups()))
+            at = match.end()
+        self._rest = raw[at:]
+        return found
+
+    def _path(self, said: bytes) -> bytes:
+        """The path at the end of what stands before a zero byte; lines before it are remarks on other files."""
+        lines = said.split(b"\n")
+        for first in range(len(lines)):
+            path = b"\n".join(lines[first:])
+            if path.startswith(self._begin) and os.path.lexists(os.path.join(self._root, path)):
+                return path
+        return b""
 
 
 class _Names:
@@ -76,24 +119,24 @@ class _Names:
     def __init__(self, top: Top, files: Files) -> None:
         self._top = top
         self._files = files
-        self._prefix = len(top.shown) + 1 if top.shown != "." else 0
+        self._begin = len(os.fsencode(_beginning(top)))
         self._known: dict[bytes, str] = {}
 
     def meant(self, raw: bytes) -> str:
         """The name of a file that is meant, nothing for another."""
         known = self._known.get(raw)
         if known is None:
-            name = _name(raw, self._top)
-            known = self._known[raw] = name if self._files.allow(name, name[self._prefix :]) else ""
+            below = escaped(raw[self._begin :].decode("utf-8", "surrogateescape"))
+            name = self._top.shown if self._top.is_file else self._top.named(below)
+            known = self._known[raw] = name if self._files.allow(name, below) else ""
         return known
 
 
 def _asked(ground: Ground, top: Top, query: Query, files: Files) -> list[str]:
     names = [] if top.is_file else files.last_names()
-    # A name with a line end in it would read as two names, so such files are left out.
     case = ["--ignore-case"] if query.ignore_case else []
     literal = ["--fixed-strings"] if query.literal else []
-    where = ["--glob=!*\n*", "--crlf", "--regexp", query.pattern, "--", top.shown]
+    where = ["--crlf", "--regexp", query.pattern, "--", top.real]
     return [*_everywhere(ground), *_hints(names), *case, *literal, *where]
 
 
@@ -119,9 +162,9 @@ def _owns_its_ignores(root: Path) -> bool:
     return True
 
 
-def _by_file(raw: bytes, names: _Names) -> Iterator[tuple[str, list[Line]]]:
+def _by_file(records: list[tuple[bytes, ...]], names: _Names) -> Iterator[tuple[str, list[Line]]]:
     """The lines that were printed, in runs of one file."""
-    for path, run in groupby(_LINE.findall(raw), itemgetter(0)):
+    for path, run in groupby(records, itemgetter(0)):
         name = names.meant(path)
         if name:
             yield name, [_line(name, *rest) for _, *rest in run]
@@ -129,11 +172,6 @@ def _by_file(raw: bytes, names: _Names) -> Iterator[tuple[str, list[Line]]]:
 
 def _line(path: str, number: bytes, mark: bytes, text: bytes) -> Line:
     return Line(path, int(number), text.rstrip(b"\r").decode("utf-8", "replace"), mark == b":")
-
-
-def _name(raw: bytes, top: Top) -> str:
-    name = raw.decode("utf-8", "backslashreplace")
-    return name.removeprefix("./") if top.shown == "." else name
 
 
 async def _read(argv: Sequence[str], cwd: str, take: Callable[[bytes], bool], end: bytes = b"\n") -> str:

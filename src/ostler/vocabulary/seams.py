@@ -230,8 +230,8 @@ class Ground(Protocol):
 
     async def stat(self, path: str) -> Stat: ...
 
-    def iter_files(self, path: str = ".", *, hidden: bool = False) -> Iterator[str]:
-        """The files below a directory, as paths from it, sorted, without what git ignores."""
+    def iter_files(self, path: str = ".", *, hidden: bool = False, folders: bool = False) -> Iterator[str]:
+        """The files below a directory (and, if asked, its folders, with a slash), sorted, without what git ignores."""
 
     async def append_bytes(self, path: str, data: bytes) -> int:
         """Bytes at the end of a file, on disk when this returns; the size it has then."""
@@ -385,6 +385,10 @@ class SessionView(Protocol):
 
     @property
     def cost(self) -> float | None: ...
+
+    @property
+    def queued(self) -> Sequence[str]:
+        """What waited to be sent when it was last told."""
 
 
 class Session(Protocol):

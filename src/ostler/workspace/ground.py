@@ -15,7 +15,7 @@ from ostler.workspace.files import STATE, as_text, read_up_to, read_whole, regul
 from ostler.workspace.ignores import Ignores
 from ostler.workspace.jail import DIRECTORY
 from ostler.workspace.locks import ReadWriteLock, in_thread
-from ostler.workspace.paths import check, escaped, resolved, split
+from ostler.workspace.paths import escaped, resolved, split
 from ostler.workspace.reach import Reach, refusals
 from ostler.workspace.refusals import outside
 from ostler.workspace.save import Target, save
@@ -157,13 +157,18 @@ class Workspace:
             with self._reach.reading(path, DIRECTORY) as fd, refusals(path):
                 return listing.entries(fd, path)
 
-    def iter_files(self, path: str = ".", *, hidden: bool = False, most: int = MOST_FILES) -> Iterator[str]:
-        """The files below a directory as paths from it, sorted, without what git ignores; at most so many."""
+    def iter_files(
+        self, path: str = ".", *, hidden: bool = False, folders: bool = False, most: int = MOST_FILES
+    ) -> Iterator[str]:
+        """The files below a directory as paths from it, sorted, without what git ignores; at most so many.
+
+        With `folders` the directories come too, each before what it holds, with a slash at its end.
+        """
         place = self.place(path)
         base = f"{place.shown}/" if place.inside and place.shown != "." else ""
         rules = self._ignores_above(base)
         with self._reach.reading(path, DIRECTORY) as fd, refusals(path):
-            yield from listing.walk_files(fd, base, rules, hidden=hidden, most=most)
+            yield from listing.walk_files(fd, base, rules, hidden=hidden, folders=folders, most=most)
 
     async def run(self, running: Running) -> Ran:
         """A command, by whoever runs commands for this ground; it takes no lock, for it may run long."""
@@ -173,7 +178,7 @@ class Workspace:
 
     def _where(self, path: str) -> str:
         """Where a file really is; the key under which it is remembered."""
-        return resolved(check(path), self.root)
+        return resolved(self._reach.meant(path), self.root)
 
     def _target(self, path: str, base: str | None = None) -> Target:
         relative = self._reach.relative(path)
@@ -191,7 +196,7 @@ class Workspace:
         """A path whose last name is meant itself, also when it is a link."""
         relative = self._reach.relative(path).rstrip("/")
         above, name = split(relative)
-        where = f"{self._where(above)}/{name}"
+        where = f"{resolved(above, self.root)}/{name}"
         return Target(escaped(where.removeprefix(f"{self.root}/")), where, relative)
 
     def _ignores_above(self, base: str) -> Ignores:

@@ -1,6 +1,7 @@
 """What a path says before anything is touched: whether it can be a path at all, and how it reads from the root."""
 
 import os
+import re
 import stat
 
 from ostler.vocabulary.errors import PathRefused
@@ -19,23 +20,79 @@ def check(path: str) -> str:
         hint = f"write the path out in full, or ./{path} for a file of that very name"
         raise PathRefused("bad_path", readable(path), "~ is not expanded here", hint=hint)
     try:
-        raw = path.encode("utf-8")
+        path.encode("utf-8")
     except UnicodeEncodeError:
         raise PathRefused("bad_path", readable(path), "the path holds half a character (a lone surrogate)") from None
+    raw = "/".join(map(_unescaped, path.split("/"))).encode("utf-8", "surrogateescape")
     if len(raw) > MAX_PATH or any(len(part) > MAX_NAME for part in raw.split(b"/")):
         reason = f"the path is too long ({len(raw)} bytes; {MAX_PATH} in all and {MAX_NAME} in a name are possible)"
         raise PathRefused("bad_path", readable(path), reason)
     return path
 
 
+_ESCAPE = re.compile(r"\\(?:[\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\"}
+_LONG = {short: char for char, short in _SHORT.items()}
+
+
 def escaped(path: str) -> str:
-    """A path that may be anything, as one line that can be shown and stored."""
-    return path if path.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in path)
+    """A path that may be anything, as one line that can be shown and stored; `meant` reads it back.
+
+    A byte that is no UTF-8 is spelled `\\xff`; backslashes are doubled only in names that would else be ambiguous.
+    """
+    if path.isprintable() and "\\" not in path:
+        return path
+    return "/".join(name if _is_plain(name) else "".join(map(_spelled, name)) for name in path.split("/"))
+
+
+def _is_plain(name: str) -> bool:
+    return name.isprintable() and _unescaped(name) == name
+
+
+def _spelled(char: str) -> str:
+    if char in _SHORT:
+        return _SHORT[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80 or 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code & 0xFF:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def meant(path: str, root: str) -> str:
+    """The path that a spelling stands for: of each name the escaped one if that is there, else the name as it is."""
+    if "\\" not in path:
+        return path
+    here, names = "" if path.startswith("/") else f"{root}/", []
+    for name in path.split("/"):
+        plain = _unescaped(name)
+        names.append(plain if plain != name and os.path.lexists(f"{here}{plain}") else name)
+        here += f"{names[-1]}/"
+    return "/".join(names)
+
+
+def _unescaped(name: str) -> str:
+    plain = _ESCAPE.sub(_char, name)
+    return plain.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") if plain != name else name
+
+
+def _char(found: re.Match[str]) -> str:
+    """The character of an escape that `escaped` could have written; any other stays as it is."""
+    escape = found.group()
+    if escape in _LONG:
+        return _LONG[escape]
+    code = int(escape[2:], 16)
+    if code == 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        return escape
+    char = chr(code + 0xDC00) if escape[1] == "x" and code >= 0x80 else chr(code)
+    return char if _spelled(char) == escape else escape
 
 
 def readable(path: str) -> str:
-    """The same, and short."""
-    return escaped(path) if len(path) <= 200 else f"{escaped(path[:200])}…"
+    """A path as somebody gave it, as one short line."""
+    shown = path if path.isprintable() else escaped(path)
+    return shown if len(path) <= 200 else f"{shown[:200]}…"
 
 
 def beneath(path: str, roots: tuple[str, ...]) -> str | None:

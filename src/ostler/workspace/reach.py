@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ostler.vocabulary.seams import Place
 from ostler.workspace.files import READ
 from ostler.workspace.jail import Jail
-from ostler.workspace.paths import check, escaped, resolved
+from ostler.workspace.paths import check, escaped, meant, resolved
 from ostler.workspace.refusals import outside, refusal
 
 
@@ -29,7 +29,11 @@ class Reach:
 
     def grant(self, path: str) -> None:
         """Let one file outside be read: the one the path leads to now."""
-        self._granted.add(resolved(check(path), self.jail.root))
+        self._granted.add(resolved(self.meant(path), self.jail.root))
+
+    def meant(self, path: str) -> str:
+        """The path that is meant by one as it is given: names that cannot be shown come in our spelling."""
+        return meant(check(path), self.jail.root)
 
     def place(self, path: str) -> Place:
         """Where a path leads, with every link followed."""
@@ -39,14 +43,14 @@ class Reach:
     def locate(self, path: str) -> tuple[str, str, bool]:
         """Where a path leads, how that is shown, and whether it is inside."""
         root = self.jail.root
-        absolute = resolved(check(path), root)
+        absolute = resolved(self.meant(path), root)
         inside = root in (absolute, "/") or absolute.startswith(f"{root}/")
         shown = (absolute[len(root) :].lstrip("/") or ".") if inside else absolute
         return absolute, escaped(shown), inside
 
     def relative(self, path: str) -> str:
         """How a path inside reads from the root; refused for one that cannot be inside."""
-        inside = self.jail.within(check(path))
+        inside = self.jail.within(self.meant(path))
         if inside is None:
             raise outside(path)
         return inside
@@ -55,7 +59,7 @@ class Reach:
     def reading(self, path: str, flags: int = READ) -> Iterator[int]:
         """An open descriptor of what a path leads to, for reading."""
         with refusals(path):
-            fd = self._open(check(path), flags)
+            fd = self._open(self.meant(path), flags)
         try:
             yield fd
         finally:
