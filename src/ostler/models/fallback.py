@@ -8,6 +8,7 @@ from contextlib import aclosing, suppress
 import msgspec
 
 from ostler.models.failures import REPEATABLE
+from ostler.models.terms import Price
 from ostler.models.words import CallChunk, Chunk, Handed, ModelClient, Request, TextChunk
 from ostler.vocabulary.errors import BackendError, OstlerError
 from ostler.vocabulary.tools import ToolSpec
@@ -47,6 +48,11 @@ class WithFallback:
     def context_limit(self) -> int:
         """The window of the model that answered last."""
         return self._client(self._at).context_limit
+
+    @property
+    def price(self) -> Price | None:
+        """What tokens of the model that answered last cost."""
+        return getattr(self._client(self._at), "price", None)
 
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
         """The bytes in which its dialect tells of tools."""

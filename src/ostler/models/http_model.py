@@ -17,7 +17,7 @@ from ostler.models.patience import Patience, StallWatch
 from ostler.models.prefix_watch import PrefixWatch
 from ostler.models.retry import Retries, with_retries
 from ostler.models.stream_reply import Post, Reader, stream_reply
-from ostler.models.terms import Terms
+from ostler.models.terms import Price, Terms
 from ostler.models.words import Chunk, Noted, Request, Usage
 from ostler.vocabulary.errors import OstlerError
 
@@ -85,6 +85,11 @@ class HttpModel:
         from ostler.models.windows import known_window
 
         return known_window(self.name)
+
+    @property
+    def price(self) -> Price | None:
+        """What tokens cost, where somebody knows it."""
+        return self._setup.terms.price
 
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """One reply, ending with `Finished`; retried where that is harmless."""
@@ -155,8 +160,7 @@ class HttpModel:
                     raise
 
     def _priced(self, usage: Usage) -> Usage:
-        price = self._setup.terms.price
-        return price.of(usage) if price else usage
+        return self.price.of(usage) if self.price else usage
 
     def _log_request(self, where: str, number: int, size: int) -> None:
         provider = self._setup.terms.provider or where

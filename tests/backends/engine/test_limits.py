@@ -5,12 +5,16 @@ import asyncio
 import pytest
 from engine_play import Model, Said, script
 
+from ostler.backends.engine.guests.guest import BUILT_IN
 from ostler.backends.engine.guests.limits import Limits
+from ostler.backends.engine.helpers import Helpers
 from ostler.cli.arguments import Parser, add_bounds
+from ostler.models.make import Network, make_client
+from ostler.models.terms import Price, Terms
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.model_server import calls
+from ostler.testing.model_server import ScriptedModelServer, calls, text
 from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.events import Notice, ToolFinished, UsageReported
+from ostler.vocabulary.events import MessageDone, Notice, ToolFinished, UsageReported
 
 pytestmark = pytest.mark.req("EN-12")
 
@@ -117,3 +121,63 @@ def test_a_limit_that_is_none_is_refused(flag, value):
     add_bounds(parser)
     with pytest.raises(UsageError, match=flag):
         parser.parse_args([flag, value])
+
+
+def priced(server, price):
+    """A model of a real server whose price is known, or not."""
+    return make_client(
+        api_kind="openai", base_url=server.base_url, model="m", network=Network(environ={}), terms=Terms(price=price)
+    )
+
+
+@pytest.mark.req("MD-8")
+async def test_a_known_price_stops_the_first_call(stage):
+    async with ScriptedModelServer() as server:
+        await stage.open(priced(server, Price(input=1000.0)), limits=Limits(cost=0.001))
+        ended = await stage.turn("a long question " * 100)
+    assert (ended.reason, ended.limit, server.requests) == ("limit", "$0.001", [])
+
+
+@pytest.mark.req("MD-8")
+async def test_a_turn_that_may_not_ask_names_no_session_either(stage):
+    async with ScriptedModelServer() as server:
+        named = Helpers(BUILT_IN.role, names=True)
+        await stage.open(priced(server, Price(input=1000.0)), limits=Limits(cost=0.001), helpers=named)
+        assert (await stage.turn("a long question " * 100)).reason == "limit"
+        await stage.session.aclose()
+
+
+@pytest.mark.req("MD-8")
+async def test_a_known_price_lets_pass_what_it_has_room_for(stage):
+    async with ScriptedModelServer(calls([("probe", {})]), text("done")) as server:
+        await stage.open(priced(server, Price(1.0, 2.0)), [FakeTool("probe")], limits=Limits(cost=1.0))
+        assert (await stage.turn("go")).reason == "done"
+    assert stage.past(Notice) == []
+
+
+@pytest.mark.req("MD-8")
+async def test_an_unknown_price_is_told_before_the_only_call(stage):
+    async with ScriptedModelServer(text("done")) as server:
+        await stage.open(priced(server, None), limits=Limits(cost=1.0))
+        assert (await stage.turn("go")).reason == "done"
+    (notice,) = stage.past(Notice)
+    assert notice == Notice("warning", "the price of m is not known, so the limit of $1 cannot hold")
+    told = [type(envelope.event) for envelope in stage.session.records()]
+    assert told.index(Notice) < told.index(MessageDone)
+
+
+async def test_a_client_that_leaves_the_price_to_its_replies_is_told_of_after_the_only_call(stage):
+    await stage.open(Model(script(Said("done").counted(10, 1))), limits=Limits(cost=1.0))
+    await stage.turn("go")
+    assert [notice.text.partition(",")[0] for notice in stage.past(Notice)] == ["the price of fake is not known"]
+    await stage.open(Model(script(Said("done", cost=0.1).counted(10, 1))), limits=Limits(cost=1.0))
+    await stage.turn("go")
+    assert stage.past(Notice) == []
+
+
+async def test_what_a_server_does_not_count_is_estimated(stage):
+    """Three requests of some 50, 600 and 1200 tokens: no one of them costs two dollars."""
+    uncounted = [calls([("probe", {"subject": letter * 2000})]).counted(0, 0) for letter in "abc"]
+    async with ScriptedModelServer(*uncounted) as server:
+        await stage.open(priced(server, Price(input=1000.0)), [FakeTool("probe")], limits=Limits(cost=2.0))
+        assert (await stage.turn("go")).limit == "$2"

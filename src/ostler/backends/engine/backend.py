@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from ostler.backends.engine.casting import handed_out, led_by
 from ostler.backends.engine.guests.budget import Budget
@@ -19,6 +20,7 @@ from ostler.backends.engine.measure import Meter
 from ostler.backends.engine.naming import Naming
 from ostler.backends.engine.prefix import Surroundings, build, check_room, extended, guide_size
 from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief, no_roles, role_at_open, thinking_of
+from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Thinking
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.events import Compacted, PrefixBuilt, StateChanged, TurnEnded
@@ -93,7 +95,6 @@ class Engine:
         if prompt is None:
             raise UsageError("the engine begins no turns by itself")
         self._playing = True
-        self._naming.begin(self._stage)
         try:
             async with led_by(self, self._stage, prompt.cast):
                 ended = await self._play(prompt)
@@ -173,12 +174,13 @@ class Engine:
     def _guests(self) -> Guest:
         limits = LimitGuest(self._role.max_steps or self._limits.steps, self._budget)
         nested, checks = NestedGuest(self._around.nested), ValidationGuest(self._checks)
-        return Guests((TodoGuest(), CircleGuest(), nested, limits, self._shrink, limits, checks))
+        return Guests((TodoGuest(), CircleGuest(), nested, limits, self._shrink, limits, self._naming, checks))
 
     def _view(self, built: PrefixBuilt) -> View:
         model = Watched(Sampled(self._model, self._role, self._thinking))
         guide = guide_size(self._model, built)
-        return View(self._stage, model, built, self._history, self._meter, self._helpers, guide=guide)
+        price: Price | Literal["untold"] | None = getattr(self._model, "price", "untold")
+        return View(self._stage, model, built, self._history, self._meter, self._helpers, guide=guide, price=price)
 
     @property
     def _meter(self) -> Meter:

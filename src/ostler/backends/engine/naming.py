@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from ostler.backends.engine.guests.digest import record
+from ostler.backends.engine.guests.guest import Guest, View
 from ostler.backends.engine.helpers import Helpers
 from ostler.backends.engine.history import History, newest
 from ostler.models.words import Finished, ModelClient, Request, TextChunk, Usage, UserSaid, WasThought
 from ostler.vocabulary.errors import OstlerError
-from ostler.vocabulary.events import Renamed, TurnStarted, UsageReported
+from ostler.vocabulary.events import Renamed, TurnEnded, TurnStarted, UsageReported
 from ostler.vocabulary.prompt import Text
 from ostler.vocabulary.seams import Past, Stage
 
@@ -19,20 +20,25 @@ MOST_TOLD = 12_000
 FIRST_SUMMARY, SUMMARY_EVERY = 3, 5
 
 
-class Naming:
-    """For one session; what a person called it stays."""
+class Naming(Guest):
+    """For one session; what a person called it stays. It comes after the limits: a turn they forbid names nothing."""
 
     def __init__(self, helpers: Helpers, make_model: Callable[[str], ModelClient]) -> None:
         self._helpers = helpers
         self._make_model = make_model
         self._tasks: set[asyncio.Task[None]] = set()
+        self._turns = 0
 
-    def begin(self, stage: Stage) -> None:
-        """A turn has begun: see to whatever is due, beside it."""
-        if not self._helpers.names:
-            return
+    async def before_step(self, view: View) -> TurnEnded | None:
+        """With a turn's first step: see to whatever is due, beside it."""
+        turns = sum(1 for _ in view.stage.records().of(("turn_started",)))
+        if self._helpers.names and turns != self._turns:
+            self._turns = turns
+            self._begin(view.stage, turns)
+        return None
+
+    def _begin(self, stage: Stage, turns: int) -> None:
         records = stage.records()
-        turns = sum(1 for _ in records.of(("turn_started",)))
         if turns == 1 and newest(records, "renamed") is None:
             self._start(self._title(stage))
         elif turns >= FIRST_SUMMARY and (turns - FIRST_SUMMARY) % SUMMARY_EVERY == 0:

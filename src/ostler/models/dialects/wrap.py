@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 from ostler.models.call_ids import CallIds, used_ids
+from ostler.models.terms import Price
 from ostler.models.words import (
     Again,
     CallChunk,
@@ -77,6 +78,11 @@ class _Speaker:
     def context_limit(self) -> int:
         """The window in tokens, as far as it is known."""
         return self._client.context_limit
+
+    @property
+    def price(self) -> Price | None:
+        """What tokens cost, where somebody knows it."""
+        return getattr(self._client, "price", None)
 
     async def learn_window(self) -> int:
         """Ask the server for the window, where it can be asked."""

@@ -8,6 +8,7 @@ from ostler.models.call_ids import CallIds, used_ids
 from ostler.models.embedded.server import CONTEXT, Serving
 from ostler.models.embedded.steps import StepEar, step_schema, write_request
 from ostler.models.http_model import HttpModel
+from ostler.models.terms import Price
 from ostler.models.words import CallChunk, Chunk, Finished, Request, Silence, TextChunk
 
 LONGEST_REPLY = 1500
@@ -32,6 +33,11 @@ class EmbeddedModel:
     def context_limit(self) -> int:
         """The window in tokens."""
         return CONTEXT
+
+    @property
+    def price(self) -> Price:
+        """It costs nothing."""
+        return Price()
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """One reply: a step, told as words and at most one call."""
@@ -84,7 +90,7 @@ def _client(name: str, serving: Serving, schema: Mapping[str, Any]) -> HttpModel
     from ostler.models.make import Network, make_client
     from ostler.models.patience import Patience
     from ostler.models.retry import Retries
-    from ostler.models.terms import Price, Sampling, Terms
+    from ostler.models.terms import Sampling, Terms
 
     form = {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}
     return make_client(

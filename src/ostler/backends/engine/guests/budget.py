@@ -5,6 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 from ostler.backends.engine.guests.guest import View
+from ostler.models.terms import Price
+from ostler.models.words import Usage
 from ostler.vocabulary.events import Notice, UsageReported
 from ostler.vocabulary.seams import Stage
 
@@ -26,12 +28,14 @@ class Budget:
         self._root: View | None = None
         self._calls = 0
         self._aside: dict[int, Aside] = {}
+        self._uncounted: list[Aside] = []
 
     def join(self, view: View) -> None:
         """A turn begins, the root's or that of a child."""
         if self._root is None:
             self._root, self._calls = view, 0
             self._aside.clear()
+            self._uncounted.clear()
 
     def leave(self, stage: Stage) -> None:
         """The turn on this stage is over, however it ended."""
@@ -42,42 +46,65 @@ class Budget:
     def reserve(self, view: View) -> str:
         """Set aside what the next call will take, or name the limit that it would pass."""
         self._aside.pop(id(view.stage), None)
-        used = (self._root or view).usage()
-        tokens = view.tokens + max((usage.tokens_out for usage in used), default=0)
-        wanted = Aside(tokens, tokens * _rate(used, view.model.name))
-        if reached := self._reached(used, wanted):
+        root = self._root or view
+        wanted = _expected(view, root.usage())
+        if reached := self._reached(root.usage(), wanted):
             return reached
-        unpriced = next((usage.model for usage in used if usage.cost is None), "")
-        if self._most_cost is not None and unpriced:
-            told = f"the price of {unpriced} is not known, so the limit of ${self._most_cost:g} cannot hold"
-            _say_once(self._root or view, told)
+        self._tell_unpriced(root, view.model.name if view.price is None else "")
         self._aside[id(view.stage)] = wanted
         return ""
 
-    def settle(self, stage: Stage, *, answered: bool) -> None:
+    def settle(self, view: View, *, answered: bool) -> None:
         """The call is over; what it took is told by then."""
-        if self._aside.pop(id(stage), None) and answered:
-            self._calls += 1
+        self._tell_unpriced(self._root or view)
+        aside = self._aside.pop(id(view.stage), None)
+        if aside is None or not answered:
+            return
+        self._calls += 1
+        if not any(map(_counted, view.usage(view.asked_at))):  # what a server does not count is as was expected
+            self._uncounted.append(aside)
+
+    def _tell_unpriced(self, root: View, next_one: str = "") -> None:
+        """A limit that cannot hold is told once for each model: before it is asked if that is known, else after."""
+        if self._most_cost is None:
+            return
+        asked = (usage.model for usage in root.usage() if usage.cost is None and _counted(usage))
+        for model in dict.fromkeys(filter(None, (*asked, next_one))):
+            told = f"the price of {model} is not known, so the limit of ${self._most_cost:g} cannot hold"
+            _say_once(root, told)
 
     def _reached(self, used: list[UsageReported], wanted: Aside) -> str:
-        others = self._aside.values()
-        if self._most_calls is not None and self._calls + len(others) >= self._most_calls:
+        if self._most_calls is not None and self._calls + len(self._aside) >= self._most_calls:
             return many(self._most_calls, "step")
+        others = (*self._aside.values(), *self._uncounted)
         tokens = sum(usage.tokens_in + usage.tokens_out for usage in used) + sum(one.tokens for one in others)
         if self._most_tokens is not None and tokens + wanted.tokens > self._most_tokens:
             return many(self._most_tokens, "token")
         cost = sum(usage.cost or 0.0 for usage in used) + sum(one.cost for one in others)
-        if self._most_cost is not None and wanted.cost and cost + wanted.cost > self._most_cost:
+        if self._most_cost is not None and cost + wanted.cost > self._most_cost:
             return f"${self._most_cost:g}"
         return ""
 
 
-def _rate(used: Iterable[UsageReported], model: str) -> float:
-    """What a token has cost so far: of this model, else of all; nothing is known before the first call."""
-    known = [usage for usage in used if usage.cost is not None and usage.tokens_in + usage.tokens_out]
-    own = [usage for usage in known if usage.model == model] or known
+def _counted(usage: UsageReported) -> bool:
+    return bool(usage.tokens_in + usage.tokens_out)
+
+
+def _expected(view: View, used: list[UsageReported]) -> Aside:
+    """What the next call will take: its request, and a reply as long as the longest so far."""
+    reply = max((usage.tokens_out for usage in used), default=0)
+    tokens = view.tokens + reply
+    rate = _rate(used, view.model.name)
+    if rate is None and isinstance(view.price, Price):
+        return Aside(tokens, view.price.of(Usage(view.tokens, reply)).cost or 0.0)
+    return Aside(tokens, tokens * (rate or 0.0))
+
+
+def _rate(used: Iterable[UsageReported], model: str) -> float | None:
+    """What a token of this model has cost so far, as the server's cache has it; unknown before its first call."""
+    own = [usage for usage in used if usage.cost is not None and usage.model == model]
     tokens = sum(usage.tokens_in + usage.tokens_out for usage in own)
-    return sum(usage.cost or 0.0 for usage in own) / tokens if tokens else 0.0
+    return sum(usage.cost or 0.0 for usage in own) / tokens if tokens else None
 
 
 def _say_once(view: View, text: str) -> None:

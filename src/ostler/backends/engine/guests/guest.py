@@ -1,6 +1,7 @@
 """What a guest of the loop is, and what it sees of the turn."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -9,6 +10,7 @@ from ostler.backends.engine.history import History, by_hand
 from ostler.backends.engine.measure import Meter
 from ostler.backends.engine.prefix import fixed_size
 from ostler.backends.engine.tally import Tally
+from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Request, UserSaid
 from ostler.vocabulary.errors import BackendError
 from ostler.vocabulary.events import PrefixBuilt, TurnEnded, UsageReported
@@ -34,9 +36,14 @@ class View:
         helpers: Helpers = BUILT_IN,
         *,
         guide: int | None = None,
+        price: Price | Literal["untold"] | None = "untold",
     ) -> None:
-        """`guide`: the bytes in which the tools are told in words, where no API takes them."""
+        """`guide`: the bytes in which the tools are told in words, where no API takes them.
+
+        `price`: what the model's tokens cost, None where nobody knows; a client may also leave it to its replies.
+        """
         self.helpers = helpers
+        self.price = price
         self.stage = stage
         self.model = model
         self.offered = tuple(msgspec.convert(tool, ToolSpec) for tool in prefix.tools)

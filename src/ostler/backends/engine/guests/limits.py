@@ -32,11 +32,11 @@ class LimitGuest(Guest):
         return _reached(limit) if limit else None
 
     async def after_failure(self, view: View, error: BackendError) -> bool:
-        self._budget.settle(view.stage, answered=False)
+        self._budget.settle(view, answered=False)
         return False
 
     async def after_step(self, view: View, message: Message) -> TurnEnded | None:
-        self._budget.settle(view.stage, answered=True)
+        self._budget.settle(view, answered=True)
         return None
 
 
