@@ -8,7 +8,6 @@ from ostler.vocabulary.prompt import Prompt, Text
 class FakeServices:
     def __init__(self):
         self.took = []
-        self.kept = []
         self.left = ""
         self.known_sessions = []
         self.prompts = 0
@@ -71,9 +70,6 @@ class FakeServices:
 
     def memory(self):
         return "AGENTS.md"
-
-    def keep_queue(self, texts):
-        self.kept.append(list(texts))
 
     def left_behind(self):
         left, self.left = self.left, ""

@@ -1,52 +1,46 @@
-"""What waits to be sent outlives the process: kept, taken by the next one, and never from one that lives."""
-
-import os
-import subprocess
-import sys
+"""What waits to be sent outlives the process: it stands in the journal, is taken once, and never from a living one."""
 
 import pytest
 
-from ostler.app.queued import QueueFile
+from ostler.app.queued import left_behind
+from ostler.journal.store import Store
+from ostler.session.state import state_of
+from ostler.vocabulary.events import Envelope, Notice, Queued
+
+pytestmark = pytest.mark.req("EN-16")
 
 
-def dead_process():
-    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    return int(done.stdout)
+def journal_with(store, session_id, *events):
+    journal = store.open(store.place("p", session_id))
+    for seq, event in enumerate(events, 1):
+        journal.append(Envelope(seq, 0.0, event))
+    return journal
 
 
-@pytest.mark.req("EN-16")
 def test_what_a_dead_process_had_waiting_is_taken_once(tmp_path):
-    (tmp_path / f"queued-{dead_process()}.json").write_text('["one", "two\\nlines"]')
-    queue = QueueFile(tmp_path)
-    assert queue.left_behind() == "one\ntwo\nlines"
-    assert queue.left_behind() == ""
-    assert not list(tmp_path.iterdir())
+    store = Store(tmp_path)
+    journal_with(store, "one", Queued(("first",)), Queued(("first", "two\nlines"))).close()
+    assert left_behind(store, "p") == "first\ntwo\nlines"
+    assert left_behind(store, "p") == ""
+    journal = store.open(store.place("p", "one"))
+    assert state_of(journal.past()).queued == ()
+    journal.close()
 
 
-@pytest.mark.req("EN-16")
-def test_what_waits_is_on_disk_until_it_does_not_any_more(tmp_path):
-    queue = QueueFile(tmp_path)
-    queue.keep(["a", "b"])
-    (file,) = tmp_path.iterdir()
-    assert file.read_text() == '["a","b"]'
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert QueueFile(tmp_path).left_behind() == "", "it is this living process's own"
-    queue.keep([])
-    assert not list(tmp_path.iterdir())
+def test_what_no_longer_waits_or_waits_with_the_living_is_not_taken(tmp_path):
+    store = Store(tmp_path)
+    journal_with(store, "sent", Queued(("a",)), Queued()).close()
+    journal_with(store, "other", Notice("info", 'they said "queued"')).close()
+    living = journal_with(store, "living", Queued(("theirs",)))
+    assert left_behind(store, "p") == ""
+    living.close()
+    assert left_behind(store, "p") == "theirs"
 
 
-@pytest.mark.parametrize("name", ["queued-1.json", f"queued-{os.getppid()}.json", "queued-x.json", "queued--5.json"])
-def test_only_what_a_dead_process_left_is_taken(tmp_path, name):
-    (tmp_path / name).write_text('["theirs"]')
-    assert QueueFile(tmp_path).left_behind() == ""
-    assert (tmp_path / name).exists()
-
-
-@pytest.mark.parametrize("content", ["", "{", '{"a": 1}', "[1]"])
-def test_a_broken_file_is_no_error(tmp_path, content):
-    (tmp_path / f"queued-{dead_process()}.json").write_text(content)
-    assert QueueFile(tmp_path).left_behind() == ""
-
-
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
-    QueueFile(tmp_path / "nowhere").keep(["a"])
+def test_a_broken_journal_and_no_journal_are_no_error(tmp_path):
+    store = Store(tmp_path)
+    journal_with(store, "broken", Queued(("a",))).close()
+    store.place("p", "broken").journal.write_bytes(b'{"v":99,"queued":"queued"}\n\xff\n')
+    (tmp_path / "p" / "sessions" / "empty").mkdir()
+    assert left_behind(store, "p") == ""
+    assert left_behind(store, "nowhere") == ""

@@ -64,6 +64,7 @@ EXAMPLES = (
     events.OptionChanged("model", "other"),
     events.Steered(PROMPT),
     events.Delivered("p1"),
+    events.Queued(("then that", "!make")),
     Notice("warning", "careful"),
     events.Waiting(5.0, "no data for 5 s"),
     events.Retrying(1, 0.5, "429"),

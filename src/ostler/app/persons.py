@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 from ostler.app.file_index import FileIndex, listed_paths
 from ostler.app.folders import project_folder
 from ostler.app.options import RunOptions
-from ostler.app.queued import QueueFile
 from ostler.app.surroundings import branch, sandbox
 from ostler.app.trusting import load_settings
 from ostler.commands.services import Call, Direction, Named, Ready
+from ostler.settings.home import project_id
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.seams import House, Session
 from ostler.vocabulary.sessions import Query, SessionSummary
@@ -193,13 +193,8 @@ class PersonsServices:
         found = await examine(str(self._cwd), self._options.model)
         return [f"{marks[one.state]} {one.name:<9} {one.told}{f' → {one.remedy}' * bool(one.remedy)}" for one in found]
 
-    @cached_property
-    def _queue(self) -> QueueFile | None:
-        return None if self._options.ephemeral else QueueFile(project_folder(self._cwd))
-
-    def keep_queue(self, texts: Sequence[str]) -> None:
-        if self._queue:
-            self._queue.keep(texts)
-
     def left_behind(self) -> str:
-        return self._queue.left_behind() if self._queue else ""
+        from ostler.app.queued import left_behind
+        from ostler.app.sessions import session_store
+
+        return "" if self._options.ephemeral else left_behind(session_store(self._settings()), project_id(self._cwd))

@@ -1,58 +1,57 @@
-"""Keeps what waits to be sent on disk, so that it outlives a process that is killed."""
+"""Finds what waited to be sent when a process was killed: it stands in the journals of this workspace."""
 
 import os
-from collections.abc import Sequence
-from pathlib import Path
 
-import msgspec
+from ostler.journal.file import read_past
+from ostler.journal.lock import busy
+from ostler.journal.store import Place, Store
+from ostler.session.mending import take_queued
+from ostler.vocabulary.errors import OstlerError
+from ostler.vocabulary.events import Queued
 
-
-class QueueFile:
-    """One file per process in the workspace's folder; whoever comes later takes what a dead one left."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._file = folder / f"queued-{os.getpid()}.json"
-        self._kept: Sequence[str] = ()
-
-    def keep(self, texts: Sequence[str]) -> None:
-        """These wait now; the old file stands until the new one is whole."""
-        if list(texts) == list(self._kept):
-            return
-        self._kept = list(texts)
-        try:
-            if not texts:
-                self._file.unlink(missing_ok=True)
-                return
-            draft = self._file.with_suffix(".new")
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(msgspec.json.encode(self._kept))
-                file.flush()
-                os.fdatasync(file.fileno())
-            draft.rename(self._file)
-        except OSError:
-            return  # it still waits in memory; only a crash would lose it
-
-    def left_behind(self) -> str:
-        """What processes that are no more had waiting; it is taken, so nobody else gets it."""
-        texts: list[str] = []
-        for file in sorted(self._folder.glob("queued-*.json")):
-            pid = file.stem.removeprefix("queued-")
-            if file == self._file or not pid.isdecimal() or _alive(int(pid)):
-                continue
-            try:
-                texts += msgspec.json.decode(file.read_bytes(), type=list[str])
-                file.unlink()
-            except (OSError, msgspec.DecodeError):
-                continue
-        return "\n".join(texts)
+# Whoever was killed wrote to one of the newest sessions.
+RECENT = 5
+_MARK = b'"queued"'
 
 
-def _alive(pid: int) -> bool:
+def left_behind(store: Store, project: str) -> str:
+    """What sessions that nobody plays any more had waiting; it is taken, so nobody else gets it."""
+    newest = sorted(store.places(project), key=_written, reverse=True)[:RECENT]
+    texts: list[str] = []
+    for place in reversed(newest):
+        if not busy(place.folder) and _waits(place):
+            texts += _taken(store, place)
+    return "\n".join(texts)
+
+
+def _waits(place: Place) -> bool:
+    """Whether the last word on what waits there is that something does; most journals have none."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        if _MARK not in place.journal.read_bytes():
+            return False
+        past = read_past(place.journal)
+    except (OSError, OstlerError):
         return False
-    except (OSError, OverflowError):
-        return True
-    return True
+    last = next((at for at in reversed(range(len(past))) if past.kind(at) == "queued"), None)
+    event = past[last].event if last is not None else None
+    return isinstance(event, Queued) and bool(event.texts)
+
+
+def _taken(store: Store, place: Place) -> tuple[str, ...]:
+    try:
+        journal = store.open(place)
+    except OstlerError:
+        return ()
+    try:
+        return take_queued(journal)
+    except OstlerError:
+        return ()
+    finally:
+        journal.close()
+
+
+def _written(place: Place) -> int:
+    try:
+        return os.stat(place.journal).st_mtime_ns
+    except OSError:
+        return 0

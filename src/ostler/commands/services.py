@@ -82,11 +82,8 @@ class Services(Protocol):
     def memory(self) -> str:
         """The file of rules for this workspace; it need not be there."""
 
-    def keep_queue(self, texts: Sequence[str]) -> None:
-        """Remember what waits to be sent, for the case that this process ends; nothing clears it."""
-
     def left_behind(self) -> str:
-        """What waited when an earlier process ended, once."""
+        """What waited in a session of this workspace whose process was killed, once."""
 
     async def files(self, wanted: str) -> Sequence[str]:
         """Paths of the workspace that a few letters may mean, the likeliest first; a folder ends with a slash."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ostler.journal.file import FileJournal
 from ostler.session.repair import repair
 from ostler.session.state import state_of
-from ostler.vocabulary.events import Envelope, Event, Reminded, Renamed
+from ostler.vocabulary.events import Envelope, Event, Queued, Reminded, Renamed
 
 
 def rename(journal: FileJournal, title: str) -> None:
@@ -19,6 +19,15 @@ def remind(journal: FileJournal, text: str) -> None:
     """Keep something for the model to be told when the session goes on."""
     _writer(journal)(Reminded(text))
     journal.sync()
+
+
+def take_queued(journal: FileJournal) -> tuple[str, ...]:
+    """What waited to be sent, which no longer waits there."""
+    waited = state_of(journal.past()).queued
+    if waited:
+        _writer(journal)(Queued())
+        journal.sync()
+    return waited
 
 
 def mend(journal: FileJournal) -> list[str]:

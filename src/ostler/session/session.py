@@ -19,6 +19,7 @@ from ostler.session.syncing import Syncing
 from ostler.session.turn import LiveTurn
 from ostler.vocabulary.errors import BackendError, Fault, JournalError, OstlerError, UsageError
 from ostler.vocabulary.events import (
+    Delivered,
     Envelope,
     Event,
     InfoChanged,
@@ -26,6 +27,7 @@ from ostler.vocabulary.events import (
     OptionChanged,
     QuestionAnswered,
     QuestionAsked,
+    Queued,
     Renamed,
     Reverted,
     RuleRevoked,
@@ -42,6 +44,7 @@ from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Backend, Grants, Journal, Past, ToolRunner, Undo
 from ostler.vocabulary.sessions import (
     Change,
+    Queue,
     Rename,
     Revert,
     Revoke,
@@ -155,10 +158,11 @@ class Session:
                 return True
             case Revert(to_seq):
                 return self._revert(to_seq)
-            case Steer(prompt):
-                if not (self.info.can_steer and await self._backend.apply(change)):
-                    return False
-                self.emit(Steered(prompt))
+            case Steer():
+                return await self._steer(change)
+            case Queue(texts):
+                self.emit(Queued(texts))
+                self._syncing.begin()
                 return True
             case SetOption(option_id, value):
                 if not await self._backend.apply(change):
@@ -282,6 +286,14 @@ class Session:
         self._count = max(self._count, self._seq) + 1
         return f"{kind}-{self._count}"
 
+    async def _steer(self, steer: Steer) -> bool:
+        """Words for the turn that runs, while they can still reach it, or for the next one where none does."""
+        too_late = self._turn is not None and self._turn.is_tidying
+        if too_late or not (self.info.can_steer and await self._backend.apply(steer)):
+            return False
+        self.emit(Steered(steer.prompt))
+        return True
+
     def _revert(self, to_seq: int) -> bool:
         if self._turn is not None or not 0 <= to_seq <= self._seq:
             return False
@@ -307,6 +319,8 @@ class Session:
         if self._turn is not None:
             raise UsageError("a turn is still running in this session", code="turn_running", hint="wait or cancel it")
         turn_id = self.new_id("turn")
+        for prompt_id in tuple(self.state.undelivered):  # they were said before this
+            self.emit(Delivered(prompt_id))
         self.emit(TurnStarted(turn_id, prompt))
         self._syncing.begin()
         self._keeping.begin(turn_id)

@@ -11,6 +11,7 @@ from ostler.journal.todos_file import todos_of
 from ostler.vocabulary.events import (
     ChildEnded,
     ChildStarted,
+    Delivered,
     Event,
     InfoChanged,
     MessageDone,
@@ -19,9 +20,11 @@ from ostler.vocabulary.events import (
     PermissionDecided,
     QuestionAnswered,
     QuestionAsked,
+    Queued,
     Renamed,
     RuleAdded,
     RuleRevoked,
+    Steered,
     TodosChanged,
     ToolCalled,
     ToolFinished,
@@ -46,12 +49,15 @@ LASTING = frozenset(
         "child_ended",
         "rule_added",
         "rule_revoked",
+        "steered",
+        "delivered",
+        "queued",
     ]
 )
 
 
 class SessionState:
-    """What is so now: todos, open asks, usage, rules, children, and the calls of the turn that runs."""
+    """What is so now: todos, open asks, usage, rules, children, words that wait, the calls of the turn that runs."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.title = ""
@@ -68,6 +74,8 @@ class SessionState:
         self.results: set[str] = set()
         self.children: dict[str, ChildStarted] = {}
         self.usage: list[UsageReported] = []
+        self.undelivered: dict[str, None] = {}
+        self.queued: tuple[str, ...] = ()
         for event in events:
             self.apply(event)
 
@@ -105,8 +113,19 @@ class SessionState:
                 self.children[child_id] = event
             case ChildEnded(child_id):
                 self.children.pop(child_id, None)
+            case Queued() | Steered() | Delivered():
+                self._apply_words(event)
             case _:
                 self._apply_call(event)
+
+    def _apply_words(self, event: Queued | Steered | Delivered) -> None:
+        match event:
+            case Queued(texts):
+                self.queued = texts
+            case Steered(prompt):
+                self.undelivered[prompt.id] = None
+            case Delivered(prompt_id):
+                self.undelivered.pop(prompt_id, None)
 
     def _forget_calls(self) -> None:
         """Every call of a turn has its result when the turn ends; the journal knows them by id."""

@@ -17,11 +17,11 @@ class LiveTurn:
         self._task = asyncio.create_task(play, name="turn")
         self._settle_open = settle_open
         self._cancelled = False
-        self._tidying = False
+        self.is_tidying = False
 
     def cancel(self, reason: EndReason = "cancelled") -> None:
         """Once; a second call must not interrupt the tidying up that the first one began."""
-        if self._cancelled or self._tidying or self._task.done():
+        if self._cancelled or self.is_tidying or self._task.done():
             return
         self._cancelled = True
         self.cancelled_for = reason
@@ -31,10 +31,10 @@ class LiveTurn:
 
     def tidying(self) -> None:
         """The backend is done with the turn; what follows is not to be interrupted."""
-        self._tidying = True
+        self.is_tidying = True
 
     def _stop(self) -> None:
-        if not self._tidying:
+        if not self.is_tidying:
             self._task.cancel()
 
     async def wait(self) -> TurnEnded:

@@ -215,6 +215,12 @@ class Delivered(Kept, frozen=True):
     prompt_id: str
 
 
+class Queued(Kept, frozen=True):
+    """What waits to be sent after the turn that runs, as it was typed: all of it anew, whenever it changes."""
+
+    texts: tuple[str, ...] = ()
+
+
 class Notice(Kept, frozen=True):
     """Something a person should know that is no result and no failure of the turn."""
 
@@ -347,6 +353,7 @@ KnownEvent = (
     | OptionChanged
     | Steered
     | Delivered
+    | Queued
     | Notice
     | Waiting
     | Retrying

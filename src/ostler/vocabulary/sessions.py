@@ -76,7 +76,8 @@ class SessionStart(msgspec.Struct, frozen=True, omit_defaults=True):
 class Opening(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a face asks the house for a session: a new one, the one to `resume`, or a copy of it if `fork`.
 
-    Without a `backend` it is the one that the session was with before, else the engine.
+    Without a `backend` it is the one that the session was with before, else the engine. `directories` are folders
+    besides the workspace that may be read.
     """
 
     cwd: str
@@ -85,6 +86,7 @@ class Opening(msgspec.Struct, frozen=True, omit_defaults=True):
     attended: bool = True
     options: dict[str, str] = {}
     fork: bool = False
+    directories: tuple[str, ...] = ()
 
 
 class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -110,6 +112,12 @@ class Steer(msgspec.Struct, frozen=True, tag="steer"):
     """Words for the turn that runs, seen before its next step."""
 
     prompt: Prompt
+
+
+class Queue(msgspec.Struct, frozen=True, tag="queue", omit_defaults=True):
+    """What waits to be sent after the turn that runs, all of it; a session keeps it, and sends nothing by itself."""
+
+    texts: tuple[str, ...] = ()
 
 
 class SetOption(msgspec.Struct, frozen=True, tag="set_option"):
@@ -143,7 +151,7 @@ class Revoke(msgspec.Struct, frozen=True, tag="revoke"):
     rule: Rule
 
 
-Change = Steer | SetOption | Compact | Revert | Rename | Revoke
+Change = Steer | Queue | SetOption | Compact | Revert | Rename | Revoke
 
 TurnState = Literal["idle", "planning", "awaiting_permission", "tool_running", "model_generating", "done", "error"]
 EndReason = Literal["done", "limit", "cancelled", "timeout", "failed"]

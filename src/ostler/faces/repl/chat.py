@@ -54,7 +54,7 @@ class Chat:
         self._commands = Commands(session, services, new_id)
         self._status = Status(session, self._commands.meter)
         self._waiting = WaitingLines()
-        self._playing = Playing(session, services.keep_queue, self._rest, self._not_sent)
+        self._playing = Playing(session, self._rest, self._not_sent)
         self._typed: set[str] = set()
         self._changed = asyncio.Event()
         self._cancelled = self._warned = False
@@ -84,7 +84,7 @@ class Chat:
 
     def _take_up(self) -> None:
         """What an earlier process could not send any more is given back."""
-        if left := self._services.left_behind():
+        if left := self._playing.take_up() or self._services.left_behind():
             self._tell(["this was waiting to be sent when Ostler ended:"])
             self._console.draft(left)
 
@@ -216,6 +216,8 @@ class Chat:
             if await self._session.apply(Steer(ready.prompt)):
                 shown = [f"  ↳ {sanitise(line)}" for line in text.strip().split("\n")]
                 self._console.show([self._paint(line, "bold") for line in shown])
+            elif self._session.info.can_steer:  # the turn is about to end
+                self._begin(Say(ready.prompt, tuple(ready.told)))
             else:
                 self._not_sent("this backend cannot be steered; Enter sends it after the turn", text)
         except OstlerError as error:

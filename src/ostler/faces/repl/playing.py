@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ostler.faces.repl.typed import Shell
@@ -11,6 +11,7 @@ from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.events import Event, ToolFinished, TurnEnded, TurnStarted
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Session, Turn
+from ostler.vocabulary.sessions import Queue
 from ostler.vocabulary.tools import ToolCall
 
 
@@ -20,13 +21,11 @@ class Playing:
     def __init__(
         self,
         session: Session,
-        keep: Callable[[Sequence[str]], None],
         changed: Callable[[], None],
         failed: Callable[[str, str], None],
     ) -> None:
-        """`keep` is told what waits, `changed` that something began or ended, `failed` why words were not sent."""
+        """`changed` is told that something began or ended, `failed` why words were not sent."""
         self._session = session
-        self._keep = keep
         self._changed = changed
         self._failed = failed
         self._turn: Turn | None = None
@@ -34,6 +33,8 @@ class Playing:
         self._work: set[asyncio.Task[None]] = set()
         self._seen: dict[str, asyncio.Event] = {}
         self._queue: deque[Prompt | Shell] = deque()
+        self._kept: tuple[str, ...] = tuple(session.state.queued)
+        self._keeping: set[asyncio.Task[bool]] = set()
 
     @property
     def in_turn(self) -> bool:
@@ -61,9 +62,8 @@ class Playing:
     def next(self) -> None:
         """Where nothing runs, begin what waits first."""
         if not self.busy and self._queue:
-            said = self._queue.popleft()
+            self._begin(self._queue.popleft())
             self._keep_queue()
-            self._begin(said)
 
     def work(self, doing: Coroutine[Any, Any, None]) -> None:
         """Let something run that a Ctrl-C can stop."""
@@ -78,6 +78,12 @@ class Playing:
         for task in self._work:
             task.cancel()
         return self._turn is not None or bool(self._work)
+
+    def take_up(self) -> str:
+        """What waited when the session was last left, which waits no more."""
+        left = "\n".join(self._session.state.queued)
+        self._keep_queue()
+        return left
 
     def give_back(self) -> str:
         """What waited, which is not sent any more."""
@@ -100,6 +106,8 @@ class Playing:
     async def aclose(self) -> None:
         """End what runs and close the session; what waited is still kept for later."""
         self._queue.clear()
+        if self._keeping:
+            await asyncio.wait(self._keeping)
         for task in (tasks := tuple(self._work)):
             task.cancel()
         await self._session.aclose()
@@ -134,7 +142,18 @@ class Playing:
         self._changed()
 
     def _keep_queue(self) -> None:
-        self._keep([words_of(said) for said in self._queue])
+        """The session keeps what waits, so that it survives a crash; what begins at once never waited."""
+        waits = tuple(words_of(said) for said in self._queue) if self.busy else ()
+        if waits != self._kept:
+            self._kept = waits
+            task = asyncio.create_task(self._session.apply(Queue(waits)), name="queue")
+            self._keeping.add(task)
+            task.add_done_callback(self._was_kept)
+
+    def _was_kept(self, task: asyncio.Task[bool]) -> None:
+        self._keeping.discard(task)
+        if not task.cancelled() and isinstance(error := task.exception(), OstlerError):
+            self._failed(f"what waits would not survive a crash: {error}", "")
 
 
 def words_of(said: Prompt | Shell) -> str:
