@@ -13,15 +13,20 @@ from ostler.vocabulary.events import ToolFinished
 CHECK = "python3 -c pass"
 
 
-@pytest.mark.req("EN-6", "PM-2", "PM-8")
-@pytest.mark.parametrize("trusted", [True, False])
-async def test_the_check_is_asked_for_unless_the_folder_is_trusted(tmp_path, monkeypatch, trusted):
+def prepare(tmp_path, monkeypatch):
     home, work = tmp_path / "home", tmp_path / "work"
     (home / ".ostler").mkdir(parents=True)
     work.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("OSTLER_HOME", raising=False)
     (home / ".ostler" / "config.json").write_text(json.dumps({"validation": {"checks": {"python": CHECK}}}))
+    return home, work
+
+
+@pytest.mark.req("EN-6", "PM-2", "PM-8")
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_the_check_is_asked_for_unless_the_folder_is_trusted(tmp_path, monkeypatch, trusted):
+    home, work = prepare(tmp_path, monkeypatch)
     if trusted:
         parts = project_parts(work, load(work, {"HOME": str(home)}))
         store().grant(work, parts.digest, parts.lines)
@@ -37,3 +42,30 @@ async def test_the_check_is_asked_for_unless_the_folder_is_trusted(tmp_path, mon
     ran = [event.result for event in played.events if isinstance(event, ToolFinished)][-1]
     assert (ran.call_id.startswith("check-"), ran.status) == (True, "ok")
     assert any(CHECK in title for title in asked) is not trusted
+
+
+@pytest.mark.req("EN-6")
+@pytest.mark.parametrize("ephemeral", [False, True])
+@pytest.mark.parametrize(
+    ("command", "checked"),
+    [
+        ("sed -i s/1/2/ a.py", True),
+        ("rm a.py", True),
+        ("printf x > notes.md; mkdir -p made; echo x > made/b.py", False),
+        ("cat a.py", False),
+    ],
+)
+async def test_what_a_command_changed_is_checked(tmp_path, monkeypatch, command, checked, ephemeral):
+    _, work = prepare(tmp_path, monkeypatch)
+    (work / "a.py").write_text("x = 1\n")
+    (work / ".gitignore").write_text("made/\n")
+    model = ScriptedModel([Line(calls=(ScriptedCall("bash", {"command": command}),)), Line("done")])
+
+    async def consent(ask):
+        return True
+
+    async with package.open_session(str(work), model=model, ask=consent, ephemeral=ephemeral) as conversation:
+        played = await conversation.run("go")
+    ran = [event.result for event in played.events if isinstance(event, ToolFinished)]
+    assert [result.status for result in ran] == ["ok"] * (1 + checked)
+    assert ran[-1].call_id.startswith("check-") is checked

@@ -28,6 +28,7 @@ from ostler.app.tools import make_hooks, make_tools
 from ostler.app.trusting import load_settings, waiting
 from ostler.app.undoing import WorkspaceUndo, checkpoints
 from ostler.backends.engine.guests.budget import Budget
+from ostler.backends.engine.guests.validate import News, no_news
 from ostler.backends.engine.helpers import Helpers
 from ostler.journal.memory import MemoryJournal
 from ostler.journal.store import new_id
@@ -39,6 +40,7 @@ from ostler.settings.home import project_id
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.seams import Backend, Ground, Journal, ToolRunner
 from ostler.vocabulary.sessions import Opening, Query, SessionSummary
+from ostler.workspace.watch import Watch
 
 if TYPE_CHECKING:
     from ostler.app.acp_backend import AgentJoin
@@ -72,7 +74,9 @@ class LocalHouse:
         if not (ground or tools):
             own = make_ground(cwd, settings, self._options, attended=opening.attended)
         agents = self._agents(cwd, settings)
-        policy = make_policy(settings, self._options, attended=opening.attended)
+        for folder in opening.directories if own else ():
+            own.grant_folder(folder)
+        policy = make_policy(settings, self._options, opening.directories, attended=opening.attended)
         choice = AgentChoice(agents, policy, self._options, own.shell if own else None)
         journal = partial(self._journal, settings, cwd)
         budget = tree_budget(settings, self._options)
@@ -82,8 +86,9 @@ class LocalHouse:
         if joined:
             tools = joined.tools
         tools = tools or make_tools(ground, settings, choice.offers, below.names() if below else {})
-        given = joined.backend if joined else self._given
-        backend = await self._backend(given, opening.backend, cwd, tools, settings, choice, budget)
+        given, undo = joined.backend if joined else self._given, self._undo(cwd, opening)
+        news = undo.news if undo else no_news
+        backend = await self._backend(given, opening.backend, cwd, tools, settings, choice, budget, news)
         if below:
             below.model = self._model
         session = Session(
@@ -91,7 +96,7 @@ class LocalHouse:
             tools=tools,
             policy=choice.policy,
             grants=None if self._options.ephemeral else project_grants(cwd),
-            undo=self._undo(cwd, opening),
+            undo=undo,
             spawner=below.spawn if below and below.names() else None,
             cwd=str(cwd),
             journal=journal(opening.resume, fork=opening.fork),  # last: whatever fails before it leaves nothing held
@@ -149,13 +154,21 @@ class LocalHouse:
         settings: Settings,
         choice: AgentChoice,
         budget: Budget,
+        news: News,
     ) -> Backend:
-        backend = given or ProfileOption(await self._engine(name, cwd, tools, settings, choice, budget), choice)
+        backend = given or ProfileOption(await self._engine(name, cwd, tools, settings, choice, budget, news), choice)
         hooks = make_hooks(settings, str(cwd))
         return HookedBackend(backend, hooks) if hooks else backend
 
     async def _engine(
-        self, name: str, cwd: Path, tools: ToolRunner, settings: Settings, choice: AgentChoice, budget: Budget
+        self,
+        name: str,
+        cwd: Path,
+        tools: ToolRunner,
+        settings: Settings,
+        choice: AgentChoice,
+        budget: Budget,
+        news: News,
     ) -> Backend:
         if name != "engine":
             raise UsageError(f"there is no backend {name!r}", hint="there are: engine, acp:NAME")
@@ -163,7 +176,8 @@ class LocalHouse:
         if self._model is None:
             self._model = await choose_model(settings, self._options.model, os.environ)
             self._say(f"model: {self._model.told}")
-        return make_engine(str(cwd), self._model, tools.specs, settings, self._options, choice.take, budget, hidden)
+        roles = choice.take
+        return make_engine(str(cwd), self._model, tools.specs, settings, self._options, roles, budget, hidden, news)
 
     async def list(self, query: Query) -> Sequence[SessionSummary]:
         return await asyncio.to_thread(self._listed, query)
@@ -194,10 +208,12 @@ class LocalHouse:
         finally:
             index.close()
 
-    def _undo(self, cwd: Path, opening: Opening) -> WorkspaceUndo | None:
-        """Where something may be changed, what was there before is kept."""
-        if self._options.ephemeral or not (opening.attended or self._options.write):
+    def _undo(self, cwd: Path, opening: Opening) -> WorkspaceUndo | Watch | None:
+        """Where something may be changed, what was there before is kept, or is at least known."""
+        if not (opening.attended or self._options.write):
             return None
+        if self._options.ephemeral:
+            return Watch(str(cwd))
         return WorkspaceUndo(checkpoints(cwd, project_folder(cwd)))
 
     def _journal(self, settings: Settings, cwd: Path, resume: str = "", *, fork: bool = False) -> Journal:
