@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import run
-from bench.mock_model import MockModel, frame, text_reply
+from bench.mock_model import MockModel, call_reply, frame, text_reply
 from ostler.app.file_index import FileIndex
 
 Row = tuple[str, str, str, str]
 PATIENCE = 60.0
 KEYS = 40
 FILES = 100_000
-START_BUDGET, PAINT_BUDGET_MS, FIND_BUDGET_MS = 25.0, 50.0, 100.0
+ASKS = 9
+START_BUDGET, PAINT_BUDGET_MS, ANSWER_BUDGET_MS, FIND_BUDGET_MS = 25.0, 50.0, 150.0, 100.0
 
 
 class Typed:
@@ -72,6 +73,9 @@ def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel
     paints = _paints(argv, env, cwd, model)
     worst = f"median of {KEYS} keys; the slowest {max(paints):.0f} ms"
     yield _row("key to letter while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
+    answers = _answers(argv, env, cwd, model)
+    worst = f"median of {ASKS} asks; the slowest {max(answers):.0f} ms"
+    yield _row("key to decision in an ask", statistics.median(answers), worst, ANSWER_BUDGET_MS)
     yield _find()
 
 
@@ -97,6 +101,25 @@ def _paints(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockMo
             paints.append(term.until(key))
             time.sleep(0.02)
         return paints
+    finally:
+        term.close()
+        model.reply = lambda number, body: text_reply()
+
+
+def _answers(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
+    """From the key that refuses a call until the refusal is printed; each ask is for another file."""
+    model.reply = lambda number, body: call_reply(number, "write", {"path": f"{number}.txt", "content": "x"})
+    term = Typed(argv, env, cwd)
+    try:
+        term.until(b"context empty")
+        term.type(b"write\r")
+        answers = []
+        for _ in range(ASKS):
+            term.until(b"allow? [")
+            time.sleep(0.2)
+            term.type(b"n")
+            answers.append(term.until("→ deny".encode()))
+        return answers
     finally:
         term.close()
         model.reply = lambda number, body: text_reply()

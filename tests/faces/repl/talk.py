@@ -2,8 +2,20 @@
 
 import json
 import re
+import time
+from contextlib import suppress
 
 CLEARS = re.compile(rb"\x1b\[[23]J|\x1bc")
+
+
+def press_until(term, key, wanted):
+    """Press a key of an ask, now and then, until something is seen: keys that come while one types are no answers."""
+    until = time.monotonic() + 60
+    while wanted not in term.text:
+        assert time.monotonic() < until, term.text
+        term.type(key)
+        with suppress(AssertionError):
+            term.wait_for(wanted, timeout=1.0)
 
 
 def at(server):

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from tests.faces.repl.talk import CLEARS, at, last_words, talk
+from tests.faces.repl.talk import CLEARS, at, last_words, press_until, talk
 
 from ostler.testing.model_server import calls, stall, text
 
@@ -168,9 +168,7 @@ def test_a_dangerous_command_has_only_yes_and_no(terminal, models, ostler):
         term.type("!rm -rf kept\r")
         shown = term.wait_for("allow? [y/n]")
         term.type("sa")
-        while "→ deny" not in term.text:
-            term.type("n")
-            term.settle()
+        press_until(term, "n", "→ deny")
     assert "rm -rf kept" in shown
     assert "impact:" in shown
     assert (ostler.workspace / "kept").is_dir()
@@ -294,9 +292,7 @@ def test_an_ask_lays_aside_what_is_being_typed_and_progress_leaves_no_trace(term
         os.close(os.open(term.workspace / "fifo", os.O_WRONLY))
         asked = term.wait_for("allow? [")
         assert "half a thou" not in asked
-        while "→ deny" not in term.text:
-            term.type("n")
-            term.settle()
+        press_until(term, "n", "→ deny")
         term.wait_for("Done.")
         shown = term.wait_for("> half a thou")
     assert shown.count("so far") == 2, "in the call's line and in its result, and nowhere else"

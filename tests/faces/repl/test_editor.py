@@ -5,18 +5,25 @@ import pty
 
 import pytest
 
-from ostler.faces.repl import editor
+from ostler.faces.repl import answers, editor
 from ostler.faces.repl.console import IDLE, Line, Menu
 from ostler.faces.repl.editor import EditorConsole
 
 ASK = Menu("allow? ", (("y", "Allow"), ("n", "Deny")))
 
 
+def expect_seen(console, menu):
+    """An ask that is on the screen."""
+    console.expect(menu)
+    console._answers.drawn()
+
+
 @pytest.fixture
 def console(monkeypatch):
     master, slave = pty.openpty()
     clock = [100.0]
-    monkeypatch.setattr(editor.time, "monotonic", lambda: clock[0])
+    for module in (answers, editor):
+        monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
     with open(slave, "w", encoding="utf-8") as out:
         made = EditorConsole(out, None)
         made.clock = clock
@@ -33,15 +40,15 @@ def typed(console, text):
 async def test_a_key_meant_for_the_text_does_not_answer_the_ask_that_interrupts_it(console):
     typed(console, "half a")
     console.clock[0] += 0.2
-    console.expect(ASK)
-    assert not console.hears()
+    expect_seen(console, ASK)
+    assert not console._answers.hears()
     console.clock[0] += 2
-    assert console.hears()
+    assert console._answers.hears()
 
 
 async def test_an_ask_at_an_empty_prompt_hears_at_once(console):
-    console.expect(ASK)
-    assert console.hears()
+    expect_seen(console, ASK)
+    assert console._answers.hears()
 
 
 async def test_what_was_typed_comes_back_after_the_last_ask(console):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ostler.commands.complete import Completing
+from ostler.faces.repl.answers import Answers
 from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
 from ostler.faces.repl.history import open_history, worth_keeping
 from ostler.faces.repl.keys import bindings
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GATHER_SECONDS = 0.03
-QUIET_SECONDS = 1.0
-ALONE_SECONDS = 0.12  # a key that no other follows so soon was meant as one
 ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
 MENU_ROWS = 8
 OPENING = "opening the session …"
@@ -58,12 +57,14 @@ class EditorConsole:
         self._waiting: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
         self._draft = ""
-        self._deaf_until = 0.0
-        self._answering: asyncio.TimerHandle | None = None
-        self._answer_key = ""
+        self._answers = Answers(
+            lambda key: self.push(Line(key)),
+            lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
+        )
         self._last_key = 0.0
         self._session = self._make(history, vi=vi)
         self._session.app.key_processor.before_key_press += self._note_key
+        self._session.app.after_render += lambda _: self._answers.drawn()
         self._session.default_buffer.on_completions_changed += self._candidates.came
         self._session.default_buffer.on_completions_changed += self._make_room
         if reflows(os.environ):
@@ -138,13 +139,16 @@ class EditorConsole:
         """An ask lays what is being typed aside, and for a moment takes no key that was meant for that."""
         buffer = self._session.default_buffer
         was_asking, asking = _asks(self._menu), _asks(menu)
-        if menu != self._menu:
-            self._take_back_answer()
+        if menu != self._menu or not asking:
+            self._answers.over()
         self._menu = menu
         self._flush()
+        if menu and menu.answers:
+            self._answers.ask()
         if asking and not was_asking:
             self._draft = self._pastes.unfold(buffer.text)
-            self._deaf_until = self._last_key + QUIET_SECONDS if self._draft else 0.0
+            if self._draft:
+                self._answers.deafen(self._last_key)
             buffer.reset()
         elif was_asking and not asking and self._draft:
             self.draft(self._draft)
@@ -163,27 +167,9 @@ class EditorConsole:
     def completes(self, completing: Completing) -> None:
         self._candidates.completing = completing
 
-    def hears(self) -> bool:
-        """Whether a key is an answer by now."""
-        return time.monotonic() >= self._deaf_until
-
     def answer(self, key: str) -> None:
-        """A key of an ask, empty for any other: it counts when it stands alone, for a burst of keys is words."""
-        if not key or (self._answering and key != self._answer_key):
-            self._take_back_answer()
-            self._deaf_until = time.monotonic() + QUIET_SECONDS
-        elif self.hears() and not self._answering:
-            self._answer_key = key
-            self._answering = asyncio.get_running_loop().call_later(ALONE_SECONDS, self._answered)
-
-    def _answered(self) -> None:
-        self._answering = None
-        self.push(Line(self._answer_key))
-
-    def _take_back_answer(self) -> None:
-        if self._answering:
-            self._answering.cancel()
-            self._answering = None
+        """A key of an ask, empty for any other."""
+        self._answers.press(key)
 
     def _note_key(self, _: object) -> None:
         self._last_key = time.monotonic()
@@ -299,7 +285,7 @@ class EditorConsole:
         passing, standing = self._status
         rows = [f"  {_end(passing, columns - 2)}", clip(standing, columns)]
         shown = [("fg:ansibrightblack", f"{row}\n") for row in rows if row.strip()]
-        return [*shown, ("bold", self._menu.prompt if self._menu else IDLE.prompt)]
+        return [*shown, ("bold", (self._menu or IDLE).prompt), ("", self._answers.pressed)]
 
 
 def _end(text: str, columns: int) -> str:

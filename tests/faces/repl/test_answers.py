@@ -1,0 +1,206 @@
+"""Which keys answer an ask, by a clock that stands still: none by accident."""
+
+import statistics
+import time
+
+import pytest
+from tests.faces.repl.talk import at
+
+from ostler.drawing.paint import Paint
+from ostler.faces.repl import answers
+from ostler.faces.repl.answers import ALONE_SECONDS, QUIET_SECONDS, Answers
+from ostler.faces.repl.asking import Asking
+from ostler.session.judge import USUAL
+from ostler.testing.model_server import calls, text
+from ostler.vocabulary.display import DiffShown, Display
+from ostler.vocabulary.events import PermissionAsked
+from ostler.vocabulary.permission import Permission
+
+TWO = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+eins\n@@ -9 +9 @@\n-nine\n+neun\n"
+
+
+class Hand:
+    """Presses keys at an ask; time passes only where it says so."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.given, self._timers = 100.0, [], []
+        monkeypatch.setattr(answers.time, "monotonic", lambda: self.now)
+        self.answers = Answers(self.given.append, self._later)
+
+    def _later(self, seconds, call):
+        timer = _Timer(self.now + seconds, call)
+        self._timers.append(timer)
+        return timer
+
+    def see(self):
+        self.answers.ask()
+        self.answers.drawn()
+
+    def wait(self, seconds):
+        self.now += seconds
+        due, self._timers = [t for t in self._timers if t.at <= self.now], [t for t in self._timers if t.at > self.now]
+        for timer in due:
+            if not timer.cancelled:
+                timer.call()
+
+    def hold(self, key, seconds, first=0.5, every=0.03):
+        """As a keyboard repeats a key that is held down."""
+        self.answers.press(key)
+        self.wait(first)
+        for _ in range(int((seconds - first) / every)):
+            self.answers.press(key)
+            self.wait(every)
+
+
+class _Timer:
+    def __init__(self, at, call):
+        self.at, self.call, self.cancelled = at, call, False
+
+    def cancel(self):
+        self.cancelled = True
+
+
+@pytest.fixture
+def hand(monkeypatch):
+    return Hand(monkeypatch)
+
+
+@pytest.mark.req("PM-9")
+def test_a_key_is_seen_at_once_and_answers_when_it_stands_alone(hand):
+    hand.see()
+    hand.answers.press("y")
+    assert (hand.answers.pressed, hand.given) == ("y", [])
+    hand.wait(ALONE_SECONDS)
+    assert (hand.answers.pressed, hand.given) == ("", ["y"])
+
+
+@pytest.mark.req("PM-9")
+def test_a_key_from_before_the_ask_was_seen_answers_nothing(hand):
+    hand.answers.press("y")
+    hand.answers.ask()
+    hand.answers.press("y")  # it was on its way while the ask was made
+    hand.answers.drawn()
+    hand.wait(QUIET_SECONDS)
+    assert hand.given == []
+    hand.answers.press("n")
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == ["n"]
+
+
+@pytest.mark.req("PM-9")
+def test_whoever_presses_again_and_again_is_heard(hand):
+    hand.see()
+    hand.answers.press("")
+    while not hand.given:
+        hand.answers.press("n")
+        hand.wait(0.2)
+        assert hand.now < 103
+    assert hand.given == ["n"]
+
+
+@pytest.mark.req("PM-9")
+def test_a_key_held_since_before_the_ask_never_answers_it(hand):
+    hand.answers.ask()
+    hand.answers.press("y")
+    hand.answers.drawn()
+    hand.hold("y", 5.0, first=0.03)
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == []
+
+
+@pytest.mark.req("PM-9")
+@pytest.mark.parametrize("first", [0.25, 0.5, 0.66])
+def test_a_key_held_at_one_ask_does_not_answer_the_next(hand, first):
+    hand.see()
+    hand.answers.press("y")
+    hand.wait(ALONE_SECONDS)
+    hand.see()
+    hand.wait(first - ALONE_SECONDS)
+    hand.hold("y", 3.0, first=0.03)
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == ["y"]
+
+
+@pytest.mark.req("PM-9")
+def test_a_second_key_before_the_next_ask_is_there_is_not_taken_for_it(hand):
+    hand.see()
+    hand.answers.press("y")
+    hand.wait(ALONE_SECONDS)
+    hand.answers.drawn()  # something else was drawn; the next ask is not there yet
+    hand.answers.press("y")
+    hand.see()
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == ["y"]
+
+
+@pytest.mark.req("PM-9")
+@pytest.mark.parametrize("keys", ["yn", "ny", ["y", ""], ["", "y"], "yy"])
+def test_a_burst_of_keys_is_words(hand, keys):
+    hand.see()
+    for key in keys:
+        hand.answers.press(key)
+        hand.wait(0.05)
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == []
+    hand.wait(QUIET_SECONDS)
+    hand.answers.press("y")
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == ["y"]
+
+
+class Console:
+    numbers = False
+
+    def show(self, lines):
+        pass
+
+    def expect(self, menu):
+        self.menu = menu
+
+
+@pytest.mark.req("PM-9", "PM-5")
+@pytest.mark.parametrize(
+    ("keys", "answer", "lasts", "hunks", "feedback"),
+    [
+        ("y", "allow", "once", None, ""),
+        ("s", "allow", "session", None, ""),
+        ("a", "allow", "project", None, ""),
+        ("n", "deny", "once", None, ""),
+        (["m", "not so"], "deny", "once", None, "not so"),
+        ("hny", "allow", "once", (2,), ""),
+        ("hyy", "allow", "once", None, ""),
+        ("hnn", "deny", "once", None, "None of these hunks is wanted."),
+    ],
+)
+def test_each_key_leads_to_its_decision(keys, answer, lasts, hunks, feedback):
+    settled, console = [], Console()
+    asking = Asking(console, Paint(on=False), lambda *given: settled.append(given) or True)
+    preview = Display("", (DiffShown("x", TWO),))
+    asking.hear(PermissionAsked("a", Permission("edit x", (), preview, USUAL, by_hunk=True)))
+    for key in keys:
+        assert not settled
+        assert not console.menu.answers or key in dict(console.menu.answers)
+        asking.answer(key)
+    ((ask_id, decision),) = settled
+    assert (ask_id, decision.answer, decision.lasts) == ("a", answer, lasts)
+    assert (decision.hunks, decision.feedback) == (hunks, feedback)
+
+
+@pytest.mark.slow
+@pytest.mark.req("PM-9")
+def test_a_key_is_answered_within_150_ms(terminal, models):
+    """The median of several asks, by the clock, in a terminal."""
+    times = []
+    asks = [calls([("write", {"path": f"{n}.txt", "content": "x\n"})]) for n in range(7)]
+    with models.playing(*asks, text("all done")) as server:
+        term = terminal("chat", *at(server))
+        term.ready()
+        term.type("write\r")
+        for n in range(7):
+            term.wait_for(lambda text, n=n: f"? write {n}.txt" in text and text.rstrip().endswith("]"))
+            began = time.perf_counter()
+            term.type("y")
+            term.wait_for(lambda text, n=n: text.count("→ allow") == n + 1)
+            times.append(time.perf_counter() - began)
+        term.wait_for("all done")
+    assert statistics.median(times) <= 0.15
