@@ -96,6 +96,15 @@ def test_a_broken_call_is_mended_or_told_how(ostler):
     assert 'send them as {"path":"src/main.py"}' in told(done)["for_model"]
 
 
+@pytest.mark.req("TL-10")
+def test_a_call_names_no_file_that_goes_with_it(ostler):
+    done = ostler("tool", "call", "bash", json.dumps({"command": "seq 1 400000"}), "--yolo")
+    result = told(done)
+    assert (done.code, result["data"]["spill"]) == (0, "")
+    assert "ostler-session" not in done.stdout
+    assert "gone with this call; send it to a file" in result["for_model"]
+
+
 @pytest.mark.req("FS-6")
 def test_by_hand_the_last_word_on_a_file_is_the_persons(ostler):
     file = ostler.workspace / "a.txt"

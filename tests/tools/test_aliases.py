@@ -394,7 +394,22 @@ BAD = {
     "an unknown command": ("str_replace_editor", {**F, "command": "undo"}, "view, create, str_replace or insert"),
     "a count that is none": ("replace_text", {**F, "old": "a", "new": "b", "count": "some"}, "count is 'some'"),
     "a number nobody can mean": ("read", {"path": "f.txt", "lines": "9" * 5000 + "-1"}, "read takes no 'lines'"),
-    "no number": ("edit_text", {**F, "action": "insert", "insertAfter": "²", "newText": "x"}, "give it as a number"),
+    "no number": (
+        "edit_text",
+        {**F, "action": "insert", "insertAfter": "²", "newText": "x"},
+        "insert_after is not a number",
+    ),
+    "lines by other names": (
+        "edit_text",
+        {**F, "action": "delete_range", "startLine": 1, "endLine": 1},
+        "delete_range takes start and end (lines counted from 0, end not included); start is missing, and there are: "
+        "path, action, startLine, endLine",
+    ),
+    "a line by another name": (
+        "edit_text",
+        {**F, "action": "insert", "line": 1, "newText": "x"},
+        "insert takes insert_after (a line counted from 0, -1 for the top) and new_text; insert_after is missing",
+    ),
     "an endless count": ("replace_text", {**F, "old": "a", "new": "b", "count": float("inf")}, "count is inf"),
     "backwards": ("read_file", {**F, "start_line": 5, "end_line": 2}, "before the first"),
 }

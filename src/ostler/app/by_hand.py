@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import msgspec
+
 from ostler.app.options import RunOptions
 from ostler.session.session import Session
 from ostler.tools.host import LocalToolHost, failed
@@ -48,7 +50,16 @@ class Hand:
                 return failed(call.id, _nobody_comes_after(what))
             if name in ("write", "write_chunk") and self._ground.place(params.path).exists:
                 await self._ground.read_text(params.path)
-        return await self._session.call(call)
+        return _outliving(await self._session.call(call))
+
+
+def _outliving(result: ToolResult) -> ToolResult:
+    """The result without the name of the file with the whole output, which goes with the session."""
+    spill = result.data.get("spill") if isinstance(result.data, dict) else ""
+    if not spill:
+        return result
+    told = result.for_model.replace(spill, "gone with this call; send it to a file of your own to keep it")
+    return msgspec.structs.replace(result, for_model=told, data={**result.data, "spill": ""})
 
 
 def _nobody_comes_after(what: str) -> ToolFailure:

@@ -9,6 +9,8 @@ from ostler.vocabulary.seams import Ground, TextFile
 from ostler.vocabulary.tool_names import fold
 
 Given = dict[str, Any]
+_INSERT = "insert takes insert_after (a line counted from 0, -1 for the top) and new_text"
+_DELETE = "delete_range takes start and end (lines counted from 0, end not included)"
 
 
 async def edit_text(given: Given, ground: Ground) -> tuple[str, Given]:
@@ -19,11 +21,11 @@ async def edit_text(given: Given, ground: Ground) -> tuple[str, Given]:
     if action == "replace":
         return await _first_places(path, words.get("old"), words.get("new"), 1, ground)
     if action == "insert":
-        line = _line(words, "insertafter", "line", "afterline", "insertline", "index")
+        line = _line(given, "insert_after", _INSERT)
         text = words.get("new", words.get("content"))
         return "edit", await _at_lines(path, line + 1, line + 1, text, ground)
     if action in ("deleterange", "delete"):
-        start, end = _line(words, "start", "startline", "from"), _line(words, "end", "endline", "to")
+        start, end = _line(given, "start", _DELETE), _line(given, "end", _DELETE)
         return "edit", await _at_lines(path, start, end, "", ground)
     raise ToolFailure(f"action is {action!r}; it can be insert, replace or delete_range", code="bad_arguments")
 
@@ -52,7 +54,9 @@ async def text_editor(given: Given, ground: Ground) -> tuple[str, Given]:
     if command == "strreplace":
         return "edit", {"path": path, "old": words.get("old"), "new": words.get("new", "")}
     if command == "insert":
-        line = _line(words, "insertline", "line")
+        line = _line(
+            given, "insert_line", "insert takes insert_line (a line counted from 1, 0 for the top) and new_str"
+        )
         text = words.get("new", words.get("inserttext"))
         return "edit", await _at_lines(path, line, line, text, ground)
     raise ToolFailure(f"command is {command!r}; it can be view, create, str_replace or insert", code="bad_arguments")
@@ -142,11 +146,12 @@ def _stands_once(text: str, low: int, high: int) -> bool:
     return text.find(part) == low and text.find(part, low + 1) < 0
 
 
-def _line(words: Given, *names: str) -> int:
-    for name in names:
-        value = words.get(name)
-        if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,9}\s*", value):
-            return int(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    raise ToolFailure(f"{names[0]} is missing; give it as a number", code="bad_arguments")
+def _line(given: Given, name: str, takes: str) -> int:
+    """The number of a line; by another name it may be counted in another way, so that is refused."""
+    value = next((value for key, value in given.items() if fold(key) == fold(name)), None)
+    if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,9}\s*", value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    wrong = f"{name} is missing" if value is None else f"{name} is not a number"
+    raise ToolFailure(f"{takes}; {wrong}, and there are: {', '.join(given)}"[:600], code="bad_arguments")

@@ -1,5 +1,6 @@
 """The tool that runs a shell command in the workspace, in the foreground or behind."""
 
+import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -122,14 +123,23 @@ async def _job(params: BashParams, jobs: Jobs) -> ToolResult:
         standing = jobs.list()
         text = "\n".join(_standing(job) for job in standing) or "There are no jobs."
         return ToolResult("", "ok", text, Display(f"{len(standing)} jobs"), msgspec.to_builtins(standing))
-    if not params.job:
-        raise ToolFailure(f"which job? give `job` to {params.action} it", code="bad_arguments")
+    if not params.job.strip():
+        known = ", ".join(job.id for job in jobs.list()) or "none"
+        raise ToolFailure(f"which job? give `job` to {params.action} it; there are: {known}", code="bad_arguments")
+    name = _meant(params.job, jobs)
     if params.action == "stop":
-        job = await jobs.stop(params.job)
+        job = await jobs.stop(name)
         return ToolResult("", "ok", _standing(job), Display(_standing(job)), msgspec.to_builtins(job))
-    text, job = await jobs.read(params.job, params.wait)
+    text, job = await jobs.read(name, params.wait)
     shown = Display(_standing(job), (Note(text, "output"),) if text else ())
     return ToolResult("", "ok", f"{text or '(nothing new)'}\n[{_standing(job)}]", shown, msgspec.to_builtins(job))
+
+
+def _meant(said: str, jobs: Jobs) -> str:
+    """The job that a number is short for, as in `1`, `%1` and `job 1`; else what was said."""
+    number = re.fullmatch(r"(?:job|bg|[%#])?[ _-]?0*(\d{1,9})", said.strip().lower())
+    named = f"bg{number[1]}" if number else said
+    return named if any(job.id == named for job in jobs.list()) else said
 
 
 def _standing(job: Job) -> str:
