@@ -132,11 +132,22 @@ async def test_a_result_that_was_taken_back_answers_no_call(stage):
     assert ran == [1, 2]
 
 
-async def test_the_very_same_call_again_in_a_turn_runs_once(stage):
+@pytest.mark.req("EN-2")
+async def test_the_very_same_call_again_in_a_turn_runs_again(stage):
     ran = []
     model = Repeating(script(probe(1), probe(1), probe(2), Said("done")), "mine")
     await stage.open(model, [tool(ran)])
     await stage.turn("go")
-    assert ran == [1, 2]
-    assert heard(model)[-1] == "result 2"
+    assert ran == [1, 1, 2]
+    assert heard(model) == ["result 1", "result 1", "result 2"]
     assert no_id_came_twice(stage)
+
+
+@pytest.mark.parametrize("call_id", ["check-9", "person-1", "task-p", "a\nb", "x" * 10_000, "\u202e"])
+async def test_an_id_that_is_not_a_models_to_give_is_not_taken(stage, call_id):
+    ran = []
+    model = Repeating(script(probe(1), Said("done")), call_id)
+    await stage.open(model, [tool(ran)])
+    await stage.turn("go")
+    assert (ran, heard(model)) == ([1], ["result 1"])
+    assert [event.call.id.startswith("call_") for event in stage.past(ToolCalled)] == [True]

@@ -1,6 +1,7 @@
 """One step: a model call, streamed to the stage and gathered into a message."""
 
 import json
+import re
 from typing import Any
 
 from ostler.models.words import (
@@ -10,14 +11,12 @@ from ostler.models.words import (
     Finished,
     Handed,
     ModelClient,
-    ModelSaid,
     Noted,
     Request,
     Silence,
     TextChunk,
     ThoughtChunk,
     Usage,
-    UserSaid,
     WasThought,
 )
 from ostler.vocabulary.events import (
@@ -35,15 +34,18 @@ from ostler.vocabulary.prompt import Text
 from ostler.vocabulary.seams import Stage
 from ostler.vocabulary.tools import ToolCall
 
+# The beginnings of ids that the house gives: no model may name a call so that one of ours counts as run.
+OWN_IDS = ("check-", "task-", "person-", "prompt-")
+_FIT = re.compile(r"[!-~]{1,128}\Z")
+
 
 class Reply:
     """A message as it grows: its parts in the order in which they came, each sealed thought one of its own."""
 
-    def __init__(self, message_id: str, stage: Stage, request: Request) -> None:
+    def __init__(self, message_id: str, stage: Stage) -> None:
         self.finish = ""
         self._id = message_id
         self._stage = stage
-        self._made = _made_since_asked(request)
         self._parts: list[Part] = []
         self._kind: type[Text] | type[Thought] = Text
         self._run: list[str] = []
@@ -60,21 +62,19 @@ class Reply:
 
     def call(self, chunk: CallChunk) -> None:
         self._end_run()
-        call_id = chunk.id if self._repeats(chunk) else self._new_id(chunk.id)
+        call_id = self._new_id(chunk.id)
         self._ids.add(call_id)
         call = ToolCall(call_id, chunk.tool, _arguments(chunk.arguments), raw=chunk.arguments)
         self._parts.append(Called(call))
         self._queue.append(call)
 
-    def _repeats(self, chunk: CallChunk) -> bool:
-        """Whether the very same call was made in this turn already, and is not to run again."""
-        made = self._made.get(chunk.id)
-        same = made is not None and (made.tool, made.raw) == (chunk.tool, chunk.arguments)
-        return same and chunk.id not in self._ids
-
     def _new_id(self, wanted: str) -> str:
-        """The id that the model gave unless the session knows it: a call runs once per id, and servers count anew."""
+        """The id that the model gave unless it is taken or not a model's to give.
+
+        A call runs once per id, and servers count anew: whoever asks for the same again wants it done again.
+        """
         records, number = self._stage.records(), len(self._ids)
+        wanted = wanted if _FIT.match(wanted) and not wanted.startswith(OWN_IDS) else ""
         while not wanted or wanted in self._ids or records.result_seq(wanted) is not None:
             wanted = f"call_{records[-1].seq + 1}_{number}"
             number += 1
@@ -118,7 +118,7 @@ class Reply:
 
 async def take_step(model: ModelClient, request: Request, stage: Stage, message_id: str) -> tuple[Message, str]:
     """The model's reply and why it ended; a broken stream keeps what came, and raises."""
-    reply = Reply(message_id, stage, request)
+    reply = Reply(message_id, stage)
     whole = False
     try:
         async for chunk in model.stream(request):
@@ -129,16 +129,6 @@ async def take_step(model: ModelClient, request: Request, stage: Stage, message_
         if whole or message.parts:
             stage.emit(MessageDone(message))
     return message, reply.finish
-
-
-def _made_since_asked(request: Request) -> dict[str, ToolCall]:
-    made: dict[str, ToolCall] = {}
-    for said in reversed(request.history):
-        if isinstance(said, UserSaid):
-            break
-        if isinstance(said, ModelSaid):
-            made.update((call.id, call) for call in said.message.calls if call.id)
-    return made
 
 
 def _hear(chunk: Chunk, reply: Reply, stage: Stage, message_id: str, model: ModelClient) -> None:
