@@ -47,6 +47,16 @@ def test_a_call_that_cannot_run_is_listed_and_told(ostler):
     assert "line 1, column" in done.stderr
 
 
+@pytest.mark.req("MD-6")
+def test_a_block_that_is_not_closed_is_told_with_its_place(ostler):
+    good = '!unquote_start<tool_call id="c1" #>SysBuiltIn.read({})</#>!unquote_end'
+    done = ostler("xnl", "calls", stdin=f"{good}\nAnd then:\n  !unquote_start\n{CALL}\n")
+    assert done.code == 1
+    assert [call["id"] for call in json.loads(done.stdout)] == ["c1"]
+    assert done.stderr.startswith("ostler: standard input:3:3: UNEXPECTED_EOF: the block is not closed")
+    assert ostler("xnl", "calls", stdin=f"{good} and !quote_start of !unquote_start").code == 0
+
+
 @pytest.mark.parametrize("what", ["parse", "format"])
 def test_a_fault_is_told_with_code_line_and_column(ostler, what):
     done = ostler("xnl", what, stdin="<a>\n<b x=bare>")

@@ -3,9 +3,13 @@
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser
 from ostler.vocabulary.errors import UsageError
+
+if TYPE_CHECKING:
+    from ostler.xnl import XnlError
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +41,7 @@ def _document(text: str, name: str, what: str, *, pretty: bool) -> int:
         document = xnl.parse(text)
         written = _json(xnl.to_json(document)) if what == "parse" else xnl.format(document, pretty=pretty)
     except xnl.XnlError as error:
-        return _fault(f"{name}:{error.line}:{error.column}: {error.code}: {error.message}")
+        return _fault(_placed(name, error))
     sys.stdout.write(f"{written}\n" if written else "")
     return 0
 
@@ -48,7 +52,14 @@ def _calls(text: str, name: str) -> int:
     entries = xnl.calls(text)
     sys.stdout.write(_json([xnl.to_json(entry) for entry in entries]) + "\n")
     bad = [entry for entry in entries if isinstance(entry, xnl.BadCall)]
-    return max((_fault(f"{name}: {entry.id or 'a block'}: {entry.error}: {entry.message}") for entry in bad), default=0)
+    told = [f"{name}: {entry.id or 'a block'}: {entry.error}: {entry.message}" for entry in bad]
+    if error := xnl.unclosed(text):
+        told.append(_placed(name, error))
+    return max(map(_fault, told), default=0)
+
+
+def _placed(name: str, error: "XnlError") -> str:
+    return f"{name}:{error.line}:{error.column}: {error.code}: {error.message}"
 
 
 def _json(value: object) -> str:

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ostler.xnl.blocks import BadCall, FoundCall, calls
+    from ostler.xnl.blocks import BadCall, FoundCall, calls, unclosed
     from ostler.xnl.errors import CallError, XnlError
     from ostler.xnl.plain import from_json, to_json
     from ostler.xnl.reader import parse
@@ -22,10 +22,11 @@ __all__ = [
     "from_json",
     "parse",
     "to_json",
+    "unclosed",
 ]
 
 _HOMES = {
-    "blocks": ("BadCall", "FoundCall", "calls"),
+    "blocks": ("BadCall", "FoundCall", "calls", "unclosed"),
     "errors": ("CallError", "XnlError"),
     "plain": ("from_json", "to_json"),
     "reader": ("parse",),

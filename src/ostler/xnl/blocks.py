@@ -10,7 +10,7 @@ import msgspec
 from ostler.xnl.errors import CallError, XnlError
 from ostler.xnl.expressions import parse_call
 from ostler.xnl.reader import parse
-from ostler.xnl.scanner import Block, scan
+from ostler.xnl.scanner import END, START, Block, Unclosed, scan
 from ostler.xnl.tree import Comment, Element, TextElement, Value
 from ostler.xnl.writer import format
 
@@ -48,6 +48,15 @@ def calls(text: str) -> list[Entry]:
     return last_of_each_id(entry for entry in entries if not _lacks_id(entry))
 
 
+def unclosed(text: str) -> XnlError | None:
+    """The fault of a text that ends within an unquote block, where nothing may run; it points at the block's mark."""
+    last = scan(text)[-1:]
+    if not last or not isinstance(last[0], Unclosed) or last[0].kind != "unquote":
+        return None
+    at = len(text) - len(last[0].text) - len(START)
+    return XnlError("UNEXPECTED_EOF", f"the block is not closed, so nothing in it runs: end it with {END}", text, at)
+
+
 def read_block(text: str) -> list[Entry]:
     """The calls in the text of one unquote block, in order; never raises, a bad block is one entry."""
     try:
@@ -69,7 +78,7 @@ def last_of_each_id(entries: Iterable[Entry]) -> list[Entry]:
 def results_block(results: Sequence[tuple[str, str]]) -> str:
     """One message that answers calls: pairs of a call's id and its output."""
     answers = [format(TextElement("tool_resp", {"id": id}, output, text_marker=id)) for id, output in results]
-    return "\n".join(["!unquote_start", *answers, "!unquote_end"])
+    return "\n".join([START, *answers, END])
 
 
 def _entry(element: Element) -> Entry:

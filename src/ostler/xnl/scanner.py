@@ -7,8 +7,10 @@ import msgspec
 
 Kind = Literal["unquote", "quote"]
 
+START, END = "!unquote_start", "!unquote_end"
+
 _OPENER = re.compile("!(unquote|quote)_start")
-_CLOSERS: dict[Kind, str] = {"unquote": "!unquote_end", "quote": "!quote_end"}
+_CLOSERS: dict[Kind, str] = {"unquote": END, "quote": "!quote_end"}
 
 
 def _beginnings(*marks: str) -> frozenset[str]:
@@ -17,7 +19,7 @@ def _beginnings(*marks: str) -> frozenset[str]:
 
 # What may grow into a mark, by the kind of the open block.
 _PARTIAL: dict[Kind | None, frozenset[str]] = {
-    None: _beginnings("!unquote_start", "!quote_start"),
+    None: _beginnings(START, "!quote_start"),
     "unquote": _beginnings(_CLOSERS["unquote"]),
     "quote": _beginnings(_CLOSERS["quote"]),
 }

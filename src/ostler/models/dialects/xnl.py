@@ -9,11 +9,11 @@ from ostler.models.dialects.call_json import Known
 from ostler.models.dialects.history import in_words
 from ostler.models.dialects.native import chunks_of, known_tools
 from ostler.models.dialects.text_calls import TextCalls
-from ostler.models.dialects.xnl_calls import END, NO_TOOL, START, route, write_calls, write_results
+from ostler.models.dialects.xnl_calls import NO_TOOL, route, write_calls, write_results
 from ostler.models.loose_json import write_json
 from ostler.models.words import CallChunk, Chunk, Request, TextChunk
 from ostler.xnl.blocks import FoundCall, read_block
-from ostler.xnl.scanner import Piece, Scanner, Unclosed, Visible
+from ostler.xnl.scanner import END, START, Piece, Scanner, Unclosed, Visible
 
 
 class Xnl:

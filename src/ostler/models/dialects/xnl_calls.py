@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from ostler.models.loose_json import write_json
 from ostler.vocabulary.tools import ToolCall, ToolResult
 from ostler.xnl.blocks import BadCall, read_block, results_block
-from ostler.xnl.scanner import Block, scan
+from ostler.xnl.scanner import END, START, Block, scan
 from ostler.xnl.tree import TextElement
 from ostler.xnl.writer import format
 
 BUILT_IN = "SysBuiltIn"
-START, END = "!unquote_start", "!unquote_end"
 NO_TOOL = "tool_call"
 
 _UNCLOSED = "Nothing ran: the block was not closed. Send it again, whole, with the mark that ends it."
