@@ -11,6 +11,7 @@ from ostler.text.cut import HeadTail
 Stream = Literal["stdout", "stderr"]
 
 MEMORY_CAP = 256 * 1024  # per stream
+_TOLD_AT_ONCE = 40_000
 FILE_CAP = 64 * 1024 * 1024
 _LIVE_INTERVAL = 0.05
 _LIVE_CAP = 32 * 1024
@@ -79,7 +80,7 @@ class Live:
 
 
 class Output:
-    """All that one command prints. `open_spill` is called once, when memory can no longer hold everything."""
+    """All that one command prints. `open_spill` is called once, when it is more than whoever asked is told at once."""
 
     def __init__(self, open_spill: Callable[[], Spill], live: Live | None = None, cap: int = MEMORY_CAP) -> None:
         self.streams: dict[Stream, HeadTail] = {name: HeadTail(cap // 2, cap // 2) for name in ("stdout", "stderr")}
@@ -97,7 +98,7 @@ class Output:
             self._live.feed(stream, chunk)
         if self._all is not None:
             self._all += chunk
-            if kept.cut:
+            if kept.cut or len(self._all) > _TOLD_AT_ONCE:
                 self._begin_spill()
         elif self._spill:
             self._spill.feed(chunk)

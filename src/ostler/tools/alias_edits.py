@@ -10,6 +10,7 @@ from ostler.vocabulary.tool_names import fold
 
 Given = dict[str, Any]
 _INSERT = "insert takes insert_after (a line counted from 0, -1 for the top) and new_text"
+_INSERT_LINE = "insert takes insert_line (a line counted from 1, 0 for the top) and new_str"
 _DELETE = "delete_range takes start and end (lines counted from 0, end not included)"
 
 
