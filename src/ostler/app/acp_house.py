@@ -20,5 +20,12 @@ def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings) 
     found = find_agent(opening.backend.removeprefix(PREFIX), "", cwd, settings)
     entry = found.entry
     launch = Launch(entry.command, entry.args, found.environment(os.environ), str(cwd), found.name)
-    plan = Plan(launch, __version__, found.mcp_servers, fork=opening.fork, elicits=opening.attended)
+    plan = Plan(
+        launch,
+        __version__,
+        found.mcp_servers,
+        opening.directories,
+        fork=opening.fork,
+        elicits=opening.attended,
+    )
     return AgentJoin(plan, ground, settings, Offer())

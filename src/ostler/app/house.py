@@ -74,8 +74,8 @@ class LocalHouse:
         if not (ground or tools):
             own = make_ground(cwd, settings, self._options, attended=opening.attended)
         agents = self._agents(cwd, settings)
-        for folder in opening.directories if own else ():
-            own.grant_folder(folder)
+        if own:
+            own.grant_folders(opening.directories)
         policy = make_policy(settings, self._options, opening.directories, attended=opening.attended)
         choice = AgentChoice(agents, policy, self._options, own.shell if own else None)
         journal = partial(self._journal, settings, cwd)

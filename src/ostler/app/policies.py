@@ -1,5 +1,7 @@
 """Makes a session's policy from settings and flags."""
 
+from collections.abc import Sequence
+
 from ostler.app.options import RunOptions
 from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, UNATTENDED, WRITE_FLAG, YOLO_FLAG
 from ostler.policy.rules import parse_flag
@@ -8,11 +10,15 @@ from ostler.settings.effective import Settings
 from ostler.vocabulary.permission import Rule
 
 
-def make_policy(settings: Settings, options: RunOptions, *, attended: bool) -> Policy:
-    """Baseline, then the settings' rules in their layers' order; flags pass what they name."""
+def make_policy(settings: Settings, options: RunOptions, directories: Sequence[str] = (), *, attended: bool) -> Policy:
+    """Baseline, then the settings' rules in their layers' order; flags pass what they name.
+
+    `directories` may be read besides the workspace, unless a person's rule says otherwise.
+    """
     security = settings.config.security
+    baseline = (*(BASELINE_READING_ANYWHERE if options.yolo else BASELINE), *_besides(directories))
     return Policy(
-        rules=(*(BASELINE_READING_ANYWHERE if options.yolo else BASELINE), *_deletion(settings), *settings.rules()),
+        rules=(*baseline, *_deletion(settings), *settings.rules()),
         narrow=(tuple(settings.narrow_rules()),),
         profile=options.profile or security.profile,  # type: ignore[arg-type]  # argparse took only these
         whitelist=security.whitelist,
@@ -21,6 +27,11 @@ def make_policy(settings: Settings, options: RunOptions, *, attended: bool) -> P
         sandbox_passes=not attended,
         checks_pass=settings.trusted,
     )
+
+
+def _besides(directories: Sequence[str]) -> tuple[Rule, ...]:
+    patterns = (pattern for folder in directories for pattern in (folder, f"{folder.rstrip('/')}/*"))
+    return tuple(Rule("external_directory", pattern, "allow", "additional directories") for pattern in patterns)
 
 
 def _deletion(settings: Settings) -> tuple[Rule, ...]:

@@ -74,6 +74,11 @@ class Workspace:
         """Let one file outside be read, because a person named it."""
         self._reach.grant(path)
 
+    def grant_folders(self, paths: Sequence[str]) -> None:
+        """Let folders outside be read, because whoever opened the session named them."""
+        for path in paths:
+            self._reach.grant_folder(path)
+
     async def read_text(self, path: str) -> TextFile:
         """A whole text, remembered as seen."""
         where, shown, _ = self._reach.locate(path)

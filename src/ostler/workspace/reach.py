@@ -19,6 +19,7 @@ class Reach:
         self.jail = Jail(root, by_hand=by_hand)
         self._read_anywhere = read_anywhere
         self._granted: set[str] = set()
+        self._folders: set[str] = set()
         self._by_hand = by_hand
         self._world: Jail | None = None
 
@@ -34,6 +35,10 @@ class Reach:
     def meant(self, path: str) -> str:
         """The path that is meant by one as it is given: names that cannot be shown come in our spelling."""
         return meant(check(path), self.jail.root)
+
+    def grant_folder(self, path: str) -> None:
+        """Let all that lies below a folder outside be read."""
+        self._folders.add(os.path.realpath(path).rstrip("/"))
 
     def place(self, path: str) -> Place:
         """Where a path leads, with every link followed."""
@@ -77,12 +82,13 @@ class Reach:
 
     def _open_outside(self, path: str, flags: int) -> int:
         real = resolved(path, self.jail.root)
-        if real not in self._granted and not self._read_anywhere:
+        named = real in self._granted or any(f"{real}/".startswith(f"{folder}/") for folder in self._folders)
+        if not named and not self._read_anywhere:
             raise outside(path)
         if self._world is None:
             self._world = Jail("/", by_hand=self._by_hand)
-        if real in self._granted:  # the very file that was granted: a link put in its way since leads nowhere
-            return self._world.open_plain(real.lstrip("/"), flags)
+        if named:  # the very file that was granted: a link put in its way since leads nowhere
+            return self._world.open_plain(real.lstrip("/") or ".", flags)
         whole = path if path.startswith("/") else f"{self.jail.root}/{path}"
         return self._world.open(whole.lstrip("/"), flags)
 

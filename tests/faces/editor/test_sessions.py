@@ -25,7 +25,7 @@ async def test_initialize_says_what_it_can(editor_at):
         can = told["agentCapabilities"]
         assert can["loadSession"]
         assert can["promptCapabilities"] == {"image": True, "embeddedContext": True}
-        assert set(can["sessionCapabilities"]) == {"list", "resume", "close", "delete", "fork"}
+        assert set(can["sessionCapabilities"]) == {"list", "resume", "close", "delete", "fork", "additionalDirectories"}
 
 
 @pytest.mark.parametrize("version", [0, 2, 65535])
@@ -214,4 +214,64 @@ async def test_mcp_servers_are_taken_and_said_not_to_be_used(editor_at, capsys):
         await editor.begin()
         server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
         await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
-    assert "MCP servers are not used yet: files" in capsys.readouterr().err
+        await editor.until(lambda: editor.told("available_commands_update"))
+        assert editor.text() == "the editor's MCP servers are not used by engine here yet: files"
+        assert editor.updates[0][1]["sessionUpdate"] == "agent_message_chunk"
+    assert "MCP servers are not used by engine here yet: files" in capsys.readouterr().err
+
+
+async def test_only_what_is_used_is_claimed(editor_at):
+    async with editor_at() as (editor, _):
+        can = (await editor.begin())["agentCapabilities"]
+        assert not any(can.get("mcpCapabilities", {}).values())
+        session = await editor.new()
+        error = await refused(editor.prompt(session, {"type": "audio", "mimeType": "audio/wav", "data": "AA=="}))
+        assert (error.code, error.message) == (-32602, "a prompt cannot hold audio here")
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A folder besides the workspace, with a file, a secret next to it, and a link that leads to that."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    (folder / "a.txt").write_text("from beside")
+    (tmp_path / "secret.txt").write_text("s3cret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return folder
+
+
+async def with_directories(editor, *folders):
+    place = {"cwd": str(editor.folder), "mcpServers": [], "additionalDirectories": [str(folder) for folder in folders]}
+    return (await editor.peer.request("session/new", place))["sessionId"]
+
+
+@pytest.mark.req("AC-6", "FS-3")
+async def test_additional_directories_can_be_read_and_nothing_besides(editor_at, beside):
+    reads = [("read", {"path": str(beside / name)}) for name in ("a.txt", "link.txt")]
+    others = [("list", {"path": str(beside)}), ("read", {"path": str(beside.parent / "secret.txt")})]
+    write = ("write", {"path": str(beside / "b.txt"), "content": "x"})
+    async with editor_at(calls([*reads, *others, write]), text("ok")) as (editor, server):
+        await editor.begin()
+        session = await with_directories(editor, beside)
+        await editor.prompt(session, "look")
+        results = [m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
+        assert "from beside" in results[0]
+        assert "a.txt" in results[2]
+        assert "s3cret" not in str(results)
+        assert "writes never leave the workspace" in results[4]
+        assert f"can be read, but not changed: {beside}" in str(server.requests[-1].json["messages"])
+    assert not (beside / "b.txt").exists()
+
+
+async def test_a_session_without_them_reads_only_its_own(editor_at, beside):
+    async with editor_at(calls([("read", {"path": str(beside / "a.txt")})]), text("ok")) as (editor, server):
+        session = await editor.opened()
+        await editor.prompt(session, "look")
+        assert "from beside" not in str(server.requests[-1].json["messages"])
+
+
+@pytest.mark.parametrize("folder", ["relative", "/no/such/folder"])
+async def test_a_directory_that_is_none_is_refused(editor_at, folder):
+    async with editor_at() as (editor, _):
+        await editor.begin()
+        assert (await refused(with_directories(editor, folder))).code == -32602

@@ -11,6 +11,7 @@ import msgspec
 
 from ostler.faces.editor.live import LiveSession
 from ostler.faces.editor.premises import Editor, Premises
+from ostler.text.sanitise import sanitise
 from ostler.vocabulary.errors import OstlerError, UsageError
 from ostler.vocabulary.seams import House
 from ostler.vocabulary.sessions import Opening, Query
@@ -44,11 +45,14 @@ from ostler.wire.jsonrpc import (
 )
 
 PAGE = 100
+MOST_NAMED = 10
 STEERING = "_session/steering"
 CAN = AgentCapabilities(
     load_session=True,
     prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
-    session_capabilities=SessionCapabilities(list={}, resume={}, close={}, delete={}, fork={}),
+    session_capabilities=SessionCapabilities(
+        list={}, resume={}, close={}, delete={}, fork={}, additional_directories={}
+    ),
 )
 W = TypeVar("W", bound=msgspec.Struct)
 
@@ -126,8 +130,8 @@ class EditorAgent:
 
     async def _new(self, params: Params) -> SessionOpen:
         asked = strict(OpenSession, params)
-        self._mention_unused(asked)
-        return await self._opened(Opening(_folder(asked.cwd)), replay=False)
+        opening = Opening(_folder(asked.cwd), directories=_directories(asked))
+        return await self._opened(opening, asked, replay=False)
 
     async def _load(self, params: Params) -> SessionOpen:
         return _unnamed(await self._go_on(params, replay=True))
@@ -141,17 +145,12 @@ class EditorAgent:
     async def _go_on(self, params: Params, *, replay: bool, fork: bool = False) -> SessionOpen:
         """With a session that was kept; one that this editor has open already is opened anew."""
         asked, session_id = strict(OpenSession, params), strict(SessionRef, params).session_id
-        cwd = _folder(asked.cwd)
-        self._mention_unused(asked)
+        cwd, directories = _folder(asked.cwd), _directories(asked)
         await self._find(cwd, session_id)
         if not fork and (live := self._open.pop(session_id, None)):
             await live.aclose()
-        return await self._opened(Opening(cwd, resume=session_id, fork=fork), replay=replay)
-
-    def _mention_unused(self, asked: OpenSession) -> None:
-        if asked.mcp_servers:
-            names = ", ".join(server.name[:80] for server in asked.mcp_servers)
-            self._premises.say(f"the editor's MCP servers are not used yet: {names}")
+        opening = Opening(cwd, resume=session_id, fork=fork, directories=directories)
+        return await self._opened(opening, asked, replay=replay)
 
     async def _find(self, cwd: str, session_id: str) -> None:
         """A session is meant by its whole id, and by nothing else."""
@@ -162,14 +161,17 @@ class EditorAgent:
         if found != session_id:
             raise RpcError(NOT_FOUND, "Resource not found", {"details": f"there is no session {session_id[:80]!r}"})
 
-    async def _opened(self, opening: Opening, *, replay: bool) -> SessionOpen:
+    async def _opened(self, opening: Opening, asked: OpenSession, *, replay: bool) -> SessionOpen:
         assert self._can is not None
         editor = Editor(self.peer, self._can)
         ground = self._premises.ground(opening.cwd, editor)
         session = await self._house.open(opening, ground=ground)
         editor.session_id = session.id
-        live = LiveSession(session, opening.cwd, self._premises.services(opening.cwd), editor)
+        live = LiveSession(session, opening.cwd, self._premises.services(opening.cwd), editor, opening.directories)
         self._open[session.id] = live
+        if told := unused(asked, session.info.backend):
+            self._premises.say(told)
+            live.mention(told)
         return await live.begin(replay=replay)
 
     async def _list(self, params: Params) -> SessionsListed:
@@ -239,12 +241,25 @@ def _is_version(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _folder(cwd: str) -> str:
+def _folder(cwd: str, what: str = "cwd") -> str:
     if not os.path.isabs(cwd):
-        raise RpcError(INVALID_PARAMS, f"cwd must be an absolute path, {cwd[:200]!r} is none")
+        raise RpcError(INVALID_PARAMS, f"{what} must be an absolute path, {cwd[:200]!r} is none")
     if not os.path.isdir(cwd):
         raise RpcError(INVALID_PARAMS, f"there is no folder {cwd[:200]!r}")
     return cwd
+
+
+def _directories(asked: OpenSession) -> tuple[str, ...]:
+    return tuple(os.path.realpath(_folder(folder, "a directory")) for folder in asked.additional_directories or ())
+
+
+def unused(asked: OpenSession, backend: str) -> str:
+    """What a person should know of MCP servers that the editor hands over: they are not used, whoever works."""
+    if not asked.mcp_servers:
+        return ""
+    names = ", ".join(sanitise(server.name[:80]) for server in asked.mcp_servers[:MOST_NAMED])
+    more = f" and {len(asked.mcp_servers) - MOST_NAMED} more" if len(asked.mcp_servers) > MOST_NAMED else ""
+    return f"the editor's MCP servers are not used by {backend} here yet: {names}{more}"
 
 
 def _unnamed(opened: SessionOpen) -> SessionOpen:

@@ -50,7 +50,11 @@ class Run:
 class LiveSession:
     """Follows a session from its first event; `opened_at` parts what was from what is."""
 
-    def __init__(self, session: Session, cwd: str, services: Services, editor: Editor) -> None:
+    def __init__(
+        self, session: Session, cwd: str, services: Services, editor: Editor, directories: Sequence[str] = ()
+    ) -> None:
+        """`directories` can be read besides `cwd`; whoever works is told of them with the first prompt."""
+        self._directories = directories
         self._session = session
         self._services = services
         self._editor = editor
@@ -83,6 +87,10 @@ class LiveSession:
         self._take_up(replay=replay)
         asyncio.get_running_loop().call_soon(self._answered)
         return SessionOpen(self.id, self._options.modes(), self._options.listed())
+
+    def mention(self, told: str) -> None:
+        """Something for the person, before anything else is said in the session."""
+        self._tell(AgentMessageChunk(text_content(told), new_id()))
 
     def _take_up(self, *, replay: bool) -> None:
         """What was: told, or only taken in."""
@@ -260,6 +268,9 @@ class LiveSession:
 
     async def _turn(self, run: Run, prompt: Prompt) -> PromptAnswer:
         self._used = PromptUsage()
+        if self._directories:
+            prompt = replace(prompt, blocks=(*prompt.blocks, Text(besides(self._directories))))
+            self._directories = ()
         turn = run.turn = self._session.start(prompt)
         over = self._ended[turn.id] = asyncio.get_running_loop().create_future()
         return answer_of(await over, self._used, cancelled=run.cancelled)
@@ -269,6 +280,11 @@ async def _by_itself(turn: Awaitable[PromptAnswer]) -> None:
     """A turn that nobody waits for; what comes of it is told in updates."""
     with contextlib.suppress(RpcError, OstlerError):
         await turn
+
+
+def besides(directories: Sequence[str]) -> str:
+    """What a model is told of folders that belong to the work too."""
+    return f"\n\n[Besides the workspace these folders can be read, but not changed: {', '.join(directories)}]"
 
 
 def new_id() -> str:
