@@ -4,6 +4,7 @@ What fails beside others is run once more alone, and both are told: a machine th
 """
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ FAILED = 1  # as pytest calls it
 
 def main(arguments: list[str]) -> int:
     """Run pytest, and the few that failed once more; its exit code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored, by what tests start too
     chosen = [argument for argument in arguments if argument != "--slow"]
     tier = [] if "--slow" in arguments else ["-m", "not slow"]
     workers = [] if any(argument.startswith("-n") for argument in chosen) else ["-n", "2"]

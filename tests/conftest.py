@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.starting import Started
 
 from ostler.testing.model_server import Reply, ScriptedModelServer
 
@@ -42,17 +42,15 @@ class Ostler:
     def __call__(
         self, *args: str | Path, stdin: str = "", env: Mapping[str, str] | None = None, timeout: float = 90
     ) -> Outcome:
-        command = [sys.executable, "-P", "-m", "ostler", *map(str, args)]
         pipe = subprocess.PIPE
-        with subprocess.Popen(
-            command,
+        with Started(
+            [*map(str, args)],
             cwd=self.workspace,
             env=self.environment(env),
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
             encoding="utf-8",
-            start_new_session=True,
         ) as process:
             try:
                 stdout, stderr = process.communicate(stdin, timeout=timeout)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 import pyte
 import pytest
+from tests.starting import OSTLER, Started, take_terminal
 
 PATIENCE = 40
 SCROLLBACK = 20_000
@@ -37,6 +38,11 @@ while True:
     else:
         sys.exit(os.waitstatus_to_exitcode(status))
 """
+
+
+def _below_a_shell(told, words, **options) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", SHELL, str(told), *OSTLER, *words]
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=take_terminal, **options)
 
 
 class Terminal:
@@ -67,17 +73,14 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(slave)
         self.slave = slave
-        command = [sys.executable, "-P", "-m", "ostler", *map(str, args)]
         self._told = ostler.home / "stopped"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SHELL, str(self._told), *command] if below_a_shell else command,
-            cwd=ostler.workspace,
-            env=ostler.environment({"TERM": "xterm-256color", **(env or {})}),
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        env = ostler.environment({"TERM": "xterm-256color", **(env or {})})
+        streams = {"stdin": slave, "stdout": slave, "stderr": slave}
+        words = [*map(str, args)]
+        self.process = (
+            _below_a_shell(self._told, words, cwd=ostler.workspace, env=env, **streams)
+            if below_a_shell
+            else Started(words, cwd=ostler.workspace, env=env, terminal=True, **streams)
         )
         self._stop = os.pipe()
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -1,0 +1,105 @@
+"""A process that has read the whole program and is forked for each start of it: the same program, sooner.
+
+It is started by `tests.starting`, with the number of a socket; each message there is one command to become.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import sys
+import termios
+import threading
+
+import ostler
+
+
+def serve(channel: socket.socket) -> dict | None:
+    """Fork for each command and tell how each ended; returns in the process that is to become one, or at the end."""
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    reports: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([channel, ended], [], [])
+        if ended in ready:
+            os.read(ended, 4096)
+            tell_ended(reports)
+        if channel in ready:
+            message, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 4)
+            if not message:
+                return None
+            report, *streams = descriptors
+            child = os.fork()
+            if child == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for number, stream in enumerate(streams):
+                    os.dup2(stream, number)
+                for descriptor in (ended, wake, *descriptors, *reports.values()):
+                    os.close(descriptor)
+                return json.loads(message)
+            os.write(report, b"%d\n" % child)
+            reports[child] = report
+            for stream in streams:
+                os.close(stream)
+
+
+def tell_ended(reports: dict[int, int]) -> None:
+    while reports:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child == 0:
+            return
+        report = reports.pop(child)
+        with contextlib.suppress(BrokenPipeError):  # nobody wants to know
+            os.write(report, b"%d\n" % status)
+        os.close(report)
+
+
+def become(command: dict) -> None:
+    """The environment, the folder, the session and the standard streams of a process that was just started."""
+    os.setsid()
+    if command["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(command["cwd"])
+    os.environ.clear()
+    os.environ.update(command["env"])
+    sys.argv = [sys.modules["ostler.__main__"].__file__, *command["args"]]
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        old = getattr(sys, name)
+        new = open(number, mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115  lives on
+        setattr(sys, name, new)
+        setattr(sys, f"__{name}__", new)
+
+
+def run() -> None:
+    for module in pkgutil.walk_packages(ostler.__path__, "ostler."):
+        importlib.import_module(module.name)
+    gc.freeze()
+    with socket.socket(fileno=int(sys.argv[1])) as channel:
+        command = serve(channel)
+    if command is not None:
+        become(command)
+        end(sys.modules["ostler.__main__"].main())
+
+
+def end(code: int) -> None:
+    """As the interpreter ends, without taking down every module that was read."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    run()
