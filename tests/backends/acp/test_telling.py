@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from ostler.backends.acp.serving import choice
+from ostler.backends.acp.showing import display
 from ostler.backends.acp.telling import Teller
 from ostler.backends.acp.watch import Watch
 from ostler.vocabulary.events import MessageDone, Notice, TodosChanged, ToolCalled, ToolFinished
 from ostler.vocabulary.permission import Decision
-from ostler.wire.acp import PermissionOption
+from ostler.wire.acp import PermissionOption, ToolCallFields, ToolContent
 from ostler.wire.acp_calls import PermissionRequest
 from ostler.wire.acp_read import read
 from ostler.wire.acp_updates import read_update
@@ -140,3 +141,11 @@ def test_an_option_is_chosen_by_its_kind(decision, options, expected):
     outcome = choice(decision, options)["outcome"]
     assert outcome.get("optionId") == expected
     assert outcome["outcome"] == ("selected" if expected else "cancelled")
+
+
+@pytest.mark.req("PM-5")
+def test_a_long_change_is_shown_whole_to_whoever_is_asked():
+    after = "".join(f"line {n}\n" for n in range(2000))
+    call = ToolCallFields("c", content=(ToolContent("diff", path="/W/repo/x", new_text=after),))
+    (shown,) = display(call, "/W/repo").blocks
+    assert (shown.cut, shown.diff.count("\n+line")) == (False, 2000)

@@ -150,6 +150,7 @@ def test_a_burst_of_keys_is_words(hand, keys):
 
 class Console:
     numbers = False
+    page = (0, 0)
 
     def show(self, lines):
         pass

@@ -9,7 +9,7 @@ from ostler.faces.repl.inquiry import Inquiry
 from ostler.session.judge import ONCE_ONLY, USUAL
 from ostler.testing.model_server import calls
 from ostler.vocabulary.display import DiffShown, Display
-from ostler.vocabulary.events import PermissionAsked, QuestionAsked
+from ostler.vocabulary.events import PermissionAsked, PermissionDecided, QuestionAsked
 from ostler.vocabulary.permission import Decision, Need, Option, Permission, Question, Reply
 
 PLAIN = Paint(on=False)
@@ -102,14 +102,76 @@ def test_hunks_are_not_offered_where_there_is_one_or_not_all_is_seen():
 class Console:
     numbers = False
 
-    def __init__(self):
+    def __init__(self, page=(0, 0)):
+        self.page = page
         self.shown = []
 
     def show(self, lines):
         self.shown += lines
 
     def expect(self, menu):
-        pass
+        self.menu = menu
+
+
+def paged(lines, page=(40, 10)):
+    """A change of so many lines in an ask, on a screen of that size."""
+    console, settled = Console(page), []
+    asking = Asking(console, PLAIN, lambda *answer: settled.append(answer) or True)
+    diff = "--- /dev/null\n+++ b/x\n" + f"@@ -0,0 +1,{lines} @@\n" + "".join(f"+line {n}\n" for n in range(lines))
+    asking.hear(PermissionAsked("a", Permission("write x", (), Display("", (DiffShown("x", diff),)), USUAL)))
+    return console, asking, settled
+
+
+@pytest.mark.req("PM-5")
+def test_a_long_diff_is_shown_whole_in_screenfuls_before_it_can_be_answered():
+    console, asking, settled = paged(95)
+    pages = 1
+    while "allow?" not in console.menu.prompt:
+        before = len(console.shown)
+        asking.answer("y")
+        assert (settled, len(console.shown)) == ([], before), "what was not seen yet is not answered"
+        asking.answer(" ")
+        assert 0 < len(console.shown) - before <= 10
+        pages += 1
+    assert pages == -(-len(console.shown) // 10)
+    assert [line for line in console.shown if "+line" in line] == [f"  +line {n}" for n in range(95)]
+    asking.answer("y")
+    assert settled[0][1].answer == "allow"
+
+
+@pytest.mark.req("PM-5")
+def test_the_rest_of_a_long_diff_at_once_or_only_its_end():
+    console, asking, _ = paged(95)
+    asking.answer("e")
+    assert "+line 94" in "\n".join(console.shown)
+    assert "allow?" in console.menu.prompt
+    console, asking, _ = paged(95)
+    asking.answer("q")
+    shown = "\n".join(console.shown)
+    assert "lines not shown" in shown
+    assert "+line 50" not in shown
+    assert "[y] Allow once" in shown
+    assert "allow?" in console.menu.prompt
+
+
+def test_wide_lines_are_counted_as_the_rows_they_take():
+    console, _, _ = paged(95, page=(4, 10))
+    assert 0 < len(console.shown) < 10
+
+
+def test_what_fits_or_is_read_by_machines_is_not_paged():
+    for page in ((40, 200), (0, 0)):
+        console, _, _ = paged(95, page)
+        assert "allow?" in console.menu.prompt
+
+
+def test_the_rest_of_an_ask_that_was_settled_elsewhere_is_forgotten():
+    _, asking, settled = paged(95)
+    permission = Permission("write x", options=USUAL)
+    asking.hear(PermissionDecided("a", permission, Decision("allow", by="person")))
+    asking.hear(PermissionAsked("b", permission))
+    asking.answer("n")
+    assert [ask_id for ask_id, _ in settled] == ["b"]
 
 
 def test_a_key_too_many_settles_nothing_twice():

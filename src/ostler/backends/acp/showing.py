@@ -14,7 +14,7 @@ from ostler.wire.acp import Content, ToolCallFields, ToolContent
 
 KINDS = get_args(Kind)
 MOST_TEXT = 50_000
-PREVIEW_LINES = 400
+PREVIEW_LINES = 4_000  # whoever is asked sees it whole
 
 
 def kind_of(call: ToolCallFields) -> Kind:

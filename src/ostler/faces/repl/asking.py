@@ -6,6 +6,7 @@ from ostler.drawing.paint import Paint
 from ostler.faces.repl.ask import Ask
 from ostler.faces.repl.console import Console
 from ostler.faces.repl.inquiry import Inquiry
+from ostler.faces.repl.pages import Pages
 from ostler.text.sanitise import visible
 from ostler.vocabulary.events import (
     Event,
@@ -27,6 +28,7 @@ class Asking:
         self._paint = paint
         self._settle = settle
         self._open: dict[str, Ask | Inquiry] = {}
+        self._pages = Pages(console, paint)
         self._shown = ""
         self._answered = ""
 
@@ -59,13 +61,15 @@ class Asking:
         if ask_id == self._answered:
             return  # it was answered just now
         ask = self._open[ask_id]
+        if self._pages:
+            self._pages.take(line)
+            return
         settled = ask.take(line)
         if settled is not None:
             self._answered = ask_id
             self._settle(ask_id, settled)
         else:
-            self._console.show(ask.step(self._paint))
-            self._console.expect(ask.menu())
+            self._pages.show(ask.step(self._paint), ask.menu())
 
     def refuse_all(self, reason: str) -> None:
         """Nobody will answer any more."""
@@ -77,6 +81,7 @@ class Asking:
         del self._open[ask_id]
         if self._shown == ask_id:
             self._shown = ""
+            self._pages.drop()
             self._console.show([self._paint(told, "dim")])
 
     def _show_first(self) -> None:
@@ -84,8 +89,7 @@ class Asking:
         if ask_id and self._shown != ask_id:
             self._shown = ask_id
             ask = self._open[ask_id]
-            self._console.show(ask.lines(self._paint, keys=not self._console.numbers))
-            self._console.expect(ask.menu())
+            self._pages.show(ask.lines(self._paint, keys=not self._console.numbers), ask.menu())
 
 
 def _told(decided: PermissionDecided) -> str:

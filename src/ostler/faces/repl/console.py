@@ -67,6 +67,10 @@ class Console(Protocol):
     def has_status(self) -> bool:
         """Whether `status` is seen; else the reason why nothing comes is printed."""
 
+    @property
+    def page(self) -> tuple[int, int]:
+        """The columns and rows that a screenful has above the prompt; no rows where nothing is to be paged."""
+
     def show(self, lines: Sequence[str]) -> None:
         """Add lines to the scrollback."""
 

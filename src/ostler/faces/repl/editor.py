@@ -31,6 +31,7 @@ T = TypeVar("T")
 GATHER_SECONDS = 0.03
 ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
 MENU_ROWS = 8
+ROWS_BELOW = 5  # the status, the prompt, and what a glance needs to find its place again
 OPENING = "opening the session …"
 
 
@@ -71,6 +72,11 @@ class EditorConsole:
             self._follow_reflow()
         self._running: asyncio.Task[None] | None = None
         self._suspending: asyncio.Future[None] | None = None
+
+    @property
+    def page(self) -> tuple[int, int]:
+        size = self._output.get_size()
+        return size.columns, max(size.rows - ROWS_BELOW, 1)
 
     # -- out -----------------------------------------------------------------------------------------------------
 

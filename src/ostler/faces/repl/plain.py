@@ -19,6 +19,7 @@ class PlainConsole:
 
     numbers = True
     has_status = False
+    page = (0, 0)
 
     def __init__(self, descriptor: int, out: TextIO, *, terminal: bool) -> None:
         self.live = self.echoes = terminal
