@@ -221,6 +221,21 @@ def test_the_plan_is_a_file_and_a_revert_takes_it_back(store):
     assert json.loads(path.read_bytes())["items"] == []
 
 
+@pytest.mark.req("SE-4", "EN-15")
+def test_a_prompt_that_was_taken_back_names_nothing(store):
+    def prompted(words):
+        return TurnStarted("t", Prompt("p", (Text(words),)))
+
+    def title(*events, start):
+        return read_meta(keep(store, events, start=start).folder, "s1").title
+
+    ended = TurnEnded("t", "failed")
+    assert title(SessionOpened("s1", "/w", "engine", "0"), prompted("refused"), Reverted(1), ended, start=1) == ""
+    assert title(prompted("a good one"), ended, start=5) == "a good one"
+    assert title(Reverted(4), start=7) == ""
+    assert title(Reverted(6), start=8) == "a good one", "it was taken back by mistake"
+
+
 def test_times_out_of_this_world_have_no_words():
     assert [moment(time) for time in (1e30, float("inf"), float("nan"), -1e30)] == ["", "", "", ""]
     assert title_of("  a\n\tb  ") == "a b"

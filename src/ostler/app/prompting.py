@@ -11,7 +11,7 @@ from ostler.app.knowing import Knowledge
 from ostler.knowledge.commands import Command
 from ostler.knowledge.own_models import FOREIGN, usable_model
 from ostler.knowledge.templates import Expanded, expand
-from ostler.knowledge.triggers import agent_named, slash, without_agents
+from ostler.knowledge.triggers import agent_named, slash
 from ostler.settings.effective import Settings
 from ostler.settings.narrow import model_names
 from ostler.text.names import nearest
@@ -69,11 +69,6 @@ class Prompting:
         agents = self._agents()
         if name not in agents:
             raise UsageError(f"there is no agent {name[:80]!r} to work with", hint=f"there is: {', '.join(agents)}")
-        if not without_agents(typed):
-            raise UsageError(
-                f"there are no words for {name}",
-                hint=f"write them after @agent:{name}; `/agents {name}` at the prompt needs none",
-            )
         return Cast(name, lasting=True)
 
     async def expand(self, name: str, arguments: str, call: Call) -> Ready | None:

@@ -15,6 +15,7 @@ from ostler.vocabulary.events import (
     MessageDone,
     OptionChanged,
     Renamed,
+    Reverted,
     SessionOpened,
     TurnEnded,
     TurnStarted,
@@ -24,7 +25,10 @@ from ostler.vocabulary.seams import Past
 NAME = "meta.json"
 LONGEST_TITLE = 80
 KINDS = frozenset(
-    ("session_opened", "info_changed", "turn_started", "message_done", "renamed", "option_changed", "compacted")
+    [
+        *("session_opened", "info_changed", "turn_started", "message_done"),
+        *("renamed", "reverted", "option_changed", "compacted"),
+    ]
 )
 
 
@@ -37,7 +41,10 @@ class Compaction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Meta(msgspec.Struct, omit_defaults=True):
-    """A session in a few words. `seq` is the last record that it tells of; a fork names what it was forked from."""
+    """A session in a few words. `seq` is the last record that it tells of; a fork names what it was forked from.
+
+    `first_words` are those of the prompt at `first_seq`: the title, where nobody gave one and the prompt still counts.
+    """
 
     id: str
     cwd: str = ""
@@ -55,6 +62,8 @@ class Meta(msgspec.Struct, omit_defaults=True):
     forked_from: str = ""
     named: bool = False
     seq: int = 0
+    first_words: str = ""
+    first_seq: int = 0
 
     def take(self, envelope: Envelope) -> None:
         """One more record."""
@@ -66,11 +75,14 @@ class Meta(msgspec.Struct, omit_defaults=True):
                 self.turns += 1
                 self.messages += 1
                 if not self.title:
-                    self.title = title_of(prompt.text)
+                    self.title = self.first_words = title_of(prompt.text)
+                    self.first_seq = envelope.seq
             case MessageDone():
                 self.messages += 1
             case SessionOpened():
                 self._opened(envelope.event)
+            case Reverted(to_seq) if not self.named:  # a prompt that was refused or taken back names nothing
+                self.title = self.first_words if to_seq >= self.first_seq else ""
             case Compacted(summary, upto_seq):
                 times = self.compaction.times + (1 if summary else -1)
                 self.compaction = Compaction(max(0, times), upto_seq, self.changed)

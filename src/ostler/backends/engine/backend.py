@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from ostler.backends.engine.casting import handed_out, led_by
+from ostler.backends.engine.casting import chosen_alone, handed_out, led_by, only_chooses
 from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.circle_guest import CircleGuest, Watched
 from ostler.backends.engine.guests.guest import BUILT_IN, Guest, Guests, View
@@ -113,6 +113,8 @@ class Engine:
         return {"agent": self._role.name, "model": self._wanted_model}
 
     async def _play(self, prompt: Prompt) -> TurnEnded:
+        if only_chooses(prompt):
+            return chosen_alone(self._stage, prompt)
         tools = self._tools()
         brief(self._stage, self._role)
         view = self._view(self._prefix(tools))

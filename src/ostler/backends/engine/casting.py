@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from ostler.vocabulary.events import OptionChanged
+from ostler.knowledge.triggers import without_agents
+from ostler.vocabulary.events import Notice, OptionChanged, Reverted, TurnEnded
 from ostler.vocabulary.message import Called, Message
-from ostler.vocabulary.prompt import Cast, Prompt
+from ostler.vocabulary.prompt import Cast, Prompt, Text
 from ostler.vocabulary.seams import Stage
 from ostler.vocabulary.sessions import Change, SetOption
 from ostler.vocabulary.tools import ToolCall
@@ -39,6 +40,22 @@ async def led_by(engine: Castable, stage: Stage, wanted: Cast | None) -> AsyncIt
     finally:
         for name in reversed(begun if not lasting else ()):
             await engine.apply(SetOption(name, before[name]))
+
+
+def only_chooses(prompt: Prompt) -> bool:
+    """Whether a prompt has no words besides who works from now on."""
+    chosen = prompt.cast is not None and prompt.cast.lasting and bool(prompt.cast.agent)
+    return chosen and not without_agents(prompt.text) and all(isinstance(block, Text) for block in prompt.blocks)
+
+
+def chosen_alone(stage: Stage, prompt: Prompt) -> TurnEnded:
+    """The end of such a turn: a person is told, and no model ever hears of it."""
+    records = stage.records()
+    begun = next(at for at in reversed(range(len(records))) if records.kind(at) == "turn_started")
+    stage.emit(Reverted(records[begun].seq - 1))
+    agent = prompt.cast.agent if prompt.cast else ""
+    stage.emit(Notice("info", f"the agent {agent} works from now on, until another is chosen"))
+    return TurnEnded("", "done")
 
 
 def handed_out(prompt: Prompt) -> Message | None:
