@@ -45,13 +45,18 @@ def test_a_worktree_s_pointer_is_locked(tmp_path):
     assert str(tmp_path / ".git") in lay_out(Confinement(writable=(str(tmp_path),)), "/tmp").locked
 
 
-def test_hooks_of_submodules_are_locked(workspace):
-    module = workspace / ".git" / "modules" / "sub"
-    (module / "hooks").mkdir(parents=True)
-    (module / "config").write_text("")
+def test_hooks_of_submodules_are_locked_also_of_those_in_a_folder(workspace):
+    for name in ("sub", "lib/sub"):
+        module = workspace / ".git" / "modules" / name
+        (module / "hooks").mkdir(parents=True)
+        (module / "refs").mkdir()
+        (module / "HEAD").write_text("ref: refs/heads/main")
+        (module / "config").write_text("")
     layout = lay_out(Confinement(writable=(str(workspace),)), "/tmp")
-    assert {".git/modules/sub/config", ".git/modules/sub/hooks"} <= _names(layout.locked, workspace)
-    assert {".git", ".git/modules", ".git/modules/sub"} == _names(layout.pinned, workspace)
+    locked = {f".git/modules/{name}" for name in ("sub/config", "sub/hooks", "lib/sub/config", "lib/sub/hooks")}
+    assert locked <= _names(layout.locked, workspace)
+    between = {".git", ".git/modules", ".git/modules/sub", ".git/modules/lib", ".git/modules/lib/sub"}
+    assert between == _names(layout.pinned, workspace)
 
 
 def test_the_caller_s_paths_count_only_inside_a_writable_folder(workspace):

@@ -100,7 +100,7 @@ class Background:
         state = job.state()
         return BackgroundOutput(job.take(), state)
 
-    async def wait(self, id: str, timeout: float) -> Job:
+    async def wait(self, id: str, timeout: float | None = None) -> Job:
         """Until it has ended, or for so many seconds."""
         job = self._find(id)
         await job.command.wait(timeout)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from ostler.processes.git_folders import GitFolders
 from ostler.processes.watch import stands_in
 from ostler.vocabulary.errors import ToolFailure
 
@@ -123,11 +124,8 @@ def _candidates(confinement: Confinement, roots: tuple[str, ...]) -> Iterator[tu
 
 
 def _submodules(root: str) -> list[str]:
-    try:
-        with os.scandir(os.path.join(root, ".git/modules")) as entries:
-            return sorted(entry.path for entry in entries if entry.is_dir())
-    except OSError:
-        return []
+    """Also those in folders of their own: a submodule's name is its path."""
+    return sorted(GitFolders((os.path.join(root, ".git/modules"),)).find().directories)
 
 
 def _between(roots: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """What a command finds in its environment: no secrets, no pager, no editor, no prompt that waits for a person."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 # A name with one of these anywhere in it names a secret.
 _SECRET_PARTS = ("KEY", "SECRET", "TOKEN", "PASSW", "PASSPHRASE", "CREDENTIAL", "PRIVATE", "COOKIE", "ASKPASS")
@@ -69,3 +70,14 @@ def for_commands(environ: Mapping[str, str], *, confined: bool = False) -> dict[
         if not is_secret(name, value) and not _STARTS_CODE.fullmatch(name) and not (confined and name in _WAYS_OUT)
     }
     return {**kept, **{name: value for name, value in QUIET.items() if name not in _OWN_CHOICE or name not in kept}}
+
+
+def path_without(path: str, folders: Sequence[str]) -> str:
+    """A search path for programs of ours, without the places that commands may write to: a virtual environment's."""
+    kept = [place for place in path.split(os.pathsep) if place.startswith("/") and not _within(place, folders)]
+    return os.pathsep.join(kept)
+
+
+def _within(place: str, folders: Sequence[str]) -> bool:
+    real = os.path.realpath(place)
+    return any(real == folder or real.startswith(folder.rstrip("/") + "/") for folder in folders)

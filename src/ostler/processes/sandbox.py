@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from ostler.processes import bubblewrap, landlock
 from ostler.processes.confinement import Confinement, Layout, SandboxUnavailable, lay_out
+from ostler.processes.git_guard import GitGuard
 from ostler.processes.keeping import Keeper, KeeperLost, shared
 from ostler.processes.watch import Placeholders
 
@@ -25,6 +26,8 @@ class Sandbox:
         self.layout = layout
         self._keeper = keeper
         self._places = places
+        locked = (*layout.locked, *layout.absent) if layout and name != "landlock" else ()
+        self.guard = GitGuard(layout.writable, locked) if layout and layout.writable else None
 
     @property
     def keeper(self) -> Keeper:
@@ -51,7 +54,8 @@ class Sandbox:
         """Protected paths that this sandbox does not lock."""
         if self.layout is None:
             return ()
-        return self.layout.protected if self.name == "landlock" else self.layout.watched
+        paths = self.layout.protected if self.name == "landlock" else self.layout.watched
+        return tuple(path for path in paths if "/.git/" not in f"{path}/")  # more than watched: see `git_guard`
 
     async def aclose(self) -> None:
         if self._keeper:

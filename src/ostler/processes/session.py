@@ -12,6 +12,7 @@ from ostler.processes.background import Background, BackgroundOutput
 from ostler.processes.command import Command, KeeperSource, Request
 from ostler.processes.confinement import Confinement
 from ostler.processes.environment import for_commands
+from ostler.processes.git_guard import GitGuard, guarded
 from ostler.processes.keeping import Keeper
 from ostler.processes.output import MEMORY_CAP, Live, Output, Spill
 from ostler.processes.running import CANCEL_GRACE, GRACE, note, run_to_end
@@ -56,6 +57,7 @@ class Processes:
         self._opening = asyncio.Lock()
         self._running: set[Command] = set()
         self._background = Background()
+        self._ends: dict[str, asyncio.Task[None]] = {}
         self._closed = False
 
     @property
@@ -95,20 +97,22 @@ class Processes:
         request = self._request(command, sandbox, cwd, env)
         output = Output(self._open_spill, Live(on_output) if on_output else None, cap)
         before = watch.look(sandbox.watched)
-        ran = await run_to_end(
-            self._source(confined),
-            request,
-            output,
-            timeout=timeout,
-            stdin=stdin,
-            grace=self._grace,
-            running=self._running,
-        )
-        touched = watch.changed(before, watch.look(sandbox.watched))
-        if not touched:
-            return ran
-        told = f"protected paths changed while this command ran: {', '.join(touched[:10])}"
-        return msgspec.structs.replace(ran, stderr=note(ran.stderr, told))
+        async with guarded(sandbox.guard):
+            ran = await run_to_end(
+                self._source(confined),
+                request,
+                output,
+                timeout=timeout,
+                stdin=stdin,
+                grace=self._grace,
+                running=self._running,
+            )
+        told = self._notes()
+        if touched := watch.changed(before, watch.look(sandbox.watched)):
+            told.append(f"protected paths changed while this command ran: {', '.join(touched[:10])}")
+        for line in told:
+            ran = msgspec.structs.replace(ran, stderr=note(ran.stderr, line))
+        return ran
 
     async def start_background(
         self,
@@ -120,8 +124,23 @@ class Processes:
     ) -> str:
         """Start a shell command that goes on by itself; what it starts belongs to it. Returns its id."""
         confined = confinement or self._confinement
-        request = self._request(command, await self._sandbox(confined), cwd, env, linger=True)
-        return await self._background.start(self._source(confined), request, command, self._spill_folder())
+        sandbox = await self._sandbox(confined)
+        request = self._request(command, sandbox, cwd, env, linger=True)
+        if sandbox.guard:
+            await sandbox.guard.enter()
+        try:
+            id = await self._background.start(self._source(confined), request, command, self._spill_folder())
+        except BaseException:
+            if sandbox.guard:
+                await asyncio.shield(sandbox.guard.leave())
+            raise
+        self._ends[id] = asyncio.create_task(self._see_out(id, sandbox.guard), name=f"the end of {id}")
+        return id
+
+    async def _see_out(self, id: str, guard: GitGuard | None) -> None:
+        await self._background.wait(id)
+        if guard:
+            await guard.leave()
 
     def background(self) -> list[Job]:
         return self._background.list()
@@ -130,10 +149,16 @@ class Processes:
         """What it printed since it was last read; with `wait`, after so many seconds or its end."""
         if wait > 0:
             await self._background.wait(id, wait)
-        return self._background.read(id)
+        output = self._background.read(id)
+        if output.state.state != "running":
+            await asyncio.shield(self._ends[id])
+        told = "".join(f"[{line}]\n" for line in self._notes())
+        return msgspec.structs.replace(output, text=output.text + told)
 
     async def stop_background(self, id: str) -> Job:
-        return await self._background.stop(id, self._grace)
+        job = await self._background.stop(id, self._grace)
+        await asyncio.shield(self._ends[id])
+        return job
 
     async def aclose(self) -> None:
         """End everything, then remove our own temporary folders."""
@@ -141,11 +166,16 @@ class Processes:
         await asyncio.gather(
             self._background.aclose(self._grace), *(command.stop(CANCEL_GRACE) for command in set(self._running))
         )
+        await asyncio.gather(*self._ends.values())
         async with self._opening:
             await asyncio.gather(*(sandbox.aclose() for sandbox in self._sandboxes.values()))
             self._sandboxes = {}
         if self._own_folder:
             await asyncio.to_thread(self._own_folder.remove)
+
+    def _notes(self) -> list[str]:
+        """What the guards of all sandboxes have to tell: a background command's doings go with the next result."""
+        return [note for sandbox in self._sandboxes.values() if sandbox.guard for note in sandbox.guard.take_notes()]
 
     def _source(self, confinement: Confinement) -> KeeperSource:
         async def keeper() -> Keeper:

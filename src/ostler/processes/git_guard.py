@@ -1,0 +1,170 @@
+"""Keeps commands from making git outside the sandbox run a program: what would do that is set aside, and told.
+
+A repository names programs: in its settings, by its hooks, by pointers to other settings. Whoever may write in a
+workspace may make a repository there, and git believes it when a person next asks for its status. So what came to be
+while commands ran is looked at, as they run and when they have ended. What git needs and runs nothing stays.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator
+
+from ostler.processes.git_folders import GitFolders
+from ostler.processes.git_pieces import ASIDE, Piece, Pieces, pieces_of, put_aside, root_of
+from ostler.processes.git_settings import Pair, Unreadable, harmless, read_settings, written
+
+_EVERY = 1.0
+_SHARE = 20  # looking takes at most one part in so many of the time
+_MOST_TOLD = 20
+_MOST_READ = 1_000
+Judgement = tuple[str, bytes | None]
+
+
+class GitGuard:
+    """The repositories in some folders; what is `locked` no command can have changed."""
+
+    def __init__(self, roots: tuple[str, ...], locked: tuple[str, ...]) -> None:
+        self._roots = roots
+        self._locked = locked
+        self._folders = GitFolders(roots)
+        self._known: Pieces = {}
+        self._running = 0
+        self._looking = asyncio.Lock()
+        self._watch: asyncio.Task[None] | None = None
+        self._notes: list[str] = []
+        self._told: set[str] = set()
+        self._read: dict[bytes, list[Pair]] = {}
+
+    async def enter(self) -> None:
+        """A command is about to start. When none runs, whatever there is is a person's, and stays."""
+        async with self._looking:
+            if self._running == 0:
+                self._read = {}
+                self._known = await asyncio.to_thread(self._look)
+            self._running += 1
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._keep_watch(), name="git guard")
+
+    async def leave(self) -> None:
+        """A command has ended, with all it started."""
+        try:
+            await self.check()
+        finally:
+            self._running -= 1
+            if self._running == 0 and self._watch:
+                self._watch.cancel()
+                self._watch = None
+
+    async def check(self) -> None:
+        """Set aside what commands made."""
+        async with self._looking:
+            now = await asyncio.to_thread(self._look)
+            known = {path: piece for path, piece in self._known.items() if path in now}
+            for path, piece in now.items():
+                if not piece.same(self._known.get(path)):
+                    await self._settle(path, piece, known)
+                else:
+                    known[path] = piece
+            self._known = known
+
+    def take_notes(self) -> list[str]:
+        """What there is to tell since it was last asked for."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    async def _keep_watch(self) -> None:
+        pause = _EVERY
+        while True:
+            await asyncio.sleep(pause)
+            began = time.monotonic()
+            await self.check()
+            pause = max(_EVERY, _SHARE * (time.monotonic() - began))
+
+    def _look(self) -> Pieces:
+        found = self._folders.find()
+        if not found.complete:
+            self._tell("there are too many folders here to look in each for what git would run; mind that")
+        pieces = pieces_of(found, self._roots, self._known)
+        return {path: piece for path, piece in pieces.items() if not root_of(path, self._locked)}
+
+    async def _settle(self, path: str, piece: Piece, known: Pieces) -> None:
+        """Take a new piece as known, or set it aside and take what stands there instead as known."""
+        before = known.pop(path, None)
+        why, instead = await self._judge(path, piece, before)
+        if not why:
+            known[path] = piece
+            return
+        mode = before.mode if before else piece.mode
+        try:
+            await asyncio.to_thread(put_aside, path, self._roots, instead, mode)
+        except OSError as error:
+            self._tell(f"{path} ({why}) could not be set aside ({error.strerror}): remove it before you use git there")
+            return
+        if instead is not None:
+            known[path] = Piece(piece.kind, (), mode & 0o777, instead, before.leads_to if before else "")
+        self._told.discard(note := f"{path} was set aside as …{ASIDE}: git would run what a command chose ({why})")
+        self._tell(note)
+
+    def _tell(self, note: str) -> None:
+        if note not in self._told and len(self._notes) < _MOST_TOLD:
+            self._told.add(note)
+            self._notes.append(note)
+
+    async def _judge(self, path: str, piece: Piece, before: Piece | None) -> Judgement:
+        """Why it may not stay, empty if it may; and what is to stand there instead."""
+        was = before.data if before else None
+        if piece.kind == "hook":
+            return "it is a new hook", was
+        if piece.kind == "pointer":
+            return ("" if root_of(piece.leads_to, self._roots) else "it leads out of the workspace"), was
+        if piece.kind == "common":
+            return ("" if _is_worktree(path, piece) else "it leads to other settings"), was
+        if piece.data is None:
+            return "it is no plain file", was
+        return await self._judge_settings(path, piece.data, was)
+
+    async def _judge_settings(self, path: str, data: bytes, was: bytes | None) -> Judgement:
+        try:
+            pairs = await self._settings(data)
+        except Unreadable as error:
+            return str(error), was
+        try:
+            old = set(await self._settings(was)) if was else set()
+        except Unreadable:
+            old = set()
+
+        def may_lead_to(place: str) -> bool:
+            return bool(root_of(os.path.realpath(os.path.join(os.path.dirname(path), place)), self._roots))
+
+        good = [pair for pair in pairs if pair in old or harmless(*pair, may_lead_to)]
+        bad = sorted({key for key, value in pairs if (key, value) not in set(good)})
+        return f"it sets {', '.join(bad[:5])}" if bad else "", written(good)
+
+    async def _settings(self, data: bytes) -> list[Pair]:
+        """What some settings say; a thousand new files are read, not more: whoever makes them has all the time."""
+        if data not in self._read:
+            if len(self._read) >= _MOST_READ:
+                raise Unreadable("there are too many new repositories to look at each")
+            self._read[data] = await read_settings(data, self._roots)
+        return self._read[data]
+
+
+def _is_worktree(path: str, piece: Piece) -> bool:
+    """A worktree's own folder leads to the repository it lies in, and nothing else has such a file."""
+    above = os.path.dirname(os.path.dirname(path))
+    return os.path.basename(above) == "worktrees" and piece.leads_to == os.path.dirname(above)
+
+
+@contextlib.asynccontextmanager
+async def guarded(guard: GitGuard | None) -> AsyncIterator[None]:
+    """While a command runs, and when it has ended, in whatever way."""
+    if guard is None:
+        yield
+        return
+    await guard.enter()
+    try:
+        yield
+    finally:
+        await asyncio.shield(guard.leave())

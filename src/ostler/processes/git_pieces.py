@@ -1,0 +1,171 @@
+"""The files by which a git directory makes git run programs: what they hold now, and one of them put aside."""
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+import msgspec
+
+from ostler.processes.git_folders import Found
+from ostler.processes.git_settings import LARGEST
+
+ASIDE = ".set-aside-by-ostler"
+_TICK = 100_000_000  # nanoseconds within which two changes of a file may bear the same time
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SETTINGS: tuple[tuple[str, "Kind"], ...] = (
+    ("config", "settings"),
+    ("config.worktree", "settings"),
+    ("commondir", "common"),
+)
+
+
+Kind = Literal["settings", "common", "hook", "pointer"]
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """`data` is None for what is no readable file of sensible size; `leads_to` is where a pointer ends."""
+
+    kind: Kind
+    stamp: tuple[int, ...]
+    mode: int
+    data: bytes | None
+    leads_to: str = ""
+
+    def same(self, other: "Piece | None") -> bool:
+        if other is None or self.leads_to != other.leads_to or self.mode != other.mode:
+            return False
+        return self.stamp == other.stamp if self.data is None or other.data is None else self.data == other.data
+
+
+Pieces = dict[str, Piece]
+
+
+def pieces_of(found: Found, roots: tuple[str, ...], known: Mapping[str, Piece]) -> Pieces:
+    """By path, all that was found; what has the stamps of a known piece is not read again."""
+    pieces: Pieces = {}
+    ahead = list(found.directories)
+    for pointer in found.pointers:
+        if piece := _piece(pointer, "pointer", known):
+            target = pointed(pointer, piece.data)
+            pieces[pointer] = msgspec.structs.replace(piece, leads_to=target)
+            ahead.append(target)
+    seen: set[str] = set()
+    while ahead:
+        directory = ahead.pop()
+        if directory in seen or not root_of(directory, roots):
+            continue
+        seen.add(directory)
+        pieces |= {path: piece for path, kind in _paths(directory) if (piece := _piece(path, kind, known))}
+        if common := pieces.get(f"{directory}/commondir"):
+            target = pointed(f"{directory}/commondir", common.data)
+            pieces[f"{directory}/commondir"] = msgspec.structs.replace(common, leads_to=target)
+            ahead.append(target)
+    return pieces
+
+
+def pointed(path: str, data: bytes | None) -> str:
+    """Where a pointer of git's leads, a link or a file with a path in it."""
+    if os.path.islink(path) and os.path.isdir(path):
+        return os.path.realpath(path)
+    target = os.fsdecode((data or b"").removeprefix(b"gitdir:").strip()).split("\0")[0]
+    return os.path.realpath(os.path.join(os.path.dirname(path), target)) if target else ""
+
+
+def root_of(path: str, roots: tuple[str, ...]) -> str:
+    return next((root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")), "")
+
+
+def _paths(directory: str) -> Iterator[tuple[str, Kind]]:
+    yield from ((f"{directory}/{name}", kind) for name, kind in _SETTINGS)
+    hooks = f"{directory}/hooks"
+    if os.path.islink(hooks):
+        yield hooks, "hook"
+    with contextlib.suppress(OSError):
+        for name in os.listdir(hooks):
+            if not name.endswith((".sample", ASIDE)) and os.access(f"{hooks}/{name}", os.X_OK):
+                yield f"{hooks}/{name}", "hook"
+
+
+def _piece(path: str, kind: Kind, known: Mapping[str, Piece]) -> Piece | None:
+    try:
+        itself = os.lstat(path)
+        found = os.stat(path) if stat.S_ISLNK(itself.st_mode) else itself
+    except OSError:
+        return None
+    stamp = (itself.st_ino, itself.st_ctime_ns, found.st_ino, found.st_ctime_ns, found.st_size)
+    mode = stat.S_IMODE(found.st_mode)
+    old = known.get(path)
+    if old and old.kind == kind and old.stamp == stamp and time.time_ns() - found.st_ctime_ns > _TICK:
+        return old
+    return Piece(kind, stamp, mode, _read(path))
+
+
+def _read(path: str) -> bytes | None:
+    """A file as git would read it, by way of links too; a pipe is never waited for."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            return None
+        data = os.read(fd, LARGEST + 1)
+        return data if len(data) <= LARGEST else None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def put_aside(path: str, roots: tuple[str, ...], instead: bytes | None, mode: int) -> None:
+    """Give a file a name that means nothing to git, and put another in its place; OSError when that cannot be."""
+    folder, name = os.path.split(path)
+    with _opened(folder, root_of(path, roots)) as fd:
+        try:
+            _rename(name, fd)
+        except PermissionError:
+            os.fchmod(fd, stat.S_IMODE(os.fstat(fd).st_mode) | 0o700)
+            _rename(name, fd)
+        if instead is not None:
+            _write(name + ASIDE + "-new", name, fd, instead, mode)
+
+
+def _rename(name: str, fd: int) -> None:
+    for number in ("", *(f"-{number}" for number in range(2, 100))):
+        aside = f"{name}{number}{ASIDE}"
+        try:
+            os.stat(aside, dir_fd=fd, follow_symlinks=False)
+        except FileNotFoundError:
+            os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=fd)
+            return
+    os.unlink(name, dir_fd=fd)  # ninety-eight are kept already
+
+
+def _write(scratch: str, name: str, fd: int, data: bytes, mode: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(scratch, dir_fd=fd)
+    out = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
+    try:
+        os.write(out, data)
+        os.fchmod(out, mode & 0o777)
+    finally:
+        os.close(out)
+    os.rename(scratch, name, src_dir_fd=fd, dst_dir_fd=fd)
+
+
+@contextlib.contextmanager
+def _opened(folder: str, root: str) -> Iterator[int]:
+    """A folder reached without any link, so that nobody can lead us out of the root meanwhile."""
+    fd = os.open(root, _FOLDER)
+    try:
+        for name in os.path.relpath(folder, root).split("/"):
+            below = os.open(name, _FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        yield fd
+    finally:
+        os.close(fd)
