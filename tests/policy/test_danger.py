@@ -3,6 +3,7 @@
 import pytest
 
 from ostler.policy import danger
+from ostler.policy.danger_subcommands import SUBCOMMANDS
 from ostler.policy.shell import analyse
 
 NAMED = ("rm", "mv", "chmod", "chown", "dd", "mkfs", "shutdown", "reboot", "sudo")  # as the requirement names them
@@ -24,12 +25,17 @@ def test_every_verb_that_always_asks_does():
     assert [verb for verb in danger.ALWAYS if verdict(f"{verb} x") == "ordinary"] == []
 
 
+def test_every_shape_that_asks_belongs_to_a_command_that_else_does_not():
+    assert set(danger.WHEN).isdisjoint(danger.ALWAYS)
+    assert [name for name in danger.WHEN if verdict(f"{name} x") != "ordinary"] == []
+
+
 def test_asking_for_help_is_no_danger():
     assert [verb for verb in danger.ALWAYS if verdict(f"{verb} --help") != "ordinary"] == []
 
 
 def test_every_listed_subcommand_asks():
-    lines = [f"{name} {line.replace('*', 'x')}" for name, lines in danger.SUBCOMMANDS.items() for line in lines]
+    lines = [f"{name} {' '.join(words).replace('*', 'x')}" for name, lines in SUBCOMMANDS.items() for words, _ in lines]
     assert [line for line in lines if verdict(line) == "ordinary"] == []
 
 

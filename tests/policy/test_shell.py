@@ -127,6 +127,16 @@ def test_characters_that_cannot_be_seen_are_asked_about(character):
     assert "cannot be seen" in found.why
 
 
+@pytest.mark.req("SH-3", "SH-6")
+def test_a_character_that_cannot_be_seen_hides_no_other_reason():
+    found = look("rm a\u200b")
+    assert (found.verdict, found.why) == ("confirm", "it holds characters that cannot be seen; rm: deletes files")
+    found = look("rm -rf / \u200b")
+    assert found.verdict == "deny"
+    assert "cannot be seen" in found.why
+    assert "the whole file system" in found.why
+
+
 def test_tabs_newlines_and_letters_of_any_script_are_fine():
     assert look("ls\t-l\nécho 'naïve 日本 → ✓'").verdict == "ordinary"
 
@@ -173,9 +183,9 @@ def test_without_re2_patterns_still_work(monkeypatch):
 
     monkeypatch.setitem(__import__("sys").modules, "re2", None)
     patterns._searcher.cache_clear()
-    assert look("npm publish", blacklist_patterns=["PUBLISH"]).verdict == "deny"
-    assert look("npm publish", blacklist_patterns=["publish("]).verdict == "ordinary"
-    assert look("npm 'publish('", blacklist_patterns=["publish("]).verdict == "deny"
+    assert look("npm version", blacklist_patterns=["VERSION"]).verdict == "deny"
+    assert look("npm version", blacklist_patterns=["version("]).verdict == "ordinary"
+    assert look("npm 'version('", blacklist_patterns=["version("]).verdict == "deny"
     patterns._searcher.cache_clear()
 
 

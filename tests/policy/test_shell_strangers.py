@@ -2,8 +2,8 @@
 
 import pytest
 
-from ostler.policy import danger
 from ostler.policy import danger_programs as programs
+from ostler.policy.danger_subcommands import SUBCOMMANDS
 from ostler.policy.shell import analyse
 
 THERE = {"/w", "/w/notes.txt"}
@@ -84,7 +84,7 @@ def test_an_option_that_is_not_known_is_asked_about(word):
 
 @pytest.mark.req("SH-5")
 def test_a_subcommand_that_is_not_known_is_asked_about():
-    assert [name for name in danger.SUBCOMMANDS if verdict(f"{name} $ACTION x") != "confirm"] == []
+    assert [name for name in SUBCOMMANDS if verdict(f"{name} $ACTION x") != "confirm"] == []
 
 
 @pytest.mark.parametrize(

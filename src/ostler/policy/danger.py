@@ -13,16 +13,13 @@ ACCOUNTS = "changes accounts or passwords"
 KERNEL = "changes the running system"
 IN_PLACE = "changes files in place"
 UNINSTALLS = "removes installed software"
+LATER = "makes something run later, by itself"
+LETS_IN = "lets others into a machine"
 
 
 def listed(names: str) -> tuple[str, ...]:
     """Names in a row, the blanks taken away."""
     return tuple(names.split())
-
-
-def _phrases(lines: str) -> tuple[str, ...]:
-    """Phrases in a row, cut at the commas."""
-    return tuple(phrase.strip() for phrase in lines.split(","))
 
 
 def _verbs(why: str, names: str) -> dict[str, str]:
@@ -64,6 +61,18 @@ ALWAYS: Mapping[str, str] = {
     ),
     **_verbs(IN_PLACE, "rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg"),
     **_verbs(REMOVES, "dropdb dropuser"),
+    **_verbs(LATER, "at batch update-rc.d chkconfig anacron"),
+    **_verbs(LETS_IN, "ssh-copy-id"),
+    **_verbs(MOVES, "perl-rename ren move"),
+    **_verbs(REMOVES, "rd erase taskkill tskill"),
+    **_verbs(DISK, "diskpart vssadmin wbadmin fsutil lvextend lvresize lvconvert vgreduce vgextend"),
+    **_verbs(DISK, "vgrename vgcfgrestore pvmove pvresize xfs_growfs sg_format sg_sanitize"),
+    **_verbs(RIGHTS, "takeown"),
+    **_verbs(KERNEL, "bcdedit reg regedit netsh net wevtutil rundll32 logoff"),
+    **_verbs(KERNEL, "aa-disable aa-complain aa-teardown auditctl rfkill"),
+    **_verbs(REMOVES, "memcflush pg_dropcluster"),
+    **_verbs("publishes something that others may keep", "pastebinit"),
+    **_verbs(IN_PLACE, "upx"),
 }
 
 # ways to call these commands that only look
@@ -82,102 +91,41 @@ LOOKS: Mapping[str, str] = {
     "modprobe": r"(?:-n|--dry-run|--show-depends|-c|--showconfig)\b.*",
     "setenforce": r"",
     "umount": r"-h",
+    "auditctl": r"-[lsv]",
+    "rfkill": r"(?:list.*)?",
+    "upx": r"-[ltV].*",
+    "at": r"-l|-V|-c .*|-q \w -l",
+    "chkconfig": r"(?:--list.*)?",
+    "vssadmin": r"(?i)list .*",
+    "wbadmin": r"(?i)get .*",
+    "fsutil": r"(?i)\w+ (?:query\w*|info|list\w*|show\w*).*",
+    "bcdedit": r"(?i)(?:/enum.*|/v)?",
+    "reg": r"(?i)(?:query|compare|export) .*",
+    "netsh": r"(?i)(?:\S+ ){0,4}show\b.*",
+    "net": r"(?i)(?:view|time|statistics|config|help|user|localgroup|accounts|share|use|start|session)(?: \w+)?",
+    "wevtutil": r"(?i)(?:el|gl|ep|gp|qe|gli)\b.*",
     **dict.fromkeys(("dos2unix", "unix2dos"), r"(?:-i\w*|--info\S*) .*|(?:-\w+ ?)*"),
 }
 
-# sub-commands that ask; the words are matched against the first operands, `*` matches any one word
-SUBCOMMANDS: Mapping[str, tuple[str, ...]] = {
-    "docker": _phrases(
-        "rm, rmi, system prune, volume rm, volume prune, container rm, container prune, image rm, image prune,"
-        " network rm, network prune, builder prune, swarm leave, stack rm, service rm, secret rm, config rm,"
-        " context rm, node rm, buildx prune, buildx rm, compose rm, plugin rm, system reset"
+# ways to call a command that ask, where others do not
+WHEN: Mapping[str, tuple[str, str]] = {
+    "format": (DISK, r"(?i)(?:.* )?[a-z]:.*"),
+    "cipher": (REMOVES, r"(?i)(?:.* )?/w.*"),
+    **dict.fromkeys(("icacls", "cacls"), (RIGHTS, r"(?i).* /(?:grant|deny|remove|reset|setowner|inherit|[gpr]\b).*")),
+    "attrib": (RIGHTS, r"(?:.* )?[+-][A-Za-z].*"),
+    "robocopy": (REMOVES, r"(?i).* /(?:mir|purge|move?)\b.*"),
+    **dict.fromkeys(("xcopy", "copy"), (IN_PLACE, r"(?i)(?:.* )?/y(?: .*)?")),
+    "forfiles": (REMOVES, r"(?i).*\b(?:del|erase|rd|rmdir)\b.*"),
+    "ipmitool": (HALTS, r"(?:.* )?power (?:off|cycle|reset|soft)"),
+    "tc": (KERNEL, r"(?:.* )?(?:add|del|delete|change|replace|flush) .*"),
+    "ethtool": (KERNEL, r"(?:.* )?-[sKGLACEfrp] .*"),
+    "screen": (REMOVES, r"(?:.* )?-X (?:.* )?(?:quit|kill)"),
+    "pngquant": (IN_PLACE, r"(?:.* )?(?:-f|--force)(?: .*)?"),
+    "gpg": ("hands out secret keys", r"(?:.* )?--export-secret-(?:sub)?keys.*"),
+    **dict.fromkeys(
+        listed("kubectl oc docker nomad heroku fly flyctl"),
+        ("stops what others may use", r"(?:.* )?(?:ps:)?scale (?:.* )?(?:--(?:replicas|count)[= ]|\S+=)?0(?: .*)?"),
     ),
-    "kubectl": _phrases("delete, drain, replace, config delete-context, config delete-cluster, config unset"),
-    "minikube": _phrases("stop"),
-    "helm": _phrases("uninstall, delete, rollback, del"),
-    "terraform": _phrases("destroy, apply, state rm, state mv, workspace delete, force-unlock, taint"),
-    "pulumi": _phrases("destroy, up, stack rm, cancel"),
-    "vagrant": _phrases("destroy, box remove, snapshot delete, halt"),
-    "virsh": _phrases("destroy, undefine, shutdown, reboot, vol-delete, pool-destroy, snapshot-delete"),
-    "lxc": _phrases("delete, stop, snapshot delete"),
-    "zfs": _phrases("destroy, rollback, rename"),
-    "zpool": _phrases("destroy, labelclear, remove"),
-    "btrfs": _phrases("subvolume delete, device remove, filesystem resize"),
-    "cryptsetup": _phrases("luksFormat, erase, luksErase, luksRemoveKey, luksKillSlot, reencrypt"),
-    "nvme": _phrases("format, sanitize"),
-    "gsutil": _phrases("rm, rb, mv"),
-    "rclone": _phrases("delete, deletefile, purge, sync, move, moveto, rmdir, rmdirs, cleanup, dedupe"),
-    "restic": _phrases("forget, prune"),
-    "borg": _phrases("delete, prune, compact, rename, recreate, break-lock"),
-    "gio": _phrases("trash, remove, move, rename"),
-    "gh": _phrases(
-        "repo delete, release delete, issue delete, gist delete, secret delete, label delete, run delete, cache"
-        " delete, ssh-key delete, gpg-key delete, variable delete, release delete-asset, repo archive, repo rename,"
-        " codespace delete, project delete, auth logout, workflow disable, * delete, * remove, * rm"
-    ),
-    "aws": _phrases("s3 rm, s3 rb, s3 mv, s3api delete-*"),
-    "hg": _phrases("revert, purge, strip, rollback, remove, rm, rename, mv, shelve, clean"),
-    "svn": _phrases("revert, delete, rm, remove, del, move, mv, cleanup, rename"),
-    "bzr": _phrases("revert, rm, mv, clean-tree"),
-    "jj": _phrases("abandon, restore, op restore, op undo, undo"),
-    "fossil": _phrases("revert, rm, clean, mv"),
-    "redis-cli": _phrases("flushall, flushdb, del, unlink, shutdown, rename, config, debug, script, eval, set"),
-    "vault": _phrases("delete, * delete, kv destroy, * disable, * revoke"),
-    "mysqladmin": _phrases("drop, shutdown, kill"),
-    "rabbitmqctl": _phrases("reset, force_reset, forget_cluster_node, delete_*, stop_app, stop"),
-    "apt": _phrases("remove, purge, autoremove, autopurge"),
-    "apt-get": _phrases("remove, purge, autoremove"),
-    "aptitude": _phrases("remove, purge"),
-    "brew": _phrases("uninstall, remove, rm, autoremove, bundle cleanup"),
-    "pip": _phrases("uninstall"),
-    "conda": _phrases("remove, uninstall, env remove"),
-    "loginctl": _phrases("poweroff, reboot, terminate-*, kill-*, suspend, hibernate, halt"),
-    "systemctl": _phrases(
-        "poweroff, reboot, halt, suspend, hibernate, hybrid-sleep, kexec, soft-reboot, emergency, rescue, isolate,"
-        " exit, stop, disable, mask, kill, revert, set-default, switch-root, clean, set-property, default"
-    ),
-    "init": _phrases("0, 6, 1, s, S"),
-    "service": _phrases("* stop"),
-    "rc-service": _phrases("* stop"),
-    "ollama": _phrases("rm"),
-    "hostnamectl": _phrases("set-hostname, hostname"),
-    "timedatectl": _phrases("set-*"),
-    "ip": _phrases("link set, link delete, addr del, addr flush, route del, route flush, netns delete"),
-    "nmcli": _phrases("connection delete, con delete, networking off, radio"),
-    "update-alternatives": _phrases("--remove, --remove-all, --set, --install"),
-    "npm": _phrases(
-        "unpublish, deprecate, token revoke, owner rm, team destroy, team rm, org rm, dist-tag rm, hook rm,"
-        " config set script-shell, set script-shell"
-    ),
-    "cargo": _phrases("yank, owner, uninstall"),
-    "heroku": _phrases("apps:destroy, pg:reset, addons:destroy, destroy"),
-    "tmutil": _phrases("delete, deletelocalsnapshots"),
-    "diskutil": _phrases("eraseDisk, eraseVolume, partitionDisk, reformat, apfs deleteContainer, apfs deleteVolume"),
-    "crudini": _phrases("--set, --del, --merge"),
-    "rustup": _phrases("self uninstall, toolchain uninstall, uninstall, target remove, component remove"),
-    "uv": _phrases("pip uninstall, tool uninstall, python uninstall"),
-    "nix": _phrases("store gc, store delete, profile remove, profile wipe-history"),
-    "guix": _phrases("gc, remove, system"),
-    "supervisorctl": _phrases("stop, shutdown, remove, clear"),
-    "pm2": _phrases("delete, kill, flush, del"),
-    "sv": _phrases("down, stop, exit, kill, force-*"),
-    "nomad": _phrases("job stop, stop, system gc, namespace delete, var purge"),
-    "launchctl": _phrases("unload, bootout, remove, disable, kill, reboot"),
-    "splunk": _phrases("clean"),
-    "dasel": _phrases("put, delete"),
-    "pass": _phrases("rm, remove, delete, mv"),
-    "alembic": _phrases("downgrade"),
-    "flask": _phrases("db downgrade"),
-    "knex": _phrases("migrate:rollback"),
-    "flyway": _phrases("clean, undo"),
-    "diesel": _phrases("database reset, migration redo, migration revert"),
-    "sqlx": _phrases("database drop, database reset"),
-    "tmux": _phrases("kill-server"),
-    "dmsetup": _phrases("remove, remove_all, wipe_table, clear, load, suspend"),
-    "csrutil": _phrases("disable"),
-    "bq": _phrases("rm"),
-    "security": _phrases("delete-*"),
-    "dotnet": _phrases("ef database drop"),
 }
 
 # options whose presence alone asks: letters, long names, and letters that take a value
@@ -201,7 +149,7 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]] | tuple[str, tuple[str, ...], 
     "htpasswd": ("D", ()),
     "pass": ("f", ("force",)),
     "kubectx": ("d", ()),
-    "crontab": ("r", ()),
+    "crontab": ("re", ()),
     "yq": ("i", ("inplace", "in-place")),
     "comby": ("i", ("in-place",)),
     "xmlstarlet": ("L", ("inplace",)),
@@ -226,11 +174,19 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]] | tuple[str, tuple[str, ...], 
     "ssh-add": ("Dd", ()),
     "hg": ("C", ("clean",)),
     "jj": ("", ("deleted",)),
+    "argocd": ("", ("prune",)),
     "kubectl": ("", ("prune",)),
     "spctl": ("", ("master-disable", "global-disable")),
     "xattr": ("cdw", ()),
     "nvram": ("cd", ()),
     "fdupes": ("dI", ("delete", "immediate")),
+    "systemd-run": (
+        "",
+        listed(
+            "on-calendar on-active on-boot on-startup on-unit-active on-unit-inactive on-clock-change timer-property"
+            " path-property socket-property"
+        ),
+    ),
     "fallocate": ("pczdi", ("punch-hole", "collapse-range", "zero-range", "dig-holes", "insert-range")),
 }
 
@@ -290,14 +246,22 @@ OPTION_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "PYTHONBREAKPOINT": ("os.", "subprocess", "shutil"),
 }
 
+# files that hold what proves who somebody is
+SECRET_FILE = re.compile(
+    r"(?:^|/)\.(?:ssh/(?:id_\w+|[\w.-]+\.(?:pem|key|ppk)|identity)|aws/credentials|netrc|pgpass|git-credentials|vault-token"
+    r"|gnupg/(?:private-keys\S*|secring\S*)|(?:ssh|aws|gnupg)/?"
+    r"|config/(?:gcloud/(?:credentials\.db|application_default_credentials\.json|access_tokens\.db)|gh/hosts\.yml))$"
+    r"|/etc/g?shadow-?$|/proc/\w+/environ$"
+)
+
 # files that run by themselves later, or say who may come in: the user's, git's, and the machine's
 STARTUP_FILE = re.compile(
     r"~/(?:\.(?:bashrc|bash_\w+|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|mkshrc|cshrc|tcshrc|login|logout"
     r"|xinitrc"
     r"|xprofile|xsession|xsessionrc|inputrc|gitconfig|vimrc|exrc|gdbinit|lldbinit|pythonrc|irbrc|Rprofile|npmrc"
     r"|netrc|pypirc|tmux\.conf)"
-    r"|\.ssh/(?:authorized_keys2?|config|rc|environment)|\.config/(?:git/config|fish/|autostart/|systemd/"
-    r"|environment\.d/|pip/).*|(?:\.local/)?bin/.*"
+    r"|\.ssh/(?:authorized_keys2?|config|rc|environment)|\.config/(?:git/config|(?:fish|autostart|systemd"
+    r"|environment\.d|pip)(?:/.*)?)|(?:\.local/)?bin/.*"
     r"|Library/Launch\w+/.*)"
     r"|.*/\.git/(?:config(?:\.worktree)?|commondir|hooks/.+|info/attributes|HEAD|refs/.*|objects/.*)"
     r"|.*/(?:\.(?:ostler|vscode|claude|opencode|eidolon|husky)/.*|\.(?:mcp|eidolon)\.json|\.envrc)"

@@ -81,8 +81,12 @@ def _redis(call: Call) -> str:
 def _framework(call: Call) -> str:
     """Tools of web frameworks that empty a database, or run program text."""
     texts = [arg.text for arg in call.args if not arg.text.startswith("-")]
-    if call.name in {"python", "python3", "php"} and not (texts[:1] and texts[0].endswith(("manage.py", "artisan"))):
-        return ""
+    if call.name in {"python", "python3", "php"}:
+        if not (texts[:1] and texts[0].endswith(("manage.py", "artisan"))):
+            return ""
+        texts = texts[1:]
+    if texts[:1] == ["migrate"] and texts[2:3] == ["zero"]:
+        return "empties a database"
     if texts[:2] in (["migrate", "reset"], ["db", "reset"]) or {"--force-reset"} & set(call.texts()):
         return "empties a database"
     code = texts[1:2] if texts[:1] in (["runner"], ["r"]) else strangers.code_texts(call)
@@ -118,5 +122,5 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("mongo", "mongosh"), _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(("rails", "rake", "mix", "prisma", "supabase", "sequelize", "artisan"), _framework),
-    **dict.fromkeys(("python", "python3", "php"), _framework),
+    **dict.fromkeys(("python", "python3", "php", "manage.py", "django-admin"), _framework),
 }

@@ -21,8 +21,6 @@ def examine(
 ) -> Analysis:
     """The analysis of a command line."""
     walk = Walk(exists, judge)
-    if _HIDDEN.search(line):
-        walk.confirm("it holds characters that cannot be seen")
     if len(line) > LONGEST:
         walk.confirm("it is too long to be read")
         walk.readable = False
@@ -33,6 +31,8 @@ def examine(
         walk.deny(f"it matches the blacklist pattern {found}")
     elif found := first_match(danger, lines):
         walk.confirm(f"it matches the danger pattern {found}")
+    if _HIDDEN.search(line):
+        walk.confirm_also("it holds characters that cannot be seen")
     return Analysis(walk.verdict, walk.why, tuple(walk.commands), walk.readable, tuple(walk.places.writes))
 
 

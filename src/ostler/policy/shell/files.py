@@ -1,5 +1,6 @@
 """Commands that delete, copy, link and cut files; most ask only when something would be lost."""
 
+import re
 from collections.abc import Callable
 
 from ostler.policy.danger import RIGHTS
@@ -9,6 +10,7 @@ from ostler.policy.shell.options import parse
 from ostler.policy.shell.places import is_block_device
 from ostler.policy.shell.scope import join
 
+_BACKUP = re.compile(r"[.~_-][\w.~-]*")
 _ROOTS = frozenset({"/", "/*", "/.*", "/.", "/..", "/*/"})
 
 
@@ -63,11 +65,20 @@ def _cp(call: Call) -> str:
         target, names = names[-1], names[:-1]
     if options.has("parents"):
         return call.overwrites_any([Arg(f"{target.text}/{name.text}", name.glob) for name in names])
-    why = into(call, target, names, whole=options.has("T", "no-target-directory"))
+    whole = options.has("T", "no-target-directory")
+    why = "" if _is_backup(names, target) else into(call, target, names, whole=whole)
     _remember_copies(call, names, target)
     if options.has("s", "l", "symbolic-link", "link"):
         _remember_links(call, names, target, soft=options.has("s", "symbolic-link"))
     return why
+
+
+def _is_backup(names: list[Arg], target: Arg) -> bool:
+    """Whether a file, by a name known only when it runs, is copied to the same name with an ending."""
+    name = names[0]
+    ending = target.text.removeprefix(name.text)
+    same = len(names) == 1 and name.origin == target.origin and target.text.startswith(name.text)
+    return same and not (name.glob or name.literal) and bool(_BACKUP.fullmatch(ending))
 
 
 def _exists(call: Call) -> Callable[[Arg], bool]:

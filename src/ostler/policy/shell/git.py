@@ -15,7 +15,7 @@ _EXEC_KEYS = re.compile(
     r"|interactive"
     r"\.difffilter|uploadpack\..*|receive\..*|remote\..*\.(?:uploadpack|receivepack|vcs)|sendemail\..*|ssh\.variant"
     r"|init"
-    r"\.templatedir|include(?:if\..*)?\.path|protocol\.ext\.allow|trailer\..*\.(?:command|cmd)|submodule\..*\.update",
+    r"\.templatedir|include(?:if\..*)?\.path|protocol\.ext\.allow|trailer\..*\.(?:command|cmd)|submodule\..*\.update|url\..*\.(?:push)?insteadof",
     re.IGNORECASE,
 )
 _OFF = frozenset({"", "true", "false", "never", "/dev/null"})
@@ -83,7 +83,7 @@ def _setting(call: Call, key: str, value: str) -> str:
         words = value.split()
         return git_verb(Call(call.walk, call.scope, "git", "git", [], NO_FEED), words[0], [Arg(w) for w in words[1:]])
     if not _COMMAND_KEYS.fullmatch(key):
-        return f"makes git run {key}"
+        return f"lets {key} decide what git runs or trusts"
     if "/" in value.removeprefix("!").strip().partition(" ")[0]:
         return f"makes git run a file, by {key}"
     call.text(value.removeprefix("!"), NO_FEED)
@@ -94,10 +94,12 @@ def _runs(call: Call, verb: str) -> str:
     """Options and addresses by which any git command may run another one."""
     for arg in call.args:
         name = arg.text.partition("=")[0]
-        if arg.text.startswith("ext::"):
+        if re.match(r"(?:--[\w-]+=)?ext::", arg.text):
             return "makes git run a command as its transport"
         if len(name) > 5 and verb != "rebase" and any(long.startswith(name) for long in _RUNNING_OPTIONS):
             return "makes git run another program"
+    if verb in {"init", "clone"} and any(arg.text for arg in parse(call.args, "", ("template",)).values("template")):
+        return "takes hooks from a folder of the caller's choice"
     if verb in {"clone", "fetch", "pull", "submodule", "ls-remote"}:
         options = parse(call.args, "cuojb", ("config", "upload-pack", "template"))
         if options.has("u") and verb == "clone":
@@ -297,7 +299,7 @@ _VERBS: dict[str, Handler] = {
     "stash": _stash,
     "config": _config,
     "rm": _unless("deletes files", "cached", "n", "dry-run"),
-    "mv": _unless("moves files, over others if they are in the way", "n", "dry-run"),
+    "mv": _when("moves files over others", "f", "force"),
     "switch": _when("throws changes away", "f", "force", "discard-changes", "C", "force-create"),
     "apply": _unless("changes the files that a patch names", "check", "stat", "numstat", "summary", "cached"),
     "am": _unless("changes the files that a patch names", "show-current-patch"),

@@ -224,6 +224,9 @@ _DOS = re.compile(
 )
 
 
+_CMDLET = re.compile(r"[A-Za-z]+-[A-Za-z]+")
+
+
 def _windows(call: Call) -> str:
     """cmd and PowerShell: all words after the option that begins a command are one text."""
     pattern = _DOS if call.name.startswith("cmd") else _POWERSHELL
@@ -233,8 +236,10 @@ def _windows(call: Call) -> str:
         if name and pattern is _POWERSHELL and "encodedcommand".startswith(name):
             return "runs a program text in disguise"
         begins = name[:1] in {"c", "k"} if pattern is _DOS else bool(name) and "command".startswith(name)
-        if begins or (not name and " " in text):
-            text = " ".join(([text[2:]] if pattern is _DOS else []) + texts[at + 1 :]) if begins else text
+        bare = not name and (" " in text or bool(_CMDLET.fullmatch(text)))
+        if begins or bare:
+            rest = texts[at + 1 :]
+            text = " ".join([text[2:], *rest] if pattern is _DOS and begins else rest if begins else [text, *rest])
             call.run_texts(*text.split())
             return _by_words(text, pattern)
     reasons: list[str] = []

@@ -1,9 +1,11 @@
 """The judge: looks a command up in every table that knows its name."""
 
 import re
+from collections.abc import Sequence
 
 from ostler.policy import danger
 from ostler.policy import danger_programs as programs
+from ostler.policy.danger_subcommands import SUBCOMMANDS
 from ostler.policy.shell import (
     archives,
     databases,
@@ -11,6 +13,7 @@ from ostler.policy.shell import (
     files,
     git,
     interpreters,
+    leaks,
     shells,
     strangers,
     tools,
@@ -40,10 +43,14 @@ _TABLES = (
     databases.HANDLERS,
     git.HANDLERS,
 )
+_WINDOWS = frozenset({"schtasks", "sc"})
 _DASHED_VERBS = frozenset({"--remove", "--remove-all", "--set", "--install", "--del", "--merge"})
 _FLAGS = frozenset(danger.listed("-y -q --user --system --global --force --yes --now --quiet --verbose --debug"))
 _REHEARSAL = frozenset({"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true"})
-_REHEARSES = frozenset({"rclone", "kubectl", "oc", "helm", "npm", "apt", "apt-get"})  # with --dry-run nothing is done
+_REHEARSES = frozenset(
+    danger.listed("rclone kubectl oc helm npm pnpm yarn bun cargo poetry uv apt apt-get")
+)  # with --dry-run nothing is done
+_TAKES_ANY = frozenset({"redis-cli", "valkey-cli", "keydb-cli", "init", "npx"})  # for these --help may be a value
 _SAME = {
     "podman": "docker",
     "nerdctl": "docker",
@@ -63,7 +70,7 @@ def judge(call: Call) -> str:
         return ""
     call.name = _known(call.name)
     handlers = _handlers(call.name)
-    reasons = [_always(call), hides_option(call), *(handler(call) for handler in handlers)]
+    reasons = [_always(call), hides_option(call), leaks.secret(call), *(handler(call) for handler in handlers)]
     if not handlers:
         reasons.append(strangers.judge(call))
     elif call.name in RUNNERS:
@@ -91,6 +98,10 @@ def _of_runner(call: Call) -> str:
 
 
 def _always(call: Call) -> str:
+    """Why a command must be asked for by its name, or by its name and the shape of its arguments."""
+    if call.name in danger.WHEN:
+        why, shape = danger.WHEN[call.name]
+        return why if re.fullmatch(shape, " ".join(call.texts()), re.DOTALL) else ""
     why = danger.ALWAYS.get(call.name, "")
     looks = danger.LOOKS.get(call.name) if why else None
     return "" if looks is not None and re.fullmatch(looks, " ".join(call.texts())) else why
@@ -101,7 +112,7 @@ def _handlers(name: str) -> list[Handler]:
 
 
 def _is_known(name: str) -> bool:
-    return name in danger.ALWAYS or name in danger.SUBCOMMANDS or any(name in table for table in _TABLES)
+    return any(name in table for table in (danger.ALWAYS, danger.WHEN, SUBCOMMANDS, *_TABLES))
 
 
 def _known(name: str) -> str:
@@ -119,23 +130,24 @@ def _known(name: str) -> str:
 
 
 def _subcommand(call: Call) -> str:
-    lines = danger.SUBCOMMANDS.get(_SAME.get(call.name, call.name), ())
+    lines = SUBCOMMANDS.get(_SAME.get(call.name, call.name), ())
     every, certain = _operands(call)
     if certain[:1] == [HOLE] and (lines or call.name in programs.WITH_VERB):
         return "what it shall do is known only when it runs"
     guessed = [word.replace(HOLE, "*") for word in certain]
+    if call.texts()[-1:] == ["--help"] and len(call.args) <= 3 and call.name not in _TAKES_ANY:
+        return ""
     if call.name in _REHEARSES and _REHEARSAL & set(call.texts()):
         return ""
-    for line in lines:
-        wanted = line.split()
+    for wanted, why in lines:
         if _matches(every, wanted) or _matches(certain, wanted):
-            return f"{line} deletes, stops or replaces something"
+            return f"{' '.join(wanted)} {why}"
         if _matches(guessed, wanted):
             return "what it shall do is known only when it runs"
     return ""
 
 
-def _matches(words: list[str], wanted: list[str]) -> bool:
+def _matches(words: list[str], wanted: Sequence[str]) -> bool:
     """Whether words begin as wanted; a star fits any word, and at the end of one any ending."""
     return len(words) >= len(wanted) and all(
         word in {pattern, "*"} or (pattern[-1] == "*" and word.startswith(pattern[:-1]))
@@ -149,7 +161,7 @@ def _operands(call: Call) -> tuple[list[str], list[str]]:
     after_options: list[str] = []
     before = ""
     for arg in call.args:
-        text = arg.text.lower() if call.name.endswith("-cli") else arg.text
+        text = arg.text.lower() if call.name.endswith("-cli") or call.name in _WINDOWS else arg.text
         text = text if not arg.opens_unknown else "…" if names_only(arg) else HOLE
         if not text.startswith("-") or text in _DASHED_VERBS:
             every.append(text)

@@ -59,7 +59,7 @@ def parse(args: Sequence[Arg], valued: str = "", longs: Sequence[str] = (), *, e
 def _long(options: Options, arg: Arg, rest: deque[Arg], longs: Sequence[str]) -> None:
     name, equals, value = arg.text[2:].partition("=")
     if equals:
-        options.given.append((f"--{name}", Arg(value, arg.glob)))
+        options.given.append((f"--{name}", Arg(value, arg.glob, origin=arg.origin)))
     elif name and rest and any(long.startswith(name) for long in longs):
         options.given.append((f"--{name}", rest.popleft()))
     else:
@@ -73,6 +73,6 @@ def _short(options: Options, arg: Arg, rest: deque[Arg], valued: str) -> None:
             options.given.append((letter, None))
             continue
         glued = letters[at + 1 :]
-        value = Arg(glued, arg.glob) if glued else rest.popleft() if rest else None
+        value = Arg(glued, arg.glob, origin=arg.origin) if glued else rest.popleft() if rest else None
         options.given.append((letter, value))
         return

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from ostler.policy.shell import environment, expand
+from ostler.policy.shell import environment, expand, leaks
 from ostler.policy.shell.args import HOLE, Arg, program
 from ostler.policy.shell.call import NO_FEED, PIPED, Call, Feed, Handler
 from ostler.policy.shell.places import Places
@@ -74,6 +74,10 @@ class Runner:
     def confirm(self, why: str) -> None:
         """A person must be asked."""
         self._flag(1, why)
+
+    def confirm_also(self, why: str) -> None:
+        """A person must be asked for this too, whatever else was found."""
+        self.level, self.why = max(self.level, 1), f"{why}; {self.why}" if self.why else why
 
     def deny(self, why: str) -> None:
         """This is refused, whoever asks."""
@@ -310,6 +314,8 @@ class Runner:
         if isinstance(node, Command):
             said = expand.spoken(node, scope, fed=feed.text if feed.kind == "text" else None)
         for redirect, arg in outputs:
+            if said is None and isinstance(node, Command) and (why := leaks.sent_to(arg.text, node)):
+                self.confirm(why)
             content = said if redirect.op in {">", ">|", ">>"} and redirect.fd in {"", "1"} else None
             for path in scope.places(arg.text):
                 before = self.written.get(path, "") if redirect.op == ">>" else ""

@@ -24,7 +24,7 @@ _HARMLESS_DOT = re.compile(
 _LITERAL = re.compile(r"'[^']*'")
 _EVALUATES = re.compile(r"exec|prepare|dblink|query_to|\bdo\b|eval", re.IGNORECASE)
 _DESTROYS = re.compile(
-    r"\b(?:drop\s+(?:table|database|schema|view|index|user|role|collection|keyspace)|truncate\s+table|delete\s+from)\b",
+    r"\b(?:drop\s+(?:table|database|schema|view|index|user|role|collection|keyspace)|truncate\s+table|delete\s+from|detach\s+delete)\b",
     re.IGNORECASE,
 )
 

@@ -3,11 +3,12 @@
 import re
 from itertools import pairwise
 
-from ostler.policy import danger
 from ostler.policy import danger_programs as programs
+from ostler.policy.danger_subcommands import SUBCOMMANDS
 from ostler.policy.shell import snippets, sql
 from ostler.policy.shell.args import Arg, program
 from ostler.policy.shell.call import NO_FEED, Call
+from ostler.policy.shell.places import is_block_device
 from ostler.policy.shell.toolspecs import is_product
 
 _CODE_OPTION = re.compile(
@@ -25,10 +26,10 @@ _WEAK = (
     "rm|rmi|rmdir|rb|del|terminate|unlink|nuke|yank|obliterate|autoremove|unregister|undefine|undeploy|teardown|unload"
     "|bootout|prune|reset|revert|rollback|shutdown|reboot|poweroff|umount|unmount"
 )
-_DELETES = re.compile(rf"(?:[\w.-]+[:.-])?(?:{_STRONG}|{_WEAK})(?:[-_:]\w[\w-]*)?")
+_DELETES = re.compile(rf"(?:[\w.-]+[:.-])?(?:{_STRONG}|{_WEAK})(?:[-_:]\w[\w-]*)?|(?:delete|remove|destroy)[A-Z]\w*")
 _DELETING_OPTION = re.compile(
     r"--?(?:delete|purge|uninstall|destroy|wipe|erase|unregister|remove-all|drop|factory-reset)(?:[-_]?[\w-]+)?(?:=.*)?"
-    r"|--?(?:remove|overwrite|in-?place|reset|shutdown)|/delete"
+    r"|--?(?:remove|overwrite(?:-\w+)?|in-?place|reset|shutdown)|/delete"
 )
 _DELETING_NAME = re.compile(
     rf".+-(?:{_STRONG})-.+|(?:.+[-_.])?(?:{_STRONG}|rm|kill|umount|unmount|reboot|shutdown)(?:\.\w+)?"
@@ -107,7 +108,7 @@ def _is_command(arg: Arg, rest: list[Arg]) -> bool:
 
 
 def _is_program(arg: Arg) -> bool:
-    return program(arg) in programs.OPTION_DRIVEN or program(arg) in danger.SUBCOMMANDS
+    return program(arg) in programs.OPTION_DRIVEN or program(arg) in SUBCOMMANDS
 
 
 def _text(call: Call, arg: Arg, before: str) -> None:
@@ -157,9 +158,13 @@ def _output(call: Call, names: re.Pattern[str] = _OUTPUT_OPTION) -> str:
         if not names.fullmatch(name):
             continue
         target = Arg(value) if equals else call.args[at + 1] if at + 1 < len(call.args) else Arg("-")
-        if target.exact and target.text[:1] != "-" and not is_product(target.text) and (why := call.overwrites(target)):
+        if target.exact and target.text[:1] != "-" and not _is_built(target.text) and (why := call.overwrites(target)):
             return why
     return ""
+
+
+def _is_built(path: str) -> bool:
+    return is_product(path) and not is_block_device(path)
 
 
 def deleting_option(call: Call) -> str:

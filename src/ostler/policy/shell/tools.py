@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from ostler.policy.shell import snippets, strangers
+from ostler.policy.shell import leaks, snippets, strangers
 from ostler.policy.shell.args import HOLE, Arg
 from ostler.policy.shell.call import NO_FEED, Call, Handler
 from ostler.policy.shell.options import parse
@@ -93,6 +93,39 @@ def _ffmpeg(call: Call) -> str:
     return call.overwrites_any(call.args[-1:]) if overwrites else ""
 
 
+def _named_output(call: Call) -> str:
+    """Tools that name the file to write by a word of their own: `output FILE`, `-sOutputFile=FILE`."""
+    outputs = [arg for before, arg in pairwise(call.args) if before.text in {"output", "-o"}]
+    outputs += [Arg(arg.text.partition("=")[2]) for arg in call.args if arg.text.startswith("-sOutputFile=")]
+    return call.overwrites_any(outputs)
+
+
+def _qemu_img(call: Call) -> str:
+    verb, *files = parse(call.args, "fFobOS").operands or [Arg("")]
+    return call.overwrites_any({"create": files[:1], "convert": files[-1:]}.get(verb.text, []))
+
+
+def _mail(call: Call) -> str:
+    attached = parse(call.args, "asbcr", ("attach",)).has("a", "A", "attach")
+    hosts = [arg for arg in call.args if "@" in arg.text]
+    return "sends a file's content to somebody" if attached and hosts else leaks.fed_to(call, hosts)
+
+
+def _tls_client(call: Call) -> str:
+    texts = call.texts()
+    return (
+        leaks.fed_to(call, [arg for before, arg in pairwise(call.args) if before.text == "-connect"])
+        if texts[:1] == ["s_client"]
+        else ""
+    )
+
+
+def _magick(call: Call) -> str:
+    looks = call.texts()[:1] and call.texts()[0] in {"identify", "display", "-version"}
+    operands = parse(call.args).operands
+    return "" if looks or len(operands) < 2 else call.overwrites_any(operands[-1:])
+
+
 # machines and networks
 
 
@@ -100,11 +133,16 @@ def _netcat(call: Call) -> str:
     options = parse(call.args, "ecpswixXIOTo", ("exec", "sh-exec", "lua-exec", "output"))
     if options.has("e", "c", "exec", "sh-exec", "lua-exec"):
         return "runs a command for whoever connects"
+    if not options.has("z", "l", "listen") and (why := leaks.fed_to(call, options.operands[:1])):
+        return why
     return call.overwrites_any(options.values("output"))
 
 
 def _socat(call: Call) -> str:
     risky = re.compile(r"(?:exec|system|open|create|gopen|file|shell):", re.I)
+    hosts = [Arg(arg.text.split(":")[1]) for arg in call.args if re.match(r"(?:tcp|udp|openssl)\d?:", arg.text, re.I)]
+    if why := leaks.fed_to(call, hosts):
+        return why
     return "runs commands or writes files for a connection" if any(risky.match(arg.text) for arg in call.args) else ""
 
 
@@ -186,7 +224,8 @@ def _compose(call: Call) -> str:
 def _cloud(call: Call) -> str:
     verbs = re.compile(
         r"schedule-.*deletion|(?:\w+-)*(?:rm|rb|reboot|uninstall|delete|terminate|destroy|remove|purge|deregister"
-        r"|detach|revoke|reset|stop)(?:-.*)?"
+        r"|detach|revoke|reset|stop|deallocate|power-off)(?:-.*)?|(?:attach|put|set|update)-.*(?:policy|acl)"
+        r"|(?:modify|change)-.*|add-iam-policy-binding|create-(?:access-key|login-profile)|authorize-.*ingress|update-function-code"
     )
     texts = call.texts()
     operands = [
@@ -201,10 +240,20 @@ def _cloud(call: Call) -> str:
     looks = next((at for at, word in enumerate(operands) if _LOOKS.match(word)), len(operands))
     if any(word.startswith(HOLE) for word in operands[: min(looks, 4)]):
         return "what it shall do is known only when it runs"
-    deletes = any(verbs.fullmatch(word) for word in operands[:4])
+    if _TO_NOTHING.search(" ".join(texts)):
+        return "stops what others may use"
+    if _GIVES_RIGHTS.search(" ".join(operands[:4])):
+        return "gives somebody rights or keys"
+    deletes = any(verbs.fullmatch(word) for word in operands[:4]) or (
+        call.name == "doctl" and any(word in {"d", "del"} for word in operands[2:4])
+    )
     return "deletes or stops what others may use" if deletes else strangers.hands_on(call)
 
 
+_TO_NOTHING = re.compile(
+    r"--(?:desired-c\w+|min-size|max-size|num-nodes|node-count|instance-count|replicas)[= ]0(?: |$)"
+)
+_GIVES_RIGHTS = re.compile(r"\b(?:keys|role assignment|access-keys?|credential)s? create\b")
 _LOOKS = re.compile(r"(?:list|ls|describe|get|show|view|head|cp|sync|wait|logs?|read|query|filter|download)(?:-|$)")
 
 
@@ -247,6 +296,8 @@ def _bang(call: Call) -> str:
             call.text(line.lstrip(" ~!"), NO_FEED)
         elif call.name not in {"mail", "mailx", "telnet"} and _DELETES_THERE.match(line):
             return "deletes or moves files on another machine"
+        elif re.match(r"\s*(?:m?put|send)\s", line) and any(map(leaks.is_secret, line.split()[1:])):
+            return "sends a secret to another machine"
     return strangers.hands_on(call)
 
 
@@ -297,6 +348,10 @@ HANDLERS: dict[str, Handler] = {
     "ffmpeg": _ffmpeg,
     **dict.fromkeys(("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd"), _netcat),
     "socat": _socat,
+    "qemu-img": _qemu_img,
+    **dict.fromkeys(("mutt", "sendmail", "msmtp"), _mail),
+    **dict.fromkeys(("pdftk", "gs"), _named_output),
+    **dict.fromkeys(("magick", "gm"), _magick),
     "mount": _mount,
     **dict.fromkeys(("fdisk", "sfdisk", "parted"), _fdisk),
     "ifconfig": _ifconfig,
@@ -318,6 +373,8 @@ HANDLERS: dict[str, Handler] = {
 # a second look at commands that another table knows already
 MORE: dict[str, Handler] = {
     **dict.fromkeys(("fzf", "sk"), _fzf),
+    **dict.fromkeys(("mail", "mailx"), _mail),
+    "openssl": _tls_client,
     **dict.fromkeys(("docker", "docker-compose", "podman", "podman-compose", "nerdctl"), _compose),
     "go": _go_run,
     "dotnet": _fsharp,

@@ -61,7 +61,7 @@ SPECS: Mapping[str, Spec] = {
     "qpdf": Spec("", ("pages", "split-pages"), operand=_SECOND),
     "logsave": Spec(operand=slice(0, 1)),
     "convert": Spec(operand=_LAST, least=2),
-    "sox": Spec(operand=_LAST, least=2),
+    **dict.fromkeys(("sox", "pdfunite", "montage", "composite"), Spec(operand=_LAST, least=2)),
     "objcopy": Spec("IOFBj", operand=_LAST),
     "fallocate": Spec("lo", ("length", "offset"), operand=slice(0, 1)),
     "mkfile": Spec(operand=_LAST),

@@ -2,10 +2,11 @@
 
 import re
 
+from ostler.policy.shell import leaks
 from ostler.policy.shell.args import HOLE, Arg
 from ostler.policy.shell.call import Call, Handler
 from ostler.policy.shell.files import into
-from ostler.policy.shell.options import parse
+from ostler.policy.shell.options import Options, parse
 
 _ELSEWHERE = re.compile(rf"[\w.@{HOLE}-]+:|\w+://")  # a file on another machine
 
@@ -54,13 +55,36 @@ def ssh_setting(call: Call, setting: Arg) -> None:
 
 def _curl(call: Call) -> str:
     options = parse(call.args, _CURL_VALUED, _CURL_LONGS)
+    urls = [*options.operands, *options.values("url")]
+    if why := leaks.request(urls, _last(options.values("X", "request")), uploads=_curl_uploads(options)):
+        return why
+    if any(leaks.ENGINE_SOCKET.search(arg.text) for arg in options.values("unix-socket")) and (
+        _last(options.values("X", "request")) not in {"", "GET", "HEAD"} or options.has("d", "data", "json")
+    ):
+        return "makes the container engine do something, and it may do everything"
     folder = options.value("output-dir")
     targets = options.values(*_CURL_OUTPUTS)
     if options.has("O", "remote-name", "remote-name-all"):
-        targets += [Arg(arg.text.partition("?")[0].rpartition("/")[2], arg.glob) for arg in options.operands]
+        names = [Arg(arg.text.partition("?")[0].rpartition("/")[2], arg.glob) for arg in options.operands]
+        targets += [name for name in names if name.exact]  # a name that is not known is as the server has it
     if folder is not None:
         targets = [Arg(f"{folder.text}/{arg.text}", arg.glob) for arg in targets]
     return _downloads(call, targets)
+
+
+def _last(values: list[Arg]) -> str:
+    return values[-1].text.upper() if values else ""
+
+
+def _curl_uploads(options: Options) -> bool:
+    """Whether the content of a file is sent."""
+    data = options.values("d", "data", "data-ascii", "data-binary", "data-urlencode", "json")
+    forms = options.values("F", "form")
+    return (
+        options.has("T", "upload-file")
+        or any(arg.text.startswith("@") or leaks.is_read(arg) for arg in data)
+        or any(re.match(r"[^=]*=[@<]", arg.text) for arg in forms)
+    )
 
 
 def _downloads(call: Call, targets: list[Arg]) -> str:
@@ -77,6 +101,7 @@ _CURL_LONGS = (
     "cookie-jar", "dump-header", "form", "max-time", "connect-timeout", "retry", "url", "user-agent", "write-out",
     "upload-file", "proxy", "cacert", "cert", "key", "trace", "trace-ascii", "stderr", "libcurl", "etag-save", "hsts",
     "alt-svc", "config", "referer", "range", "resolve", "json", "retry-delay", "retry-max-time", "limit-rate",
+    "unix-socket", "data-ascii", "form-string", "oauth2-bearer", "connect-to", "interface", "proxy-user",
 )  # fmt: skip
 _CURL_OUTPUTS = (
     "o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl", "etag-save",
@@ -85,7 +110,10 @@ _CURL_OUTPUTS = (
 
 
 def _wget(call: Call) -> str:
-    options = parse(call.args, "oaeiBtOTwQPADILUlX", ("output-document", "output-file", "directory-prefix", "execute"))
+    options = parse(call.args, "oaeiBtOTwQPADILUlX", _WGET_LONGS)
+    uploads = options.has("post-file", "body-file") or any(map(leaks.is_read, options.values("post-data", "body-data")))
+    if why := leaks.request(options.operands, _last(options.values("method")), uploads=uploads):
+        return why
     if any("askpass" in arg.text for arg in call.args):
         return "runs a command to ask for a password"
     folder = "".join(f"{arg.text}/" for arg in options.values("P", "directory-prefix")[-1:])
@@ -95,6 +123,22 @@ def _wget(call: Call) -> str:
     for name in names:
         call.walk.written.update(dict.fromkeys(call.scope.places(folder + name)))
     return _downloads(call, options.values("O", "output-document", "o", "output-file"))
+
+
+_WGET_LONGS = (
+    "output-document", "output-file", "directory-prefix", "execute", "method", "post-file", "body-file", "post-data",
+    "body-data", "header", "user-agent", "tries", "timeout", "wait",
+)  # fmt: skip
+
+
+def _httpie(call: Call) -> str:
+    method, *items = parse(call.args, "oasA", ("output", "auth", "session", "auth-type", "verify")).operands or [
+        Arg("")
+    ]
+    if not re.fullmatch(r"[A-Za-z]+", method.text):
+        method, items = Arg(""), [method, *items]
+    uploads = any(re.match(r"[^=:@/]*:?=?@", arg.text) for arg in items[1:]) or call.feed.kind == "file"
+    return leaks.request(items[:1], method.text.upper(), uploads=uploads)
 
 
 def _fetches(call: Call) -> str:
@@ -109,4 +153,5 @@ HANDLERS: dict[str, Handler] = {
     "scp": _scp,
     "curl": _curl,
     "wget": _wget,
+    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie),
 }

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ostler.policy import danger_programs as programs
-from ostler.policy.shell import strangers
+from ostler.policy.shell import leaks, strangers
 from ostler.policy.shell.args import HOLE, Arg
 from ostler.policy.shell.call import NO_FEED, Call, Handler
 from ostler.policy.shell.options import parse
@@ -85,7 +85,16 @@ def _container(call: Call, args: list[Arg]) -> str:
     mounts = options.values("v", "volume", "mount")
     if options.has("privileged") or any(re.match(r"/:|.*(?:source|src)=/(?:,|$)", arg.text) for arg in mounts):
         return "gives a container the whole machine"
+    if any(_HOST_FOLDER.match(arg.text) and not arg.text.endswith((":ro", ",readonly")) for arg in mounts):
+        return "lets a container write to the machine's own files"
+    if any(leaks.ENGINE_SOCKET.search(arg.text) for arg in mounts):
+        return "gives a container the engine, and with it the whole machine"
     return ""
+
+
+_HOST_FOLDER = re.compile(
+    r"(?:.*\b(?:source|src)=)?(?:/(?:etc|root|boot|usr|s?bin|lib\w*|dev)(?:/[^:,]*)?|[^:,]*/\.(?:ssh|gnupg|aws))/?(?::|,|$)"
+)
 
 
 def _env(call: Call) -> str:

@@ -1,0 +1,90 @@
+"""What leaves the machine, or is undone elsewhere: secrets, uploads, and requests that delete."""
+
+import re
+from collections.abc import Sequence
+
+from ostler.policy.danger import SECRET_FILE, listed
+from ostler.policy.shell.args import HOLE, Arg
+from ostler.policy.shell.call import Call
+from ostler.policy.shell.tree import Command
+
+ENGINE_SOCKET = re.compile(r"(?:docker|containerd|podman|crio)\.sock\b")
+_HERE = re.compile(
+    r"(?:\w+://)?(?:[^/@]*@)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?|host\.docker\.internal|[\w.-]+\.(?:local|localhost|test))"
+    r"(?::|/|\?|$)|:\d+(?:/|$)|:/"
+)
+_DATABASE = re.compile(r"(?:\w+://)?[^/:]+:(?:9200|5984|8086|6333|2379|8500|8200)(?:/|$)")  # spoken to over HTTP
+_READERS = frozenset(
+    listed(
+        "cat tac head tail less more bat nl base64 base32 xxd od hexdump strings grep egrep rg awk sed cut cp tar gtar"
+        " bsdtar zip 7z gzip gpg openssl curl wget scp rsync nc ncat tee dd install ln xclip pbcopy sort rev tr"
+        " python python3 http xh aws gsutil gcloud rclone s3cmd mc mutt"
+    )
+)
+_SENDERS = frozenset(listed("scp rsync aws gsutil gcloud rclone s3cmd mc mutt"))
+_ENVIRONMENT = re.compile(r"(?:^|/)\.env(?:\.(?!example|sample|template|dist)\w+)?$")
+_KEY_OPTION = re.compile(r"-i|-E|--(?:key|cert|identity\S*|private-key|netrc-file|pass)")
+_ASKS_NAMES = frozenset(listed("dig host nslookup ping ping6 getent drill kdig resolvectl"))
+_PRINTS_SECRETS = re.compile(
+    r"(?:.*\| *)?(?:cat|base64|base32|xxd|od|hexdump|env|printenv|head|tail|gpg)\b.*", re.DOTALL
+)
+_ENCODES = re.compile(r"(?:.*\| *)?(?:base64|base32|xxd|od|hexdump|env|printenv)\b.*", re.DOTALL)
+_QUIET = frozenset({":", "true", "exec", "sleep"})
+_SENDS = "sends a file's content to another machine"
+
+
+def secret(call: Call) -> str:
+    """Why a command must be asked for that reads a key or password, or puts one into the name of a machine."""
+    if call.feed.kind == "file" and call.name != "ssh-add" and SECRET_FILE.search(call.feed.text):
+        return f"reads {call.feed.text}, which is secret"
+    if call.name in _ASKS_NAMES and any(map(is_read, call.args)):
+        return "sends what another command prints, in the name of a machine"
+    if call.name not in _READERS:
+        return ""
+    before = ""
+    for arg in call.args:
+        found = is_secret(arg.text) if call.name in _SENDERS else SECRET_FILE.search(arg.text)
+        if found and " " not in arg.text and not _KEY_OPTION.fullmatch(before):
+            return f"reads {arg.text.lstrip('@')}, which is secret"
+        before = arg.text
+    return ""
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file should not leave the machine."""
+    return bool(SECRET_FILE.search(path) or _ENVIRONMENT.search(path))
+
+
+def is_read(arg: Arg) -> bool:
+    """Whether a word holds what a command has read out of a file or the environment."""
+    return HOLE in arg.text and bool(_PRINTS_SECRETS.fullmatch(arg.origin))
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is one of this very machine."""
+    return bool(_HERE.match(address))
+
+
+def request(urls: Sequence[Arg], method: str, *, uploads: bool) -> str:
+    """Why a request must be asked for: it deletes, or sends a file away."""
+    away = [arg for arg in urls if not is_here(arg.text)]
+    if method == "DELETE" and (away or any(_DATABASE.match(arg.text) for arg in urls)):
+        return "deletes something on a server"
+    if uploads and away:
+        return _SENDS
+    if any(HOLE in arg.text and _ENCODES.fullmatch(arg.origin) for arg in away):
+        return "sends what another command prints, in an address"
+    return ""
+
+
+def fed_to(call: Call, hosts: Sequence[Arg]) -> str:
+    """Why a connection must be asked for that is fed with a file, or with what is known only when it runs."""
+    fed = call.feed.kind == "pipe" or (call.feed.kind == "file" and call.feed.text != "/dev/null")
+    return _SENDS if fed and any(not is_here(host.text) for host in hosts) else ""
+
+
+def sent_to(path: str, node: Command) -> str:
+    """Why a redirection must be asked for that sends what a command prints through the shell's own sockets."""
+    found = re.match(r"/dev/(?:tcp|udp)/([^/]+)/", path)
+    quiet = not node.words or node.words[0].raw in _QUIET
+    return _SENDS if found and not quiet and not is_here(found.group(1)) else ""
