@@ -51,6 +51,37 @@ PERIODS = (
     [("read",), ("edit",), ("test",), ("log",)],
 )
 LOOPS = [(before, period) for before in BEFORE for period in PERIODS]
+# The same thing over and over, dressed up; `{n}` is another number each time.
+DRESSED = {
+    **{
+        command: "x = 1"
+        for command in (
+            "cat a # try {n}",
+            "cat a   # attempt number {n}, wait for it",
+            "cat a #{n}",
+            "# try {n}\ncat a",
+            "cat a\n# that was {n}",
+            "cat a; : {n}",
+            "cat 'a' # status {n}",
+            "true {n} && cat a",
+            "sed -n 1,20p a.py # again ({n})",
+        )
+    },
+    "echo try {n}; cat a": "try {n}\nx = 1",
+    'echo "--- {n} ---" && cat a': "--- {n} ---\nx = 1",
+    "cat a; echo done {n}": "x = 1\ndone {n}",
+    "cat a || echo 'failed {n}'": "x = 1",
+    "printf '%s' {n}; cat a": "x = 1",
+    "cat a{spaces}": "x = 1",
+    "cat{spaces}a": "x = 1",
+    "echo trying {n}": "trying {n}",
+    "pytest -x 2>&1 | tail -5  # run {n}": "1 failed in 0.{n}s",
+}
+
+
+def dressed(command, result, count=3):
+    texts = [(command.format(n=n, spaces=" " * n), result.format(n=n)) for n in range(1, count + 1)]
+    return [one("bash", {"command": said, "reason": f"try {n}"}, heard) for n, (said, heard) in enumerate(texts)]
 
 
 def verdicts(trace):
@@ -68,8 +99,10 @@ def test_loops_are_caught_within_three_periods():
         said = verdicts([*before, *rounds])
         caught += "stop" in said
         assert "nudge" in said[: said.index("stop")] if "stop" in said else True
-    assert len(LOOPS) >= 50
-    assert caught / len(LOOPS) >= 0.95
+    missed = [command for command, result in DRESSED.items() if "stop" not in verdicts(dressed(command, result))]
+    caught += len(DRESSED) - len(missed)
+    assert len(LOOPS) >= 50 and len(missed) <= 1, missed
+    assert caught / (len(LOOPS) + len(DRESSED)) >= 0.95
 
 
 def one(tool, arguments, result, status="ok"):
@@ -119,6 +152,18 @@ HONEST = {
         f"files of {n}": [one("write", {"path": f"m{k}.py", "content": ""}, "created") for k in range(n)]
         for n in range(5, 15)
     },
+    **{
+        f"{word} with another value": [one("bash", {"command": f"{word} {n}"}, "no matches") for n in range(6)]
+        for word in ("grep -n", "./try --seed", "git show HEAD~", "curl localhost:80", "echo $((1 +")
+    },
+    "values before a command": [one("bash", {"command": f"SEED={n} ./try"}, "1 failed") for n in range(6)],
+    "written by echo": [one("bash", {"command": f"echo {n} > part{n}"}, "(no output)") for n in range(6)],
+    "sent by echo": [one("bash", {"command": f"echo {n} | ./ask"}, "no") for n in range(6)],
+    "said of different things": [one("bash", {"command": f"echo now {w}"}, f"now {w}") for w in ("a", "b", "c", "d")],
+    "here-documents": [one("bash", {"command": f"cat > f{n} <<X\n# {n}\nX"}, "(no output)") for n in range(6)],
+    "quotes over lines": [one("bash", {"command": f"python -c 'x\n = {n}'"}, "SyntaxError") for n in range(6)],
+    "different files": [one("bash", {"command": f"cat a{n} # the same again"}, "empty") for n in range(6)],
+    "a colour in a page": [one("bash", {"command": f"grep '#{n}{n}{n}' a.css"}, "no matches") for n in range(6)],
     **{
         f"CI run {n}": polling("gh run view", [f"elapsed {k}m{n}s" for k in range(8)]) for n in range(10, 16)
     },

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from ostler.backends.engine.guests.plain_command import plain
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
 LONGEST_PERIOD = 4
@@ -14,6 +15,8 @@ PATIENCE_WHEN_WAITING = 8
 # A look at how something stands is nudged like any other step, and stopped later.
 STOP_LOOKING_AT = 8
 
+# Words about a call that change nothing of what it does.
+_REMARKS = frozenset(["reason", "description", "explanation", "title"])
 _WAITING = re.compile(r"\b(sleep|wait|watch|poll|tail -f|timeout)\b")
 _STANDING = re.compile(r"(?<![a-z])(status|state|progress|health|healthz|ready|pending|queue)(?![a-z])", re.IGNORECASE)
 _OWN_TIME = re.compile(
@@ -61,25 +64,34 @@ class Circles:
 
 
 def mark_of(exchanges: Iterable[tuple[ToolCall, ToolResult | None]]) -> int:
-    """What makes a step the same as another: its calls and their results, but for times and addresses in them."""
+    """What makes a step the same as another: its calls and their results, but for what says nothing in either."""
     return hash(tuple(sorted(map(_exchange, exchanges))))
 
 
 def _exchange(exchange: tuple[ToolCall, ToolResult | None]) -> tuple[str, str, str, str]:
+    """A call as it is meant, and its result without times, addresses and what the command printed about itself."""
     call, result = exchange
-    arguments = json.dumps(call.arguments, sort_keys=True) if call.arguments else call.raw
+    command, printed = plain(_command(call))
+    meant = {name: value for name, value in call.arguments.items() if name not in _REMARKS}
+    arguments = json.dumps({**meant, **({"command": command} if command else {})}, sort_keys=True, default=str)
     heard = _OWN_TIME.sub("", result.for_model) if result else ""
-    return call.tool, arguments, result.status if result else "", heard
+    if printed:
+        heard = "\n".join(line for line in heard.split("\n") if line.strip() not in printed)
+    return call.tool, arguments if call.arguments else call.raw, result.status if result else "", heard
+
+
+def _command(call: ToolCall) -> str:
+    return str(call.arguments.get("command") or "")
 
 
 def waits(calls: Iterable[ToolCall]) -> bool:
     """Whether a call is one that people repeat while something else goes on."""
-    return any(call.arguments.get("wait") or _WAITING.search(str(call.arguments.get("command", ""))) for call in calls)
+    return any(call.arguments.get("wait") or _WAITING.search(plain(_command(call))[0]) for call in calls)
 
 
 def looks(calls: Iterable[ToolCall]) -> bool:
     """Whether all calls look at how something stands, which people do until it has changed."""
-    asked = [str(call.arguments.get("command") or call.arguments.get("path") or "") for call in calls]
+    asked = [plain(_command(call))[0] or str(call.arguments.get("path") or "") for call in calls]
     return bool(asked) and all(map(_STANDING.search, asked))
 
 
