@@ -44,7 +44,7 @@ def test_work_does_not_tell_it(ostler, models):
     """Not to the commands either: they do not see the variable."""
     config = {"models": {"profiles": [{"name": "p", "model": "scripted", "apiKey": "{env:MY_KEY}", "baseUrl": ""}]}}
     (ostler.home / ".ostler").mkdir()
-    look = calls([("bash", {"command": "env; cat /proc/self/environ"}), ("read", {"path": "a.txt"})])
+    look = calls([("bash", {"command": "env; export -p"}), ("read", {"path": "a.txt"})])
     with models.playing(look, text("done")) as server:
         config["models"]["profiles"][0]["baseUrl"] = server.base_url
         (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
@@ -53,3 +53,56 @@ def test_work_does_not_tell_it(ostler, models):
     assert done.code == 0, done.stdout
     assert KEY not in sent
     assert leaks(ostler, done) == []
+
+
+PLANTED = {
+    name: f"planted-{name}-0123456789abcdef"
+    for name in ("key", "header", "env-header", "file-header", "query", "file-query", "proxy")
+}
+
+
+def everywhere(ostler, port):
+    """A profile with a secret in each place that can hold one, all of them sent to the server."""
+    (ostler.home / "key.txt").write_text(PLANTED["key"])
+    (ostler.home / "header.txt").write_text(PLANTED["file-header"] + "\n")
+    (ostler.home / "query.txt").write_text(PLANTED["file-query"])
+    profile = {
+        "name": "p",
+        "model": "scripted",
+        "baseUrl": f"http://model.example/v1?zone={PLANTED['query']}&more={{file:~/query.txt}}",
+        "apiKey": "{file:~/key.txt}",
+        "headers": {
+            "X-Zone": PLANTED["header"],
+            "X-Team": "{env:TEAM}",
+            "X-Place": "At {file:~/header.txt}",
+        },
+        "proxy": f"http://me:{PLANTED['proxy']}@127.0.0.1:{port}",
+    }
+    (ostler.home / ".ostler").mkdir()
+    config = {"models": {"profiles": [profile]}, "logs": {"level": "debug"}, "session": {"titles": "never"}}
+    (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+    return {"TEAM": PLANTED["env-header"]}
+
+
+ECHO = " and ".join(PLANTED.values())
+REPEATS = {
+    "a refusal": status(400, {"error": {"message": ECHO, "code": PLANTED["query"]}}),
+    "a refused key": status(403, {"error": {"message": ECHO}}),
+    "a failure": status(500, ECHO, headers={"retry-after": "9999"}),
+    "an error in the stream": raw(event({"error": {"message": ECHO}})),
+    "a redirect": status(302, "", headers={"location": f"http://elsewhere.example/?zone={PLANTED['query']}&{ECHO}"}),
+}
+
+
+@pytest.mark.parametrize("fault", REPEATS)
+def test_whatever_a_profile_holds_is_told_nowhere(ostler, models, fault):
+    with models.playing(REPEATS[fault]) as server:
+        env = everywhere(ostler, server.port)
+        done = ostler("run", "-o", "jsonl", "look", env=env)
+        sent = server.requests[0].path + str(server.requests[0].headers)
+    assert done.code == 1
+    assert all(PLANTED[name] in sent for name in PLANTED if name != "proxy")
+    own = {str(ostler.home / name) for name in ("key.txt", "header.txt", "query.txt", ".ostler/config.json")}
+    told = {place: said for place, said in everything(ostler, done).items() if place not in own}
+    assert [(place, name) for place, said in told.items() for name in PLANTED if PLANTED[name] in said] == []
+    assert any(place.endswith(".log") or place.endswith("/log") for place in told)

@@ -189,6 +189,37 @@ def test_the_bare_client_is_one_of_ours():
 
 
 @pytest.mark.req("MD-3")
+async def test_a_certificate_that_cannot_be_used_is_told_by_its_path_alone(tmp_path):
+    (tmp_path / "me.pem").write_text("-----BEGIN PRIVATE KEY-----\nplanted-0123456789\n-----END PRIVATE KEY-----\n")
+    async with ScriptedModelServer() as server:
+        url = server.base_url.replace("http:", "https:")
+        for given in ({"client_cert": str(tmp_path / "me.pem")}, {"ca": str(tmp_path / "me.pem")}):
+            with pytest.raises(BackendError, match=r"me\.pem is not in PEM form") as caught:
+                await collect(connect(profile(base_url=url, **given)))
+            assert "planted" not in str(caught.value)
+
+
+@pytest.mark.req("MD-3")
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+async def test_what_a_profile_sends_beside_the_key_is_told_no_more_than_it(kind):
+    headers = {"X-Zone": Secret("zone-0123456789"), "X-Team": Secret("tools")}
+    echo = status(401, {"error": {"message": "tools: zone-0123456789 and a b%c and a%20b%25c and plain are no good"}})
+    async with ScriptedModelServer(echo) as server:
+        url = f"{server.base_url}?sig=a%20b%25c&v=1"
+        with pytest.raises(BackendError) as caught:
+            await collect(connect(profile(base_url=url, api_kind=kind, headers=headers)))
+    assert "the key was refused" in str(caught.value)
+    assert not {"zone-0123456789", "a b%c", "a%20b%25c"} & set(str(caught.value).split(" and "))
+    async with ScriptedModelServer(status(400, {"error": {"message": "zone-0123456789, a b%c, a%20b%25c"}})) as server:
+        url = f"{server.base_url}?sig=a%20b%25c&v=1"
+        with pytest.raises(BackendError, match=r"…, …, …"):
+            await collect(connect(profile(base_url=url, api_kind=kind, headers=headers)))
+    async with ScriptedModelServer(status(401)) as server:
+        with pytest.raises(BackendError, match="wants a key"):
+            await collect(connect(profile(server, api_kind=kind, headers={"X-Team": Secret("tools-of-ours")})))
+
+
+@pytest.mark.req("MD-3")
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_headers_that_are_keys_are_told_no_more_than_the_key(kind):
     headers = {

@@ -233,12 +233,13 @@ def test_base_url_can_be_overridden(tree: Any, env: dict[str, str], flag: str, u
         "https://[::1",
         "http://a b/",
         "javascript:1",
-        "{env:UNSET}",
+        "htp://host/v1?key=planted",
     ],
 )
 def test_a_base_url_that_is_none(tree: Any, url: str) -> None:
-    with pytest.raises(UsageError, match=r'config.json:1: "p" needs a baseUrl such as'):
+    with pytest.raises(UsageError, match=r'config.json:1: "p" needs a baseUrl such as') as caught:
         use(tree, {"models": {"profiles": [{"name": "p", "baseUrl": url}]}})
+    assert "planted" not in str(caught.value)
 
 
 def test_a_base_url_that_is_missing(tree: Any) -> None:
@@ -255,7 +256,7 @@ def test_references(tree: Any) -> None:
         "name": "p",
         "baseUrl": "http://{env:H}:1/v1",
         "apiKey": "{file:key.txt}",
-        "headers": {"A": "Bearer {env:T}", "B": "{file:~/elsewhere}", "C": "Bearer {env:UNSET}", "D": "{odd:x} {}"},
+        "headers": {"A": "Bearer {env:T}", "B": "{file:~/elsewhere}", "D": "{odd:x} {}"},
         "proxy": "{env:P}",
     }
     found = some(use(tree, {"models": {"profiles": [profile]}}, env={"H": "host", "T": "tok", "P": "http://pr"}))
@@ -272,7 +273,36 @@ def test_references(tree: Any) -> None:
 def test_an_unset_variable_as_key_means_the_next_one(tree: Any) -> None:
     said = {"provider": {"base_url": "https://api.openai.com/v1", "api_key": "{env:UNSET}"}}
     assert some(use(tree, said, env={"OPENAI_API_KEY": "k"})).key_from == "OPENAI_API_KEY"
-    assert some(use(tree, said)).key is None
+    with pytest.raises(UsageError, match="apiKey needs the variable UNSET"):
+        use(tree, said)
+
+
+@pytest.mark.req("MD-3")
+@pytest.mark.parametrize(
+    ("written", "what"),
+    [
+        ({"apiKey": "{env:MY_KEY}"}, "apiKey"),
+        ({"apiKey": "Bearer {env: MY_KEY }"}, "apiKey"),
+        ({"headers": {"A": "x", "X-Key": "{env:MY_KEY}"}}, "headers"),
+        ({"proxy": "http://me:{env:MY_KEY}@proxy:1"}, "proxy"),
+        ({"baseUrl": "http://x/v1?key={env:MY_KEY}"}, "baseUrl"),
+    ],
+)
+def test_a_variable_that_is_not_set_is_named_with_the_profile_and_the_file(tree: Any, written: Any, what: str) -> None:
+    said = {"models": {"active": "p", "profiles": [{"name": "p", "baseUrl": "http://x"} | written]}}
+    for env in ({}, {"MY_KEY": ""}):
+        with pytest.raises(UsageError) as caught:
+            use(tree, said, env=env)
+        assert f'config.json:1: "p" {what} needs the variable MY_KEY, which is not set' in str(caught.value)
+    assert some(use(tree, said, env={"MY_KEY": "k"})).name == "p"
+
+
+@pytest.mark.req("MD-3")
+def test_only_the_profile_in_use_needs_its_variables(tree: Any) -> None:
+    profiles = [{"name": "p", "baseUrl": "http://x"}, {"name": "q", "baseUrl": "http://x", "apiKey": "{env:UNSET}"}]
+    said = {"models": {"profiles": profiles, "active": "p"}}
+    assert some(use(tree, said)).name == "p"
+    assert some(use(tree, said, env={"OSTLER_API_KEY": "k"}, flag_model="q")).key_from == "OSTLER_API_KEY"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_examples_are_right_for_us_and_for_editors(tree: Any, name: str) -> None
     tree.write(tree.home / f"config{Path(name).suffix}", (DATA / name).read_bytes())
     settings = tree.load()
     assert settings.problems == ()
-    profile = active(settings, {"LOCAL_KEY": "k", "OPENAI_API_KEY": "k"})
+    profile = active(settings, dict.fromkeys(("LOCAL_KEY", "OPENAI_API_KEY", "SILICONFLOW_TOKEN"), "k"))
     assert profile and profile.model and profile.base_url
 
 

@@ -11,8 +11,10 @@ import msgspec
 
 from ostler.app.models import choose_model
 from ostler.app.trusting import load_settings
+from ostler.settings.catalogue import catalogue
 from ostler.settings.effective import Settings
 from ostler.settings.home import ensure_home
+from ostler.settings.profiles import unset_in
 from ostler.tools.search import ripgrep
 from ostler.vocabulary.errors import OstlerError
 
@@ -33,7 +35,8 @@ async def examine(cwd: str, model: dict[str, str]) -> list[Finding]:
         settings = load_settings(Path(cwd).resolve())
     except OstlerError as error:
         return [*found, Finding("config", "bad", error.fault.message, error.fault.hint), _git(), _ripgrep()]
-    return [*found, _config(settings), await _model(settings, model), await _sandbox(), _git(), _ripgrep()]
+    chosen = await _model(settings, model)
+    return [*found, _config(settings), chosen, *_unset(settings, chosen), await _sandbox(), _git(), _ripgrep()]
 
 
 def _python() -> Finding:
@@ -70,6 +73,16 @@ async def _model(settings: Settings, flags: dict[str, str]) -> Finding:
         return Finding("model", "good", (await choose_model(settings, flags, os.environ)).told)
     except OstlerError as error:
         return Finding("model", "bad", error.fault.message, error.fault.hint)
+
+
+def _unset(settings: Settings, chosen: Finding) -> list[Finding]:
+    """Profiles that could not be used now, for a variable that they refer to is not set."""
+    lacking = {candidate.entry.name: unset_in(candidate.entry, os.environ) for candidate in catalogue(settings)}
+    return [
+        Finding("profile", "poor", f"{name} needs the variable {names[0]}, which is not set", f"set {names[0]}")
+        for name, names in lacking.items()
+        if names and names[0] not in chosen.told
+    ]
 
 
 async def _sandbox() -> Finding:

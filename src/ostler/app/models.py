@@ -207,11 +207,13 @@ async def _local(profile: Profile | None, others: _Others, env: Mapping[str, str
 
 async def _with_its_model(profile: Profile) -> Profile:
     """An endpoint without a model's name: the first one the server has."""
+    from ostler.models.origin import without_secrets
+
     client = connect(profile, "unnamed")
     try:
         entries = await client.models()
     finally:
         await client.aclose()
     if not entries:
-        raise UsageError(f"{profile.base_url} has no model", hint="name one with --model")
+        raise UsageError(f"{without_secrets(profile.base_url)} has no model", hint="name one with --model")
     return msgspec.structs.replace(profile, model=entries[0].id)

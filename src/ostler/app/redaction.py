@@ -1,24 +1,30 @@
 """Makes the redactor of this machine: the names and shapes of secrets, the user's own, and the secrets in use."""
 
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
 from ostler.journal.cleaning import Cleaner
 from ostler.settings.effective import Settings
+from ostler.settings.references import meant
 from ostler.settings.secret import Secret
 from ostler.text.redact import DEFAULT_KEYS, Redactor
 from ostler.text.secret_names import SecretNames
 from ostler.vocabulary.errors import UsageError
 
 SHORTEST = 8
+BASE_URLS = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
+_LEADS = re.compile(r"\{(?:env|file):|^https?://[^#]*\?")
 
 
 def make_redactor(settings: Settings, env: Mapping[str, str], *known: str) -> Redactor:
     """`known` are secrets that only the caller knows of, such as a key given as a flag."""
     own = settings.config.context
     keys = (*DEFAULT_KEYS, *own.redact_keys)
-    in_use = {*known, *_in_config(settings.config), *_in_environment(env, SecretNames(keys))}
+    in_use = {*known, *_in_use(settings, env), *_in_environment(env, SecretNames(keys))}
     try:
         return Redactor(keys, own.redact_patterns, sorted(text for text in in_use if len(text) >= SHORTEST))
     except ValueError as error:
@@ -31,10 +37,24 @@ def make_cleaner(settings: Settings, env: Mapping[str, str], *, on: bool) -> Cle
     return Cleaner(make_redactor(settings, env) if on else None, keys)
 
 
+def _in_use(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
+    """The secrets of the config, what its references stand for, and the values in the queries of its URLs."""
+    folders = {Path(layer.file).parent for layer in settings.layers if layer.file}
+    for text in (*_in_config(settings.config), *(env.get(name, "") for name in BASE_URLS)):
+        if text.startswith(("http://", "https://")):
+            yield from (value for _, value in parse_qsl(urlsplit(text).query))
+        else:
+            yield text
+        yield from meant(text, env, folders)
+
+
 def _in_config(value: object) -> Iterator[str]:
+    """Every secret, and every text that leads to one."""
     match value:
         case Secret():
             yield value.reveal()
+        case str() if _LEADS.search(value):
+            yield value
         case msgspec.Struct():
             for name in value.__struct_fields__:
                 yield from _in_config(getattr(value, name))

@@ -32,7 +32,7 @@ class AnthropicMessages(HttpModel):
         return messages_body(self.name, request, most, self._setup.extra, self._thinking)
 
     def _reader(self, request: Request) -> Reader:
-        return AnthropicReader(self._setup.http.origin.where, request, self._setup.secrets)
+        return AnthropicReader(self._setup.http.origin.where, request, self._setup.hidden)
 
     def _learn(self, said: str, request: Request) -> bool:
         """The API insists on a limit and refuses one above the model's own, which it then names."""

@@ -7,6 +7,7 @@ import msgspec
 from ostler.models.anthropic_request import REDACTED
 from ostler.models.failures import ModelFailure, Refusal
 from ostler.models.gather import Gather
+from ostler.models.hidden import NOTHING, Hidden
 from ostler.models.loose_json import NotJson, compact, read_json
 from ostler.models.words import Chunk, Request, Usage
 
@@ -39,10 +40,10 @@ _EVENT = msgspec.json.Decoder(_Event)
 class AnthropicReader:
     """Reads one reply; see `stream_reply.Reader`."""
 
-    def __init__(self, where: str, request: Request, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, where: str, request: Request, hidden: Hidden = NOTHING) -> None:
         self.gather = Gather(where, request)
         self.over = False
-        self._secrets = secrets
+        self._hidden = hidden
         self._seals: dict[int, str] = {}
         self._counts: dict[str, int] = {}
 
@@ -77,7 +78,7 @@ class AnthropicReader:
             self._broken(str(error))
             return
         if not isinstance(message, dict) or not isinstance(message.get("content"), list):
-            self.gather.fail(Refusal(self.gather.where, 200, {}, body, self._secrets).failure())
+            self.gather.fail(Refusal(self.gather.where, 200, {}, body, self._hidden).failure())
             return
         self._count(message.get("usage"))
         for index, block in enumerate(message["content"]):
@@ -124,7 +125,7 @@ class AnthropicReader:
         elif event.type == "message_stop":
             self.over = True
         elif event.type == "error" or event.error is not None:
-            self.gather.fail(Refusal(self.gather.where, 200, {}, data, self._secrets).failure())
+            self.gather.fail(Refusal(self.gather.where, 200, {}, data, self._hidden).failure())
 
     def _start(self, index: int, block: Any) -> None:
         """A block begins; in a whole reply, and for what is short, it is all there already."""

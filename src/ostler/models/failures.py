@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ostler.models.hidden import Hidden
 from ostler.models.loose_json import NotJson, compact, read_json
 from ostler.vocabulary.errors import BackendError
 
@@ -50,7 +51,7 @@ class Refusal(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
-    secrets: tuple[str, ...] = ()
+    hidden: Hidden = Hidden()
 
     def failure(self) -> ModelFailure:
         """The failure it means."""
@@ -78,17 +79,17 @@ class Refusal(msgspec.Struct, frozen=True):
             text = self.body.decode("utf-8", "replace").strip()
             document = "" if text.startswith("<") else text
         message, told = _error_words(document)
-        return _clean(message, self.secrets), _clean(told, self.secrets, 4000)
+        return _clean(message, self.hidden), _clean(told, self.hidden, 4000)
 
     def _key_refused(self, said: str) -> ModelFailure:
         ways = "set OSTLER_API_KEY or the profile's apiKey"
-        if not self.secrets:
+        if not self.hidden.keyed:
             return ModelFailure(f"{self.where} wants a key", code="key_refused", hint=ways, said=said)
         reason = f" ({said})" if said and self.status == 403 else ""
         return ModelFailure(f"the key was refused by {self.where}{reason}", code="key_refused", hint=ways, said=said)
 
     def _redirected(self) -> ModelFailure:
-        to = _clean(self.headers.get("location", ""), self.secrets)
+        to = _clean(self.headers.get("location", ""), self.hidden)
         hint = f"if you trust it, set the base URL to {to}" if to else "check the base URL"
         return ModelFailure(
             f"{self.where} sends us elsewhere, and a key is not sent along", code="wrong_url", hint=hint
@@ -149,10 +150,7 @@ def _error_words(document: Any) -> tuple[str, str]:
     return message, " ".join([*kinds, message])
 
 
-def _clean(text: str, secrets: tuple[str, ...], limit: int = _SHOWN) -> str:
+def _clean(text: str, hidden: Hidden, limit: int = _SHOWN) -> str:
     """One harmless line of bounded length that never shows a key."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "…")
-    text = _UNSHOWN.sub(" ", text).strip()
+    text = _UNSHOWN.sub(" ", hidden.out_of(text)).strip()
     return text if len(text) <= limit else text[:limit] + "…"

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 
 from ostler.models.failures import ModelFailure
+from ostler.models.hidden import Hidden
 from ostler.models.http import HttpClient
 from ostler.models.origin import BaseUrl
 from ostler.models.patience import Patience, StallWatch
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ostler.models.windows import Window
 
 _log = logging.getLogger("ostler.models")
-_SECRET_NAME = re.compile("auth|key|token|secret|cookie|password", re.IGNORECASE)
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -44,12 +43,7 @@ class Setup(msgspec.Struct, frozen=True):
     retries: Retries = Retries()
     clock: Callable[[], float] = time.monotonic
     explain_cache: bool = False
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What no message may show: the key, and headers that are keys by their names."""
-        told = [value for name, value in self.headers if _SECRET_NAME.search(name)]
-        return tuple(secret for value in (self.key, *told) for secret in (value, value.rpartition(" ")[2]) if secret)
+    hidden: Hidden = Hidden()
 
 
 class HttpModel:
@@ -140,7 +134,7 @@ class HttpModel:
         while True:
             where = self._setup.http.origin.where
             body = self._body(request)
-            post = Post(self._setup.base.endpoint(self.endpoint), self._headers(), body, self._setup.secrets)
+            post = Post(self._setup.base.endpoint(self.endpoint), self._headers(), body, self._setup.hidden)
             watch = StallWatch(self._setup.patience, where, self._setup.clock)
             self._log_request(where, number, len(body))
             if self._watch:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from ostler.models.dial import Dialer
+from ostler.models.hidden import hidden_of
 from ostler.models.http import HttpClient
 from ostler.models.http_model import HttpModel, Setup
 from ostler.models.origin import Origin, parse_base_url
@@ -57,19 +58,21 @@ def make_client(
     dialer = Dialer(
         base.origin, proxy=_proxy(base.origin, network), trust=network.trust, timeout=network.connect_timeout
     )
+    sent = tuple((name.lower(), value) for name, value in (headers or {}).items())
     setup = Setup(
         http=HttpClient(dialer),
         base=base,
         model=model.strip(),
         key=api_key.strip(),
         context=context,
-        headers=tuple((name.lower(), value) for name, value in (headers or {}).items()),
+        headers=sent,
         extra=extra or {},
         terms=terms,
         patience=network.patience,
         retries=network.retries,
         clock=network.clock,
         explain_cache=explain_cache,
+        hidden=hidden_of(api_key.strip(), sent, base, network.proxy),
     )
     return _adapter(kind, setup)
 

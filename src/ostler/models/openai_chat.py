@@ -24,7 +24,7 @@ class OpenAIChat(HttpModel):
         return chat_body(self.name, request, self._habits, self._setup.extra)
 
     def _reader(self, request: Request) -> Reader:
-        return OpenAIReader(self._setup.http.origin.where, request, self._setup.secrets)
+        return OpenAIReader(self._setup.http.origin.where, request, self._setup.hidden)
 
     def _learn(self, said: str, request: Request) -> bool:
         learned = self._habits.learned(said, request)

@@ -4,6 +4,7 @@ from typing import Any
 
 from ostler.models.failures import ModelFailure, Refusal
 from ostler.models.gather import Gather
+from ostler.models.hidden import NOTHING, Hidden
 from ostler.models.loose_json import NotJson, write_json
 from ostler.models.openai_frames import (
     CallDelta,
@@ -21,10 +22,10 @@ from ostler.models.words import Chunk, Request, Usage
 class OpenAIReader:
     """Reads one reply; see `stream_reply.Reader`."""
 
-    def __init__(self, where: str, request: Request, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, where: str, request: Request, hidden: Hidden = NOTHING) -> None:
         self.gather = Gather(where, request)
         self.over = False
-        self._secrets = secrets
+        self._hidden = hidden
 
     @property
     def complete(self) -> bool:
@@ -116,4 +117,4 @@ class OpenAIReader:
     def _fail(self, error: Any) -> None:
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else 200
-        self.gather.fail(Refusal(self.gather.where, status, {}, write_json({"error": error}), self._secrets).failure())
+        self.gather.fail(Refusal(self.gather.where, status, {}, write_json({"error": error}), self._hidden).failure())

@@ -62,7 +62,9 @@ def parse_base_url(text: str, kind: Literal["openai", "anthropic"] = "openai") -
         raise UsageError("the base URL has blanks or control characters in it", hint="write it as http://host:port/v1")
     match = _URL.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"the base URL {text.strip()[:200]!r} is not one", hint="write it as http://host:port/v1")
+        raise UsageError(
+            f"the base URL {without_secrets(text.strip())[:200]!r} is not one", hint="write it as http://host:port/v1"
+        )
     if match["user"]:
         raise UsageError("the base URL has a name or a key in it", hint="give the key as the profile's apiKey")
     origin = _origin(match)
@@ -81,7 +83,9 @@ def parse_origin(text: str) -> Origin:
     """Read the server part of a URL alone, such as a proxy's."""
     match = _URL.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text.strip()[:200]!r} is not the URL of a server", hint="write it as http://host:port")
+        raise UsageError(
+            f"{without_secrets(text.strip())[:200]!r} is not the URL of a server", hint="write it as http://host:port"
+        )
     return _origin(match)
 
 

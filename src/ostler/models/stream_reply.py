@@ -8,6 +8,7 @@ import msgspec
 
 from ostler.models.failures import ModelFailure, Refusal
 from ostler.models.gather import Gather
+from ostler.models.hidden import Hidden
 from ostler.models.http import HttpClient, Response
 from ostler.models.loose_json import NotJson, read_json
 from ostler.models.patience import StallWatch
@@ -21,12 +22,12 @@ _LITTLE = 512  # bytes that make an unfinished event a sign of life
 
 
 class Post(msgspec.Struct, frozen=True):
-    """A request as it goes out. `secrets` are what no message may show."""
+    """A request as it goes out. `hidden` is what no message may show."""
 
     target: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
-    secrets: tuple[str, ...] = ()
+    hidden: Hidden = Hidden()
 
 
 class Reader(Protocol):
@@ -57,7 +58,7 @@ async def stream_reply(http: HttpClient, post: Post, reader: Reader, watch: Stal
                 yield waiting
         if not 200 <= response.status < 300:
             body = await response.rest(_MAX_REFUSAL, within=5.0)
-            raise Refusal(response.where, response.status, response.headers, body, post.secrets).failure()
+            raise Refusal(response.where, response.status, response.headers, body, post.hidden).failure()
         async with aclosing(_content(response, reader, watch)) as chunks:
             async for chunk in chunks:
                 yield chunk

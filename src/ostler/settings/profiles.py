@@ -13,7 +13,7 @@ from ostler.settings.environment import first_set
 from ostler.settings.hosts import VENDORS, host_of, vendor_at
 from ostler.settings.masking import Quiet, masked
 from ostler.settings.problems import quoted
-from ostler.settings.references import fill
+from ostler.settings.references import fill, unset
 from ostler.settings.schema_models import ApiKind, Dialect, Price, ProfileEntry
 from ostler.settings.secret import Secret
 from ostler.vocabulary.errors import UsageError
@@ -93,6 +93,12 @@ def named(settings: Settings, env: Mapping[str, str], name: str) -> Profile:
     return _Resolver(settings, env, found).profile(first=[], last=[])
 
 
+def unset_in(entry: ProfileEntry, env: Mapping[str, str]) -> list[str]:
+    """The variables that a profile refers to and that are not set."""
+    secrets = (entry.api_key, entry.proxy, *entry.headers.values())
+    return [name for secret in (*secrets, Secret(entry.base_url)) if secret for name in unset(secret.reveal(), env)]
+
+
 class _Resolver:
     """Turns a profile as it is written into one that can be called."""
 
@@ -114,6 +120,10 @@ class _Resolver:
         key_from, key = next((found for found in keys if found[1]), ("", ""))
         if not key.isprintable():
             raise UsageError(f"the key from {key_from} has a line break or a control character in it; remove it")
+        if not key:
+            self._insist(self.entry.api_key, "apiKey")
+        for value in (*self.entry.headers.values(), self.entry.proxy):
+            self._insist(value, "proxy" if value is self.entry.proxy else "headers")
         headers = {name: self._filled(value, "headers") for name, value in self.entry.headers.items()}
         settled: dict[str, Any] = {
             "base_url": base_url,
@@ -144,6 +154,7 @@ class _Resolver:
         if not entry.base_url:
             known = f", for {quoted(entry.provider)} is no vendor that Ostler knows" if entry.provider else ""
             raise UsageError(f"{self.where} needs a baseUrl{known}")
+        self._insist(Secret(entry.base_url), "baseUrl")
         url = self._fill(entry.base_url, "baseUrl")
         if not url.lower().startswith(("http://", "https://")) or not host_of(url) or " " in url:
             raise UsageError(f"{self.where} needs a baseUrl such as http://localhost:8000/v1, not {_safe(url)}")
@@ -152,6 +163,16 @@ class _Resolver:
     def _api_kind(self, base_url: str) -> ApiKind:
         vendor = VENDORS.get(self.entry.provider.lower()) or vendor_at(base_url)
         return self.entry.api_kind or (vendor.api_kind if vendor else "openai")
+
+    def _insist(self, secret: Secret | None, what: str) -> None:
+        """What is written for a server must reach it: a variable that is not set would quietly leave it out."""
+        missing = unset(secret.reveal(), self.env) if secret else []
+        if missing:
+            raise UsageError(
+                f"{self.where} {what} needs the variable {missing[0]}, which is not set",
+                code="key_unset",
+                hint=f"set {missing[0]} in the environment, or take the reference out",
+            )
 
     def _filled(self, secret: Secret | None, what: str) -> str:
         return self._fill(secret.reveal(), what) if secret else ""
@@ -166,4 +187,4 @@ class _Resolver:
 
 
 def _safe(url: str) -> str:
-    return quoted(masked(url)) if url else "an empty one"
+    return quoted(masked(url).partition("?")[0]) if url else "an empty one"

@@ -1,7 +1,8 @@
 """`{env:NAME}` and `{file:path}` inside a setting, filled in when the setting is used."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ostler.settings.files import read_bytes
@@ -17,7 +18,7 @@ def fill(text: str, env: Mapping[str, str], folder: Callable[[], Path], where: C
 
     A file is looked for from `folder`; errors begin with `where`. Both cost a look at the config's text.
     """
-    if any(kind == "env" and not env.get(name.strip()) for kind, name in re.findall(_REFERENCE, text)):
+    if unset(text, env):
         return ""
 
     def replacement(found: re.Match[str]) -> str:
@@ -28,6 +29,23 @@ def fill(text: str, env: Mapping[str, str], folder: Callable[[], Path], where: C
     if not filled.isprintable():
         raise UsageError(f"{where()} has a line break or a control character in it; remove it")
     return filled
+
+
+def unset(text: str, env: Mapping[str, str]) -> list[str]:
+    """The variables that a text needs and that are not set, or empty."""
+    names = (name.strip() for kind, name in re.findall(_REFERENCE, text) if kind == "env")
+    return [name for name in names if not env.get(name)]
+
+
+def meant(text: str, env: Mapping[str, str], folders: Iterable[Path]) -> Iterator[str]:
+    """What each reference in a text stands for, as far as that can be told; a file may lie in any of the folders."""
+    for kind, name in re.findall(_REFERENCE, text):
+        if kind == "env":
+            yield env.get(name.strip(), "")
+            continue
+        for folder in folders:
+            with suppress(UsageError):
+                yield _content(folder / expand(name.strip(), env), str)
 
 
 def _content(path: Path, where: Callable[[], str]) -> str:
