@@ -92,7 +92,7 @@ def room(rooms) -> Room:
 def searcher(request, monkeypatch):
     """Both ways to search, one after the other."""
     if request.param == "native":
-        monkeypatch.setattr(search, "ripgrep", lambda: None)
+        monkeypatch.setattr(search, "ripgrep", lambda *_: None)
     elif not search.ripgrep():
         pytest.skip("there is no ripgrep here")
     return request.param

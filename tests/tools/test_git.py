@@ -286,3 +286,16 @@ async def test_variables_of_the_caller_do_not_lead_it_elsewhere(repo, monkeypatc
     assert (await repo.ok("git_status")).for_model.startswith("main: 1 changed")
     assert "+changed" in (await repo.ok("git_diff")).for_model
     assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.req("PM-8", "TL-2")
+async def test_a_bare_repository_among_the_files_is_not_believed(repo):
+    git(repo.root, "clone", "-q", "--bare", ".", "sub/bare")
+    assert "without files" in await repo.fails("git_log", repo="sub/bare")
+
+
+@pytest.mark.req("PM-8", "TL-2")
+async def test_a_git_of_the_workspace_is_not_run(repo, monkeypatch):
+    repo.file("bin/git", "#!/bin/sh\necho evil\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{repo.root}/bin:{os.environ['PATH']}")
+    assert (await repo.ok("git_log")).for_model.count("evil") == 0

@@ -279,3 +279,14 @@ async def test_a_search_that_is_cancelled_ends(room, searcher, monkeypatch):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (await room.ok("grep", pattern="needle", mode="count", path="b1.txt")).data["count"] == 100
+
+
+@pytest.mark.req("PM-8")
+async def test_a_ripgrep_of_the_workspace_is_not_run(room, monkeypatch, tmp_path):
+    from ostler.tools import search
+
+    room.file("bin/rg", f"#!/bin/sh\ntouch {tmp_path}/mark\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{room.root}/bin")
+    monkeypatch.setattr(search.sys, "executable", "/nonexistent/python")
+    await room.ok("grep", pattern="x")
+    assert not (tmp_path / "mark").exists()

@@ -69,6 +69,6 @@ async def test_both_find_the_same(tmp_path, monkeypatch, seed):
     for wanted in [query(rand) for _ in range(3)]:
         by_ripgrep = await found(ground, wanted)
         with monkeypatch.context() as patch:
-            patch.setattr(search, "ripgrep", lambda: None)
+            patch.setattr(search, "ripgrep", lambda *_: None)
             assert await found(ground, wanted) == by_ripgrep, wanted
     ground.close()

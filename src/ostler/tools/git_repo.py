@@ -17,6 +17,7 @@ from ostler.vocabulary.tools import ToolResult
 SECONDS = 30.0
 MOST_BYTES = 4 * 1024 * 1024
 _SETTINGS = (
+    "safe.bareRepository=explicit",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
@@ -156,7 +157,7 @@ async def open_repo(ground: Ground, folder: str) -> Repo:
         raise PathRefused("outside_workspace", place.shown, "it leads outside the workspace")
     if found.kind != "directory":
         raise PathRefused("not_a_directory", place.shown, "this is no folder", hint="give a folder as repo")
-    repo = Repo(ground, place.absolute, _environment())
+    repo = Repo(ground, place.absolute, _environment(ground.root))
     await repo.prepare()
     return repo
 
@@ -169,12 +170,12 @@ def cut(text: str, most: int) -> tuple[str, bool]:
     return made.text, made.cut
 
 
-def _environment() -> dict[str, str]:
-    from ostler.processes.environment import for_commands
+def _environment(root: str) -> dict[str, str]:
+    from ostler.processes.environment import for_commands, path_without
 
     ours = for_commands(os.environ).items()
     kept = {name: value for name, value in ours if not name.startswith("GIT_") or name == "GIT_CONFIG_GLOBAL"}
-    return {**kept, **_VARIABLES}
+    return {**kept, **_VARIABLES, "PATH": path_without(kept.get("PATH", os.defpath), [root])}
 
 
 def _overriding(settings: Mapping[str, str]) -> dict[str, str]:
@@ -190,6 +191,8 @@ def _failure(stderr: str) -> ToolFailure:
     told = next((line for line in lines if line.startswith("fatal:")), lines[-1] if lines else "git failed")
     if "not a git repository" in told:
         return ToolFailure("the workspace is not in a git repository", code="no_repository")
+    if "bare repository" in told:
+        return ToolFailure("this is a repository without files, which is not looked at", code="no_repository")
     if "dubious ownership" in told:
         hint = "it belongs to somebody else; the person can allow it with git config --global safe.directory"
         return ToolFailure("git does not trust this repository", code="no_repository", hint=hint)

@@ -68,7 +68,7 @@ async def matching_lines(ground: Ground, query: Query) -> Found:
     """The lines below a path that match, by path and number; at most so many."""
     top = await top_of(ground, query.path)
     files = Files(query.include, query.type)
-    program = ripgrep()
+    program = ripgrep(ground.root)
     if program:
         from ostler.tools.search_ripgrep import find
 
@@ -85,7 +85,7 @@ async def matching_files(ground: Ground, query: Query) -> Found:
     """How many lines match in each file below a path, by path."""
     top = await top_of(ground, query.path)
     files = Files(query.include, query.type)
-    program = ripgrep()
+    program = ripgrep(ground.root)
     if program:
         from ostler.tools.search_ripgrep import count
 
@@ -108,7 +108,7 @@ async def files_named(ground: Ground, path: str, names: Sequence[str]) -> list[s
     top = await top_of(ground, path)
     if top.is_file:
         return []
-    program = ripgrep()
+    program = ripgrep(ground.root)
     if program:
         from ostler.tools.search_ripgrep import files
 
@@ -149,7 +149,9 @@ def bad_pattern(why: str) -> ToolFailure:
     return ToolFailure(f"the pattern cannot be used: {why}", code="bad_pattern", hint=hint)
 
 
-def ripgrep() -> str | None:
-    """The ripgrep that came with us, else the machine's."""
-    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
-    return shutil.which("rg", path=os.pathsep.join([str(Path(sys.executable).parent), *folders]))
+def ripgrep(workspace: str = "") -> str | None:
+    """The ripgrep that came with us, else the machine's; never one that the workspace brings along."""
+    from ostler.processes.environment import path_without
+
+    folders = path_without(os.environ.get("PATH", ""), [workspace] if workspace else [])
+    return shutil.which("rg", path=os.pathsep.join([str(Path(sys.executable).parent), folders]))
