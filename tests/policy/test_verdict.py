@@ -4,7 +4,7 @@ import pytest
 
 from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, READ_ONLY_AGENT, WRITE_FLAG, YOLO_FLAG
 from ostler.policy.rules import parse, parse_flag
-from ostler.policy.verdict import Policy, verdict
+from ostler.policy.verdict import Policy, unsettled, verdict
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.permission import Need, Permission, Rule
 
@@ -152,3 +152,11 @@ def test_an_action_that_is_none_is_named(value):
 def test_a_flag_without_a_permission_is_an_error():
     with pytest.raises(UsageError, match="names no permission"):
         parse_flag(":x")
+
+
+@pytest.mark.req("PM-2", "PM-5")
+def test_only_what_the_policy_does_not_allow_by_itself_wants_an_answer():
+    looks, builds, gone = Need("bash", "ls src"), Need("bash", "make"), Need("external_directory", "/etc/passwd")
+    permission = Permission("x", (looks, builds, gone))
+    assert unsettled(permission, Policy()) == (builds, gone)
+    assert unsettled(permission, Policy(), grants=(Rule("bash", "make *", "allow"),)) == (gone,)

@@ -8,7 +8,7 @@ from ostler.app.options import RunOptions
 from ostler.app.policies import make_policy
 from ostler.app.tools import make_tools
 from ostler.app.trusting import load_settings
-from ostler.policy.verdict import Policy, verdict
+from ostler.policy.verdict import Policy, unsettled, verdict
 from ostler.vocabulary.permission import Action, Permission, Verdict
 from ostler.vocabulary.tools import ToolCall
 
@@ -40,10 +40,10 @@ def _told(permission: Permission, said: Verdict, policy: Policy) -> list[str]:
         way = verdict(Permission("", (need,)), policy)
         lines.append(f"  {need.key} {need.subject}".rstrip())
         lines += [f"    {step.name:<18} {step.action:<6} {step.why}".rstrip() for step in way.steps]
-    return lines + _remedy(permission, said)
+    return lines + _remedy(permission, said, policy)
 
 
-def _remedy(permission: Permission, said: Verdict) -> list[str]:
+def _remedy(permission: Permission, said: Verdict, policy: Policy) -> list[str]:
     """What would allow it, where anything could."""
     if said.action == "allow":
         return []
@@ -51,5 +51,5 @@ def _remedy(permission: Permission, said: Verdict) -> list[str]:
         return ["", "Nothing allows this."]
     if said.once_only:
         return ["", "A person can allow it, once, when asked."]
-    rules = {f"--allow '{need.key}:{need.always or need.subject}'" for need in permission.needs}
+    rules = {f"--allow '{need.key}:{need.always or need.subject}'" for need in unsettled(permission, policy)}
     return ["", "This would allow it: " + " ".join(sorted(rules))]

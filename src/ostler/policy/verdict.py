@@ -46,6 +46,19 @@ def verdict(
     return Verdict(steps[-1].action, steps, once_only=permission.dangerous)
 
 
+def unsettled(
+    permission: Permission,
+    policy: Policy,
+    *,
+    origin: Origin = "model",
+    grants: Sequence[Rule] = (),
+    narrow: Sequence[Rule] = (),
+) -> tuple[Need, ...]:
+    """The needs that the policy does not allow by itself: only for these is anybody's answer wanted."""
+    ways = [(need, _way(need, policy, origin, grants, narrow)) for need in permission.needs]
+    return tuple(need for need, steps in ways if steps[-1].action != "allow")
+
+
 def _way(
     need: Need, policy: Policy, origin: Origin, grants: Sequence[Rule], narrow: Sequence[Rule]
 ) -> tuple[Step, ...]:

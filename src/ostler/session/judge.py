@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ostler.policy.verdict import Policy, verdict
+from ostler.policy.verdict import Policy, unsettled, verdict
 from ostler.session.asks import Asks
 from ostler.vocabulary.events import Event, PermissionAsked, PermissionDecided, RuleAdded, StateChanged
 from ostler.vocabulary.permission import Decision, Option, Permission, Rule, Verdict
@@ -59,16 +59,19 @@ class Judge:
     ) -> Decision:
         """The policy's word; where it says ask, the first person's."""
 
+        def grants() -> tuple[Rule, ...]:
+            return (*self.grants.rules(), *session_rules)
+
         def judged() -> Verdict:
-            grants = (*self.grants.rules(), *session_rules)
-            return verdict(permission, self.policy, origin=origin, grants=grants, narrow=narrow)
+            return verdict(permission, self.policy, origin=origin, grants=grants(), narrow=narrow)
 
         said = judged()
         if said.action == "allow":
             return Decision("allow", reason=said.why)
         if said.action == "deny":
             return self._refuse(permission, said)
-        return await self._ask(permission, said.once_only, judged)
+        needs = unsettled(permission, self.policy, origin=origin, grants=grants(), narrow=narrow)
+        return await self._ask(msgspec.structs.replace(permission, needs=needs), said.once_only, judged)
 
     def _refuse(self, permission: Permission, said: Verdict) -> Decision:
         unattended = said.steps[-1].name == "nobody home" and said.steps[-2].action == "ask"
