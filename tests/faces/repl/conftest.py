@@ -18,7 +18,7 @@ import pyte
 import pytest
 from tests.starting import OSTLER, Started, take_terminal
 
-PATIENCE = 40
+PATIENCE = 90
 SCROLLBACK = 20_000
 NOT_YET = "working, Ctrl-C|opening the session"
 SHELL = """
