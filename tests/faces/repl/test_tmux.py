@@ -88,6 +88,14 @@ def tmux(ostler, tmp_path):
 
 
 @pytest.mark.req("CL-6")
+def test_what_stands_at_the_top_while_the_session_opens_leaves_no_trace(tmux, models):
+    with models.playing() as server:
+        term = tmux("chat", *at(server))
+        shown = term.wait_for("context empty")
+    assert "opening the session" not in shown
+
+
+@pytest.mark.req("CL-6")
 def test_ten_thousand_lines_stand_in_the_scrollback_once_and_in_order(tmux, models):
     wanted = [f"line {number} of many" for number in range(10_000)]
     with models.playing(text("\n".join(wanted), chunks=500)) as server:

@@ -18,7 +18,7 @@ from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
 from ostler.faces.repl.history import open_history, worth_keeping
 from ostler.faces.repl.keys import bindings
 from ostler.faces.repl.pastes import Pastes
-from ostler.faces.repl.reflow import reflows, rows_more
+from ostler.faces.repl.reflow import reflows, rows_cleared, rows_more
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 
@@ -68,8 +68,7 @@ class EditorConsole:
         self._session.app.after_render += lambda _: self._answers.drawn()
         self._session.default_buffer.on_completions_changed += self._candidates.came
         self._session.default_buffer.on_completions_changed += self._make_room
-        if reflows(os.environ):
-            self._follow_reflow()
+        self._erase_cleanly(reflowing=reflows(os.environ))
         self._running: asyncio.Task[None] | None = None
         self._suspending: asyncio.Future[None] | None = None
 
@@ -248,13 +247,15 @@ class EditorConsole:
         finally:
             loop.remove_signal_handler(signal.SIGTSTP)
 
-    def _follow_reflow(self) -> None:
-        """Wherever the prompt is taken away, also the rows that a narrower window made of it."""
+    def _erase_cleanly(self, *, reflowing: bool) -> None:
+        """Wherever the prompt is taken away, also the rows that a narrower window made of it, and row by row."""
         renderer = self._session.app.renderer
         plain_erase = renderer.erase
 
         def erase(leave_alternate_screen: bool = True) -> None:
-            self._output.cursor_up(rows_more(renderer, self._output.get_size().columns))
+            more = rows_more(renderer, self._output.get_size().columns) if reflowing else 0
+            self._output.write_raw(rows_cleared(renderer._cursor_pos.y + more))
+            self._output.cursor_up(more)
             plain_erase(leave_alternate_screen)
 
         renderer.erase = erase  # type: ignore[method-assign]  # the library has no other place for it

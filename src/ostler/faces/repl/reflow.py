@@ -1,7 +1,8 @@
-"""What a narrower window does to what was drawn: terminals that wrap lines anew make more rows of them.
+"""Taking the prompt away without a trace, also where the window became narrower or the terminal keeps what it clears.
 
-Whoever then takes the prompt away must go up by as many rows more, or a piece of the status stays in the scrollback.
-Terminals that cut lines off instead must not: there the rows above belong to what was said.
+Terminals that wrap lines anew make more rows of them. Whoever then takes the prompt away must go up by as many rows
+more, or a piece of the status stays in the scrollback. Terminals that cut lines off instead must not: there the rows
+above belong to what was said.
 """
 
 from collections.abc import Mapping
@@ -31,6 +32,16 @@ def rows_more(renderer: "Renderer", columns: int) -> int:
         return 0
     above = (_columns(screen.data_buffer[row]) for row in range(cursor.y))
     return sum(max(0, wide - 1) // columns for wide in above) + cursor.x // columns
+
+
+def rows_cleared(above: int) -> str:
+    """What clears all below the cursor, its own row and so many above, and leaves it at the beginning of its row.
+
+    Not in one go from the top: where that is the top of the screen, tmux takes it for a screen that is cleared as a
+    whole, and puts what stood there into the scrollback.
+    """
+    back = f"\x1b[{above}B" if above else ""
+    return "\x1b[0m\x1b[J\r\x1b[2K" + "\x1b[A\x1b[2K" * above + back
 
 
 def _columns(row: "Mapping[int, object]") -> int:
