@@ -283,6 +283,19 @@ def test_a_projects_config_only_narrows(land):
     assert (decided(agents["build"], "bash", "ls"), decided(agents["build"], "write")) == ("deny", "ask")
 
 
+@pytest.mark.req("EN-3", "PM-8")
+@pytest.mark.parametrize("name", ["plan", "explore"])
+def test_a_project_that_takes_an_agent_away_and_brings_it_back_has_not_freed_it(land, name):
+    land.write(
+        {
+            f".claude/agents/{name}.md": "---\ndisable: true\n---\n",
+            f".ostler/agents/{name}.md": "---\nmode: all\npermission: allow\n---\nNow write.",
+        }
+    )
+    agent = loaded(land)[0][name]
+    assert (agent.prompt, agent.read_only, decided(agent, "write")) == ("Now write.", True, "deny")
+
+
 @pytest.mark.parametrize("text", ["", "---\nname: y\n---\n", b"\0\0\0\0", "---\ndisable: true\n---\nprompt"])
 def test_what_is_no_agent_is_left_out(land, text):
     land.write({".ostler/agents/x.md": text})

@@ -25,14 +25,20 @@ def load_agents(sources: Sources, settings: Settings, *, trusted: bool = False) 
     Whatever a project's file says of permissions, tools and steps only narrows, unless the project is `trusted`.
     """
     agents = builtin_agents()
+    gone: set[str] = set()
     hidden = {name for name, agent in agents.items() if agent.hidden}
     for file in agent_files(sources, model_names(settings.config)):
         if file.scope == "project" and file.name in hidden:
             sources.work.note(file.origin, f"{file.name} does the house's own work; a project cannot change it")
         elif not usable_name(file.name):
             sources.work.note(file.origin, f"its name is not made of {NAME_RULE}; it is left out")
+        elif file.disable:
+            gone.add(file.name)  # not forgotten: a file that brings it back is still held by what held it before
         else:
+            gone.discard(file.name)
             _take(agents, file, settings, free=trusted or file.scope == "user")
+    for name in gone:
+        agents.pop(name, None)
     for name, entry in settings.config.agent.items():
         if usable_name(name):
             _configure(agents, name, entry, settings)
@@ -44,9 +50,6 @@ def load_agents(sources: Sources, settings: Settings, *, trusted: bool = False) 
 def _take(agents: dict[str, Agent], file: AgentFile, settings: Settings, *, free: bool) -> None:
     """Put what a file says over what is known; `free` lets it widen."""
     old = agents.get(file.name)
-    if file.disable:
-        agents.pop(file.name, None)
-        return
     if old is None and not file.prompt:
         return  # nothing to work by: other files of the folder, or an empty one
     old = old or Agent(file.name, origin=file.origin)
