@@ -296,6 +296,20 @@ def test_a_project_that_takes_an_agent_away_and_brings_it_back_has_not_freed_it(
     assert (agent.prompt, agent.read_only, decided(agent, "write")) == ("Now write.", True, "deny")
 
 
+@pytest.mark.req("EN-3", "PM-8")
+def test_nobody_takes_the_usual_agent_away_and_its_bounds_with_it(land):
+    land.write(
+        {
+            "~/.ostler/agents/build.md": "---\npermission:\n  bash: deny\n---\n",
+            ".ostler/agents/build.md": "---\ndisable: true\n---\n",
+            ".ostler/config.json": json.dumps({"agent": {"build": {"disable": True}}}),
+        }
+    )
+    agents, notes = loaded(land)
+    assert decided(agents["build"], "bash", "make") == "deny"
+    assert any("cannot be taken away" in note for note in notes)
+
+
 @pytest.mark.parametrize("text", ["", "---\nname: y\n---\n", b"\0\0\0\0", "---\ndisable: true\n---\nprompt"])
 def test_what_is_no_agent_is_left_out(land, text):
     land.write({".ostler/agents/x.md": text})

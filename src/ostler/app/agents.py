@@ -8,11 +8,10 @@ from ostler.app.grounds import Shell
 from ostler.app.options import RunOptions
 from ostler.backends.engine.role import Role
 from ostler.knowledge.agent import Agent
+from ostler.knowledge.agents import DEFAULT
 from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.policy.verdict import Policy, Profile
 from ostler.vocabulary.errors import UsageError
-
-DEFAULT = "build"
 
 
 class AgentChoice:
@@ -32,7 +31,7 @@ class AgentChoice:
         self._policy = policy
         self._options = options
         self._shell = shell
-        self._agent = agents.get(DEFAULT) or Agent(DEFAULT)
+        self._agent = agents[DEFAULT]
 
     def take(self, name: str, *, child: bool = False) -> Role:
         """Let an agent work from now on."""
@@ -86,7 +85,7 @@ class AgentChoice:
         return msgspec.structs.replace(policy, profile=profile, sandbox_passes=self._shell is not None)
 
     def _find(self, name: str, *, child: bool) -> Agent:
-        agent = self._agents.get(name) or (Agent(DEFAULT) if name == DEFAULT else None)
+        agent = self._agents.get(name)
         if agent and (agent.works if child else agent.talks):
             return agent
         names = sorted(one.name for one in self._agents.values() if (one.works if child else one.talks))

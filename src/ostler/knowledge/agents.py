@@ -17,6 +17,7 @@ from ostler.settings.narrow import model_names
 from ostler.vocabulary.permission import Rule
 
 T = TypeVar("T")
+DEFAULT = "build"
 
 
 def load_agents(sources: Sources, settings: Settings, *, trusted: bool = False) -> dict[str, Agent]:
@@ -32,6 +33,8 @@ def load_agents(sources: Sources, settings: Settings, *, trusted: bool = False) 
             sources.work.note(file.origin, f"{file.name} does the house's own work; a project cannot change it")
         elif not usable_name(file.name):
             sources.work.note(file.origin, f"its name is not made of {NAME_RULE}; it is left out")
+        elif file.disable and file.name == DEFAULT:
+            sources.work.note(file.origin, f"{DEFAULT} works where nobody else is named; it cannot be taken away")
         elif file.disable:
             gone.add(file.name)  # not forgotten: a file that brings it back is still held by what held it before
         else:
@@ -80,7 +83,7 @@ def _steps(file: AgentFile, old: Agent, settings: Settings, *, free: bool) -> in
 
 def _configure(agents: dict[str, Agent], name: str, entry: schema.Agent, settings: Settings) -> None:
     """Put what the config says over what is known; the settings hold back what a project may not say."""
-    if entry.disable:
+    if entry.disable and name != DEFAULT:
         agents.pop(name, None)
         return
     old = agents.get(name) or Agent(name, origin="config")
