@@ -54,6 +54,12 @@ class WithFallback:
         """What tokens of the model that answered last cost."""
         return getattr(self._client(self._at), "price", None)
 
+    async def learned(self) -> None:
+        """Wait a little for the window of the model that answers next, where it was asked for."""
+        self._at = self._first_awake()
+        if wait := getattr(self._client(self._at), "learned", None):
+            await wait()
+
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
         """The bytes in which its dialect tells of tools."""
         measure = getattr(self._client(self._at), "guide_size", None)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ostler.models.catalog import ModelEntry
     from ostler.models.windows import Window
 
+_LEARNING_SECONDS = 5.0
 _log = logging.getLogger("ostler.models")
 
 
@@ -114,6 +115,11 @@ class HttpModel:
             return
         if self._learning is None or self._learning.done():
             self._learning = asyncio.get_running_loop().create_task(self.learn_window())
+
+    async def learned(self) -> None:
+        """Wait a little for the window that was asked for, for whoever is about to say much."""
+        if self._learning is not None and not self._learning.done():
+            await asyncio.wait([self._learning], timeout=_LEARNING_SECONDS)
 
     def _learn_again(self) -> None:
         """A model that has answered is loaded, and the server then knows with which window."""

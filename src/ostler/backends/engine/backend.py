@@ -18,7 +18,15 @@ from ostler.backends.engine.history import History, prefix, undone_summaries
 from ostler.backends.engine.loop import Loop
 from ostler.backends.engine.measure import Meter
 from ostler.backends.engine.naming import Naming
-from ostler.backends.engine.prefix import Surroundings, build, check_room, extended, guide_size
+from ostler.backends.engine.prefix import (
+    SMALLEST_WINDOW,
+    Surroundings,
+    build,
+    check_room,
+    extended,
+    fixed_size,
+    guide_size,
+)
 from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief, no_roles, role_at_open, thinking_of
 from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Thinking
@@ -117,6 +125,7 @@ class Engine:
             return chosen_alone(self._stage, prompt)
         tools = self._tools()
         brief(self._stage, self._role)
+        await self._know_window(tools)
         view = self._view(self._prefix(tools))
         self._budget.join(view)
         loop = Loop(view, tools, self._guests(), self._message_id)
@@ -195,6 +204,16 @@ class Engine:
             SessionOption("thinking", self._thinking or "", choices=tuple(Choice(word) for word in THINKING)),
         )
         return SessionInfo("engine", options, can_steer=True)
+
+    async def _know_window(self, tools: Sequence[ToolSpec]) -> None:
+        """Where the request is larger than the smallest windows there are, the server's own is waited for."""
+        learned, records = getattr(self._model, "learned", None), self._stage.records()
+        if learned is None:
+            return
+        built = prefix(records) or build(self._system(), self._around.parts(), tools, self._model.context_limit)
+        size = fixed_size(built, guide_size(self._model, built)) + self._history.follow(records).size
+        if self._meter.worth(size) > SMALLEST_WINDOW:
+            await learned()
 
     def _prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
         """As the session's first request had it, so that every later one begins with the same bytes; tools that were

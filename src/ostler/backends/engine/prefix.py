@@ -14,6 +14,8 @@ from ostler.vocabulary.tools import ToolSpec
 
 # In a window up to this size every tool that another can stand in for is not told of.
 SMALL_WINDOW = 12_000
+# What servers run models with when nobody tells them more; a request below it need not wait to learn the window.
+SMALLEST_WINDOW = 4_096
 NOT_IN_SMALL = frozenset(["patch", "todoread", "task", "glob"])
 LARGEST_SHARE = 0.5
 

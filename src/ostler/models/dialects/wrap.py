@@ -89,6 +89,11 @@ class _Speaker:
         learn = getattr(self._client, "learn_window", None)
         return await learn() if learn else self.context_limit
 
+    async def learned(self) -> None:
+        """Wait a little for the window, where it was asked for."""
+        if wait := getattr(self._client, "learned", None):
+            await wait()
+
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
         """The bytes in which the dialect tells of tools; None where the API has a place for them."""
         written = self._dialect.write(Request("", (), tuple(tools)))
