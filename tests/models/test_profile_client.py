@@ -16,7 +16,7 @@ from ostler.settings.profiles import Profile
 from ostler.settings.schema_models import Price as PriceEntry
 from ostler.settings.secret import Secret
 from ostler.testing.model_server import ScriptedModelServer, stall, status, text
-from ostler.vocabulary.errors import BackendError
+from ostler.vocabulary.errors import BackendError, UsageError
 
 
 def profile(server=None, **values):
@@ -182,6 +182,17 @@ async def test_the_log_names_provider_and_kind(caplog):
     caplog.set_level(logging.INFO, "ostler.models")
     await play(text("a"), provider="acme", api_kind="anthropic")
     assert "provider acme, apiKind anthropic" in caplog.text
+
+
+@pytest.mark.req("MD-10", "MD-7")
+async def test_the_embedded_model_does_not_take_over_a_session(tmp_path):
+    async with ScriptedModelServer() as server:
+        choice = await choose_model(
+            load(tmp_path, {"HOME": str(tmp_path)}), {"base_url": server.base_url, "model": "m"}, {}
+        )
+        for name in ("embedded", "embedded/tiny"):
+            with pytest.raises(UsageError, match=f"begin one with it: ostler --model {name}"):
+                choice.make(name)
 
 
 def test_the_bare_client_is_one_of_ours():

@@ -106,6 +106,11 @@ class _Others:
 def _choice(profile: Profile, told: str, others: _Others) -> ModelChoice:
     def change_to(name: str) -> ModelClient:
         other = others.known_as(name) if name not in ("", profile.name) else None
+        if other is None and name.partition("/")[0] == "embedded":
+            raise UsageError(
+                "the embedded model has a prompt, tools and a window of its own, and cannot go on with this session",
+                hint=f"begin one with it: ostler --model {name[:80]}",
+            )
         meant = other or profile
         model = "" if other or name == profile.name else name
         return make(meant, model, others.named(meant), explain_cache=others.explain_cache)

@@ -1,5 +1,7 @@
 """The embedded model's process as Ostler holds it, and the client that speaks to it; a stand-in does the thinking."""
 
+import asyncio
+
 import pytest
 from tests.models.embedded.fake_runtime import asked, install_fake, started, step
 
@@ -108,3 +110,42 @@ async def test_a_missing_library_is_told_in_a_sentence(tmp_path):
 )
 def test_threads_are_what_the_load_leaves_and_never_all(cores, load, threads):
     assert choose_threads(cores, load) == threads
+
+
+async def test_loading_is_told_as_long_as_it_takes(tmp_path):
+    """Its first words too: what comes of a reply is told once it is there."""
+    weights = install_fake(tmp_path, step("Here."))
+    (library,) = tmp_path.glob("runtime-*")
+    told = asyncio.Event()
+
+    async def late():
+        await told.wait()
+        return await start_server(weights, str(library), lambda: 1)
+
+    model, silences = EmbeddedModel("embedded/tiny", late, notice=0.001), []
+    async for chunk in model.stream(REQUEST):
+        if isinstance(chunk, Silence):
+            silences.append(chunk)
+            if len(silences) == 3:
+                told.set()
+    await model.aclose()
+    assert silences[0] == Silence(0.0, "the embedded model is being loaded")
+    assert silences[2].reason.startswith("the embedded model is being loaded since ")
+
+
+async def test_leaving_while_it_loads_leaves_nothing_behind():
+    left = asyncio.Event()
+
+    async def never():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+
+    model = EmbeddedModel("embedded/tiny", never, notice=0.001)
+    stream = model.stream(REQUEST)
+    await anext(stream)
+    await anext(stream)
+    await stream.aclose()
+    assert left.is_set()
+    await model.aclose()

@@ -142,12 +142,13 @@ class Engine:
             case Steer():
                 return True
             case SetOption("model", value):
-                self._wanted_model = value
                 await self._change_model(value)
+                self._wanted_model = value
                 return True
             case SetOption("agent", value):
-                self._role = self._roles(value)
-                await self._change_model(self._wanted_model or self._role.model)
+                role = self._roles(value)
+                await self._change_model(self._wanted_model or role.model)
+                self._role = role
                 return True
             case SetOption("thinking", value):
                 self._thinking = thinking_of(value)

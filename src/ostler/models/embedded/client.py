@@ -1,6 +1,8 @@
 """The embedded model as a `ModelClient`: the usual adapter, over loopback, to a process of our own."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -12,13 +14,16 @@ from ostler.models.terms import Price
 from ostler.models.words import CallChunk, Chunk, Finished, Request, Silence, TextChunk
 
 LONGEST_REPLY = 1500
+LOADING = "the embedded model is being loaded"
 
 
 class EmbeddedModel:
     """Its process is started with the first request, serves the rest of the session and ends with it."""
 
-    def __init__(self, name: str, start: Callable[[], Awaitable[Serving]]) -> None:
+    def __init__(self, name: str, start: Callable[[], Awaitable[Serving]], *, notice: float = 5.0) -> None:
+        """`notice`: the seconds after which it is told again that it loads."""
         self._name = name
+        self._notice = notice
         self._start = start
         self._serving: Serving | None = None
         self._client: HttpModel | None = None
@@ -42,7 +47,9 @@ class EmbeddedModel:
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """One reply: a step, told as words and at most one call."""
         if self._serving is None or not self._serving.alive:
-            yield Silence(0.0, "the embedded model is being loaded")
+            async with aclosing(self._load()) as waiting:
+                async for silence in waiting:
+                    yield silence
         client = await self._ready(step_schema(request) if request.tools else {})
         ear = StepEar(CallIds(used_ids(request)))
         called = False
@@ -65,11 +72,23 @@ class EmbeddedModel:
         if serving is not None:
             await serving.stop()
 
+    async def _load(self) -> AsyncGenerator[Silence, None]:
+        """Start its process; gigabytes are read meanwhile, which is told."""
+        await self.aclose()
+        yield Silence(0.0, LOADING)
+        starting, begun = asyncio.ensure_future(self._start()), time.monotonic()
+        try:
+            while not (await asyncio.wait([starting], timeout=self._notice))[0]:
+                seconds = time.monotonic() - begun
+                yield Silence(round(seconds, 1), f"{LOADING} since {seconds:.0f} s")
+            self._serving = starting.result()
+        finally:
+            if starting.cancel():
+                await asyncio.wait([starting])
+
     async def _ready(self, schema: Mapping[str, Any]) -> HttpModel:
         """A client whose replies are held to the schema."""
-        if self._serving is None or not self._serving.alive:
-            await self.aclose()
-            self._serving = await self._start()
+        assert self._serving is not None, "it is loaded first"
         if self._client is None or self._schema != schema:
             await self._hang_up()
             self._client, self._schema = _client(self._name, self._serving, schema), schema
