@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ostler.app.folders import project_folder, workspace
 from ostler.app.options import RunOptions
 from ostler.app.persons import PersonsServices
 from ostler.app.trusting import load_settings
-from ostler.drawing.paint import THEMES, Paint, wants_colour
+from ostler.drawing.paint import THEMES, Paint, wants_colour, window_columns
 from ostler.faces.repl.console import Console
 from ostler.faces.repl.face import Repl
 from ostler.faces.repl.plain import PlainConsole
@@ -46,7 +46,8 @@ class Chatting(msgspec.Struct, frozen=True):
     async def _play(self) -> int:
         cwd = workspace(self.options.cwd)
         editor = not self.plain and capable()
-        paint = Paint(editor and wants_colour(sys.stdout, os.environ))
+        columns = partial(window_columns, sys.stdout) if editor else lambda: 0
+        paint = Paint(editor and wants_colour(sys.stdout, os.environ), columns=columns)
         ui = load_settings(cwd, trust=self.options.trust).config.ui
         paint.theme = ui.theme if ui.theme in THEMES else paint.theme
         console = self._editor(cwd, paint, ui) if editor else _plain()

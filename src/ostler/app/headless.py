@@ -13,7 +13,7 @@ from ostler.app.house import LocalHouse, workspace
 from ostler.app.options import RunOptions
 from ostler.app.prompting import Prompting
 from ostler.app.trusting import load_settings
-from ostler.drawing.paint import Paint, wants_colour
+from ostler.drawing.paint import Paint, wants_colour, window_columns
 from ostler.faces.printer.face import Printer
 from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import Output, make_output
@@ -41,7 +41,7 @@ class Headless(msgspec.Struct, frozen=True):
 
     async def _play(self) -> int:
         house = LocalHouse(self.options, _say)
-        paint = Paint(wants_colour(sys.stdout, os.environ))
+        paint = Paint(wants_colour(sys.stdout, os.environ), columns=lambda: window_columns(sys.stdout))
         opening = Opening(self.options.cwd, self.options.backend, resume=self.resume, fork=self.fork, attended=False)
         output = make_output(self.output, paint, shaped=bool(self.schema))
         with recorded(output):

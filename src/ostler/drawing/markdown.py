@@ -1,22 +1,26 @@
 """Markdown as lines for a terminal, line by line as it is said: what was given out is never changed.
 
 Only a table waits for its end, because its columns are as wide as their widest cell. Where colour is off, the text
-stays as it was written, which reads well enough and can be copied.
+stays as it was written, which reads well enough and can be copied. In a window, all but code and tables is wrapped
+between words.
 """
 
 import re
 
 from ostler.drawing.code import code_line
 from ostler.drawing.paint import Paint
+from ostler.drawing.wrap import wrapped
 from ostler.text.width import width
 
 LONGEST_LINE = 10_000
 MOST_ROWS = 200
 WIDEST_CELL = 60
 RULE = "─" * 40
+MARGIN = 2  # what stands before each line of a message
 _FENCE = re.compile(r" {0,8}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"(\s*)[-*+]\s+(\[[ xX]\]\s+)?(.*)")
+_LEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,9}[.)]\s+)?")
 _QUOTE = re.compile(r" {0,3}>\s?(.*)")
 _BREAK = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*")
 _INLINE = re.compile(
@@ -38,31 +42,38 @@ class Markdown:
 
     def line(self, line: str) -> list[str]:
         """The lines that this one adds."""
-        if not self._paint.on:
-            return [line]
-        if not self._fence and line.lstrip().startswith("|") and len(self._table) < MOST_ROWS:
+        if not self._fence and self._paint.on and line.lstrip().startswith("|") and len(self._table) < MOST_ROWS:
             self._table.append(line)
             return []
-        return [*self.rest(), self._drawn(line)]
+        return [*self.rest(), *self._drawn(line)]
 
     def rest(self) -> list[str]:
         """The table that has ended."""
         rows, self._table = self._table, []
         return _table(rows, self._paint)
 
-    def _drawn(self, line: str) -> str:
+    def _drawn(self, line: str) -> list[str]:
         if len(line) > LONGEST_LINE:
-            return line
+            return [line]
         fence = _FENCE.match(line)
         if self._fence:
             if fence and fence[1].startswith(self._fence) and not fence[2]:
                 self._fence = ""
-                return self._paint(line, "dim")
-            return code_line(line, self._language, self._paint)
+                return [self._paint(line, "dim")]
+            return [code_line(line, self._language, self._paint) if self._paint.on else line]
         if fence:
             self._fence, self._language = fence[1], fence[2].lower()
-            return self._paint(line, "dim")
-        return self._block(line)
+            return [self._paint(line, "dim")]
+        columns = self._paint.columns() - MARGIN
+        drawn = self._block(line) if self._paint.on else line
+        return wrapped(drawn, columns, self._hanging(line)) if columns > 0 else [drawn]
+
+    def _hanging(self, line: str) -> str:
+        """What stands before the later rows of a line."""
+        if _QUOTE.match(line):
+            return self._paint("│ ", "dim") if self._paint.on else "> "
+        leading = _LEADING.match(line)
+        return " " * len(leading[0]) if leading else ""
 
     def _block(self, line: str) -> str:
         if heading := _HEADING.fullmatch(line):

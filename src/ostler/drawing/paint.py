@@ -1,6 +1,7 @@
-"""Colour, where it is wanted and can be shown."""
+"""What lines are drawn on: colour, where it is wanted and can be shown, and how wide it is."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 _DARK = {
@@ -26,7 +27,9 @@ THEMES = {"dark": _DARK, "light": _LIGHT, "mono": _MONO}
 class Paint:
     """`paint("text", "bold", "red")` is coloured, or plain where colour is off."""
 
-    def __init__(self, on: bool, theme: str = "dark") -> None:
+    def __init__(self, on: bool, theme: str = "dark", columns: Callable[[], int] = lambda: 0) -> None:
+        """`columns` tells how wide the window is now; 0 where it has no width, and lines stay as they are."""
+        self.columns = columns
         self.on = on
         self.theme = theme if theme in THEMES else "dark"
 
@@ -42,3 +45,11 @@ def wants_colour(stream: TextIO, env: Mapping[str, str]) -> bool:
     if env.get("NO_COLOR") or env.get("AGENT_NO_COLOR") or env.get("TERM") == "dumb":
         return False
     return stream.isatty()
+
+
+def window_columns(stream: TextIO) -> int:
+    """How wide the terminal is now; 0 where there is none."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return 0

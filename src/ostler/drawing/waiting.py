@@ -1,4 +1,4 @@
-"""Why nothing comes, as lines for whatever can take none back: a silence is told ever more rarely, a retry each time."""
+"""Why nothing comes, as lines where none can be taken back: a silence is told ever more rarely, a retry each time."""
 
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.events import Event, Retrying, Waiting
