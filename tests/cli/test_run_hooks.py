@@ -33,6 +33,10 @@ def play(ostler, models, *flags):
         ('echo \'{"decision": "deny", "reason": "not here"}\'', "not here"),
         ("exit 1", "failed"),
         ("sleep 60", "took too long"),
+        ("yes", "took too long"),
+        ("""echo '{"decision": "refuse"}'""", "is none of allow, deny"),
+        ("""echo '{"decision": ["deny"]}'""", "is none of allow, deny"),
+        ("""echo '{"decision": "deny"'""", "no JSON object"),
     ],
 )
 def test_a_hook_refuses_and_a_broken_one_does_too(ostler, models, script, said):

@@ -17,6 +17,7 @@ from ostler.vocabulary.sessions import Change, SessionInfo, SessionStart
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
 REFUSES = 2
+DECISIONS = ("allow", "deny", "approve", "block")
 MOST_TOLD = 500
 MOST_CONTEXT = 10_000
 MOST_ROUNDS = 3
@@ -68,8 +69,8 @@ class Hooks:
                 ran = await self._run(hook, told)
             except ToolFailure as failure:
                 return f"the hook {hook.name} could not run: {failure}", added
-            if ran.exit_code not in (0, REFUSES):
-                return f"the hook {hook.name} failed: {_why(ran)}", added
+            if failed := _failure(hook, ran):
+                return f"the hook {hook.name} failed: {failed}", added
             if why := _objection(ran):
                 return why, added
             added += filter(None, [_context(hook, ran.stdout)])
@@ -84,8 +85,8 @@ class Hooks:
             except ToolFailure as failure:
                 stage.emit(Notice("warning", f"the hook {hook.name} could not run: {failure}"))
                 continue
-            if ran.exit_code not in (0, REFUSES):
-                stage.emit(Notice("warning", f"the hook {hook.name} failed: {_why(ran)}"))
+            if failed := _failure(hook, ran):
+                stage.emit(Notice("warning", f"the hook {hook.name} failed: {failed}"))
             elif why := _objection(ran):
                 found.append(why)
         return found
@@ -167,10 +168,24 @@ def _forget(stage: Stage) -> None:
     stage.emit(Reverted(records[begun].seq - 1))
 
 
+def _failure(hook: Hook, ran: Ran) -> str:
+    """Why a hook's answer is none: it cannot be taken for a yes."""
+    if ran.exit_code == REFUSES:
+        return ""
+    if ran.exit_code != 0:
+        return "it took too long" if ran.timed_out else " ".join(_why(ran).split())
+    answer = _answer(ran.stdout)
+    if answer is None and hook.style == "ostler":
+        return "what it printed is no JSON object"
+    decision = (answer or {}).get("decision")
+    known = decision is None or (isinstance(decision, str) and decision in DECISIONS)
+    return "" if known else f"its decision {str(decision)[:40]!r} is none of {', '.join(DECISIONS)}"
+
+
 def _objection(ran: Ran) -> str:
     if ran.exit_code == REFUSES:
         return _why(ran)
-    answer = _answer(ran.stdout)
+    answer = _answer(ran.stdout) or {}
     if answer.get("decision") in ("deny", "block"):
         return str(answer.get("reason") or "a hook denies it")[:MOST_TOLD]
     more = answer.get("hookSpecificOutput")
@@ -183,7 +198,7 @@ def _objection(ran: Ran) -> str:
 
 def _context(hook: Hook, stdout: str) -> str:
     """What a hook adds to a prompt."""
-    answer = _answer(stdout)
+    answer = _answer(stdout) or {}
     more = answer.get("hookSpecificOutput")
     added = more.get("additionalContext") if isinstance(more, dict) else answer.get("context")
     if isinstance(added, str):
@@ -191,14 +206,14 @@ def _context(hook: Hook, stdout: str) -> str:
     return stdout.strip() if hook.style == "claude" and not answer else ""
 
 
-def _answer(stdout: str) -> dict[str, Any]:
+def _answer(stdout: str) -> dict[str, Any] | None:
+    """What a hook answers: nothing where it printed other words, None where it began an object and broke it."""
     try:
         answer = json.loads(stdout) if stdout.lstrip().startswith("{") else {}
     except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
+        return None
+    return answer if isinstance(answer, dict) else None
 
 
 def _why(ran: Ran) -> str:
-    told = (ran.stderr or ran.stdout).strip()[:MOST_TOLD]
-    return told or ("it took too long" if ran.timed_out else f"exit {ran.exit_code}")
+    return (ran.stderr or ran.stdout).strip()[:MOST_TOLD] or f"exit {ran.exit_code}"
