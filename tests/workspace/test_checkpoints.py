@@ -116,7 +116,7 @@ async def test_a_turn_is_taken_back_and_done_again(root, past, world, deed):
     sh(WORLDS[world], root)
     before, git = picture(root), git_state(root)
     coverage = await past.begin("t")
-    assert coverage.uncovered == ()
+    assert {gap.path for gap in coverage.uncovered} <= {".git"}
     sh(DEEDS[deed], root)
     after = picture(root)
     assert after != before
@@ -600,3 +600,9 @@ def test_the_keeper_is_loaded_only_when_it_is_needed():
 
 def test_there_is_a_git_to_test_with():
     assert shutil.which("git")
+
+
+async def test_what_git_keeps_for_itself_is_named_as_not_covered(root, past):
+    assert (await past.begin("a")).uncovered == ()
+    (root / ".git").mkdir()
+    assert [gap.path for gap in (await past.begin("b")).uncovered] == [".git"]

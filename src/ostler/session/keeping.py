@@ -15,6 +15,7 @@ class Keeping:
         self._turn = ""
         self._begun: asyncio.Task[Sequence[str]] | None = None
         self._needed = False
+        self._named: set[str] = set()
 
     def begin(self, turn_id: str) -> None:
         """Start to keep the workspace as it is now."""
@@ -24,13 +25,15 @@ class Keeping:
             self._begun = asyncio.create_task(self._undo.begin(self._turn), name="checkpoint")
 
     async def ready(self) -> Sequence[str]:
-        """Wait until an effect may happen; the first to ask is told what undo would not reach."""
+        """Wait until an effect may happen; what undo would not reach is told before the first, once in a session."""
         if self._begun is None:
             return ()
         uncovered = await asyncio.shield(self._begun)
-        first, self._needed = not self._needed, True
+        self._needed = True
         self.living()
-        return uncovered if first else ()
+        new = [path for path in uncovered if path not in self._named]
+        self._named.update(new)
+        return new
 
     def living(self) -> None:
         """An effect is about to happen, or has happened."""

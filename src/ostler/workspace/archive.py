@@ -20,6 +20,7 @@ from ostler.workspace.watch import changed_files
 MOST_TURNS = 500
 MOST_GAPS = 100
 _NOT_KEPT = "it cannot be read, the store is full, or there was no time to keep it"
+_GIT_S_OWN = "what git keeps for itself"
 _Told = tuple[Folder, int, list[Gap]]
 
 
@@ -176,7 +177,9 @@ class Archive:
         return f"{self._store}/living-{hashlib.sha256(turn.encode()).hexdigest()[:16]}"
 
     def _coverage(self) -> Coverage:
-        gaps = [Gap(escaped(path), why) for path, why in {**self._heavy, **self._gaps}.items() if path not in self._own]
+        gaps = [Gap(".git", _GIT_S_OWN)] if os.path.lexists(f"{self._jail.root}/.git") else []
+        left_out = {**self._heavy, **self._gaps}.items()
+        gaps += [Gap(escaped(path), why) for path, why in left_out if path not in self._own]
         files = 0
         told: dict[str, _Told] = {}
         for folder, items in (self._tree or {}).items():
