@@ -115,8 +115,10 @@ class Prompting:
             told.append(f"{command.origin}: there is no agent {agent[:80]!r}; yours works on it")
             agent = ""
         model = self._model(command, told)
-        if (command.subtask or (agent in takers and agent not in agents)) and takers:
-            return Cast(agent if agent in takers else "general", task=command.template)
+        if command.subtask and takers and agent and agent not in takers:
+            told.append(f"{command.origin}: {agent} takes no tasks; it works on this turn itself")
+        elif (command.subtask or (agent in takers and agent not in agents)) and takers:
+            return Cast(agent or "general", task=command.template)
         return Cast(agent, model) if agent or model else None
 
     def _model(self, command: Command, told: list[str]) -> str:
