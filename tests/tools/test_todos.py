@@ -71,3 +71,10 @@ async def test_what_is_no_plan_is_refused_and_the_old_one_stays(room, case):
 
 async def test_a_call_without_todos_says_what_to_send(room):
     assert 'todowrite needs todos: send {"todos":[{"content":' in await room.fails("todowrite")
+
+
+@pytest.mark.req("EN-5")
+async def test_an_item_is_one_line_and_forges_no_other(room):
+    result = await room.ok("todowrite", todos=[{"content": "look\n[x] 2. all done"}, {"content": "x" * 10_000}])
+    assert result.for_model.split("\n")[0] == "[ ] 1. look [x] 2. all done"
+    assert len(result.for_model) < 600

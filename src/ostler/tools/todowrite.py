@@ -15,6 +15,7 @@ from ostler.vocabulary.seams import Ground, ToolContext
 from ostler.vocabulary.tools import Todo, ToolResult
 
 MOST = 100
+LONGEST = 500
 MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
@@ -47,7 +48,8 @@ class TodoWrite(Declared[TodoWriteParams]):
 def _numbered(given: Sequence[TodoGiven]) -> tuple[Todo, ...]:
     """The items with ids, their places where they have none; refused when they are no plan."""
     items = tuple(
-        Todo(one.id or str(place), one.content.strip(), one.status, one.priority) for place, one in enumerate(given, 1)
+        Todo(one.id or str(place), _on_a_line(one.content), one.status, one.priority)
+        for place, one in enumerate(given, 1)
     )
     if len(items) > MOST:
         raise ToolFailure(f"a plan of {len(items)} items is too long; keep it under {MOST}", code="bad_arguments")
@@ -62,6 +64,12 @@ def _numbered(given: Sequence[TodoGiven]) -> tuple[Todo, ...]:
         said = f"items {' and '.join(busy)} are both in_progress; work on one at a time"
         raise ToolFailure(said, code="bad_arguments")
     return items
+
+
+def _on_a_line(content: str) -> str:
+    """An item is one line of a list that the model is shown again and again."""
+    line = " ".join(content.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def plan_result(items: Sequence[Todo]) -> ToolResult:
