@@ -154,6 +154,30 @@ def test_a_flag_without_a_permission_is_an_error():
         parse_flag(":x")
 
 
+@pytest.mark.req("PM-4")
+@pytest.mark.parametrize(
+    ("flag", "meant"),
+    [("bsh:git *", "bash"), ("Bash(git *)", "bash"), ("shell", "bash"), ("wirte", "write"), ("apply_patch:*", "patch")],
+)
+def test_a_flag_for_a_tool_that_is_none_names_the_nearest(flag, meant):
+    with pytest.raises(UsageError, match="there is no tool") as raised:
+        parse_flag(flag)
+    assert f"did you mean {meant}?" in str(raised.value)
+
+
+@pytest.mark.req("PM-4")
+@pytest.mark.parametrize(
+    "key", ["bash", "*", "git_*", "edit", "delete", "external_directory", "mcp__x__y", "server__do"]
+)
+def test_a_flag_for_what_there_is_passes(key):
+    assert parse_flag(f"{key}:a*") == Rule(key, "a*", "allow", "--allow")
+
+
+def test_a_flag_for_something_unheard_of_lists_what_there_is():
+    with pytest.raises(UsageError, match="there is: read, write"):
+        parse_flag("quux")
+
+
 @pytest.mark.req("PM-2", "PM-5")
 def test_only_what_the_policy_does_not_allow_by_itself_wants_an_answer():
     looks, builds, gone = Need("bash", "ls src"), Need("bash", "make"), Need("external_directory", "/etc/passwd")

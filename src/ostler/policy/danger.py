@@ -116,6 +116,7 @@ WHEN: Mapping[str, tuple[str, str]] = {
     "robocopy": (REMOVES, r"(?i).* /(?:mir|purge|move?)\b.*"),
     **dict.fromkeys(("xcopy", "copy"), (IN_PLACE, r"(?i)(?:.* )?/y(?: .*)?")),
     "forfiles": (REMOVES, r"(?i).*\b(?:del|erase|rd|rmdir)\b.*"),
+    "e2label": (DISK, r"\S+ .+"),
     "ipmitool": (HALTS, r"(?:.* )?power (?:off|cycle|reset|soft)"),
     "tc": (KERNEL, r"(?:.* )?(?:add|del|delete|change|replace|flush) .*"),
     "ethtool": (KERNEL, r"(?:.* )?-[sKGLACEfrp] .*"),

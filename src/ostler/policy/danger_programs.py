@@ -65,6 +65,11 @@ READS_BY_ITSELF: Mapping[str, str] = {
     "cargo": "build.rs",
     "composer": "composer.json",
     "vagrant": "Vagrantfile",
+    "ninja": "build.ninja",
+    "gulp": "gulpfile.js",
+    "tox": "tox.ini",
+    "mvn": "pom.xml",
+    "meson": "meson.build",
 }
 
 # programs that package managers run by their bare name

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 # words are matched against the first operands; `*` matches any one word, or the end of one
 _LOSES = {
+    "goose": "down, down-to, reset, redo, * * down, * * reset",
+    "hasura": "metadata clear, migrate delete",
+    "dvc": "gc, destroy, remove",
     "pg_ctl": "stop, kill, promote",
     "pg_ctlcluster": "* * stop, stop",
     "consul": "leave, force-leave",
@@ -21,7 +24,7 @@ _LOSES = {
         " context rm, node rm, buildx prune, buildx rm, compose rm, plugin rm, system reset, node update"
     ),
     "kubectl": "delete, drain, replace, config delete-context, config delete-cluster, config unset, cordon, taint,"
-    " rollout undo",
+    " rollout undo, adm drain, adm cordon, adm prune",
     "minikube": "stop",
     "helm": "uninstall, delete, rollback, del",
     "terraform": "destroy, apply, state rm, state mv, state push, workspace delete, force-unlock, taint",
@@ -82,7 +85,7 @@ _LOSES = {
         " config set script-shell, set script-shell"
     ),
     "cargo": "yank, owner, uninstall",
-    "heroku": "apps:destroy, pg:reset, addons:destroy, destroy",
+    "heroku": "apps:destroy, pg:reset, addons:destroy, destroy, config:unset, maintenance:on, ps:stop, ps:kill",
     "tmutil": "delete, deletelocalsnapshots",
     "diskutil": "eraseDisk, eraseVolume, partitionDisk, reformat, apfs deleteContainer, apfs deleteVolume",
     "crudini": "--set, --del, --merge",

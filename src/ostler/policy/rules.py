@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from ostler.policy.wildcard import matches
+from ostler.text.names import nearest
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.permission import Action, Need, Rule
+from ostler.vocabulary.tool_names import NAMES, find_name
 
+KEYS = (*NAMES, "delete", "external_directory", "network", "agent")
 EDITS = frozenset({"write", "edit", "patch"})
 STRICTNESS: Mapping[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -27,7 +30,20 @@ def parse_flag(text: str, action: Action = "allow") -> Rule:
     key, _, pattern = text.partition(":")
     if not key.strip():
         raise UsageError(f"--allow {text!r} names no permission", hint="write it as bash:git *, or write")
+    if not _known(key.strip()):
+        raise UsageError(f"--allow {text!r}: there is no tool {key.strip()!r}", hint=_meant(key.strip()))
     return Rule(key.strip(), pattern.strip() or "*", action, "--allow")
+
+
+def _known(key: str) -> bool:
+    """Whether a key can decide anything; what MCP servers bring is not known here."""
+    return any(matches(key, known) for known in KEYS) or key.startswith("mcp") or "__" in key
+
+
+def _meant(key: str) -> str:
+    word = key.partition("(")[0]
+    near = find_name(word, KEYS) or nearest(word, KEYS)
+    return f"did you mean {near}? Write it as {near}, or {near}:PATTERN" if near else f"there is: {', '.join(KEYS)}"
 
 
 def _action(value: object, key: str, origin: str) -> Action:

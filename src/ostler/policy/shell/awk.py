@@ -30,9 +30,10 @@ def judge(program: str, call: Call) -> str:
             printing, level = True, 0
         elif kind == "word" and text == "system":
             why = why or _command(tokens[at + 2 :], call)
-        elif kind == "out" and text in {">", "|", "|&"} and printing and level <= 0:
+        elif kind == "out" and text in {">", ">>", "|", "|&"} and printing and level <= 0:
             printing = False
-            why = why or (_file(tokens[at + 1 :], call) if text == ">" else _command(tokens[at + 1 :], call, PIPED))
+            rest = tokens[at + 1 :]
+            why = why or (_file(rest, call, text == ">>") if ">" in text else _command(rest, call, PIPED))
         elif kind == "out" and text in {"|", "|&"} and not printing:
             why = why or _command(tokens[max(0, at - 1) : at], call)
         elif kind == "other" and text == "@":
@@ -72,8 +73,8 @@ def _literal(tokens: list[tuple[str, str]]) -> str:
     return HOLE
 
 
-def _file(tokens: list[tuple[str, str]], call: Call) -> str:
-    return call.overwrites(Arg(_literal(tokens)))
+def _file(tokens: list[tuple[str, str]], call: Call, appends: bool) -> str:
+    return call.overwrites(Arg(_literal(tokens)), appends=appends)
 
 
 def _command(tokens: list[tuple[str, str]], call: Call, feed: Feed = NO_FEED) -> str:

@@ -103,7 +103,8 @@ def _framework(call: Call) -> str:
 
 
 _EMPTIES = re.compile(
-    r"db:(?:drop|reset|purge|wipe|migrate:reset|seed:replant)\S*|migrate:(?:fresh|reset|refresh)|ecto\.(?:drop|reset)"
+    r"db:(?:drop|reset|purge|wipe|(?:schema|structure):load|migrate:(?:reset|undo|down)|seed:replant)\S*"
+    r"|migrate:(?:fresh|reset|refresh|rollback)|ecto\.(?:drop|reset)"
     r"|flush|reset_db|sqlflush|destroy"
 )
 
@@ -121,6 +122,8 @@ HANDLERS: dict[str, Handler] = {
     ),
     **dict.fromkeys(("mongo", "mongosh"), _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
-    **dict.fromkeys(("rails", "rake", "mix", "prisma", "supabase", "sequelize", "artisan"), _framework),
+    **dict.fromkeys(
+        ("rails", "rake", "mix", "prisma", "supabase", "sequelize", "sequelize-cli", "artisan"), _framework
+    ),
     **dict.fromkeys(("python", "python3", "php", "manage.py", "django-admin"), _framework),
 }

@@ -179,6 +179,8 @@ def _clean(call: Call) -> str:
 
 def _push(call: Call) -> str:
     options = parse(call.args, "o", ("push-option", "repo"))
+    if options.has("n", "dry-run"):
+        return ""
     forced = ("f", "force", "force-with-lease", "force-if-includes", "d", "delete", "mirror", "prune")
     if (
         options.has(*forced)
@@ -330,6 +332,7 @@ _VERBS: dict[str, Handler] = {
     "rebase": _rebase,
     "difftool": _difftool,
     "grep": _grep,
+    "annex": _first(_TAKES, "drop", "dropunused", "unannex", "uninit", "move"),
     "lfs": _first("deletes objects for good", "prune"),
     "svn": _first(_TAKES, "reset"),
 }

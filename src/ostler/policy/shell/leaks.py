@@ -68,6 +68,8 @@ def is_here(address: str) -> bool:
 def request(urls: Sequence[Arg], method: str, *, uploads: bool) -> str:
     """Why a request must be asked for: it deletes, or sends a file away."""
     away = [arg for arg in urls if not is_here(arg.text)]
+    if any("/_delete_by_query" in arg.text for arg in urls):
+        return "deletes something on a server"
     if method == "DELETE" and (away or any(_DATABASE.match(arg.text) for arg in urls)):
         return "deletes something on a server"
     if uploads and away:

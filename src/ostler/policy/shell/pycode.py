@@ -179,6 +179,8 @@ class _Reading(ast.NodeVisitor):
             self._ask("opens files in a roundabout way")
         elif full in {"exec", "eval"} and id(node) not in self.called:
             self._ask(_UNKNOWN)
+        elif node.id in _DEEP:
+            self._ask("reaches for Python's inner workings")
         else:
             self._indirect(node, full)
 

@@ -79,6 +79,7 @@ _WORDS: dict[str, re.Pattern[str]] = {
     "lua": _LUA,
     "gdb": _GDB,
 }
+_PRINTED = re.compile(r"""console\.(?:log|error)\(\s*(?:"[^"\\]*"|'[^'\\]*')\s*\)""")  # nothing but a text
 _TARGETS: dict[str, re.Pattern[str]] = {
     "perl": re.compile(
         r"\bopen\b\s*\(?\s*(?:my\s+)?[\w$]+\s*,\s*(['\"])\s*>\s*(?:\1\s*,\s*(['\"])(?P<b>[^'\"$@]+)\2|(?P<a>[^'\"$@>&"
@@ -97,13 +98,13 @@ def judge(language: str, code: str, call: Call) -> str:
         call.walk.deny("starts itself without end")
     if code.strip() and not code.strip(HOLE + " \n"):
         return "runs a program text that is known only when it runs"
-    rest = code
+    rest = _PRINTED.sub("", code) if language == "node" else code
     if targets := _TARGETS.get(language):
         for found in targets.finditer(code):
             name = found.groupdict().get("a") or found.groupdict().get("b") or HOLE
             if why := call.overwrites(Arg(name.strip())):
                 return why
-        rest = targets.sub("", code)
+        rest = targets.sub("", rest)
     if re.search(rf"[\w.>:]{HOLE}\s*\(|(?:^|[;{{}}\n])\s*{HOLE}", rest):
         return "runs a program text that is known only when it runs"
     found_word = _WORDS.get(language, _OTHER).search(rest)

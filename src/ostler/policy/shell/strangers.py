@@ -26,10 +26,13 @@ _WEAK = (
     "rm|rmi|rmdir|rb|del|terminate|unlink|nuke|yank|obliterate|autoremove|unregister|undefine|undeploy|teardown|unload"
     "|bootout|prune|reset|revert|rollback|shutdown|reboot|poweroff|umount|unmount"
 )
-_DELETES = re.compile(rf"(?:[\w.-]+[:.-])?(?:{_STRONG}|{_WEAK})(?:[-_:]\w[\w-]*)?|(?:delete|remove|destroy)[A-Z]\w*")
+_DELETES = re.compile(
+    rf"(?:[\w.-]+[:.-])?(?:{_STRONG}|{_WEAK})(?:[-_:]\w[\w-]*)?|(?:delete|remove|destroy|drop)(?:[A-Z]\w*|all)|[\w.-]+:(?:disable|unset|stop|clear|flush)"
+)
+_EMPTIES = re.compile(r"[\w-]+(?::[\w-]+)*:(?:drop|purge|wipe|truncate)(?::\w+)?")
 _DELETING_OPTION = re.compile(
     r"--?(?:delete|purge|uninstall|destroy|wipe|erase|unregister|remove-all|drop|factory-reset)(?:[-_]?[\w-]+)?(?:=.*)?"
-    r"|--?(?:remove|overwrite(?:-\w+)?|in-?place|reset|shutdown)|/delete"
+    r"|--?(?:remove|clobber|overwrite(?:-\w+)?|in-?place|reset|shutdown)|/delete"
 )
 _DELETING_NAME = re.compile(
     rf".+-(?:{_STRONG})-.+|(?:.+[-_.])?(?:{_STRONG}|rm|kill|umount|unmount|reboot|shutdown)(?:\.\w+)?"
@@ -60,6 +63,8 @@ def judge(call: Call) -> str:
     if call.args and _VERB_NAME.fullmatch(call.args[0].origin) and call.args[0].opens_unknown:
         return "what it shall do is known only when it runs"
     own = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
+    if own and any(_EMPTIES.fullmatch(text) for text in call.texts()[:_DEEP]):
+        return "empties a database"
     return "" if own or call.name in programs.MANAGERS else deletes(call)
 
 
@@ -84,6 +89,8 @@ def _command_at(call: Call) -> int:
     for at, arg in enumerate(call.args[:_FAR]):
         introduced = before.text == "--" or bool(_SHELL_OPTION.fullmatch(before.text))
         if introduced and _is_program(arg) and at + 1 < len(call.args):
+            return at
+        if introduced and before.text.startswith("--") and program(arg) in programs.VERBS:
             return at
         if _is_command(arg, call.args[at + 1 :]) and (before.text == "--" or _stands_alone(call, arg, before.text)):
             return at

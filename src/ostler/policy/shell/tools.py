@@ -133,9 +133,14 @@ def _netcat(call: Call) -> str:
     options = parse(call.args, "ecpswixXIOTo", ("exec", "sh-exec", "lua-exec", "output"))
     if options.has("e", "c", "exec", "sh-exec", "lua-exec"):
         return "runs a command for whoever connects"
+    if _FLUSHES.search(call.feed.text):
+        return "empties a store"
     if not options.has("z", "l", "listen") and (why := leaks.fed_to(call, options.operands[:1])):
         return why
     return call.overwrites_any(options.values("output"))
+
+
+_FLUSHES = re.compile(r"(?i)^\s*(?:flush_?all|flushdb|shutdown)\b", re.MULTILINE)
 
 
 def _socat(call: Call) -> str:
@@ -179,10 +184,15 @@ def _apt(call: Call) -> str:
     return "makes apt run a command" if any("invoke" in arg.text.lower() for arg in settings) else ""
 
 
+_CMAKE_CHANGES = re.compile(r"(?i)file\s*\(\s*(?:REMOVE|RENAME|WRITE|COPY|CHMOD|DOWNLOAD)|execute_process")
+
+
 def _cmake(call: Call) -> str:
     texts = call.texts()
     if why := next(filter(None, (snippets.judge("other", arg.source, call) for arg in call.args if arg.source)), ""):
         return why
+    if "-P" in texts and _CMAKE_CHANGES.search(call.feed.text):
+        return "runs a script that changes files or starts programs"
     if "-E" not in texts:
         return ""
     verb, *rest = call.args[texts.index("-E") + 1 :] or [Arg("")]
@@ -224,8 +234,9 @@ def _compose(call: Call) -> str:
 def _cloud(call: Call) -> str:
     verbs = re.compile(
         r"schedule-.*deletion|(?:\w+-)*(?:rm|rb|reboot|uninstall|delete|terminate|destroy|remove|purge|deregister"
-        r"|detach|revoke|reset|stop|deallocate|power-off)(?:-.*)?|(?:attach|put|set|update)-.*(?:policy|acl)"
-        r"|(?:modify|change)-.*|add-iam-policy-binding|create-(?:access-key|login-profile)|authorize-.*ingress|update-function-code"
+        r"|detach|revoke|reset|stop|deallocate|power-off|restart|release|leave|deactivate|disable)(?:-.*)?|(?:attach|put|set|update)-.*(?:policy|acl)"
+        r"|(?:modify|change)-.*|add-iam-policy-binding|create-(?:access-key|login-profile|user|key-pair)"
+        r"|add-user-to-group|update-access-key|put-public-access-block|authorize-.*ingress|update-function-code"
     )
     texts = call.texts()
     operands = [
@@ -253,7 +264,9 @@ def _cloud(call: Call) -> str:
 _TO_NOTHING = re.compile(
     r"--(?:desired-c\w+|min-size|max-size|num-nodes|node-count|instance-count|replicas)[= ]0(?: |$)"
 )
-_GIVES_RIGHTS = re.compile(r"\b(?:keys|role assignment|access-keys?|credential)s? create\b")
+_GIVES_RIGHTS = re.compile(
+    r"^(?:iam|acl|defacl) (?:ch|set)\b|\b(?:keys|role assignment|access-keys?|credential)s? create\b"
+)
 _LOOKS = re.compile(r"(?:list|ls|describe|get|show|view|head|cp|sync|wait|logs?|read|query|filter|download)(?:-|$)")
 
 
