@@ -12,6 +12,8 @@ class FakeServices:
         self.known_sessions = []
         self.prompts = 0
         self.slow = None
+        self.no_models = False
+        self.known_profiles = []
 
     async def words(self, typed):
         self.prompts += 1
@@ -27,7 +29,12 @@ class FakeServices:
         return ["restored a.py"]
 
     async def models(self):
+        if self.no_models:
+            raise UsageError("nobody answers at http://x", hint="start it")
         return ["one", "two"]
+
+    def profiles(self):
+        return self.known_profiles
 
     def surroundings(self):
         return ()

@@ -4,6 +4,7 @@ import pytest
 
 from ostler.app.prompting import Prompting
 from ostler.settings.load import load
+from ostler.vocabulary.errors import UsageError
 
 pytestmark = pytest.mark.req("EN-11")
 
@@ -39,3 +40,41 @@ async def test_the_agent_that_a_command_names_works_and_no_freer_one(expand, hea
     ready = await expand(head, "a.py")
     assert (ready.prompt.cast.agent, bool(ready.prompt.cast.task)) == (agent, is_task)
     assert told in "".join(ready.told) and bool(told) == bool(ready.told)
+
+
+@pytest.fixture
+def ready(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    (work / ".ostler" / "commands").mkdir(parents=True)
+    (work / ".ostler" / "commands" / "review.md").write_text("Review it.")
+
+    async def call(made):
+        raise AssertionError("nothing is to be run")
+
+    async def typed(line):
+        return (await Prompting(work, load(work, {}), outside=False).ready(line, call)).prompt.text
+
+    return typed
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("/reviw it", "did you mean /review?"),
+        ("/nothing-like it", "there is: /review; if these are words"),
+        ("/models", "a command of the prompt, not of a run"),
+        ("/exit", "ostler chat has it"),
+    ],
+)
+async def test_a_command_nobody_wrote_is_not_said_to_the_model(ready, line, why):
+    with pytest.raises(UsageError) as raised:
+        await ready(line)
+    assert why in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["/usr/bin/x is broken", "/tmp is full", "/ is full", "// comment", "a /review", "/3 of it"]
+)
+async def test_a_path_is_no_command(ready, line):
+    assert await ready(line) == line

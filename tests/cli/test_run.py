@@ -136,7 +136,7 @@ def test_the_step_limit_is_exit_3(ostler, models):
     with models.playing(calls([("list", {})]), calls([("list", {})])) as server:
         done = ostler("run", "--max-steps", "2", *at(server), "loop")
     assert done.code == 3
-    assert "limit 2 steps" in done.stdout
+    assert "limit: 2 steps" in done.stdout
 
 
 @pytest.mark.req("CL-8")

@@ -6,11 +6,20 @@ from tests.fake_services import FakeServices
 from ostler.backends.scripted import ScriptedBackend
 from ostler.commands.outcomes import Adjust, Changes, EditFile, Enter, Quit, Say
 from ostler.commands.run import Commands
+from ostler.commands.services import Named
 from ostler.commands.table import ALIASES, COMMANDS
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.stagehand import open_session, prompt
 from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.events import InfoChanged, MessageDone, RuleAdded, TodosChanged, TurnEnded, UsageReported
+from ostler.vocabulary.events import (
+    InfoChanged,
+    MessageDone,
+    OptionChanged,
+    RuleAdded,
+    TodosChanged,
+    TurnEnded,
+    UsageReported,
+)
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.permission import Rule
 from ostler.vocabulary.prompt import Text
@@ -151,6 +160,20 @@ async def test_what_the_backend_offers_is_told_chosen_and_passed_on(table):
     assert (await table.run("deploy now")).prompt.text == "/deploy now"
     await table.run("mode code")
     assert table.session._backend.changes == [SetOption("mode", "code")]
+
+
+@pytest.mark.req("CL-7", "MD-7")
+async def test_the_profiles_of_the_settings_are_listed_and_the_one_in_use_is_marked(table):
+    table.services.known_profiles = [Named("home", "small at http://here", "small"), Named("work", "big", "big")]
+    table.session.emit(OptionChanged("model", "big"))
+    shown = (await table.told("models")).split("\n")
+    assert shown[:4] == ["     1  home  small at http://here", "  *  2  work  big", "     3  one", "     4  two"]
+    assert "/models NAME or a number" in shown[-1]
+    table.services.no_models = True
+    shown = await table.told("models")
+    assert "1  home" in shown
+    assert "not known: nobody answers at http://x" in shown
+    assert "from now on: home" in await table.told("models 1")
 
 
 @pytest.mark.req("CL-7")

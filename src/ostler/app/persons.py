@@ -98,6 +98,16 @@ class PersonsServices:
 
         return await models_known(self._settings(), self._options.model)
 
+    def profiles(self) -> Sequence[Named]:
+        from ostler.models.origin import without_secrets
+        from ostler.settings.catalogue import catalogue
+
+        entries = [candidate.entry for candidate in catalogue(self._settings()) if candidate.entry.name]
+        return [
+            Named(one.name, f"{one.model or 'its own model'} at {without_secrets(one.base_url)}", one.model)
+            for one in entries
+        ]
+
     async def agents(self) -> Sequence[Named]:
         return await self._looked_up("agents", self._agents)
 

@@ -49,9 +49,21 @@ class Prompting:
         found = await self.expand(name, arguments, call) if name else None
         if found:
             return found
-        if name and (near := nearest(name, self.commands())):
-            raise UsageError(f"there is no command /{name[:80]}", hint=f"did you mean /{near}?")
+        if name and "/" not in name and not os.path.lexists(f"/{name}"):
+            raise self._unknown(name)
         return await self.words(typed)
+
+    def _unknown(self, name: str) -> UsageError:
+        """A word on which command was meant: one of the files, or one that only a prompt has."""
+        from ostler.commands.table import ALIASES, COMMANDS
+
+        if name in COMMANDS or name in ALIASES:
+            return UsageError(f"/{name} is a command of the prompt, not of a run", hint="ostler chat has it")
+        theirs = self.commands()
+        near = nearest(name, theirs)
+        there = f"there is: {', '.join(f'/{one}' for one in sorted(theirs)[:20])}" if theirs else "no file defines any"
+        hint = f"did you mean /{near}?" if near else f"{there}; if these are words, begin them with another one"
+        return UsageError(f"there is no command /{name[:80]}", hint=hint)
 
     async def words(self, typed: str) -> Ready:
         """Plain words, with the files they mention and the agent they choose."""

@@ -79,7 +79,8 @@ class Completing:
         """What an argument is chosen from."""
         match takes:
             case "models":
-                return self._commands.choices("model") or [Named(one) for one in await self._services.models()]
+                ours = (*self._services.profiles(), *(Named(one) for one in await self._services.models()))
+                return self._commands.choices("model") or ours
             case "agents":
                 return await self._services.agents()
             case "modes":

@@ -22,10 +22,11 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 class Named(msgspec.Struct, frozen=True):
-    """Something that can be chosen by its name, and a line on what it is."""
+    """Something that can be chosen by its name, a line on what it is, and what it stands for if that has a name too."""
 
     name: str
     told: str = ""
+    means: str = ""
 
 
 class Services(Protocol):
@@ -38,7 +39,10 @@ class Services(Protocol):
         """Undo or redo what turns changed in the files, in that order, told in lines; without any, the last one."""
 
     async def models(self) -> Sequence[str]:
-        """The models that could be chosen."""
+        """The models of the endpoint in use."""
+
+    def profiles(self) -> Sequence[Named]:
+        """The models that the settings name, each with the model it stands for."""
 
     def surroundings(self) -> Sequence[str]:
         """The sandbox and the git branch, in a few words each."""

@@ -32,9 +32,11 @@ COMMANDS: dict[str, Entry] = {
     "context": Entry("how full the context is"),
     "status": Entry("the session, the model, the context, the sandbox"),
     "cost": Entry("what was used so far"),
-    "models": Entry("the models; with a name, take that one from now on", "models", "[model]"),
+    "models": Entry(
+        "the models of your settings and of the endpoint; with one, take it from now on", "models", "[model]"
+    ),
     "agents": Entry("the agents; with a name, work with that one from now on", "agents", "[agent]"),
-    "mode": Entry("the same, or where the backend has modes of its own, those", "modes", "[mode]"),
+    "mode": Entry("the modes of an ACP agent; else like /agents, of which plan changes nothing", "modes", "[mode]"),
     "thinking": Entry("how much the model reasons before it answers", "thinking", "[level]"),
     "profile": Entry("when you are asked: paranoid, balanced or god_mode", "profile", "[profile]"),
     "todo": Entry("the plan"),

@@ -7,12 +7,13 @@ from ostler.commands.outcomes import Told, told
 from ostler.commands.services import Named, Services
 from ostler.text.names import nearest
 from ostler.text.sanitise import sanitise
-from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.errors import OstlerError, UsageError
 from ostler.vocabulary.seams import Session
 from ostler.vocabulary.sessions import Revoke, SetOption
 
 MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 LONGEST = 100
+HOW_TO_CHOOSE = "/models NAME or a number: from now on in this session; ostler --model NAME: from the start"
 
 
 class Telling:
@@ -42,20 +43,33 @@ class Telling:
 
     async def models(self, rest: str) -> Told:
         """One can be named by its number in the list too."""
-        if rest and not rest.isdecimal():
+        if rest and not (rest.isascii() and rest.isdecimal()):
             return await self._choose("model", rest)
-        now = self._meter.option("model")
-        offered = self.choices("model") or [Named(name) for name in await self._services.models()]
-        known = {one.name: one.told for one in offered}
-        names = list(dict.fromkeys([*filter(None, [now]), *known]))
+        offered, why = await self._models()
         if rest:
-            if not 1 <= int(rest[:9]) <= len(names):
+            if not 1 <= int(rest[:9]) <= len(offered):
                 raise UsageError(f"there is no model {rest[:40]}", hint="/models lists them by number")
-            return await self._choose("model", names[int(rest[:9]) - 1])
-        lines = (
-            f"  {'*' if name == now else ' '} {n:>2}  {name}  {known.get(name, '')}" for n, name in enumerate(names, 1)
-        )
-        return told(*(sanitise(line).rstrip() for line in lines))
+            return await self._choose("model", offered[int(rest[:9]) - 1].name)
+        now = _chosen(self._meter.option("model"), offered)
+        width = max((len(one.name) for one in offered), default=0)
+        lines = [
+            f"  {'*' if one.name == now else ' '} {n:>2}  {one.name:<{width}}  {one.told}"
+            for n, one in enumerate(offered, 1)
+        ]
+        return told(*(sanitise(line).rstrip() for line in (*lines, *why)), f"  {HOW_TO_CHOOSE}")
+
+    async def _models(self) -> tuple[list[Named], list[str]]:
+        """The one in use, those of the settings, those of the endpoint; and why the last are not known."""
+        profiles = self._services.profiles()
+        try:
+            offered = self.choices("model") or [*profiles, *(Named(name) for name in await self._services.models())]
+            why = []
+        except OstlerError as error:
+            offered, why = [*profiles], [f"  the models of the endpoint are not known: {error}"]
+        now = self._meter.option("model")
+        if now and not _chosen(now, offered):
+            offered = [Named(now), *offered]
+        return list({one.name: one for one in reversed(offered)}.values())[::-1], why
 
     async def agents(self, rest: str) -> Told:
         return await self._one_of("agent", await self._services.agents(), rest)
@@ -128,6 +142,13 @@ class Telling:
     async def _choose(self, option: str, value: str) -> Told:
         taken = await self._session.apply(SetOption(option, value))
         return told(f"  from now on: {sanitise(value)}" if taken else f"  this backend cannot take {sanitise(value)}")
+
+
+def _chosen(now: str, offered: Sequence[Named]) -> str:
+    """The name in the list of what is in use: its own, or one that stands for it."""
+    return next((one.name for one in offered if one.name == now), "") or next(
+        (one.name for one in offered if now and one.means == now), ""
+    )
 
 
 def _listed(things: Sequence[Named], now: str = "") -> list[str]:

@@ -33,8 +33,10 @@ def block_lines(block: Block, paint: Paint) -> list[str]:
             return [paint(f"! {sanitise(text)}", "red" if level == "error" else "yellow")]
         case EndBlock(ended=ended) if ended and ended.fault:
             return [paint(f"✗ {sanitise(str(ended.fault))}", "red")]
+        case EndBlock(ended=ended) if ended and ended.limit:
+            return [paint(f"✗ stopped at a limit: {sanitise(ended.limit)}", "yellow")]
         case EndBlock(ended=ended) if ended and ended.reason != "done":
-            return [paint(f"✗ {ended.reason} {ended.limit}".rstrip(), "yellow")]
+            return [paint(f"✗ {ended.reason}", "yellow")]
         case _:
             return []
 

@@ -26,3 +26,16 @@ def test_what_is_too_long_becomes_a_mark_and_comes_back(text):
 def test_what_only_looks_like_a_mark_stays():
     said = "[pasted 7: 2 lines, 3 characters] [pasted x] [pasted 1]"
     assert Pastes().unfold(said) == said
+
+
+@pytest.mark.req("CL-1")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x\n" * LONGEST, f"{LONGEST:,} lines"),
+        ("x\n" * LONGEST + "x", f"{LONGEST + 1:,} lines"),
+        ("x" * 9999, "1 line,"),
+    ],
+)
+def test_lines_are_counted_as_an_editor_does(text, told):
+    assert told in Pastes().fold(text)

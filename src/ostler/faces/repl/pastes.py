@@ -19,7 +19,7 @@ class Pastes:
             return text
         number = len(self._kept) + 1
         self._kept[number] = text
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         return f"[pasted {number}: {lines:,} line{'s' * (lines > 1)}, {len(text):,} characters]"
 
     def unfold(self, text: str) -> str:
