@@ -12,6 +12,7 @@ from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.ground import Workspace
 
 Row = tuple[str, str, str, str]
+LAST_WORDS = 1.0  # seconds that a model takes to say that it is done
 LINES = ("ls -la src", "git status --short", "grep -rn TODO src | head -20", "python3 -m pytest -q tests", "make test")
 
 
@@ -83,14 +84,17 @@ async def _checkpoint(folder: Path, size: int) -> Row:
         begun = time.perf_counter()
         await past.begin(turn)
         between = time.perf_counter()
+        past.resting(turn)
+        await asyncio.sleep(LAST_WORDS)
+        ending = time.perf_counter()
         await past.finish(turn)
-        costs.append((between - begun, time.perf_counter() - between))
+        costs.append((between - begun, time.perf_counter() - ending))
     past.close()
     floor = min(_looked_at(root) for _ in range(3))
-    added = min(finish for _, finish in costs[1:])
-    told = f"first {costs[0][0]:.2f} s beside the request; then {added:.2f} s at a turn's end"
+    look, added = (min(cost) for cost in zip(*costs[1:], strict=True))
+    told = f"first {costs[0][0]:.2f} s, then {look:.2f} s beside requests; {added:.2f} s at a turn's end"
     kept = "within" if added <= 0.3 else "**over**"
-    return (f"checkpoint of {size:,} files", told, f"{added / floor:.1f} × a bare look at every file", f"{kept} 0.3 s")
+    return (f"checkpoint of {size:,} files", told, f"{look / floor:.1f} × a bare look at every file", f"{kept} 0.3 s")
 
 
 def _looked_at(root: Path) -> float:

@@ -19,6 +19,9 @@ class Uncovered:
     def living(self, turn_id):
         pass
 
+    def resting(self, turn_id):
+        pass
+
     async def finish(self, turn_id):
         pass
 

@@ -285,6 +285,9 @@ async def test_a_checkpoint_that_fails_at_the_end_does_not_keep_the_turn_from_en
         def living(self, turn_id):
             """It is not asked for."""
 
+        def resting(self, turn_id):
+            pass
+
         async def finish(self, turn_id):
             raise OSError("gone")
 
@@ -312,6 +315,9 @@ async def test_a_cancel_that_comes_while_a_turn_tidies_up_is_too_late(ground):
 
         def living(self, turn_id):
             """It is not asked for."""
+
+        def resting(self, turn_id):
+            pass
 
         async def finish(self, turn_id):
             tidying.set()

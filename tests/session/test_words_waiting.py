@@ -44,6 +44,8 @@ async def test_words_for_a_turn_that_is_about_to_end_are_not_taken(tmp_path):
 
         def living(self, turn_id): ...
 
+        def resting(self, turn_id): ...
+
         async def finish(self, turn_id):
             ending.set()
             await go_on.wait()

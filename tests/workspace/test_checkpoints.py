@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from ostler.vocabulary.errors import OstlerError
-from ostler.workspace import archive, capture, census, contents
+from ostler.workspace import archive, capture, census, checkpoints, contents
 from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.ground import Workspace
 
@@ -606,3 +606,68 @@ async def test_what_git_keeps_for_itself_is_named_as_not_covered(root, past):
     assert (await past.begin("a")).uncovered == ()
     (root / ".git").mkdir()
     assert [gap.path for gap in (await past.begin("b")).uncovered] == [".git"]
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """How often the workspace was counted; every look is worth being taken ahead."""
+    taken = []
+    take = census.Census.take
+
+    def counted(self):
+        taken.append(self)
+        take(self)
+
+    monkeypatch.setattr(census.Census, "take", counted)
+    monkeypatch.setattr(checkpoints, "WORTH_A_LOOK_AHEAD", 0.0)
+    return taken
+
+
+@pytest.mark.req("EN-13")
+async def test_what_was_looked_at_while_the_model_thought_is_not_looked_at_again(root, past, counts):
+    await past.begin("t")
+    (root / "new").write_text("x")
+    past.living("t")
+    past.resting("t")
+    await past._looking
+    assert len(counts) == 2
+    changes = await past.finish("t")
+    assert len(counts) == 2 and [change.path for change in changes.changed] == ["new"]
+    plan = await past.plan_undo("t")
+    assert plan.delete == ("new",)
+
+
+@pytest.mark.req("EN-13")
+async def test_what_happens_after_a_look_ahead_is_not_missed(root, past, counts):
+    await past.begin("t")
+    past.resting("t")
+    await past._looking
+    past.living("t")
+    (root / "late").write_text("x")
+    assert [change.path for change in (await past.finish("t")).changed] == ["late"]
+
+
+@pytest.mark.req("EN-13")
+async def test_an_end_that_comes_while_it_is_looked_ahead_waits_for_that(root, past, counts):
+    await past.begin("t")
+    (root / "new").write_text("x")
+    past.resting("t")
+    assert [change.path for change in (await past.finish("t")).changed] == ["new"]
+    assert len(counts) == 2
+
+
+@pytest.mark.req("EN-13")
+async def test_a_look_in_the_middle_of_a_turn_does_not_forget_what_it_changed_when_it_dies(root, tmp_path, counts):
+    (root / "a").write_text("before")
+    dying = Checkpoints(str(root), str(tmp_path / "mid"))
+    await dying.begin("t")
+    (root / "a").write_text("after")
+    dying.living("t")
+    assert await dying.news("t") == ["a"]
+    dying.resting("t")
+    await dying._looking
+    dying.close()
+    past = Checkpoints(str(root), str(tmp_path / "mid"))
+    await past.undo(await past.plan_undo("t"))
+    past.close()
+    assert (root / "a").read_text() == "before"

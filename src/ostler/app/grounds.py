@@ -54,6 +54,10 @@ class Shell:
             running.command, cwd=running.cwd, env=running.env, confinement=confinement
         )
 
+    def busy(self) -> bool:
+        """Whether a background command runs."""
+        return self._processes is not None and any(job.state == "running" for job in self._processes.background())
+
     def list(self) -> Sequence[Job]:
         return self._started().background()
 

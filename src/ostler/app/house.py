@@ -86,7 +86,7 @@ class LocalHouse:
         if joined:
             tools = joined.tools
         tools = tools or make_tools(ground, settings, choice.offers, below.names() if below else {})
-        given, undo = joined.backend if joined else self._given, self._undo(cwd, opening)
+        given, undo = joined.backend if joined else self._given, self._undo(cwd, opening, own)
         news = undo.news if undo else no_news
         backend = await self._backend(given, opening.backend, cwd, tools, settings, choice, budget, news)
         if below:
@@ -208,13 +208,14 @@ class LocalHouse:
         finally:
             index.close()
 
-    def _undo(self, cwd: Path, opening: Opening) -> WorkspaceUndo | Watch | None:
+    def _undo(self, cwd: Path, opening: Opening, own: SessionGround | None) -> WorkspaceUndo | Watch | None:
         """Where something may be changed, what was there before is kept, or is at least known."""
         if not (opening.attended or self._options.write):
             return None
         if self._options.ephemeral:
             return Watch(str(cwd))
-        return WorkspaceUndo(checkpoints(cwd, project_folder(cwd)))
+        past = checkpoints(cwd, project_folder(cwd))
+        return WorkspaceUndo(past, own.shell.busy) if own else WorkspaceUndo(past)
 
     def _journal(self, settings: Settings, cwd: Path, resume: str = "", *, fork: bool = False) -> Journal:
         if not self._options.ephemeral:

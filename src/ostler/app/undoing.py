@@ -1,6 +1,6 @@
 """Joins sessions to the workspace's checkpoints, and whoever takes something back to both."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ostler.vocabulary.errors import UsageError
@@ -11,8 +11,10 @@ from ostler.workspace.checkpoints import Checkpoints
 class WorkspaceUndo:
     """The undo of one workspace as a session needs it."""
 
-    def __init__(self, checkpoints: Checkpoints) -> None:
+    def __init__(self, checkpoints: Checkpoints, busy: Callable[[], bool] = lambda: True) -> None:
+        """`busy` says whether anything may still change files when no tool runs."""
         self._checkpoints = checkpoints
+        self._busy = busy
         self._turn = ""
 
     async def begin(self, turn_id: str) -> Sequence[str]:
@@ -22,6 +24,10 @@ class WorkspaceUndo:
 
     def living(self, turn_id: str) -> None:
         self._checkpoints.living(turn_id)
+
+    def resting(self, turn_id: str) -> None:
+        if not self._busy():
+            self._checkpoints.resting(turn_id)
 
     async def news(self) -> Sequence[str]:
         """The files that changed since this was last asked in the turn that runs, or since it began."""

@@ -40,6 +40,11 @@ class Keeping:
         if self._undo and self._needed:
             self._undo.living(self._turn)
 
+    def resting(self) -> None:
+        """No effect is under way."""
+        if self._undo and self._needed:
+            self._undo.resting(self._turn)
+
     async def finish(self) -> Sequence[str]:
         """The turn is over: note what it changed, or drop a checkpoint that nothing needed; what went wrong is told."""
         begun, self._begun = self._begun, None

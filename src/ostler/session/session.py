@@ -392,6 +392,8 @@ class Session:
         finally:
             self._running.pop(call.id, None)
             self._keeping.living()
+            if not (self._running or self.info.acts_itself):
+                self._keeping.resting()
             self.emit(ToolFinished(result))
         return result
 

@@ -340,6 +340,9 @@ class Undo(Protocol):
     def living(self, turn_id: str) -> None:
         """A sign of life beside an effect: what changes after the last one, should the turn die, is not its work."""
 
+    def resting(self, turn_id: str) -> None:
+        """No effect is under way, so what the turn has done so far may be looked at; `living` says when one follows."""
+
     async def finish(self, turn_id: str) -> None: ...
 
 

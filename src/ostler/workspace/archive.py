@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
@@ -38,7 +39,11 @@ class Archive:
         self._cap = cap
         self._open: dict[str, Tree] = {}
         self._looked: dict[str, Tree] = {}
-        self._tree: Tree | None = None
+        self._tree: Tree | None = None  # as last looked at
+        self._noted: Tree = {}  # as last written down
+        self._first = True
+        self._ahead: tuple[str, Tree] | None = None
+        self.seconds = 0.0  # that the last look took
         self._heavy: dict[str, str] = {}
         self._gaps: dict[str, str] = {}
         self._told: dict[str, _Told] = {}
@@ -68,15 +73,22 @@ class Archive:
         before = self._looked.get(turn) or self._open.get(turn)
         if before is None:
             return []
-        self._looked[turn] = after = self._count(stopped)
+        self._looked[turn] = after = self._look(stopped)
         return changed_files(self._jail, before, after)
 
-    def finish(self, turn: str, stopped: Callable[[], bool]) -> Changes:
-        """Keep what the turn left, and tell what it changed."""
+    def look_ahead(self, turn: str, stopped: Callable[[], bool]) -> None:
+        """Keep what the turn has left so far: if nothing happens any more, its end need not."""
+        if turn in self._open:
+            self._ahead = (turn, self._look(stopped))
+
+    def finish(self, turn: str, stopped: Callable[[], bool], *, at_rest: bool = False) -> Changes:
+        """Keep what the turn left, and tell what it changed; `at_rest`: it changed nothing since the look ahead."""
         before = self._open.get(turn)
         if before is None:
             return Changes(turn)
-        after = self._count(stopped)
+        ahead, self._ahead = self._ahead, None
+        still = at_rest and ahead is not None and ahead[0] == turn and ahead[1] is self._tree
+        after = self._note(ahead[1]) if still and ahead else self._count(stopped)
         del self._open[turn]
         self._looked.pop(turn, None)
         self._forget_sign(turn)
@@ -116,28 +128,42 @@ class Archive:
         return steps_of(changes, plan.direction)
 
     def _count(self, stopped: Callable[[], bool]) -> Tree:
-        """Bring the tree up to date with the disk; everything in it is on the shelf when this returns."""
-        first = self._tree is None
-        old = self._ledger.tree() if self._tree is None else self._tree
-        heavy = {**(self._ledger.heavy() if first else self._heavy), **self._own}
-        census = Census(self._jail, old, heavy, stopped)
+        """Look, and write down what was found."""
+        return self._note(self._look(stopped))
+
+    def _look(self, stopped: Callable[[], bool]) -> Tree:
+        """Bring the tree up to date with the disk; everything in it is on the shelf when this returns.
+
+        In the middle of a turn no more than this may be done: should the turn die, the book tells what it found.
+        """
+        began = time.monotonic()
+        if self._tree is None:
+            self._tree, self._heavy = self._ledger.tree(), self._ledger.heavy()
+            self._noted = self._tree
+        census = Census(self._jail, self._tree, {**self._heavy, **self._own}, stopped)
         census.take()
         with self._writing():
-            self._make_room(sum(item.size for _, _, item in census.fresh), old)
+            self._make_room(sum(item.size for _, _, item in census.fresh), self._tree)
             capture = Capture(self._jail, self._contents, self._cap - self._contents.used, stopped)
             capture.take(census.fresh, census.tree, self._let_others_write)
-            self._ledger.counted(old, census.tree, census.heavy)
-            if first:
-                self._close_interrupted(old, census.tree)
         self._tree, self._heavy, self._gaps = census.tree, census.heavy, census.gaps
+        self.seconds = time.monotonic() - began
         return census.tree
+
+    def _note(self, tree: Tree) -> Tree:
+        with self._writing():
+            self._ledger.counted(self._noted, tree, self._heavy)
+            if self._first:
+                self._close_interrupted(self._noted, tree)
+        self._noted, self._first = tree, False
+        return tree
 
     def _dead(self) -> list[str]:
         return [turn for turn, process in self._ledger.unfinished() if turn not in self._open and not _alive(process)]
 
     def _settle(self) -> None:
         """Close what a crash left open before anybody asks what can be undone."""
-        if self._tree is None and self._dead():
+        if self._first and self._dead():
             self._count(lambda: False)
 
     def _close_interrupted(self, old: Tree, new: Tree) -> None:

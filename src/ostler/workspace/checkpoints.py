@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ostler.workspace.archive import Archive
 
 T = TypeVar("T")
+WORTH_A_LOOK_AHEAD = 0.1
+_A_MOMENT = 0.05
 CAP = 2 * 1024 * 1024 * 1024
 
 
@@ -29,6 +31,8 @@ class Checkpoints:
         self._cap = cap_bytes
         self._archive: Archive | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._looking: asyncio.Task[bool] | None = None
+        self._stop_looking = threading.Event()
 
     async def begin(self, turn_id: str) -> Coverage:
         """Keep the workspace as it is now; what this cannot keep is named."""
@@ -40,8 +44,33 @@ class Checkpoints:
 
     def living(self, turn_id: str) -> None:
         """A sign of life of a turn; should it die, what changed later is not taken for its work."""
+        self._drop_look()
         if self._archive is not None:
             self._archive.living(turn_id)
+
+    def resting(self, turn_id: str) -> None:
+        """Nothing of the turn runs: what its end has to look at can be looked at meanwhile, where that takes long."""
+        self._drop_look()
+        if self._archive is not None and self._archive.seconds >= WORTH_A_LOOK_AHEAD:
+            self._stop_looking = threading.Event()
+            self._looking = asyncio.create_task(self._look_ahead(turn_id, self._stop_looking), name="a look ahead")
+
+    def _drop_look(self) -> None:
+        self._stop_looking.set()
+        self._looking = None
+
+    async def _look_ahead(self, turn_id: str, stopped: threading.Event) -> bool:
+        """Whether there is a look that the turn's end can rely on."""
+        await asyncio.sleep(_A_MOMENT)  # often the next call comes at once
+        if stopped.is_set():
+            return False
+        from ostler.workspace.census import StoppedError
+
+        try:
+            await self._do(lambda archive: archive.look_ahead(turn_id, stopped.is_set), stopped)
+        except (OstlerError, StoppedError):
+            return False
+        return not stopped.is_set()
 
     async def news(self, turn_id: str) -> list[str]:
         """The files that changed since this was last asked in a turn, or since it began; none if it is unknown."""
@@ -54,8 +83,10 @@ class Checkpoints:
     async def finish(self, turn_id: str) -> Changes:
         """What the turn changed; nothing for one that was not begun."""
         stopped = threading.Event()
+        looking, self._looking = self._looking, None
+        rests = looking is not None and await looking
         try:
-            return await self._do(lambda archive: archive.finish(turn_id, stopped.is_set), stopped)
+            return await self._do(lambda archive: archive.finish(turn_id, stopped.is_set, at_rest=rests), stopped)
         except OstlerError:
             return Changes(turn_id)
 

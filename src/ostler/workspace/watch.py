@@ -27,6 +27,9 @@ class Watch:
     def living(self, turn_id: str) -> None:
         """Nothing outlives this process."""
 
+    def resting(self, turn_id: str) -> None:
+        """The end of a turn has nothing to look at."""
+
     async def finish(self, turn_id: str) -> None:
         self._seen = None
 
