@@ -136,7 +136,7 @@ class MarkedText(SimpleText):
     def _tool(self, call: ToolCallFields) -> None:
         """A line when there is something new to say of the call."""
         place = call.locations[0].path if call.locations else ""
-        title = call.title or call.tool_call_id
+        title = " ".join((call.title or call.tool_call_id).split())  # a line of its own would pass for ours
         ending = " (failed)" if call.status == "failed" else ""
         self._once(call, "tool", f"{call.kind or 'other'} {title}{f' @ {place}' if place else ''}{ending}")
         if call.raw_input is not None:

@@ -8,7 +8,7 @@ import msgspec
 W = TypeVar("W", bound=msgspec.Struct)
 
 _BAD = object()
-_BLANKS: dict[Any, Any] = {str: "", tuple: (), int: 0, bool: False}
+_BLANKS: dict[Any, Any] = {str: "", tuple: (), int: 0, float: 0.0, bool: False}
 
 
 def read(kind: type[W], raw: Any) -> W:

@@ -28,6 +28,12 @@ async def test_initialize_says_what_it_can(editor_at):
         assert set(can["sessionCapabilities"]) == {"list", "resume", "close", "delete", "fork", "additionalDirectories"}
 
 
+async def test_an_editor_need_not_wait_for_the_first_answer(editor_at):
+    async with editor_at() as (editor, _):
+        told, session = await asyncio.gather(editor.begin(), editor.new())
+        assert (told["protocolVersion"], bool(session)) == (1, True)
+
+
 @pytest.mark.parametrize("version", [0, 2, 65535])
 async def test_another_version_is_answered_with_ours(editor_at, version):
     async with editor_at() as (editor, _):

@@ -39,6 +39,7 @@ from ostler.wire.acp_updates import (
     UsageTold,
 )
 
+MOST_STRANGE = 20  # kinds of updates nobody knows, of which each is told once
 Phase = Literal["replay", "idle", "turn"]
 _STATUS: dict[str, Literal["pending", "in_progress", "completed"]] = {
     "in_progress": "in_progress",
@@ -190,7 +191,7 @@ class Teller:
             more = raw.get("description")
             text = f"{raw['title']}: {more}" if isinstance(more, str) and more else raw["title"]
             self._emit(Notice(_LEVELS.get(str(raw.get("severity")), "info"), text))
-        elif update.kind not in self._strange:
+        elif update.kind not in self._strange and len(self._strange) < MOST_STRANGE:
             self._strange.add(update.kind)
             self._emit(Notice("info", f"{self._name} tells of {update.kind!r:.60}, which this version does not know"))
 

@@ -91,7 +91,8 @@ class EditorAgent:
 
     def requested(self, method: str, params: Params) -> Awaitable[Any]:
         if method == "initialize":
-            return self._initialize(params)
+            self._take(params)
+            return self._initialize()
         known = method in self._methods or method == "session/prompt"
         if not known:
             raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:200]!r}", {"method": method[:200]})
@@ -114,11 +115,14 @@ class EditorAgent:
 
     # -- to begin with ---------------------------------------------------------------------------------------------
 
-    async def _initialize(self, params: Params) -> dict[str, Any]:
-        """We speak one version, whatever the editor would like."""
+    def _take(self, params: Params) -> None:
+        """At once: an editor need not wait for the answer with what it asks next."""
         if not _is_version(params.get("protocolVersion")):
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a number")
         self._can = read(Initialize, params).client_capabilities
+
+    async def _initialize(self) -> dict[str, Any]:
+        """We speak one version, whatever the editor would like."""
         told = Initialized(PROTOCOL_VERSION, CAN, (), Implementation("ostler", self._version, "Ostler"))
         # Older editors want the list although it is empty.
         return {**msgspec.to_builtins(told), "authMethods": [], "_meta": {"steering": {"supported": True}}}

@@ -15,7 +15,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class EditorFace:
-    """Serves one editor; ends when its input does, or by a signal."""
+    """Serves one editor; ends when its input does, by a signal, or when nothing more can be made of its input."""
 
     def __init__(self, streams: StandardStreams, premises: Premises, version: str) -> None:
         self._streams = streams
@@ -26,14 +26,23 @@ class EditorFace:
         agent = EditorAgent(house, self._premises, self._version)
         agent.peer = Peer(self._streams.send, agent, serves=True)
         over = asyncio.Event()
-        self._streams.start(agent.peer.feed, over.set)
+
+        def feed(data: bytes) -> None:
+            agent.peer.feed(data)
+            if agent.peer.gone:
+                over.set()
+
+        self._streams.start(feed, over.set)
         loop = asyncio.get_running_loop()
         for number in ENDING:
             loop.add_signal_handler(number, over.set)
         await over.wait()
+        broken = agent.peer.gone
         await asyncio.wait({asyncio.create_task(_close(agent))}, timeout=CLOSING_SECONDS)
         self._streams.finish(WRITING_SECONDS)
-        return 0
+        if broken:
+            self._premises.say(f"the editor broke the protocol: {broken}")
+        return 1 if broken else 0
 
 
 async def _close(agent: EditorAgent) -> None:

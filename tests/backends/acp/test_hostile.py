@@ -1,0 +1,147 @@
+"""Agents that keep to nothing: whatever they send, the turn ends, with a sentence where it must."""
+
+import asyncio
+import sys
+import textwrap
+
+import pytest
+
+from ostler.policy.verdict import Policy
+from ostler.testing.stagehand import play
+from ostler.vocabulary.errors import BackendError
+from ostler.vocabulary.events import MessageDone, Notice
+
+pytestmark = pytest.mark.req("AC-5")
+
+PATIENCE = 120
+AGENT = """
+import json, os, sys, time
+out = sys.stdout.buffer
+
+def send(frame):
+    out.write(frame if isinstance(frame, bytes) else json.dumps(frame).encode() + b"\\n")
+    out.flush()
+
+def answer(number, result):
+    send({"jsonrpc": "2.0", "id": number, "result": result})
+
+def update(told):
+    send({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": told}})
+
+def ask(number, method, params):
+    send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+def say(text):
+    update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}})
+
+def answers(count):
+    found = []
+    while len(found) < count:
+        frame = json.loads(sys.stdin.readline())
+        found += [frame] if "method" not in frame else []
+    return found
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    number, method = asked.get("id"), asked.get("method")
+    if method == "initialize":
+        answer(number, {"protocolVersion": 1})
+    elif method == "session/new":
+        answer(number, {"sessionId": "s"})
+    elif method == "session/prompt":
+        PLAY
+        say("hi")
+        answer(number, {"stopReason": "end_turn"})
+"""
+
+
+def agent(play):
+    """A program that does this in its turn."""
+    inside = textwrap.indent(textwrap.dedent(play).strip(), " " * 8).strip()
+    return [sys.executable, "-c", AGENT.replace("PLAY", inside)]
+
+
+STRANGE = """
+    for told in (
+        5, None, [], "x", {}, {"sessionUpdate": 5}, {"sessionUpdate": "agent_message_chunk"},
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": 5}},
+        {"sessionUpdate": "tool_call"},
+        {"sessionUpdate": "tool_call", "toolCallId": 5, "title": [], "content": [5, {"type": "diff"}]},
+        {"sessionUpdate": "tool_call_update", "toolCallId": "x", "status": 9, "content": "s"},
+        {"sessionUpdate": "plan", "entries": [5, {}]},
+        {"sessionUpdate": "available_commands_update", "availableCommands": 5},
+        {"sessionUpdate": "usage_update", "used": "x", "size": 1e308, "cost": {"amount": "much"}},
+        {"sessionUpdate": "config_option_update", "configOptions": [{}]},
+        {"sessionUpdate": "current_mode_update"},
+    ):
+        update(told)
+    for params in ([1], None, {}, {"sessionId": "another's", "update": {"sessionUpdate": "agent_message_chunk"}}):
+        send({"jsonrpc": "2.0", "method": "session/update", "params": params})
+"""
+NO_FRAMES = """
+    send(b"[" * 300000 + b"\\n" + b'{"a":' * 300000 + b"\\n" + bytes(range(256)) + b"\\n42\\nnull\\n")
+    for name in (None, 99, "x", 1.5, [], {}):
+        answer(name, {})
+"""
+ASKS = """
+    requests = [
+        ("session/request_permission", {}),
+        ("session/request_permission", {"sessionId": "s", "toolCall": 5, "options": 5}),
+        ("session/request_permission", {"toolCall": {"toolCallId": "x"}, "options": [5, {"optionId": 3}]}),
+        ("fs/read_text_file", {}),
+        ("fs/read_text_file", {"path": "\\0", "line": -5, "limit": "x"}),
+        ("fs/write_text_file", {"path": "a"}),
+        ("fs/write_text_file", {"path": "../../x", "content": "x"}),
+        ("terminal/create", {"command": "\\0", "args": 7, "env": [3]}),
+        ("terminal/output", {"terminalId": "nope"}),
+        ("terminal/kill", {"terminalId": []}),
+        ("elicitation/create", {"message": 5, "requestedSchema": 7}),
+        ("", {}),
+    ]
+    for name, (method, params) in enumerate(requests):
+        ask(name, method, params)
+    refused = [frame for frame in answers(len(requests)) if "error" in frame]
+    say("" if all(frame["error"]["message"] for frame in refused) else "an error without words ")
+"""
+FLOOD = """
+    for name in range(3000):
+        ask(name, "fs/read_text_file", {"sessionId": "s", "path": "/nowhere/%d" % name})
+    answers(3000)
+"""
+
+
+@pytest.mark.parametrize("hostile", [STRANGE, NO_FRAMES, ASKS, FLOOD], ids=["strange", "no frames", "asks", "flood"])
+async def test_a_turn_survives(echo, hostile):
+    session = await echo.open(command=agent(hostile), policy=Policy(attended=False))
+    events, ended = await asyncio.wait_for(play(session, "go"), PATIENCE)
+    assert (ended.reason, ended.fault) == ("done", None)
+    assert [event.message.text for event in events if isinstance(event, MessageDone)][-1].endswith("hi")
+
+
+async def test_kinds_that_nobody_knows_do_not_fill_a_journal(echo):
+    session = await echo.open(command=agent("for n in range(500): update({'sessionUpdate': 'k%d' % n})"))
+    events, _ = await play(session, "go")
+    assert len([event for event in events if isinstance(event, Notice)]) == 20
+
+
+@pytest.mark.parametrize(
+    ("hostile", "told"),
+    [
+        ("send(b'x' * (65 << 20))", "broke the protocol: the other side sent a line of more than"),
+        ("send(b'{\"jsonrpc\"'); os._exit(3)", "ended with exit code 3"),
+        ("os.kill(os.getpid(), 9)", "ended with exit code 137"),
+        ("os.close(1); time.sleep(1000)", "closed its output but goes on"),
+    ],
+)
+async def test_a_turn_that_cannot_go_on_says_why(echo, hostile, told):
+    session = await echo.open(command=agent(hostile))
+    _, ended = await asyncio.wait_for(play(session, "go"), PATIENCE)
+    assert ended.reason == "failed"
+    assert told in str(ended.fault)
+
+
+@pytest.mark.parametrize("answer", ["[1]", "None", "7", '{"protocolVersion": "1"}', '{"protocolVersion": 2}'])
+async def test_an_agent_of_no_version_is_refused(echo, answer):
+    code = AGENT.replace('{"protocolVersion": 1}', answer).replace("PLAY", "pass")
+    with pytest.raises(BackendError, match="speaks version"):
+        await echo.open(command=[sys.executable, "-c", code])
