@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.knowledge.checks import find_checks, is_document
+from ostler.knowledge.checks import could_check, find_checks, is_document
 from ostler.settings.schema import Validation
 
 NODE = '{"scripts": {"test": "vitest run"}}'
@@ -99,6 +99,21 @@ CONFIGURED = {
 def test_by_config(case):
     checks, changed, wanted = CONFIGURED[case]
     assert commands(Validation(checks=checks), {"go.mod": ""}, changed) == wanted
+
+
+@pytest.mark.parametrize(
+    ("files", "configured", "could"),
+    [
+        ({}, {}, False),
+        ({"README.md": "", "Makefile": "all:\n"}, {}, False),
+        ({"go.mod": ""}, {}, True),
+        ({"Makefile": "test:\n"}, {}, True),
+        ({"test_a.py": ""}, {}, True),
+        ({}, {"*.sql": "lint"}, True),
+    ],
+)
+def test_whether_there_is_anything_to_check_with(files, configured, could):
+    assert could_check(Validation(checks=configured), set(files), files.get) is could
 
 
 def test_switched_off():

@@ -51,7 +51,12 @@ def make_engine(
 
 
 def _checks(knowledge: Knowledge, validation: Validation, news: News) -> Checks:
-    return Checks(knowledge.checks, validation.timeout_ms / 1000, news) if validation.enabled else Checks()
+    """Where nothing could be checked, nobody looks at what changed."""
+
+    async def looked() -> Sequence[str]:
+        return await news() if knowledge.could_check() else ()
+
+    return Checks(knowledge.checks, validation.timeout_ms / 1000, looked) if validation.enabled else Checks()
 
 
 def tree_budget(settings: Settings, options: RunOptions) -> Budget:

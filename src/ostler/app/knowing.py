@@ -99,14 +99,18 @@ class Knowledge:
         """The commands that check some changed files."""
         from ostler.knowledge.checks import find_checks
 
-        work = self._sources.work
+        validation = self._settings.config.validation
+        return [check.command for check in find_checks(validation, _names_in(self._cwd), self._read, changed)]
 
-        def read(name: str) -> str | None:
-            found = work.read(name)
-            return found.text if found else None
+    def could_check(self) -> bool:
+        """Whether any file has a check here."""
+        from ostler.knowledge.checks import could_check
 
-        names = [*os.listdir(self._cwd), *_tests_in(self._cwd)]
-        return [check.command for check in find_checks(self._settings.config.validation, names, read, changed)]
+        return could_check(self._settings.config.validation, _names_in(self._cwd), self._read)
+
+    def _read(self, name: str) -> str | None:
+        found = self._sources.work.read(name)
+        return found.text if found else None
 
     def _denies_skill(self, name: str) -> bool:
         from ostler.policy.presets import BASELINE
@@ -117,9 +121,9 @@ class Knowledge:
         return verdict(Permission("", (Need("skill", name),)), policy).action == "deny"
 
 
-def _tests_in(cwd: str) -> list[str]:
-    """What lies in the folders of tests, as paths."""
-    found: list[str] = []
+def _names_in(cwd: str) -> list[str]:
+    """What lies in the root, and as paths in the folders of tests."""
+    found = os.listdir(cwd)
     for folder in ("tests", "test"):
         with suppress(OSError):
             found += (f"{folder}/{name}" for name in os.listdir(os.path.join(cwd, folder)))

@@ -73,6 +73,11 @@ def find_checks(validation: Validation, names: Collection[str], read: Read, chan
     return _usual(frozenset(names), read, {language_of(path) for path in code}) if code else []
 
 
+def could_check(validation: Validation, names: Collection[str], read: Read) -> bool:
+    """Whether there is any check here, whatever is changed."""
+    return bool(validation.checks) or bool(_usual(frozenset(names), read, set(_ENDINGS)))
+
+
 def is_document(path: str) -> bool:
     """Whether a file is prose, so that no test could tell whether it is right."""
     name = path.rpartition("/")[2]

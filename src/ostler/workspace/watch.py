@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from ostler.workspace.census import Census, StoppedError, Tree
@@ -10,6 +11,9 @@ from ostler.workspace.jail import DIRECTORY, Jail
 from ostler.workspace.ledger import differences
 from ostler.workspace.locks import in_thread
 from ostler.workspace.paths import escaped
+
+# A folder that takes longer to count is not watched, for the first effect of a turn waits for the count.
+PATIENCE = 3.0
 
 
 class Watch:
@@ -41,7 +45,7 @@ class Watch:
         return changed
 
     async def _look(self, before: Tree) -> tuple[Tree | None, list[str]]:
-        stopped = threading.Event()
+        stopped, deadline = threading.Event(), time.monotonic() + PATIENCE
 
         def look() -> tuple[Tree | None, list[str]]:
             try:
@@ -49,7 +53,7 @@ class Watch:
             except OSError:
                 return None, []
             try:
-                now = _count(jail, stopped.is_set)
+                now = _count(jail, lambda: stopped.is_set() or time.monotonic() > deadline)
                 return now, changed_files(jail, before, now) if before else []
             except (OSError, StoppedError):
                 return None, []
