@@ -11,6 +11,8 @@ from ostler.vocabulary.events import Queued
 
 # Whoever was killed wrote to one of the newest sessions.
 RECENT = 5
+# What waits was told in the turn that was cut, so not far from the end; a prompt is not held up by a long past.
+LOOKED_AT = 4 * 1024 * 1024
 _MARK = b'"queued"'
 
 
@@ -27,8 +29,10 @@ def left_behind(store: Store, project: str) -> str:
 def _waits(place: Place) -> bool:
     """Whether the last word on what waits there is that something does; most journals have none."""
     try:
-        if _MARK not in place.journal.read_bytes():
-            return False
+        with place.journal.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LOOKED_AT))
+            if _MARK not in file.read():
+                return False
         past = read_past(place.journal)
     except (OSError, OstlerError):
         return False
