@@ -1,44 +1,75 @@
-"""Driving an ACP agent: from the start to its first words, and what each update costs, beside `acpx` where it is."""
+"""Driving an ACP agent: from the start to its first words, and what each update costs.
+
+Both are ratios to a bare client in the same run, and stand beside `acpx` where that is: on the path, or in the folder
+that `OSTLER_INTEROP` names, where npm puts it if it is not there.
+"""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 UPDATES = 20_000
+FIRST_WORDS_BUDGET = 2.5
+UPDATE_BUDGET = 2.0
+HERE = Path(__file__).parent
+ACPX = ("acpx@0.19", "node@24")
+Command = Callable[[str], list[str]]
 ECHO = (sys.executable, "-m", "ostler.testing.echo_agent")
 FIRST_WORDS = b"agent_message_chunk"
 
 
 def rows(env: Mapping[str, str], work: Path, repeats: int) -> Iterator[tuple[str, str, str, str]]:
     """Wall time from spawn to the first chunk of the answer, and per update of a long one."""
-    ours = _Client(_ostler(work), env, work, repeats)
-    peer = _Client(_acpx(), env, work, repeats) if shutil.which("acpx", path=env["PATH"]) else None
-    theirs = peer.first_words() if peer else None
-    yield ("ACP: spawn → first words", f"{ours.first_words():.0f} ms", _beside(theirs, ours.first_words(), "ms"), "")
-    per_update = ours.per_update()
-    theirs = peer.per_update() if peer else None
-    yield ("ACP: one update of an answer", f"{per_update:.0f} µs", _beside(theirs, per_update, "µs"), "")
+    acpx = _acpx(env["PATH"])
+    ours, floor = _Client(_ostler(work), env, work, repeats), _Client(_floor, env, work, repeats)
+    peer = _Client(acpx, env, work, repeats) if acpx else None
+    words = (ours.first_words(), floor.first_words(), peer.first_words() if peer else None)
+    yield _row("ACP: spawn → first words", *words, "ms", FIRST_WORDS_BUDGET)
+    updates = (ours.per_update(), floor.per_update(), peer.per_update() if peer else None)
+    yield _row("ACP: one update of an answer", *updates, "µs", UPDATE_BUDGET)
 
 
-def _ostler(work: Path) -> list[str]:
+def _ostler(work: Path) -> Command:
     settings = work / "acp.json"
     settings.write_text(json.dumps({"agent_servers": {"echo": {"command": ECHO[0], "args": ECHO[1:]}}}))
-    return [sys.executable, "-P", "-m", "ostler", "acp", "run", "--settings", str(settings), "-o", "jsonl", "--"]
+    command = [sys.executable, "-P", "-m", "ostler", "acp", "run", "--settings", str(settings), "-o", "jsonl", "--"]
+    return lambda prompt: [*command, prompt]
 
 
-def _acpx() -> list[str]:
-    return ["acpx", "--approve-all", "--format", "json", "--agent", " ".join(ECHO), "exec"]
+def _floor(prompt: str) -> list[str]:
+    return [sys.executable, str(HERE / "floor_client.py"), prompt, *ECHO]
+
+
+def _acpx(path: str) -> Command | None:
+    program = shutil.which("acpx", path=path)
+    found = [program] if program else _installed_acpx()
+    flags = ["--approve-all", "--format", "json", "--agent", " ".join(ECHO), "exec"]
+    return (lambda prompt: [*found, *flags, prompt]) if found else None
+
+
+def _installed_acpx() -> list[str]:
+    """Beside the clients of the interop tests; only where a folder for such things was named."""
+    folder = os.environ.get("OSTLER_INTEROP")
+    if not folder:
+        return []
+    place = Path(folder) / "editors"
+    node, program = (place / "node_modules" / ".bin" / name for name in ("node", "acpx"))
+    if not program.exists() and (npm := shutil.which("npm")):
+        install = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", *ACPX]
+        subprocess.run(install, capture_output=True, check=False)
+    return [str(node), str(program)] if program.exists() else []
 
 
 class _Client:
     """A command line that takes a prompt and mirrors frames."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], work: Path, repeats: int) -> None:
-        self._argv = argv
+    def __init__(self, command: Command, env: Mapping[str, str], work: Path, repeats: int) -> None:
+        self._command = command
         self._env = dict(env)
         self._work = work
         self._repeats = repeats
@@ -57,7 +88,7 @@ class _Client:
         begun, first, last = time.perf_counter(), 0.0, 0.0
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         with subprocess.Popen(
-            [*self._argv, prompt], env=self._env, cwd=self._work, stdin=nothing, stdout=pipe, stderr=nothing
+            self._command(prompt), env=self._env, cwd=self._work, stdin=nothing, stdout=pipe, stderr=nothing
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -65,9 +96,14 @@ class _Client:
                     last = time.perf_counter() - begun
                     first = first or last
         if not last:
-            raise SystemExit(f"{self._argv[0]} printed no answer (status {process.returncode})")
+            raise SystemExit(f"{self._command(prompt)} printed no answer (status {process.returncode})")
         return first, last
 
 
-def _beside(theirs: float | None, ours: float, unit: str) -> str:
-    return "no acpx here" if theirs is None else f"{theirs / ours:.1f} × ours with acpx ({theirs:.0f} {unit})"
+def _row(
+    name: str, ours: float, floor: float, theirs: float | None, unit: str, budget: float
+) -> tuple[str, str, str, str]:
+    ratio = ours / floor
+    acpx = "no acpx here" if theirs is None else f"acpx {theirs / ours:.1f} × ours ({theirs:.0f} {unit})"
+    kept = f"{'within' if ratio <= budget else '**over**'} {budget:g} ×"
+    return (name, f"{ours:.0f} {unit}", f"{ratio:.1f} × a bare client ({floor:.0f} {unit}); {acpx}", kept)
