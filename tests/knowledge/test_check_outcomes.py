@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.knowledge.check_outcomes import found_no_tests
+from ostler.knowledge.check_outcomes import found_no_tests, lacking
 
 pytestmark = pytest.mark.req("EN-6")
 NOTHING = {
@@ -39,3 +39,31 @@ def test_nothing_to_run(case):
 @pytest.mark.parametrize("case", SOMETHING, ids=str)
 def test_something_ran_or_failed(case):
     assert not found_no_tests(SOMETHING[case])
+
+
+LACKING = {
+    "no such program": ("sh: 1: cargo: not found\n[exit 127]", 127, "sh: 1: cargo: not found"),
+    "no pytest": ("/usr/bin/python3: No module named pytest\n[exit 1]", 1, "No module named pytest"),
+    "make without its tool": ("./t\nmake: ./t: No such file\nmake: *** [Makefile:2: test] Error 127\n", 2, "Error 127"),
+    "go without a network": ("go: a: dial tcp: lookup proxy.golang.org: no such host\n", 1, "dial tcp"),
+    "cargo without a network": ("error: failed to download `serde`\nCould not resolve host: x", 101, "download"),
+    "maven without a network": ("[ERROR] Could not transfer artifact a:b: Unknown host repo\n", 1, "artifact"),
+}
+ABLE = {
+    "a failure": ("1 failed in 0.1s", 1),
+    "a test of the network that failed": ("E  socket.gaierror: name resolution\n1 failed, 3 passed in 1s", 1),
+    "a module of the project that is gone": ("ModuleNotFoundError: No module named 'helpers'\n1 error in 0.1s", 2),
+    "make that failed": ("make: *** [Makefile:2: test] Error 1\n", 2),
+    "a compiler's complaint": ("main.go:3:1: syntax error\nFAIL\tx [build failed]", 1),
+}
+
+
+@pytest.mark.parametrize("case", LACKING, ids=str)
+def test_what_the_machine_lacks(case):
+    output, code, said = LACKING[case]
+    assert said in lacking(output, code)
+
+
+@pytest.mark.parametrize("case", ABLE, ids=str)
+def test_what_is_for_the_edits_to_mend(case):
+    assert lacking(*ABLE[case]) == ""

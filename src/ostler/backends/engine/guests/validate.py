@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from ostler.backends.engine.guests.guest import Guest, View
-from ostler.knowledge.check_outcomes import found_no_tests
+from ostler.knowledge.check_outcomes import found_no_tests, lacking
 from ostler.knowledge.checks import is_product
 from ostler.text.cut import cut_middle
 from ostler.vocabulary.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted
@@ -16,8 +16,6 @@ from ostler.vocabulary.tools import ToolCall, ToolResult
 MOST_ROUNDS = 3
 MOST_TOLD = 12_000
 _CHANGES = frozenset(["created", "updated", "deleted", "renamed"])
-_CANNOT_RUN = (126, 127)
-_NOT_INSTALLED = "No module named pytest"
 
 
 News = Callable[[], Awaitable[Sequence[str]]]
@@ -97,9 +95,7 @@ def _not_run(result: ToolResult) -> str:
     """Why a check says nothing about the edits."""
     if result.status != "failed" or not isinstance(result.data, dict):
         return result.for_human.summary or result.for_model
-    if result.data.get("exit_code") in _CANNOT_RUN or _NOT_INSTALLED in result.for_model:
-        return result.for_model.strip().partition("\n")[0][:200]
-    return ""
+    return lacking(result.for_model, result.data.get("exit_code"))
 
 
 def _work_of(view: View, start: int) -> tuple[list[str], bool]:
