@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from ostler.processes import bubblewrap
 from ostler.testing.model_server import calls, text
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -266,3 +267,27 @@ def test_a_run_shows_by_which_name_a_tool_was_called(ostler, models, reply, flag
     with models.playing(reply, text("Done.")) as server:
         done = ostler("run", "--base-url", server.base_url, "--model", "scripted", *flags, "read it")
     assert (done.code, line in done.stdout.splitlines()) == (0, True), done.stdout
+
+
+@pytest.mark.req("SH-8")
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_of_ours_in_the_workspace(ostler, number):
+    lines = [{"tool": "bash", "arguments": {"command": "git init -q in; git -C in config core.editor x; echo > made"}}]
+    lines += [{"tool": "bash", "arguments": {"command": "sleep 1000", "background": True}}]
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "ostler", "tool", "calls", "--write"],
+        cwd=ostler.workspace,
+        env=ostler.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for line in lines:
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["status"] == "ok"
+        process.send_signal(number)
+        assert (process.wait(60), process.stderr.read()) == (130, "")
+    assert sorted(path.name for path in ostler.workspace.iterdir()) == ["in", "made"]

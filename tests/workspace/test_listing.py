@@ -2,9 +2,12 @@ import os
 
 import pytest
 
+from ostler.processes.watch import Placeholders
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Entry
 from ostler.workspace import listing
+from ostler.workspace.checkpoints import Checkpoints
+from ostler.workspace.ground import Workspace
 
 
 @pytest.mark.req("FS-1")
@@ -88,3 +91,21 @@ async def test_rules_that_make_no_sense_hurt_nobody(ground, yard, rules):
 async def test_rules_that_are_a_pipe_are_not_waited_for(ground, yard):
     os.mkfifo(yard.root / ".gitignore")
     assert list(ground.iter_files()) == ["in.txt", "sub/file.txt"]
+
+
+@pytest.mark.req("SH-8")
+async def test_what_keeps_a_place_for_the_sandbox_is_not_shown_and_not_undone(tmp_path):
+    root = tmp_path / "w"
+    (root / "kept").mkdir(parents=True)
+    places = Placeholders([str(root / ".vscode"), str(root / "deep.json")])
+    try:
+        ground = Workspace(str(root))
+        assert [entry.name for entry in await ground.entries(".")] == ["kept"]
+        ground.close()
+        past = Checkpoints(str(root), str(tmp_path / "store"))
+        await past.begin("t")
+        places.close()
+        assert (await past.finish("t")).changed == ()
+        past.close()
+    finally:
+        places.close()

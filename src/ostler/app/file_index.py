@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from ostler.processes.watch import stands_in
 from ostler.workspace.ignores import Ignores
 
 MOST = 500_000
@@ -119,7 +120,9 @@ def _listed(folder: int) -> list[tuple[str, bool]]:
         return sorted(
             (entry.name, entry.is_dir(follow_symlinks=False))
             for entry in scan
-            if entry.name != ".git" and entry.name.isprintable()
+            if entry.name != ".git"
+            and entry.name.isprintable()
+            and not (entry.is_dir(follow_symlinks=False) and stands_in(entry.name, folder))
         )
 
 

@@ -4,13 +4,15 @@ import json
 import re
 import sys
 from argparse import Namespace
-from typing import Any
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from ostler.app.options import RunOptions
 from ostler.cli.arguments import Parser, add_grants, add_workspace
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.tools import ToolCall, ToolResult, ToolSpec
 
+T = TypeVar("T")
 EPILOG = """\
 exit status of a call: 0 ok · 1 it failed · 2 usage or settings · 4 refused for want of permission · 130 cancelled
 """
@@ -108,14 +110,30 @@ def _found(name: str, tools: dict[str, Any]) -> Any:
 
 
 def _call(given: Namespace) -> int:
-    import asyncio
-
     _found(given.name, _tools(given.cwd))
     raw = _piped() if given.json == "-" else given.json
     call = ToolCall("call-1", given.name, _object(raw), origin="protocol", raw=raw)
-    result = asyncio.run(_alone(call, given))
+    result = _run(_alone(call, given))
     sys.stdout.write(_told(result) + "\n")
     return STATUS[result.status]
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """To its end; SIGTERM and a closed terminal end it as Ctrl-C does, so that nothing of ours is left behind."""
+    import asyncio
+    import signal
+
+    async def endable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, lambda: task.cancelling() or task.cancel())
+        return await work
+
+    try:
+        return asyncio.run(endable())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 def _piped() -> str:
@@ -131,11 +149,9 @@ async def _alone(call: ToolCall, given: Namespace) -> ToolResult:
 
 
 def _calls(given: Namespace) -> int:
-    import asyncio
-
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("there is no pipe to read calls from", hint=f"write them one a line, such as {LINE}")
-    return asyncio.run(_each(given))
+    return _run(_each(given))
 
 
 async def _each(given: Namespace) -> int:

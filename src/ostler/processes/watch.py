@@ -41,12 +41,20 @@ def _look_at(path: str, seen: Seen) -> None:
 _MODE = 0o1755  # the sticky bit does no harm, and is on no folder of a person
 
 
-def stands_in(path: str) -> bool:
+def stands_in(path: str, dir_fd: int | None = None) -> bool:
     """Whether this is an empty folder of ours, held by some session or left behind by one that was killed."""
     try:
-        return stat.S_IMODE(os.lstat(path).st_mode) == _MODE and not os.listdir(path)
+        if stat.S_IMODE(os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode) != _MODE:
+            return False
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
     except OSError:
         return False
+    try:
+        return not os.listdir(folder)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
 
 
 class Placeholders:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from ostler.processes.watch import stands_in
 from ostler.workspace.ignores import Ignores
 from ostler.workspace.jail import DIRECTORY, Jail
 
@@ -17,7 +18,6 @@ LARGEST = 64 * 1024 * 1024  # files beyond are not kept
 _HEAVY_NAMES = frozenset(
     {"node_modules", ".venv", "venv", ".tox", ".nox", ".cache", "__pycache__", ".gradle", ".terraform"}
 )
-_STAND_INS = frozenset({".mcp.json", ".ostler", ".vscode"})
 LEFT_OUT = b"left out"  # the content of a directory that is not looked into
 PIPE = b"pipe"  # the content of a named pipe
 _BELOW = DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -107,7 +107,7 @@ class Census:
         unread = len(self.fresh) - fresh
         self._left -= len(here) + unread
         for name in below:
-            if name != ".git" and not (not folder and _stands_in(fd, name)):
+            if name != ".git" and not stands_in(name, fd):
                 self._enter(fd, folder, name, here, depth)
         self.tree[folder] = old if not unread and here == old else here
 
@@ -169,20 +169,6 @@ class Census:
     def _stands(self, path: str) -> bool:
         at = path.rfind("/") + 1
         return path[at:] in self.tree.get(path[:at], {})
-
-
-def _stands_in(fd: int, name: str) -> bool:
-    """Whether this is a place that the sandbox keeps occupied while commands run: an empty folder, gone afterwards."""
-    if name not in _STAND_INS:
-        return False
-    try:
-        inside = os.open(name, _BELOW, dir_fd=fd)
-    except OSError:
-        return False
-    try:
-        return not os.listdir(inside)
-    finally:
-        os.close(inside)
 
 
 def _unread(found: os.stat_result) -> Item:
