@@ -103,7 +103,7 @@ class ReplDriver:
     async def at(self, session):
         """A desk with the client running; it is left at the end by closing the input."""
         desk = Desk()
-        face = Repl(Opening(session.cwd), desk.console, Paint(on=False), FakeServices())
+        face = Repl(Opening(session.cwd), desk.console, Paint(on=False), FakeServices)
         running = asyncio.create_task(face.run(OneSessionHouse(session)))
         await desk.screen.seen("> ")
         try:

@@ -87,3 +87,11 @@ def test_the_watch_would_tell(tmp_path):
     told = python(tmp_path, "-c", WATCH + busy).stderr
     assert "socket.__new__" in told
     assert "open ('f', 'w'" in told
+
+
+def test_nothing_that_the_prompt_can_do_without_is_imported_before_it_is_there(tmp_path):
+    code = "import sys, ostler.cli.chat, ostler.app.chatting, ostler.faces.repl.editor; print(*sys.modules)"
+    done = python(tmp_path, "-c", code)
+    assert done.returncode == 0, done.stderr
+    late = ("commands", "workspace", "tools", "models", "policy", "backends", "journal", "app.house", "app.persons")
+    assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{room}" for room in late))}

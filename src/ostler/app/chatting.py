@@ -12,7 +12,6 @@ import msgspec
 
 from ostler.app.folders import project_folder, workspace
 from ostler.app.options import RunOptions
-from ostler.app.persons import PersonsServices
 from ostler.app.trusting import load_settings
 from ostler.drawing.paint import THEMES, Paint, wants_colour, window_columns
 from ostler.faces.repl.console import Console
@@ -25,6 +24,7 @@ from ostler.vocabulary.sessions import Opening, Query, SessionSummary
 
 if TYPE_CHECKING:
     from ostler.app.house import LocalHouse
+    from ostler.app.persons import PersonsServices
 
 POOR_TERMINALS = ("", "dumb", "unknown")
 
@@ -57,7 +57,13 @@ class Chatting(msgspec.Struct, frozen=True):
 
         house = LateHouse(self.options, say)
         opening = Opening(self.options.cwd, self.options.backend, resume=self.resume, attended=True)
-        return await Repl(opening, console, paint, PersonsServices(cwd, self.options, house), ui.details).run(house)
+
+        def services() -> "PersonsServices":
+            from ostler.app.persons import PersonsServices
+
+            return PersonsServices(cwd, self.options, house)
+
+        return await Repl(opening, console, paint, services, ui.details).run(house)
 
     def _editor(self, cwd: Path, paint: Paint, ui: Ui) -> Console:
         from ostler.faces.repl.editor import EditorConsole

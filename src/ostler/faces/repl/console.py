@@ -1,11 +1,12 @@
 """What the line client needs of a terminal: lines out, once and in order, and what the person does."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from ostler.commands.complete import Completing
+if TYPE_CHECKING:
+    from ostler.commands.complete import Completing
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -83,7 +84,7 @@ class Console(Protocol):
     def draft(self, text: str) -> None:
         """Give text back that was typed and not sent."""
 
-    def completes(self, completing: Completing) -> None:
+    def completes(self, completing: "Completing") -> None:
         """Where the candidates for what is being typed come from, if it can show any."""
 
     def ring(self, told: str) -> None:

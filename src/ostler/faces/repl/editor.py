@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from ostler.commands.complete import Completing
 from ostler.faces.repl.answers import Answers
 from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
 from ostler.faces.repl.history import open_history, worth_keeping
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.output.vt100 import Vt100_Output
+
+    from ostler.commands.complete import Completing
 
 T = TypeVar("T")
 GATHER_SECONDS = 0.03
@@ -169,7 +170,7 @@ class EditorConsole:
         """What was pasted, at the cursor."""
         self._session.default_buffer.insert_text(self._pastes.fold(text))
 
-    def completes(self, completing: Completing) -> None:
+    def completes(self, completing: "Completing") -> None:
         self._candidates.completing = completing
 
     def answer(self, key: str) -> None:

@@ -2,17 +2,20 @@
 
 import asyncio
 import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.commands.services import Services
 from ostler.drawing.paint import Paint
-from ostler.faces.repl.chat import Chat
 from ostler.faces.repl.console import Console, Interrupt, Leave
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.seams import House, Session
 from ostler.vocabulary.sessions import Opening
+
+if TYPE_CHECKING:
+    from ostler.commands.services import Services
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -21,9 +24,14 @@ class Repl:
     """Opens sessions one after the other until the person leaves."""
 
     def __init__(
-        self, opening: Opening, console: Console, paint: Paint, services: Services, details: bool = False
+        self,
+        opening: Opening,
+        console: Console,
+        paint: Paint,
+        services: "Callable[[], Services]",
+        details: bool = False,
     ) -> None:
-        """`details`: calls are shown in full from the beginning."""
+        """`services` are made when the prompt is there; `details`: calls are shown in full from the beginning."""
         self._opening = opening
         self._console = console
         self._paint = paint
@@ -34,9 +42,12 @@ class Repl:
         with _Signals(self._console):
             try:
                 await self._console.begin()
+                from ostler.faces.repl.chat import Chat  # by now the person sees a prompt
+
+                services = self._services()
                 session = await house.open(self._opening)
                 while True:
-                    over = await Chat(session, self._console, self._paint, self._services, self._details).run()
+                    over = await Chat(session, self._console, self._paint, services, self._details).run()
                     if over.status is not None:
                         return over.status
                     session = await self._enter(house, over.session, session.id)

@@ -5,10 +5,12 @@ import codecs
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from ostler.commands.complete import Completing
 from ostler.faces.repl.console import Leave, Line, Menu, Typed
+
+if TYPE_CHECKING:
+    from ostler.commands.complete import Completing
 
 CHUNK = 65536
 LONGEST_LINE = 1 << 20
@@ -53,7 +55,7 @@ class PlainConsole:
     def draft(self, text: str) -> None:
         self.show([f"  not sent: {line}" for line in text.split("\n")])
 
-    def completes(self, completing: Completing) -> None:
+    def completes(self, completing: "Completing") -> None:
         """Nothing is shown while a line is typed."""
 
     def ring(self, told: str) -> None:
