@@ -47,9 +47,11 @@ GLOBS = {
     "**/setup.py": ["setup.py"],
     "src/[slug]/main.py": [],
     "src/app": [],
+    "*.py, *.md": [],
     "/src/**/main.py": ["src/app/main.py"],
 }
 NOTHING = {
+    "*.py, *.md": "No files match. A pattern is one glob; several are written as **/*.{ts,tsx}.",
     "src/app": "No files match: src/app is a folder; src/app/** are its files.",
     "gone/**/*.py": "No files match: there is no folder gone.",
     "src/[slug]/main.py": r"No files match. [] is a set of characters; for the signs themselves write \[ and \].",
@@ -80,6 +82,15 @@ async def test_more_than_the_limit_is_counted(room, searcher):
     assert result.data["count"] == 12
 
 
+@pytest.mark.req("TL-7")
+@pytest.mark.parametrize("pattern", ["*", "**", "**/*"])
+async def test_an_empty_folder_holds_no_file(room, searcher, pattern):
+    (room.root / "empty").mkdir()
+    for path in ("empty", ".", ""):
+        result = await room.ok("glob", pattern=pattern, path=path)
+        assert (result.for_model, result.data["count"]) == ("No files match.", 0)
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -97,7 +108,8 @@ async def test_more_than_the_limit_is_counted(room, searcher):
         ({"pattern": "[["}, "has a bracket without its other half"),
         ({"pattern": "src/{a,b"}, "has a bracket without its other half"),
         ({"pattern": "*.py", "limit": "few"}, "limit must be a whole number"),
-        ({}, "glob needs pattern"),
+        ({}, 'glob needs pattern: send {"pattern":"**/*.py"}'),
+        ({"pattern": "*", "path": "setup.py"}, "setup.py is a file; give a folder as path"),
     ],
     ids=lambda value: str(value)[:40],
 )

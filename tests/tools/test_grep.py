@@ -131,6 +131,28 @@ async def test_nothing_found_where_nothing_was_searched_says_so(tree, searcher, 
     assert (await tree.ok("grep", pattern="unheard_of", **given)).for_model == told
 
 
+@pytest.mark.req("TL-7")
+@pytest.mark.parametrize(
+    ("given", "lines"),
+    [
+        ({"pattern": r"\<foo\>"}, [1, 4, 6]),
+        ({"pattern": r"foo\>"}, [1, 3, 4, 6]),
+        ({"pattern": r"\\<foo"}, [5, 6]),
+        ({"pattern": r"\<foo\>", "literal": True}, [6]),
+        ({"pattern": "foo", "path": ""}, [1, 2, 3, 4, 5, 6]),
+    ],
+    ids=str,
+)
+async def test_borders_of_words_and_no_path(room, searcher, given, lines):
+    room.file("a.txt", "foo bar\nfoobar\nbarfoo\n(foo)\n\\<fooo\n\\<foo\\>\n")
+    assert [match["line"] for match in (await room.ok("grep", **given)).data["matches"]] == lines
+
+
+async def test_a_file_of_carriage_returns_is_one_line_for_both(room, searcher):
+    room.file("a.txt", b"foo\rbar\r")
+    assert (await room.ok("grep", pattern="bar")).for_model == "a.txt:1:foo\rbar"
+
+
 @pytest.mark.req("TL-10")
 async def test_what_is_too_much_is_counted(room, monkeypatch):
     room.file("a.txt", "hit\n" * 500)
@@ -200,6 +222,8 @@ async def test_no_pattern_takes_long(room, case):
         ({"pattern": "((x{1000}){1000}){100}"}, "the pattern cannot be used"),
         ({"pattern": ""}, "the pattern is empty"),
         ({"pattern": "a\nb"}, "one line at a time"),
+        ({"pattern": r"a\nb"}, "one line at a time"),
+        ({"pattern": "x", "path": "src/*.py"}, "give a folder as path, and a glob as include"),
         ({"pattern": "x", "path": "gone"}, "no such file or directory"),
         ({"pattern": "x", "path": "../outside"}, "outside the workspace"),
         ({"pattern": "x", "path": "folder"}, "outside the workspace"),

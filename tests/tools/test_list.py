@@ -75,6 +75,7 @@ async def test_the_tree_shows_folders_that_hold_nothing(room):
     assert told.splitlines() == [".gitignore", "a/", "  b/", "  d/  (1 files)", "empty/"]
     assert (await room.ok("list", path="build", depth=2)).for_model == "x/"
     assert (await room.ok("list", path="empty", depth=2)).for_model == "(empty)"
+    assert (await room.ok("list", path="", depth=2)).for_model == told
 
 
 async def test_an_empty_folder(room):

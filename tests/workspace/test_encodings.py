@@ -89,6 +89,8 @@ def test_the_encoding_a_file_was_read_in_is_kept_while_it_fits():
         (b"\0" * 257 + b"ustar\0", "tar"),
         (b"\0\x01\x02\x03\x04\x05", "binary data"),
         (bytes(range(1, 32)) * 4 + b"\xff", "binary data"),
+        (b"abc\0def\n", "binary data"),
+        ("naïve\0 text with one zero byte\n\n".encode(), "binary data"),
     ],
 )
 def test_what_is_no_text_is_named(head, says):

@@ -57,7 +57,9 @@ def usage(spec: ToolSpec) -> str:
 def example(spec: ToolSpec) -> str:
     """The smallest call a tool would take, as JSON."""
     properties = spec.schema.get("properties", {})
-    return msgspec.json.encode({name: _sample(name, properties.get(name, {})) for name in usual(spec)}).decode()
+    return msgspec.json.encode(
+        {name: _sample(f"{spec.name} {name}", properties.get(name, {})) for name in usual(spec)}
+    ).decode()
 
 
 def usual(spec: ToolSpec) -> Sequence[str]:
@@ -70,6 +72,7 @@ _SAMPLES = {
     "path": "src/main.py",
     "command": "ls -la",
     "pattern": "TODO",
+    "glob pattern": "**/*.py",
     "content": "text",
     "old": "the text as it stands",
     "new": "the text that replaces it",
@@ -84,7 +87,8 @@ def _sample(name: str, schema: Mapping[str, Any]) -> Any:
         return [_sample("", schema.get("items", {}))]
     if kind == "object":
         return {key: _sample(key, schema.get("properties", {}).get(key, {})) for key in schema.get("required", ())}
-    return {"integer": 1, "number": 1, "boolean": True}.get(str(kind), _SAMPLES.get(name, "…"))
+    text = _SAMPLES.get(name) or _SAMPLES.get(name.rpartition(" ")[2], "…")
+    return {"integer": 1, "number": 1, "boolean": True}.get(str(kind), text)
 
 
 def schema_of(params: type[msgspec.Struct]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The tool that finds files by their names."""
 
 import os
+import re
 from heapq import nsmallest
 from typing import Annotated
 
@@ -23,6 +24,9 @@ class GlobParams(msgspec.Struct):
     pattern: str
     path: str = "."
     limit: Annotated[int, msgspec.Meta(ge=1, le=2000)] = 200
+
+    def __post_init__(self) -> None:
+        self.path = self.path or "."
 
 
 class Glob(Declared[GlobParams]):
@@ -69,6 +73,8 @@ async def _matching(ground: Ground, path: str, pattern: str) -> list[str]:
         if not folder:
             raise
         return []  # the glob names a folder that is not there
+    if not below:
+        return []
     names = [f"{folder}/{name}" for name in below] if folder else below
     shown = ground.place(path).shown
     base = "" if shown == "." else f"{shown}/"
@@ -96,6 +102,8 @@ def _nothing(pattern: str, path: str, ground: Ground) -> str:
     place = ground.place(os.path.join(path, pattern.strip("/")))
     if place.inside and os.path.isdir(place.absolute):
         return f"No files match: {place.shown} is a folder; {place.shown}/** are its files."
+    if re.search(r"[,\s]", re.sub(r"\{[^}]*\}", "", pattern)):
+        return "No files match. A pattern is one glob; several are written as **/*.{ts,tsx}."
     if "[" in pattern:
         return r"No files match. [] is a set of characters; for the signs themselves write \[ and \]."
     return "No files match."

@@ -1,5 +1,6 @@
 """The tool that searches file contents."""
 
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -8,12 +9,13 @@ from ostler.tools.declared import Declared
 from ostler.tools.places import reading
 from ostler.tools.search import LINE_WIDTH, Found, Line, Query, is_about_no_file, matching_files, matching_lines
 from ostler.vocabulary.display import Display, Note
-from ostler.vocabulary.errors import ToolFailure
+from ostler.vocabulary.errors import PathRefused, ToolFailure
 from ostler.vocabulary.permission import Permission
 from ostler.vocabulary.seams import Ground, ToolContext
 from ostler.vocabulary.tools import ToolResult
 
 MOST_CHARACTERS = 45_000
+_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 
 
 class GrepParams(msgspec.Struct):
@@ -26,6 +28,9 @@ class GrepParams(msgspec.Struct):
     mode: Literal["lines", "files", "count"] = "lines"
     limit: Annotated[int, msgspec.Meta(ge=1, le=2000)] = 200
     type: str = ""
+
+    def __post_init__(self) -> None:
+        self.path = self.path or "."
 
 
 class Grep(Declared[GrepParams]):
@@ -42,7 +47,10 @@ class Grep(Declared[GrepParams]):
     async def run(self, params: GrepParams, context: ToolContext) -> ToolResult:
         query = _query(params)
         search, told = (matching_lines, _lines) if params.mode == "lines" else (matching_files, _files)
-        found = await search(context.ground, query)
+        try:
+            found = await search(context.ground, query)
+        except PathRefused as refusal:
+            raise _instead(params, refusal) from None
         result = told(params, found)
         if not found.hits and (params.include or params.type) and await is_about_no_file(context.ground, query):
             what = " and ".join(f"{name} {value!r}" for name in ("include", "type") if (value := getattr(params, name)))
@@ -50,11 +58,18 @@ class Grep(Declared[GrepParams]):
         return result
 
 
+def _instead(params: GrepParams, refusal: PathRefused) -> PathRefused:
+    """The refusal, and what to give for a path that is a glob."""
+    if refusal.fault.code != "not_found" or not any(sign in params.path for sign in "*?{"):
+        return refusal
+    return PathRefused("not_found", refusal.path, refusal.reason, hint="give a folder as path, and a glob as include")
+
+
 def _query(params: GrepParams) -> Query:
     pattern = params.pattern.removesuffix("\n")
     if not pattern:
         raise ToolFailure("the pattern is empty; give what to search for", code="bad_pattern")
-    if "\0" in pattern or "\n" in pattern:
+    if "\0" in pattern or "\n" in pattern or (not params.literal and _LINE_END.search(pattern)):
         raise ToolFailure("the pattern holds a line end or a NUL; search for one line at a time", code="bad_pattern")
     pattern = pattern.replace("\b", r"\b")  # the JSON escape of a backspace, where a word border was meant
     return Query(pattern, params.path, params.include, params.type, params.ignore_case, params.literal, params.context)

@@ -22,6 +22,9 @@ class ListParams(msgspec.Struct):
     depth: Annotated[int, msgspec.Meta(ge=1, le=20)] = 1
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = LIMIT
 
+    def __post_init__(self) -> None:
+        self.path = self.path or "."
+
 
 class List(Declared[ListParams]):
     name = "list"

@@ -20,6 +20,7 @@ _LARGEST = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
 _SMALL = 32 * 1024
 _SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()\n]")
+_BORDER = re.compile(r"\\.")
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MARKS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"\xef\xbb\xbf", "utf-8"))
 _FIRST_OF_MARKS = (b"\xff", b"\xfe", b"\xef")
@@ -151,10 +152,15 @@ def _regex(query: Query) -> Any:
     options.case_sensitive = not query.ignore_case
     options.literal = query.literal
     try:
-        return re2.compile(query.pattern if query.literal else f"(?m){query.pattern}", options)
+        return re2.compile(query.pattern if query.literal else f"(?m){_BORDER.sub(_border, query.pattern)}", options)
     except re2.error as error:
         said = error.args[0] if error.args else "it makes no sense"
         raise bad_pattern(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
+
+
+def _border(found: re.Match[str]) -> str:
+    """The borders of words as `grep` writes them, which RE2 would take for the signs."""
+    return r"\b" if found.group() in (r"\<", r"\>") else found.group()
 
 
 def _needle(query: Query) -> bytes:
@@ -229,4 +235,4 @@ def _with_context(name: str, data: bytes, hits: list[tuple[int, int, int]], cont
 
 
 def _shown(line: bytes) -> str:
-    return line[: 4 * LINE_WIDTH].decode("utf-8", "replace")
+    return line[: 4 * LINE_WIDTH].rstrip(b"\r").decode("utf-8", "replace")

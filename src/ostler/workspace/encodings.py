@@ -86,15 +86,21 @@ def _nearly_utf8(sample: bytes) -> bool:
 
 def _wide(raw: bytes) -> Form | None:
     """UTF-16 without a mark: the byte order that yields plain characters, if what it yields can be text at all."""
-    if len(raw) % 2:
-        return None
     sample = raw[:SAMPLE]
+    if len(raw) % 2 or _has_stray_zeros(sample):
+        return None
     low, high = (len(_PLAIN.findall(sample.decode(encoding, "ignore"))) for encoding in ("utf-16-le", "utf-16-be"))
     encoding = "utf-16-le" if low > high else "utf-16-be"
     text = sample.decode(encoding, "ignore")
     if max(low, high) * 50 < len(text) or len(_STRANGE.findall(text)) * 50 > len(text):
         return None
     return Form(encoding) if decodes(raw, encoding) else None
+
+
+def _has_stray_zeros(sample: bytes) -> bool:
+    """Whether it is a usual text but for a few zero bytes."""
+    rest = sample.replace(b"\0", b"")
+    return len(rest) * 4 > len(sample) * 3 and not _CONTROLS.search(rest) and decodes(rest[:-4], "utf-8")
 
 
 def _legacy(raw: bytes) -> str:

@@ -100,8 +100,9 @@ REJECTED = {
     "context next to the change": ("a\nX\nc\nd\n", "@@ -1,4 +1,4 @@\n a\n b\n-c\n+C\n d\n", ["not in the file"]),
     "beyond the end": ("a\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", ["the file ends there, where the hunk has 'b' next"]),
     "no context": ("a\nb\n", "@@ -1,0 +2 @@\n+x\n", ["no line of context"]),
-    "backwards": (TEN, "@@ -8 +8 @@\n-line 8\n+x\n@@ -2 +2 @@\n-line 2\n+y\n", ["hunk 2 of 2"]),
-    "a last line that is not last": ("a\nb\nc\n", "@@ -2 +2 @@\n-b\n\\ No newline\n+B\n\\ No newline\n", ["not in"]),
+    "backwards": (TEN, "@@ -8 +8 @@\n-line 8\n+x\n@@ -2 +2 @@\n-line 2\n+y\n", ["hunk 2 of 2", "2, which an earlier"]),
+    "the same lines again": ("a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -1 +1 @@\n-a\n+y\n", ["an earlier hunk has passed"]),
+    "a last line that is not last": ("a\nb\nc\n", "@@ -2 +2 @@\n-b\n\\ No newline\n+B\n\\ No newline\n", ["ends with"]),
     "an indentation that cannot be shifted": ("a\nb\n", "@@ -1,2 +1,2 @@\n   a\n-  b\n+B\n", ["cannot be shifted"]),
     "nothing like it": ("a\nb\n", "@@ -1 +1 @@\n-completely other words\n+x\n", ["nothing in it is like them"]),
 }  # fmt: skip

@@ -91,6 +91,13 @@ def _rejected(name: str, sheet: Sheet, hunk: Hunk, reason: Unplaced) -> str:
     near = nearest(sheet.contents, wanted)
     if near is None:
         return f"{said}, and nothing in it is like them; read it again"
+    if list(sheet.contents[near.start : near.start + len(wanted)]) == wanted:
+        there = f"its lines are at line {near.start + 1}"
+        if hunk.anchors:
+            return f"{said}; {there}"
+        if not all(line.end for line in hunk.old):
+            return f"{said}; {there}, but the hunk says that the file ends with them"
+        return f"{name} does not fit: {there}, which an earlier hunk has passed; give hunks in the order of the file"
     return f"{said}; {place_told(sheet.contents, wanted, near, 'the hunk')}"
 
 
