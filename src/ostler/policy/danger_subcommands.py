@@ -4,6 +4,10 @@ from collections.abc import Mapping
 
 # words are matched against the first operands; `*` matches any one word, or the end of one
 _LOSES = {
+    "quilt": "push, pop, refresh, delete, fold",
+    "initctl": "stop",
+    "svcadm": "disable",
+    "forever": "stop, stopall",
     "goose": "down, down-to, reset, redo, * * down, * * reset",
     "hasura": "metadata clear, migrate delete",
     "dvc": "gc, destroy, remove",
@@ -33,9 +37,9 @@ _LOSES = {
     "virsh": "destroy, undefine, shutdown, reboot, vol-delete, pool-destroy, snapshot-delete",
     "lxc": "delete, stop, snapshot delete",
     "zfs": "destroy, rollback, rename",
-    "zpool": "destroy, labelclear, remove, export, offline, detach, split",
+    "zpool": "destroy, labelclear, remove, add, attach, replace, export, offline, detach, split",
     "btrfs": "subvolume delete, device remove, filesystem resize",
-    "cryptsetup": "luksFormat, erase, luksErase, luksRemoveKey, luksKillSlot, reencrypt",
+    "cryptsetup": "luksFormat, erase, luksErase, luksRemoveKey, luksKillSlot, reencrypt, close, luksClose",
     "nvme": "format, sanitize",
     "gsutil": "rm, rb, mv",
     "rclone": "delete, deletefile, purge, sync, move, moveto, rmdir, rmdirs, cleanup, dedupe",
@@ -78,7 +82,7 @@ _LOSES = {
     "hostnamectl": "set-hostname, hostname",
     "timedatectl": "set-*",
     "ip": "link set, link delete, addr del, addr flush, route del, route flush, netns delete",
-    "nmcli": "connection delete, con delete, networking off, radio",
+    "nmcli": "connection delete, con delete, connection down, con down, device disconnect, networking off, radio",
     "update-alternatives": "--remove, --remove-all, --set, --install",
     "npm": (
         "unpublish, deprecate, token revoke, owner rm, team destroy, team rm, org rm, dist-tag rm, hook rm,"

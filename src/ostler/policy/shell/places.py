@@ -14,6 +14,7 @@ _BLOCK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk|rdisk|mapper/|dm-\d|loop\d|md\d|md/|sr\d|nbd\d|zram\d|ram\d"
     r"|block/|mtdblock\d|bcache\d|vg[^/]*/|zvol/|fd\d)"
 )
+_DATED = re.compile(r"date(?: -u)? ['\"]?\+[^|]*%[sNSMHTFYjmd][^|]*")  # in a name, it makes a new one
 _KERNEL = re.compile(r"/(?:proc|sys|dev)/(?!shm/|mqueue/)")
 
 
@@ -62,7 +63,11 @@ class Places:
         if arg.piped or arg.text in {"", "-"}:
             return ""
         if not arg.exact:
-            return "" if appends else "writes to a file whose name is known only when it runs"
+            return (
+                ""
+                if appends or _DATED.fullmatch(arg.origin)
+                else "writes to a file whose name is known only when it runs"
+            )
         paths = scope.places(arg.text)
         if not paths:
             return "" if appends else "writes to a file in a folder that is known only when it runs"

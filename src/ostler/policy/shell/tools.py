@@ -255,7 +255,10 @@ def _cloud(call: Call) -> str:
         return "stops what others may use"
     if _GIVES_RIGHTS.search(" ".join(operands[:4])):
         return "gives somebody rights or keys"
-    deletes = any(verbs.fullmatch(word) for word in operands[:4]) or (
+    if operands[-1:] == ["help"]:
+        return ""
+    looked = next((at for at, word in enumerate(operands) if _ONLY_LOOKS.fullmatch(word)), len(operands))
+    deletes = any(verbs.fullmatch(word) for word in operands[: min(looked, 4)]) or (
         call.name == "doctl" and any(word in {"d", "del"} for word in operands[2:4])
     )
     return "deletes or stops what others may use" if deletes else strangers.hands_on(call)
@@ -267,6 +270,7 @@ _TO_NOTHING = re.compile(
 _GIVES_RIGHTS = re.compile(
     r"^(?:iam|acl|defacl) (?:ch|set)\b|\b(?:keys|role assignment|access-keys?|credential)s? create\b"
 )
+_ONLY_LOOKS = re.compile(r"(?:list|ls|describe|get|show|tail|wait)(?:-.*)?")
 _LOOKS = re.compile(r"(?:list|ls|describe|get|show|view|head|cp|sync|wait|logs?|read|query|filter|download)(?:-|$)")
 
 
