@@ -82,11 +82,16 @@ class PersonsServices:
         return str(self._cwd / next(found, RULES[0]))
 
     async def files(self, wanted: str) -> Sequence[str]:
-        return await asyncio.to_thread(self._files, wanted)
-
-    def _files(self, wanted: str) -> list[str]:
+        """While the first look around goes on and found nothing yet, it is looked at again: no further key may come."""
         if wanted.startswith(("/", "~/", "../")):
-            return listed_paths(str(self._cwd), wanted)
+            return await asyncio.to_thread(listed_paths, str(self._cwd), wanted)
+        found = await asyncio.to_thread(self._indexed, wanted)
+        while not found and not self._index.whole.is_set():
+            await asyncio.sleep(FIRST_LOOK_SECONDS)
+            found = await asyncio.to_thread(self._indexed, wanted)
+        return found
+
+    def _indexed(self, wanted: str) -> list[str]:
         self._index.refresh()
         self._index.whole.wait(FIRST_LOOK_SECONDS)
         return self._index.find(wanted.removeprefix("./"))
