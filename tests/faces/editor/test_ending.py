@@ -1,15 +1,21 @@
 """The face to its end: whenever the editor leaves, and when nothing can be made of what it sends."""
 
 import asyncio
+import contextlib
 import json
 
 import pytest
+from tests.fake_services import FakeServices
 
 from ostler.app.editor import EditorsHouse, Workplaces
 from ostler.app.options import RunOptions
+from ostler.backends.scripted import ScriptedBackend
 from ostler.faces.editor.face import EditorFace
 from ostler.testing.model_server import ScriptedModelServer, calls, text
+from ostler.testing.stagehand import OneSessionHouse, open_session
+from ostler.vocabulary.events import TextDelta
 from ostler.wire.jsonrpc_lines import MOST_IN_LINE
+from ostler.workspace.ground import Workspace
 
 PATIENCE = 60
 ASKING = calls([("write", {"path": "x", "content": "y"})])
@@ -120,3 +126,39 @@ async def test_a_line_beyond_all_measure_ends_it_with_a_sentence(served, capsys)
     streams.feed(b"x" * (MOST_IN_LINE + 1))
     assert await asyncio.wait_for(running, PATIENCE) == 1
     assert "the editor broke the protocol: the other side sent a line of more than" in capsys.readouterr().err
+
+
+class FakePremises:
+    """A folder that nobody knows more of."""
+
+    def services(self, cwd):
+        return FakeServices()
+
+    def say(self, line):
+        """Nobody reads the logs."""
+
+    def ground(self, cwd, editor):
+        return None
+
+
+async def test_a_backend_that_does_not_let_go_keeps_nobody_and_leaves_no_traceback(tmp_path, monkeypatch):
+    monkeypatch.setattr("ostler.faces.editor.face.CLOSING_SECONDS", 0.2)
+
+    async def deaf(stage, prompt):
+        stage.emit(TextDelta("m", "working"))
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    session = await open_session(ScriptedBackend([deaf]), [], Workspace(str(tmp_path)))
+    streams = FakeStreams()
+    running = asyncio.create_task(EditorFace(streams, FakePremises(), "0").run(OneSessionHouse(session)))
+    await streams.ready.wait()
+    await begin(streams, tmp_path, "while it speaks")
+    streams.ended()
+    assert await asyncio.wait_for(running, PATIENCE) == 0
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:  # as the end of the process does
+        task.cancel()
+    ended = await asyncio.gather(*left, return_exceptions=True)
+    assert [type(one).__name__ for one in ended if isinstance(one, Exception)] == []

@@ -150,7 +150,8 @@ class LiveSession:
         finally:
             self._caught_up.set()
             for over in self._ended.values():
-                over.set_exception(RpcError(INTERNAL_ERROR, "the session has ended"))
+                if not over.done():  # whoever waited may have been called off first
+                    over.set_exception(RpcError(INTERNAL_ERROR, "the session has ended"))
 
     def _hear(self, envelope: Envelope) -> None:
         event = envelope.event
