@@ -114,4 +114,4 @@ class Commands:
         if not rest:
             return told("  say what: /steer words")
         taken = await self._session.apply(Steer(Prompt(self._new_id(), (Text(rest),))))
-        return told(f"  ↳ {sanitise(rest)}" if taken else "  this backend cannot be steered")
+        return told(f"  ↳ {sanitise(rest)}" if taken else "  nobody took it: no turn runs, or it cannot be steered")
