@@ -66,6 +66,15 @@ NESTED = {
         "git init -q o; mkdir -p o/.git/modules/lib; git init -q --separate-git-dir o/.git/modules/lib/sub in;"
         f"git -C in config {EVIL}"
     ),
+    "settings that only some can see": (
+        f"mkdir in; git init -q in; mv in/.git/config in/c; git config -f in/c {EVIL};"
+        "ln -s /proc/self/cwd/c in/.git/config"
+    ),
+    "commondir that depends on who looks": (
+        "mkdir -p in/e/objects in/e/refs ../e/worktrees/y ../e/objects ../e/refs;"
+        "echo 'ref: refs/heads/m' > ../e/worktrees/y/HEAD; echo /proc/self/cwd/e > ../e/worktrees/y/commondir;"
+        f"git config -f in/e/config {EVIL}; echo 'gitdir: ../../e/worktrees/y' > in/.git"
+    ),
     "a folder that cannot be written": f"git init -q in; git -C in config {EVIL}; chmod a-w in/.git",
 }
 AT_THE_ROOT = {
@@ -145,8 +154,7 @@ async def test_git_outside_runs_nothing_that_a_command_chose(yard, processes):
     ran = await processes.run(yard.all_nested(), timeout=60)
     yard.work_in_all()
     assert yard.ran == set()
-    for number in range(len(NESTED)):
-        assert f"workspace/n{number}/" in ran.stderr
+    assert ran.stderr.count("was set aside") >= len(NESTED)
 
 
 @pytest.mark.parametrize("attack", AT_THE_ROOT)
@@ -330,6 +338,16 @@ def test_a_folder_that_is_new_the_second_time_is_found(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+async def test_folders_that_cannot_be_listed_hide_nothing(yard, processes):
+    shut = "chmod 311 a/in a; chmod 311 b/in/.git/hooks b/in/.git"
+    hook = f"git init -q b/in; mkdir -p b/in/.git/hooks; {HOOK.format('b/in/.git/hooks/pre-commit')}"
+    command = f"git init -q a/in; git -C a/in config {EVIL}; {hook}; {shut}"
+    await processes.run(yard.script("shut", command), timeout=60)
+    yard.work_in("a/in", "b/in")
+    assert yard.ran == set()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
 def test_a_folder_that_was_shut_meanwhile_is_looked_into(tmp_path):
     inner = tmp_path / "a" / "b"
     (inner / ".git").mkdir(parents=True)
@@ -338,3 +356,27 @@ def test_a_folder_that_was_shut_meanwhile_is_looked_into(tmp_path):
     assert folders.find().directories == set()
     inner.chmod(0o755)
     assert folders.find().directories == {f"{inner}/.git"}
+
+
+async def test_a_change_in_the_very_moment_of_a_look_is_seen(tmp_path):
+    """Stamps of young files are not believed: the clock of a kernel ticks, and two changes may bear the same time."""
+    config = tmp_path / "in" / ".git" / "config"
+    config.parent.mkdir(parents=True)
+    guard = GitGuard((str(tmp_path),), ())
+    await guard.enter()
+    config.write_text("[core]\n\tabbrev = 1\n")
+    await guard.check()
+    config.write_text("[core]\n\teditor = x\n")
+    await guard.leave()
+    assert "core.editor" in guard.take_notes()[0]
+
+
+async def test_what_is_told_cannot_write_on_a_terminal(tmp_path):
+    guard = GitGuard((str(tmp_path),), ())
+    await guard.enter()
+    config = tmp_path / "a\x1b[2J\nb\udcff" / ".git" / "config"
+    config.parent.mkdir(parents=True)
+    config.write_text("[core]\n\teditor = x\n")
+    await guard.leave()
+    (told,) = guard.take_notes()
+    assert told.isprintable()

@@ -1,5 +1,6 @@
 """Find every git directory in the folders that commands may write to, quickly again the second time."""
 
+import errno
 import os
 import stat
 import time
@@ -16,10 +17,14 @@ _ITS_OWN = frozenset({"objects", "refs", "logs", "info", "hooks"})
 
 
 class Found(msgspec.Struct):
-    """`directories` are git's own folders, bare ones too; `pointers` are files and links named .git."""
+    """`directories` are git's own folders, bare ones too; `pointers` are files and links named .git.
+
+    What is `shut` cannot be listed, though git may find its way by name.
+    """
 
     directories: set[str] = msgspec.field(default_factory=set)
     pointers: set[str] = msgspec.field(default_factory=set)
+    shut: set[str] = msgspec.field(default_factory=set)
     complete: bool = True
 
 
@@ -29,6 +34,7 @@ class _Folder(msgspec.Struct):
     below: list[str]
     directories: list[str]
     pointers: list[str]
+    shut: bool = False
 
 
 class GitFolders:
@@ -72,12 +78,15 @@ class GitFolders:
                 folder = self._known.get(path)
                 if folder is None or folder.changed != state.st_ctime_ns or folder.inode != state.st_ino:
                     folder = _look(path, state.st_ctime_ns if state.st_ctime_ns <= settled else -1, state.st_ino)
-            except OSError:
+            except OSError as error:
+                found.complete = found.complete and error.errno != errno.ENAMETOOLONG
                 continue
             known[path] = folder
             ahead.extend(folder.below)
             found.directories.update(folder.directories)
             found.pointers.update(folder.pointers)
+            if folder.shut:
+                found.shut.add(path)
         self._known = known
         return found
 
@@ -87,7 +96,7 @@ def _look(path: str, changed: int, inode: int) -> _Folder:
         with os.scandir(path) as entries:
             kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
     except OSError:
-        return _Folder(-1, inode, [], [], [])  # it may be opened again any time
+        return _Folder(-1, inode, [], [], [], shut=True)
     if os.path.basename(path) == ".git":
         return _Folder(changed, inode, [f"{path}/{name}" for name in _HOLDS_OTHERS if kinds.get(name)], [path], [])
     is_git = "HEAD" in kinds and not kinds.keys().isdisjoint({"objects", "refs", "commondir"})

@@ -8,16 +8,19 @@ while commands ran is looked at, as they run and when they have ended. What git 
 import asyncio
 import contextlib
 import os
+import stat
 import time
 from collections.abc import AsyncIterator
+from functools import partial
 
 from ostler.processes.git_folders import GitFolders
 from ostler.processes.git_pieces import ASIDE, Piece, Pieces, pieces_of, put_aside, root_of
 from ostler.processes.git_settings import Pair, Unreadable, harmless, read_settings, written
 
 _EVERY = 1.0
-_SHARE = 20  # looking takes at most one part in so many of the time
+_SHARE = 50  # looking takes at most one part in so many of the time
 _MOST_TOLD = 20
+_MOST_SHUT = 50
 _MOST_READ = 1_000
 Judgement = tuple[str, bytes | None]
 
@@ -30,6 +33,7 @@ class GitGuard:
         self._locked = locked
         self._folders = GitFolders(roots)
         self._known: Pieces = {}
+        self._shut: set[str] = set()
         self._running = 0
         self._looking = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
@@ -42,7 +46,7 @@ class GitGuard:
         async with self._looking:
             if self._running == 0:
                 self._read = {}
-                self._known = await asyncio.to_thread(self._look)
+                self._known = await asyncio.to_thread(partial(self._look, first=True))
             self._running += 1
         if self._watch is None:
             self._watch = asyncio.create_task(self._keep_watch(), name="git guard")
@@ -82,9 +86,16 @@ class GitGuard:
             await self.check()
             pause = max(_EVERY, _SHARE * (time.monotonic() - began))
 
-    def _look(self) -> Pieces:
+    def _look(self, *, first: bool = False) -> Pieces:
         found = self._folders.find()
-        if not found.complete:
+        self._shut = found.shut if first else self._shut & found.shut
+        for _ in range(_MOST_SHUT):
+            if not (shut := found.shut - self._shut):
+                break
+            self._shut |= {path for path in shut if not _opened(path)}
+            self._tell(f"{min(shut)} was opened again, for git finds its way in folders that cannot be listed")
+            found = self._folders.find()
+        if not found.complete or found.shut - self._shut:
             self._tell("there are too many folders here to look in each for what git would run; mind that")
         pieces = pieces_of(found, self._roots, self._known)
         return {path: piece for path, piece in pieces.items() if not root_of(path, self._locked)}
@@ -103,11 +114,13 @@ class GitGuard:
             self._tell(f"{path} ({why}) could not be set aside ({error.strerror}): remove it before you use git there")
             return
         if instead is not None:
-            known[path] = Piece(piece.kind, (), mode & 0o777, instead, before.leads_to if before else "")
-        self._told.discard(note := f"{path} was set aside as …{ASIDE}: git would run what a command chose ({why})")
+            known[path] = Piece(piece.kind, (), mode & 0o777, instead, leads_to=before.leads_to if before else "")
+        note = f"{path} was set aside, with {ASIDE} at its end, for it would make git run what a command chose: {why}"
+        self._told.discard(note)
         self._tell(note)
 
     def _tell(self, note: str) -> None:
+        note = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in note)
         if note not in self._told and len(self._notes) < _MOST_TOLD:
             self._told.add(note)
             self._notes.append(note)
@@ -115,12 +128,14 @@ class GitGuard:
     async def _judge(self, path: str, piece: Piece, before: Piece | None) -> Judgement:
         """Why it may not stay, empty if it may; and what is to stand there instead."""
         was = before.data if before else None
+        if piece.is_link:
+            return "it is a link", was  # it may lead git elsewhere than us
         if piece.kind == "hook":
             return "it is a new hook", was
         if piece.kind == "pointer":
             return ("" if root_of(piece.leads_to, self._roots) else "it leads out of the workspace"), was
         if piece.kind == "common":
-            return ("" if _is_worktree(path, piece) else "it leads to other settings"), was
+            return ("" if _is_worktree(path, piece.data) else "it leads to other settings"), was
         if piece.data is None:
             return "it is no plain file", was
         return await self._judge_settings(path, piece.data, was)
@@ -151,10 +166,24 @@ class GitGuard:
         return self._read[data]
 
 
-def _is_worktree(path: str, piece: Piece) -> bool:
+def _opened(path: str) -> bool:
+    """Whether a folder that was shut to us, its owner, is open again."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.chmod(f"/proc/self/fd/{fd}", stat.S_IMODE(os.fstat(fd).st_mode) | 0o500)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _is_worktree(path: str, data: bytes | None) -> bool:
     """A worktree's own folder leads to the repository it lies in, and nothing else has such a file."""
-    above = os.path.dirname(os.path.dirname(path))
-    return os.path.basename(above) == "worktrees" and piece.leads_to == os.path.dirname(above)
+    return data == b"../..\n" and os.path.basename(os.path.dirname(os.path.dirname(path))) == "worktrees"
 
 
 @contextlib.asynccontextmanager

@@ -32,10 +32,13 @@ class Piece(msgspec.Struct, frozen=True):
     stamp: tuple[int, ...]
     mode: int
     data: bytes | None
+    is_link: bool = False
     leads_to: str = ""
 
     def same(self, other: "Piece | None") -> bool:
         if other is None or self.leads_to != other.leads_to or self.mode != other.mode:
+            return False
+        if self.is_link and self.stamp[:2] != other.stamp[:2]:
             return False
         return self.stamp == other.stamp if self.data is None or other.data is None else self.data == other.data
 
@@ -83,24 +86,35 @@ def _paths(directory: str) -> Iterator[tuple[str, Kind]]:
     hooks = f"{directory}/hooks"
     if os.path.islink(hooks):
         yield hooks, "hook"
-    with contextlib.suppress(OSError):
-        for name in os.listdir(hooks):
+    try:
+        names = os.listdir(hooks)
+    except PermissionError:
+        yield hooks, "hook"  # git finds what is in there by name
+    except OSError:
+        return
+    else:
+        for name in names:
             if not name.endswith((".sample", ASIDE)) and os.access(f"{hooks}/{name}", os.X_OK):
                 yield f"{hooks}/{name}", "hook"
 
 
 def _piece(path: str, kind: Kind, known: Mapping[str, Piece]) -> Piece | None:
     try:
-        itself = os.lstat(path)
-        found = os.stat(path) if stat.S_ISLNK(itself.st_mode) else itself
+        itself = found = os.lstat(path)
     except OSError:
         return None
+    is_link = stat.S_ISLNK(itself.st_mode)
+    if is_link:
+        with contextlib.suppress(OSError):
+            found = os.stat(path)
     stamp = (itself.st_ino, itself.st_ctime_ns, found.st_ino, found.st_ctime_ns, found.st_size)
-    mode = stat.S_IMODE(found.st_mode)
+    settled = not is_link and time.time_ns() - found.st_ctime_ns > _TICK
     old = known.get(path)
-    if old and old.kind == kind and old.stamp == stamp and time.time_ns() - found.st_ctime_ns > _TICK:
+    if settled and old and old.kind == kind and old.stamp == stamp:
         return old
-    return Piece(kind, stamp, mode, _read(path))
+    data = _read(path)
+    trusted = settled or is_link or data is None
+    return Piece(kind, stamp if trusted else (), stat.S_IMODE(found.st_mode), data, is_link)
 
 
 def _read(path: str) -> bytes | None:

@@ -21,6 +21,7 @@ _PLAIN = {
     "extensions": "worktreeconfig objectformat refstorage partialclone relativeworktrees preciousobjects noop"
     " compatobjectformat",
     "branch": "sort autosetupmerge autosetuprebase",
+    "remote": "pushdefault",
     "submodule": "active recurse fetchjobs propagatebranches alternatelocation alternateerrorstrategy",
     "user": "name email useconfigonly",
     "author": "name email",
@@ -52,8 +53,8 @@ _PLAIN = {
 }
 _NAMED = {
     "remote": "fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall promisor partialclonefilter"
-    " followremotehead",
-    "branch": "remote merge rebase description pushremote",
+    " followremotehead gh-resolved",
+    "branch": "remote merge rebase description pushremote gh-merge-base vscode-merge-base",
     "submodule": "active branch fetchrecursesubmodules ignore shallow path",
     "lfs": "access locksverify",
     "color": "branch diff status grep",
