@@ -8,7 +8,7 @@ from ostler.backends.scripted import ScriptedBackend
 from ostler.journal.memory import MemoryJournal
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, open_session, play, prompt
-from ostler.vocabulary.errors import JournalError, ToolFailure, UsageError
+from ostler.vocabulary.errors import ToolFailure, UsageError
 from ostler.vocabulary.events import (
     MessageDone,
     Notice,
@@ -18,7 +18,6 @@ from ostler.vocabulary.events import (
     ToolCalled,
     ToolFinished,
     ToolStarted,
-    TurnEnded,
 )
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.permission import Decision, Question, Reply, Rule
@@ -201,30 +200,6 @@ async def test_a_backends_bug_ends_the_turn_and_not_the_session(ground):
     assert (ended.reason, ended.fault.code) == ("failed", "bug")
     _, ended = await play(session, "two")
     assert ended.reason == "done"
-    await session.aclose()
-
-
-@pytest.mark.req("SE-1")
-async def test_a_full_disk_ends_the_turn_with_one_clear_error(ground):
-    class FullJournal(MemoryJournal):
-        full = False
-
-        def append(self, envelope):
-            if self.full:
-                raise JournalError("cannot write the journal: no space left")
-            super().append(envelope)
-
-    journal = FullJournal("s")
-
-    async def act(stage, said):
-        journal.full = True
-        stage.emit(MessageDone(Message("m", (Text("x"),))))
-
-    session = await open_session(ScriptedBackend([act]), [], ground, journal=journal)
-    reading = session.subscribe(since=2**62)
-    ended = await session.start(prompt("go")).wait()
-    assert (ended.reason, ended.fault.message) == ("failed", "cannot write the journal: no space left")
-    assert isinstance(await wait_for(reading, TurnEnded), TurnEnded)
     await session.aclose()
 
 

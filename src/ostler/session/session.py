@@ -92,6 +92,7 @@ class Session:
         self._closing = False
         self._closed = False
         self._turn: LiveTurn | None = None
+        self._broken: JournalError | None = None
         self._woken: list[Prompt] = []
         self._running: dict[str, asyncio.Task[ToolResult]] = {}
         self._questions: Asks[Reply] = Asks()
@@ -302,13 +303,29 @@ class Session:
 
     def _keep(self, envelope: Envelope) -> None:
         event = envelope.event
-        self._journal.append(envelope)
+        try:
+            self._journal.append(envelope)
+        except JournalError as error:
+            self._break(error)
+            raise
         if isinstance(event, ToolFinished) and self.state.started.get(event.result.call_id):
             self._syncing.begin()
         self.state.apply(event)
         if isinstance(event, Reverted):
             self._counting.settle()
             self.state.todos = todos_of(self._counting)
+
+    def _break(self, error: JournalError) -> None:
+        """What cannot be kept must not go on, whoever emitted it: not every caller can end the turn."""
+        self._broken = self._broken or error
+        if self._turn:
+            self._turn.cancel("failed")
+
+    def _mend(self) -> None:
+        """Finish what could not be written down when the journal failed; it may have room again."""
+        if self._broken:
+            repair(self.state, self.emit)
+            self._broken = None
 
     def _check_open(self) -> None:
         if self._closing:
@@ -318,6 +335,7 @@ class Session:
         self._check_open()
         if self._turn is not None:
             raise UsageError("a turn is still running in this session", code="turn_running", hint="wait or cancel it")
+        self._mend()
         turn_id = self.new_id("turn")
         for prompt_id in tuple(self.state.undelivered):  # they were said before this
             self.emit(Delivered(prompt_id))
@@ -351,8 +369,8 @@ class Session:
             if self._turn:
                 self._turn.tidying()
             await self._stop_tools()
-            self._warn(await self._keeping.finish())
-        return await self._end(ended)
+            uncovered = await self._keeping.finish()
+        return await self._end(ended, uncovered)
 
     def _warn(self, uncovered: Sequence[str]) -> None:
         if uncovered:
@@ -364,15 +382,19 @@ class Session:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _end(self, ended: TurnEnded) -> TurnEnded:
+    async def _end(self, ended: TurnEnded, uncovered: Sequence[str]) -> TurnEnded:
         self._turn = None
+        if self._broken:
+            ended = TurnEnded(ended.turn_id, "failed", self._broken.fault)
         try:
+            self._warn(uncovered)
             repair(self.state, self.emit, ended)
             await self._syncing.reached()
         except JournalError as error:
-            ended = TurnEnded(ended.turn_id, "failed", error.fault)
+            ended = TurnEnded(ended.turn_id, "failed", (self._broken or error).fault)
             self._stream.publish(Envelope(self._seq + 1, self._clock(), ended))
-        self._join_woken()
+        if not self._broken:
+            self._join_woken()
         return ended
 
     async def _run_once(self, call: ToolCall) -> ToolResult:
@@ -381,7 +403,8 @@ class Session:
             result = await self._tools.run(call, self)
         except asyncio.CancelledError:
             raise
-        except JournalError:
+        except JournalError as error:
+            self._break(error)
             raise
         except OstlerError as error:
             result = ToolResult(call.id, "failed", str(error), fault=error.fault)

@@ -144,9 +144,13 @@ class Peer:
         """Nothing more will come: what was asked for fails, and what is being answered stops."""
         if self.gone:
             return
-        last = self._lines.rest()
-        if last:
-            self._take(last)
+        try:
+            if last := self._lines.rest():
+                self._take(last)
+        finally:
+            self._leave(why)
+
+    def _leave(self, why: str) -> None:
         self.gone = PeerGone(why)
         for answer in self._asked.values():
             if not answer.done():

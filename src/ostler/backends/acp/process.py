@@ -9,7 +9,7 @@ import msgspec
 
 from ostler.processes.programs import Program, open_program
 from ostler.text.sanitise import sanitise
-from ostler.vocabulary.errors import BackendError, ToolFailure, UsageError
+from ostler.vocabulary.errors import BackendError, JournalError, ToolFailure, UsageError
 from ostler.wire.jsonrpc import Handler, Mirror, Peer, PeerGone, Sayable
 
 MOST_UNSENT = 64 * 1024 * 1024
@@ -89,7 +89,15 @@ class AgentProcess:
         self._junk = line[:_TAIL]
 
     async def read(self) -> None:
-        """Feed the peer until the agent's output ends, then find out why it did."""
+        """Feed the peer until the agent's output ends, then find out why it did; no end of this leaves it waiting."""
+        try:
+            await self._feed()
+        except JournalError as error:
+            self._why = self._why or f"what {self.launch.name} said could not be kept: {error}"
+        finally:
+            self.peer.end(self._why or "the conversation was broken off")
+
+    async def _feed(self) -> None:
         with contextlib.suppress(OSError):
             while not self.peer.gone and (data := await self._program.stdout.read(_CHUNK)):
                 self.peer.feed(data)
