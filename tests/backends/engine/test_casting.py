@@ -5,8 +5,10 @@ from engine_play import Model, Said, script
 
 from ostler.backends.engine.role import Role
 from ostler.models.words import UserSaid
+from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.events import Notice, OptionChanged, TurnEnded
 from ostler.vocabulary.prompt import Cast, Prompt, Text
+from ostler.vocabulary.sessions import SetOption
 
 pytestmark = pytest.mark.req("EN-3")
 
@@ -33,6 +35,34 @@ async def test_the_agent_alone_is_chosen_and_no_model_hears_of_it(stage):
     await stage.turn("how?")
     assert [one.blocks[0].text for one in model.requests[0].history if isinstance(one, UserSaid)] == ["how?"]
     assert (stage.engine.chosen["agent"], stage.session.state.options["agent"]) == ("plan", "plan")
+
+
+@pytest.mark.parametrize("words", ["@agent:poet", "@agent:poet hello"])
+async def test_an_agent_whose_model_is_not_to_be_had_is_not_half_chosen(stage, words):
+    taken = []
+
+    def take(name):
+        taken.append(name or "build")
+        return Role(taken[-1], model="gone" if name == "poet" else "")
+
+    await stage.open(Model(script(Said("planned"))), roles=take)
+    await stage.session.apply(SetOption("agent", "plan"))
+    stage.engine._make_model = without("gone", stage.engine._make_model)
+    ended = await stage.session.start(said(words, "poet")).wait()
+    assert (ended.reason, str(ended.fault)) == ("failed", "no model 'gone'")
+    assert (taken[-1], stage.engine.chosen["agent"], stage.session.state.options["agent"]) == ("plan",) * 3
+    with pytest.raises(UsageError):
+        await stage.session.apply(SetOption("model", "gone"))
+    assert stage.engine.chosen["model"] == ""
+
+
+def without(name, make):
+    def made(wanted):
+        if wanted == name:
+            raise UsageError(f"no model {name!r}")
+        return make(wanted)
+
+    return made
 
 
 async def test_words_beside_it_are_said(stage):

@@ -30,7 +30,7 @@ from ostler.backends.engine.prefix import (
 from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief, no_roles, role_at_open, thinking_of
 from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Thinking
-from ostler.vocabulary.errors import UsageError
+from ostler.vocabulary.errors import OstlerError, UsageError
 from ostler.vocabulary.events import Compacted, PrefixBuilt, StateChanged, TurnEnded
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Stage
@@ -146,9 +146,7 @@ class Engine:
                 self._wanted_model = value
                 return True
             case SetOption("agent", value):
-                role = self._roles(value)
-                await self._change_model(self._wanted_model or role.model)
-                self._role = role
+                await self._change_role(value)
                 return True
             case SetOption("thinking", value):
                 self._thinking = thinking_of(value)
@@ -161,6 +159,18 @@ class Engine:
     async def aclose(self) -> None:
         await self._naming.aclose()
         await self._model.aclose()
+
+    async def _change_role(self, name: str) -> None:
+        """All of it or nothing: an agent whose model is not to be had leaves no bounds lifted."""
+        before = self._role.name
+        role = self._roles(name)
+        try:
+            await self._change_model(self._wanted_model or role.model)
+        except OstlerError:
+            role = self._roles(before)
+            raise
+        finally:
+            self._role = role
 
     async def _change_model(self, name: str) -> None:
         old, self._model = self._model, self._make_model(name)
