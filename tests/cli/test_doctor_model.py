@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.testing.model_server import calls, event, raw, status, text
+from ostler.testing.model_server import Call, calls, event, raw, status, text
 
 pytestmark = pytest.mark.req("MD-8", "MD-10")
 
@@ -55,3 +55,14 @@ def test_trouble_on_the_way_is_told(ostler, models):
         code, found = examined(ostler, server)
     assert code == 0
     assert "503" in found["trouble"]
+
+
+def test_a_reply_that_is_none_or_not_whole(ostler, models):
+    with models.playing(
+        text("").ended_by("stop"), calls([Call("weather", '{"place": "Pa')]).ended_by("length")
+    ) as server:
+        code, found = examined(ostler, server)
+        assert (code, "without a word" in found["answers"]) == (1, True)
+        code, found = examined(ostler, server)
+    assert "no JSON object" in found["tools"]
+    assert "cut at 1,000 tokens" in found["trouble"]

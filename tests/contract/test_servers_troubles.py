@@ -168,3 +168,10 @@ async def test_a_word_for_the_end_that_nobody_knows_is_told(session_at):
         out, exit_status = await printed(await session_at(server), "text")
     assert exit_status == 0
     assert "the server ended the reply with 'insufficient_system_resource', so it may not be whole" in out.getvalue()
+
+
+@pytest.mark.req("MD-4")
+async def test_a_reply_without_a_word_is_told(session_at):
+    async with ScriptedModelServer(text("").ended_by("tool_calls")) as server:
+        out, exit_status = await printed(await session_at(server), "text")
+    assert (out.getvalue(), exit_status) == ("! the model ended its reply without a word\n", 0)

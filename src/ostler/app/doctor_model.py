@@ -9,10 +9,12 @@ import msgspec
 from ostler.app.doctor import Finding
 from ostler.app.models import choose_model
 from ostler.app.trusting import load_settings
+from ostler.models.loose_json import NotJson, read_json
 from ostler.models.words import (
     Again,
     CallChunk,
     Chunk,
+    Finished,
     Handed,
     ModelClient,
     Request,
@@ -32,7 +34,13 @@ WEATHER = ToolSpec(
     "Tell the weather of a place.",
     {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
 )
+MOST_TOKENS = 1_000
 QUESTION = "Count from one to thirty in words, on one line. Then use the tool: what is the weather in Paris?"
+_ENDINGS = {
+    "length": f"its reply was cut at {MOST_TOKENS:,} tokens",
+    "refusal": "it declined to answer",
+    "filtered": "a content filter cut its reply off",
+}
 _FORMS = {"field": "told apart by the server", "tags": "in <think> tags of its text, taken out of the answer"}
 
 
@@ -44,6 +52,7 @@ class _Heard(msgspec.Struct):
     pieces: int = 0
     calls: tuple[str, ...] = ()
     usage: Usage | None = None
+    readable: bool = True  # the arguments of every call
     trouble: str = ""
 
     def take(self, chunk: Chunk, seconds: float) -> None:
@@ -53,11 +62,22 @@ class _Heard(msgspec.Struct):
             self.pieces += 1
         elif isinstance(chunk, CallChunk):
             self.calls = (*self.calls, chunk.tool)
+            self.readable = self.readable and _is_object(chunk.arguments)
         elif isinstance(chunk, Usage):
             self.usage = chunk
         elif isinstance(chunk, Silence | Again | Handed):
             self.trouble = chunk.reason
+        elif isinstance(chunk, Finished):
+            self.trouble = _ENDINGS.get(chunk.reason, self.trouble)
+            self.trouble = f"the server ended its reply with {chunk.told!r}" if chunk.told else self.trouble
         self.whole = seconds
+
+
+def _is_object(arguments: str) -> bool:
+    try:
+        return isinstance(read_json(arguments.encode("utf-8", "replace")), dict)
+    except NotJson:
+        return False
 
 
 async def examine_model(cwd: str, flags: dict[str, str]) -> list[Finding]:
@@ -81,7 +101,7 @@ async def examine_model(cwd: str, flags: dict[str, str]) -> list[Finding]:
 
 
 async def _ask(client: ModelClient) -> _Heard:
-    request = Request("You are being tested.", (UserSaid((Text(QUESTION),)),), (WEATHER,), max_tokens=1_000)
+    request = Request("You are being tested.", (UserSaid((Text(QUESTION),)),), (WEATHER,), max_tokens=MOST_TOKENS)
     heard, begun = _Heard(), time.monotonic()
     async for chunk in client.stream(request):
         heard.take(chunk, time.monotonic() - begun)
@@ -90,7 +110,7 @@ async def _ask(client: ModelClient) -> _Heard:
 
 def _findings(heard: _Heard, client: ModelClient) -> list[Finding]:
     found = [
-        Finding("answers", "good", f"first word after {heard.first:.2f} s, all after {heard.whole:.2f} s"),
+        _answers(heard),
         Finding("window", "good", f"{client.context_limit:,} tokens"),
         _streaming(heard),
         *_tools(heard, client),
@@ -98,6 +118,12 @@ def _findings(heard: _Heard, client: ModelClient) -> list[Finding]:
         _usage(heard.usage),
     ]
     return [*found, Finding("trouble", "poor", heard.trouble)] if heard.trouble else found
+
+
+def _answers(heard: _Heard) -> Finding:
+    if not heard.pieces and not heard.calls:
+        return Finding("answers", "bad", "it ended its reply without a word", "look at the server's log")
+    return Finding("answers", "good", f"first word after {heard.first:.2f} s, all after {heard.whole:.2f} s")
 
 
 def _streaming(heard: _Heard) -> Finding:
@@ -114,6 +140,9 @@ def _tools(heard: _Heard, client: ModelClient) -> list[Finding]:
         return [Finding("tools", "bad", "it did not call the tool it was told to use", remedy)]
     in_text = getattr(client, "called_by", "") == "text"
     dialect = Finding("dialect", "good", "calls in its text, found there" if in_text else "the API's own calls")
+    if not heard.readable:
+        remedy = "try --dialect text or --dialect xnl, or look at how the server parses calls"
+        return [Finding("tools", "bad", "the arguments of its call are no JSON object", remedy), dialect]
     if heard.calls == ("weather",):
         return [Finding("tools", "good", "it calls them"), dialect]
     names = ", ".join(heard.calls)

@@ -2,39 +2,15 @@
 
 from typing import Any
 
-import msgspec
-
+from ostler.models.anthropic_events import Delta, Event, loose_event, read_event
 from ostler.models.anthropic_request import REDACTED
 from ostler.models.failures import ModelFailure, Refusal
 from ostler.models.gather import Gather
 from ostler.models.hidden import NOTHING, Hidden
 from ostler.models.loose_json import NotJson, compact, read_json
+from ostler.models.odd_events import is_done, words_in
+from ostler.models.openai_frames import sane_count
 from ostler.models.words import Chunk, Request, Usage
-
-
-class _Delta(msgspec.Struct, gc=False):
-    """What an event adds; only the fields of its own kind are set."""
-
-    text: str | None = None
-    thinking: str | None = None
-    signature: str | None = None
-    partial_json: str | None = None
-    stop_reason: str | None = None
-
-
-class _Event(msgspec.Struct, gc=False):
-    """One event of the stream; the rare kinds keep their content as it came."""
-
-    type: str = ""
-    index: int = 0
-    delta: _Delta | None = None
-    content_block: Any = None
-    message: Any = None
-    usage: Any = None
-    error: Any = None
-
-
-_EVENT = msgspec.json.Decoder(_Event)
 
 
 class AnthropicReader:
@@ -45,6 +21,8 @@ class AnthropicReader:
         self.over = False
         self._hidden = hidden
         self._seals: dict[int, str] = {}
+        self._given: dict[int, str] = {}
+        self._foreign: set[int] = set()
         self._counts: dict[str, int] = {}
 
     @property
@@ -56,9 +34,11 @@ class AnthropicReader:
         """The events of one read of the socket."""
         run: list[str] = []
         for data in filter(bytes.strip, events):
-            try:
-                event = _EVENT.decode(data)
-            except (ValueError, RecursionError):
+            event = read_event(data)
+            if event is None:
+                if is_done(data):
+                    self.over = True
+                    break
                 event = self._loose(data)
             delta = event.delta
             if delta is not None and delta.text:
@@ -77,11 +57,14 @@ class AnthropicReader:
         except NotJson as error:
             self._broken(str(error))
             return
-        if not isinstance(message, dict) or not isinstance(message.get("content"), list):
-            self.gather.fail(Refusal(self.gather.where, 200, {}, body, self._hidden).failure())
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        if not isinstance(content, list):
+            self._fail(body)
             return
         self._count(message.get("usage"))
-        for index, block in enumerate(message["content"]):
+        for index, block in enumerate(content):
             self._start(index, block)
             self._stop(index)
         self.gather.ends(compact(message.get("stop_reason") or "end_turn"))
@@ -89,6 +72,8 @@ class AnthropicReader:
 
     def finish(self) -> list[Chunk]:
         """The last chunks."""
+        for index in tuple(self._given):
+            self._stop(index)
         return self.gather.finish()
 
     def _end_run(self, run: list[str]) -> None:
@@ -96,20 +81,25 @@ class AnthropicReader:
             self.gather.text("".join(run))
             run.clear()
 
-    def _loose(self, data: bytes) -> _Event:
+    def _loose(self, data: bytes) -> Event:
         """An event that is not quite in its form, as far as it can be understood."""
+        if (said := words_in(data)) is not None:
+            self.gather.aside = said or self.gather.aside
+            return Event()
         try:
-            document = read_json(data)
-            return msgspec.convert(document, _Event, strict=False)
-        except (NotJson, msgspec.ValidationError, RecursionError) as error:
+            return loose_event(read_json(data))
+        except NotJson as error:
             self._broken(str(error))
-            return _Event()
+            return Event()
 
     def _broken(self, why: str) -> None:
+        """What cannot be read fails the reply, unless that has said already why it is over."""
+        if self.gather.reason:
+            return
         where = self.gather.where
         self.gather.fail(ModelFailure(f"{where} sent an event that cannot be read ({why[:100]})", code="malformed"))
 
-    def _rare(self, event: _Event, data: bytes) -> None:
+    def _rare(self, event: Event, data: bytes) -> None:
         if event.type == "content_block_delta" and event.delta is not None:
             self._add(event.index, event.delta)
         elif event.type == "content_block_start":
@@ -124,34 +114,50 @@ class AnthropicReader:
                 self.gather.ends(event.delta.stop_reason)
         elif event.type == "message_stop":
             self.over = True
-        elif event.type == "error" or event.error is not None:
-            self.gather.fail(Refusal(self.gather.where, 200, {}, data, self._hidden).failure())
+        elif event.type == "error" or event.error or event.choices is not None:
+            self._fail(data)
+
+    def _fail(self, data: bytes) -> None:
+        """An error object, or the reply of a server that speaks another API."""
+        where = self.gather.where
+        if b'"choices"' not in data:
+            self.gather.fail(Refusal(where, 200, {}, data, self._hidden).failure())
+            return
+        hint = "set the profile's apiKind to openai"
+        self.gather.fail(ModelFailure(f"{where} answers in the form of OpenAI's API", code="wrong_url", hint=hint))
 
     def _start(self, index: int, block: Any) -> None:
         """A block begins; in a whole reply, and for what is short, it is all there already."""
         if not isinstance(block, dict):
             return
         kind = block.get("type")
-        if kind == "text" and block.get("text"):
-            self.gather.text(compact(block["text"]))
+        self._foreign.discard(index)
+        if kind == "text":
+            self.gather.text(compact(block.get("text") or ""))
         elif kind == "thinking":
             self.gather.thought(compact(block.get("thinking") or ""))
             self._seals[index] = compact(block.get("signature") or "")
         elif kind == "redacted_thinking":
             self._seals[index] = REDACTED + compact(block.get("data") or "")
-        elif kind == "tool_use":
+        elif kind != "tool_use":
+            self._foreign.add(index)  # a tool of the server's own, whose arguments are no call of ours
+        else:
             given = compact(block["input"]) if block.get("input") else ""
-            self.gather.call(index, compact(block.get("id") or ""), compact(block.get("name") or ""), given)
+            self._given[index] = given
+            self.gather.call(index, compact(block.get("id") or ""), compact(block.get("name") or ""), "")
 
-    def _add(self, index: int, delta: _Delta) -> None:
+    def _add(self, index: int, delta: Delta) -> None:
         if delta.thinking:
             self.gather.thought(delta.thinking)
         if delta.signature:
             self._seals[index] = self._seals.get(index, "") + delta.signature
-        if delta.partial_json:
+        if delta.partial_json and index not in self._foreign:
+            self._given.pop(index, None)  # told whole at first, and then once more in pieces
             self.gather.call(index, "", "", delta.partial_json)
 
     def _stop(self, index: int) -> None:
+        if given := self._given.pop(index, ""):
+            self.gather.call(index, "", "", given)
         seal = self._seals.pop(index, "")
         if seal:
             self.gather.thought("", seal)
@@ -160,9 +166,7 @@ class AnthropicReader:
         """Counts come in two events, and cached tokens beside the others: together they are what went in."""
         if not isinstance(usage, dict):
             return
-        for name, value in usage.items():
-            if isinstance(value, int) and 0 <= value < 2**53:
-                self._counts[name] = value
+        self._counts.update({name: sane_count(value) for name, value in usage.items() if value is not None})
         cached = self._counts.get("cache_read_input_tokens", 0)
         fresh = self._counts.get("input_tokens", 0) + self._counts.get("cache_creation_input_tokens", 0)
         self.gather.usage = Usage(fresh + cached, self._counts.get("output_tokens", 0), cached)

@@ -79,7 +79,7 @@ class Refusal(msgspec.Struct, frozen=True):
             text = self.body.decode("utf-8", "replace").strip()
             document = "" if text.startswith("<") else text
         message, told = _error_words(document)
-        return _clean(message, self.hidden), _clean(told, self.hidden, 4000)
+        return clean(message, self.hidden), clean(told, self.hidden, 4000)
 
     def _key_refused(self, said: str) -> ModelFailure:
         ways = "set OSTLER_API_KEY or the profile's apiKey"
@@ -89,7 +89,7 @@ class Refusal(msgspec.Struct, frozen=True):
         return ModelFailure(f"the key was refused by {self.where}{reason}", code="key_refused", hint=ways, said=said)
 
     def _redirected(self) -> ModelFailure:
-        to = _clean(self.headers.get("location", ""), self.hidden)
+        to = clean(self.headers.get("location", ""), self.hidden)
         hint = f"if you trust it, set the base URL to {to}" if to else "check the base URL"
         return ModelFailure(
             f"{self.where} sends us elsewhere, and a key is not sent along", code="wrong_url", hint=hint
@@ -150,7 +150,7 @@ def _error_words(document: Any) -> tuple[str, str]:
     return message, " ".join([*kinds, message])
 
 
-def _clean(text: str, hidden: Hidden, limit: int = _SHOWN) -> str:
+def clean(text: str, hidden: Hidden, limit: int = _SHOWN) -> str:
     """One harmless line of bounded length that never shows a key."""
     text = _UNSHOWN.sub(" ", hidden.out_of(text)).strip()
     return text if len(text) <= limit else text[:limit] + "…"

@@ -31,6 +31,7 @@ class Gather:
         self.refused = False
         self.reasoning: Literal["", "field", "tags"] = ""  # how the server tells it apart
         self.failure: BackendError | None = None
+        self.aside = ""  # words that were no part of it
         self.calls = CallMerger((tool.name for tool in request.tools), used_ids(request))
         self._chunks: list[Chunk] = []
         self._think = ThinkSplitter()

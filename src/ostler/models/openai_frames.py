@@ -106,6 +106,8 @@ def whole_delta(message: Any) -> Delta:
 
 def loose_frame(document: Any) -> Frame:
     """A frame out of whatever a server takes for one."""
+    if isinstance(document, list) and document:  # as some servers wrap their errors
+        document = document[0]
     if not isinstance(document, dict):
         raise NotJson("it is no object")
     usage = _counts(document.get("usage"))
@@ -194,4 +196,5 @@ def sane_count(value: Any) -> int:
     """A number of tokens that can be one."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
-    return int(value) if isinstance(value, int | float) and 0 <= value < 2**53 else 0
+    counts = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if counts and 0 <= value < 2**53 else 0

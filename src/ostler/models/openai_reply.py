@@ -6,6 +6,7 @@ from ostler.models.failures import ModelFailure, Refusal
 from ostler.models.gather import Gather
 from ostler.models.hidden import NOTHING, Hidden
 from ostler.models.loose_json import NotJson, write_json
+from ostler.models.odd_events import is_done, words_in
 from ostler.models.openai_frames import (
     CallDelta,
     Counts,
@@ -52,19 +53,30 @@ class OpenAIReader:
     def _one_by_one(self, events: list[bytes], *, whole: bool = False) -> list[Frame]:
         frames: list[Frame] = []
         for event in filter(bytes.strip, events):
+            if is_done(event):
+                self.over = True
+                break
+            if not whole and (said := words_in(event)) is not None:
+                self.gather.aside = said or self.gather.aside
+                continue
             try:
                 frames.append(read_frame(event, whole=whole))
             except NotJson as error:
                 self._take(frames)
-                self.gather.fail(ModelFailure(f"{self.gather.where} sent broken JSON ({error})", code="malformed"))
+                self._broken(error)
                 return []
         return frames
+
+    def _broken(self, error: NotJson) -> None:
+        """What cannot be read fails the reply, unless that has said already why it is over."""
+        if not self.gather.reason:
+            self.gather.fail(ModelFailure(f"{self.gather.where} sent broken JSON ({error})", code="malformed"))
 
     def _take(self, frames: list[Frame]) -> None:
         """Gather the frames; runs of plain text, nearly all of a long reply, are joined before anyone looks at them."""
         run: list[str] = []
         for frame in frames:
-            if frame.error is not None:
+            if frame.error:
                 self._end_run(run)
                 self._fail(frame.error)
                 return
@@ -115,6 +127,6 @@ class OpenAIReader:
         self.gather.usage = Usage(*(sane_count(count) for count in told))
 
     def _fail(self, error: Any) -> None:
-        code = error.get("code") if isinstance(error, dict) else None
-        status = code if isinstance(code, int) and 400 <= code < 600 else 200
+        code = sane_count(error.get("code")) if isinstance(error, dict) else 0
+        status = code if 400 <= code < 600 else 200
         self.gather.fail(Refusal(self.gather.where, status, {}, write_json({"error": error}), self._hidden).failure())

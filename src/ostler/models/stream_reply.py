@@ -6,11 +6,11 @@ from typing import Protocol
 
 import msgspec
 
-from ostler.models.failures import ModelFailure, Refusal
+from ostler.models.failures import ModelFailure, Refusal, clean
 from ostler.models.gather import Gather
 from ostler.models.hidden import Hidden
 from ostler.models.http import HttpClient, Response
-from ostler.models.loose_json import NotJson, read_json
+from ostler.models.odd_events import apart, is_done, is_json, lines_of
 from ostler.models.patience import StallWatch
 from ostler.models.sse import EventTooLong, SseSplitter
 from ostler.models.words import Chunk
@@ -59,7 +59,7 @@ async def stream_reply(http: HttpClient, post: Post, reader: Reader, watch: Stal
         if not 200 <= response.status < 300:
             body = await response.rest(_MAX_REFUSAL, within=5.0)
             raise Refusal(response.where, response.status, response.headers, body, post.hidden).failure()
-        async with aclosing(_content(response, reader, watch)) as chunks:
+        async with aclosing(_content(response, reader, watch, post.hidden)) as chunks:
             async for chunk in chunks:
                 yield chunk
         if reader.over:
@@ -70,7 +70,9 @@ async def stream_reply(http: HttpClient, post: Post, reader: Reader, watch: Stal
         response.close()
 
 
-async def _content(response: Response, reader: Reader, watch: StallWatch) -> AsyncGenerator[Chunk, None]:
+async def _content(
+    response: Response, reader: Reader, watch: StallWatch, hidden: Hidden
+) -> AsyncGenerator[Chunk, None]:
     """The chunks of a reply, until it is over or ends."""
     feeder = _Feeder(response.where, reader, watch)
     failure: BackendError | None = None
@@ -90,7 +92,9 @@ async def _content(response: Response, reader: Reader, watch: StallWatch) -> Asy
         failure = None if reader.complete else error
     failure = reader.gather.failure or failure
     if failure is None and not reader.complete:
-        failure = ModelFailure(f"{response.where} broke off its reply", code="cut", hint="try again")
+        aside = clean(reader.gather.aside, hidden)
+        said = f", saying: {aside}" if aside else ""
+        failure = ModelFailure(f"{response.where} broke off its reply{said}", code="cut", hint="try again")
     if failure is not None:
         for chunk in reader.gather.rest():
             yield chunk
@@ -124,9 +128,14 @@ class _Feeder:
     def end(self) -> None:
         """The body has ended: what was waiting for more is read as it is."""
         if self._form == "events":
-            self._reader.feed([event for event in self._events.flush() if _is_whole(event)])
+            # Half an event at the end is no wrong one, nor a part of the reply: that was cut.
+            self._reader.feed([event for event in _apart(self._events.flush()) if is_done(event) or is_json(event)])
         elif self._form == "document":
-            self._reader.document(b"".join(self._document))
+            body = b"".join(self._document)
+            if events := lines_of(body):
+                self._reader.feed(events)
+            else:
+                self._reader.document(body)
 
     def waiting(self) -> Chunk | None:
         """What to show if the last read brought nothing of the reply."""
@@ -145,7 +154,7 @@ class _Feeder:
             self._reader.gather.fail(ModelFailure(f"{self._where} sent an event without end", code="malformed"))
             return
         if events:
-            self._reader.feed(events)
+            self._reader.feed(events if b"\n" not in b"".join(events) else _apart(events))
         elif self._events.comments == comments:
             self._unheard += len(data)
 
@@ -156,13 +165,8 @@ class _Feeder:
             self._reader.gather.fail(ModelFailure(f"{self._where} sent a reply without end", code="malformed"))
 
 
-def _is_whole(event: bytes) -> bool:
-    """Half an event at the end is no wrong one, nor a part of the reply: that was cut."""
-    try:
-        read_json(event)
-    except NotJson:
-        return event == b"[DONE]"
-    return True
+def _apart(events: list[bytes]) -> list[bytes]:
+    return [piece for event in events for piece in apart(event)]
 
 
 def _form_of(data: bytes) -> str:

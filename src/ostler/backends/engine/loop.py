@@ -8,7 +8,7 @@ from ostler.backends.engine.guests.guest import Guest, View
 from ostler.backends.engine.steering import Steering
 from ostler.backends.engine.step import take_step
 from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.events import MessageDone, StateChanged, ToolCalled, TurnEnded
+from ostler.vocabulary.events import MessageDone, Notice, StateChanged, ToolCalled, TurnEnded
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.tool_names import find_name
 from ostler.vocabulary.tools import ToolCall, ToolSpec
@@ -50,6 +50,8 @@ class Loop:
             return await self._act(message)
         if await self._goes_on(message):
             return None
+        if not message.text.strip():
+            self._stage.emit(Notice("warning", "the model ended its reply without a word"))
         return TurnEnded("", "done")
 
     async def _goes_on(self, message: Message) -> bool:
