@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.knowledge.checks import could_check, find_checks, is_document
+from ostler.knowledge.checks import could_check, find_checks, is_document, is_product
 from ostler.settings.schema import Validation
 
 NODE = '{"scripts": {"test": "vitest run"}}'
@@ -123,6 +123,20 @@ def test_switched_off():
 def test_a_check_says_what_it_was_found_by():
     (check,) = find_checks(Validation(), {"go.mod"}, lambda name: None, ["a.go"])
     assert check.why == "go.mod"
+
+
+@pytest.mark.parametrize(
+    ("path", "product"),
+    [
+        *(
+            (path, True)
+            for path in ("a/__pycache__/x.pyc", "dist/a.js", "web/node_modules/x/a.js", ".cache/a.py", "a.log")
+        ),
+        *((path, False) for path in ("a.py", "src/build/a.py", "build.py", "target.rs", "src/out/a.go")),
+    ],
+)
+def test_what_commands_leave_behind(path, product):
+    assert is_product(path) is product
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,8 @@ _ALIASES = {
 _DOCUMENTS = (".md", ".mdx", ".txt", ".rst", ".adoc")
 _NO_DOCUMENTS = ("requirements*.txt", "constraints*.txt", "CMakeLists.txt")
 # What commands leave behind beside their work, where no .gitignore says so.
-_PRODUCT_FOLDERS = frozenset(
-    ["__pycache__", "node_modules", "target", "dist", "build", "out", "coverage", "htmlcov", "venv"]
-)
+_PRODUCT_FOLDERS = frozenset(["__pycache__", "node_modules"])
+_PRODUCT_TOPS = frozenset(["target", "dist", "build", "out", "coverage", "htmlcov", "venv"])
 _PRODUCT_ENDINGS = (".pyc", ".o", ".obj", ".a", ".so", ".class", ".jar", ".log", ".out", ".tmp", ".pid", ".db")
 _NO_TESTS = "no test specified"
 _FOR_PYTEST = re.compile(r"^(?:(?:async )?def test|import pytest\b|from pytest\b)", re.MULTILINE)
@@ -89,6 +88,8 @@ def is_document(path: str) -> bool:
 def is_product(path: str) -> bool:
     """Whether a file is what a command leaves behind (a cache, an object, a log) and nobody's edit."""
     *folders, name = path.split("/")
+    if folders[:1] and folders[0] in _PRODUCT_TOPS:
+        return True
     if any(folder in _PRODUCT_FOLDERS or folder.startswith(".") or folder.endswith(".egg-info") for folder in folders):
         return True
     return name.startswith(".") or name.endswith(_PRODUCT_ENDINGS)
