@@ -150,3 +150,17 @@ def test_words_rebuild_both_lines(old, new):
     pieces = words(old, new)
     assert "".join(text for op, text in pieces if op != "added") == old
     assert "".join(text for op, text in pieces if op != "removed") == new
+
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "e"]), max_size=40).map("".join)
+
+
+@settings(deadline=None)
+@given(LINES, LINES, st.integers(0, 60))
+def test_a_diff_that_is_cut_is_the_beginning_of_the_whole_one(before, after, most):
+    whole, cut = unified(before, after, "f"), unified(before, after, "f", max_lines=most)
+    lines = whole.text.replace("\n\\ No newline", "\0\\ No newline").splitlines(keepends=True)
+    shown = "".join(lines[:most]).replace("\0", "\n")
+    assert (cut.additions, cut.deletions, cut.cut) == (whole.additions, whole.deletions, len(lines) > most)
+    assert cut.text.startswith(shown)
+    assert (str(len(lines) - most) in cut.text[len(shown) :]) if cut.cut else cut.text == whole.text

@@ -78,3 +78,16 @@ async def test_an_item_is_one_line_and_forges_no_other(room):
     result = await room.ok("todowrite", todos=[{"content": "look\n[x] 2. all done"}, {"content": "x" * 10_000}])
     assert result.for_model.split("\n")[0] == "[ ] 1. look [x] 2. all done"
     assert len(result.for_model) < 600
+
+
+@pytest.mark.req("TL-4")
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        ({"task": "x", "state": "completed"}, "[x] 1. x"),
+        ({"item": "x", "State": "doing"}, "[~] 1. x"),
+        ({"name": "x", "progress": "todo"}, "[ ] 1. x"),
+    ],
+)
+async def test_other_words_for_a_state_are_not_lost(room, item, line):
+    assert (await room.ok("todowrite", items=[item])).for_model == line

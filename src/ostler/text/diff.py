@@ -30,9 +30,11 @@ def unified(before: str, after: str, path: str, *, context: int = 3, max_lines: 
     blocks = matching_blocks(old, new)
     same = sum(size for _, _, size in blocks)
     output = [f"--- {_name('a', path, before)}\n", f"+++ {_name('b', path, after)}\n"]
+    height = len(output)
     for hunk in _hunks(blocks, len(old), len(new), context):
-        output += _drawn(hunk, old, new)
-    left_out = len(output) - max_lines if max_lines is not None else 0
+        output += _drawn(hunk, old, new, None if max_lines is None else max(max_lines - height, 0))
+        height += _height(hunk)
+    left_out = height - max_lines if max_lines is not None else 0
     if left_out > 0:
         output[max_lines:] = [marker(left_out, "lines of the diff") + "\n"]
     return Diff("".join(output), additions=len(new) - same, deletions=len(old) - same, cut=left_out > 0)
@@ -96,16 +98,28 @@ def _hunks(blocks: list[Block], old_size: int, new_size: int, context: int) -> l
     return hunks
 
 
-def _drawn(hunk: list[Block], old: list[str], new: list[str]) -> list[str]:
+def _height(hunk: list[Block]) -> int:
+    """How many lines a hunk is drawn in."""
+    (start_old, start_new, _), (last_old, last_new, last_size) = hunk[0], hunk[-1]
+    same = sum(size for _, _, size in hunk)
+    return 1 + last_old + last_size - start_old + last_new + last_size - start_new - same
+
+
+def _drawn(hunk: list[Block], old: list[str], new: list[str], most: int | None) -> list[str]:
+    """A hunk as lines, at least the first of them: those beyond the most are not worth drawing."""
     start_old, start_new, _ = hunk[0]
     last_old, last_new, last_size = hunk[-1]
     old_count, new_count = last_old + last_size - start_old, last_new + last_size - start_new
     output = [f"@@ -{_range(start_old, old_count)} +{_range(start_new, new_count)} @@\n"]
     at_old, at_new = start_old, start_new
     for left, right, size in hunk:
-        output += [_line("-", line) for line in old[at_old:left]]
-        output += [_line("+", line) for line in new[at_new:right]]
-        output += [_line(" ", line) for line in old[left : left + size]]
+        for sign, lines, first, last in (
+            ("-", old, at_old, left),
+            ("+", new, at_new, right),
+            (" ", old, left, left + size),
+        ):
+            end = last if most is None else min(last, first + max(most - len(output), 0))
+            output += [_line(sign, line) for line in lines[first:end]]
         at_old, at_new = left + size, right + size
     return output
 

@@ -55,6 +55,8 @@ def _anchors(
     left: Sequence[Hashable], right: Sequence[Hashable], start: int, left_end: int, right_end: int
 ) -> list[tuple[int, int]]:
     """The longest rising chain of items that are unique on both sides."""
+    if start in (left_end, right_end):
+        return []
     places = _unique(right, start, right_end)
     found = [(i, places[item]) for item, i in _unique(left, start, left_end).items() if item in places]
     ends: list[int] = []  # the lowest right place that ends a chain of each length

@@ -48,8 +48,7 @@ def _todo(item: Any) -> Any:
         return _checked(item)
     if not isinstance(item, dict):
         return item
-    names = {"text": "content", "task": "content", "title": "content", "step": "content", "description": "content"}
-    given = {key if key in _TODO else names.get(fold(key), key): value for key, value in item.items()}
+    given = {key if key in _TODO else _SAME.get(fold(key), key): value for key, value in item.items()}
     if "status" not in given and any(item.get(mark) is True for mark in ("done", "completed", "checked")):
         given["status"] = "completed"
     given = {key: value for key, value in given.items() if key in _TODO and value is not None}
@@ -60,4 +59,8 @@ def _todo(item: Any) -> Any:
     return given
 
 
+_SAME = {
+    **dict.fromkeys(("text", "task", "title", "step", "description", "item", "todo", "name"), "content"),
+    **dict.fromkeys(("state", "progress"), "status"),
+}
 _TODO = ("id", "content", "status", "priority")

@@ -1,6 +1,8 @@
 """How changes of files are shown: before they happen, as a preview, and after, as a result."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 from ostler.vocabulary.display import DiffShown, Display, DisplayBlock, Note
@@ -10,6 +12,7 @@ from ostler.vocabulary.tools import ToolResult
 
 PREVIEW_LINES = 4_000  # whoever is asked sees it whole
 RESULT_LINES = 400
+_LARGE = 200_000
 _CHARACTERS = 250  # for each of those lines; a diff of longer ones loses its middle
 
 
@@ -25,7 +28,8 @@ async def change_preview(ground: Ground, place: Place, after: str) -> Display:
         if refusal.fault.code == "changed_on_disk":
             raise
         return Display(str(refusal))
-    diff = unified(before, after, place.shown, max_lines=PREVIEW_LINES)
+    work = partial(unified, before, after, place.shown, max_lines=PREVIEW_LINES)
+    diff = await asyncio.to_thread(work) if len(before) + len(after) > _LARGE else work()
     operation: Literal["updated", "created"] = "updated" if place.exists else "created"
     text, cut = _narrowed(diff.text, PREVIEW_LINES)
     shown = DiffShown(place.shown, text, operation, diff.additions, diff.deletions, cut or diff.cut)

@@ -15,6 +15,7 @@ from ostler.workspace.newlines import in_style, newline_of
 from ostler.workspace.rewrite import encoded_new, rewritten
 from ostler.workspace.seen import Seen, Sight, stamp_of
 
+DIFF_LINES = 20_000  # of a change, more than anybody is shown
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EBUSY)
 
 
@@ -124,5 +125,5 @@ def _done(
     found = spot.stat()
     stamp = stamp_of(found) if found else (0, 0, 0)
     seen.note(target.where, Sight(version_of(data), encoding, len(data), stamp), after)
-    change = unified(before, after, target.shown)
+    change = unified(before, after, target.shown, max_lines=DIFF_LINES)
     return Written(target.shown, operation, len(data), change.additions, change.deletions, change.text, change.cut)

@@ -17,7 +17,7 @@ from ostler.workspace.files import MAX_TEXT, READ, as_text, form_of, read_whole,
 from ostler.workspace.jail import DIRECTORY, Jail, Spot
 from ostler.workspace.paths import split
 from ostler.workspace.rewrite import encoded_new, rewritten
-from ostler.workspace.save import Target, put, within_limit
+from ostler.workspace.save import DIFF_LINES, Target, put, within_limit
 from ostler.workspace.seen import Seen, Sight, stamp_of
 
 
@@ -216,7 +216,7 @@ def _is_as_seen(sight: Sight, found: os.stat_result, version: str) -> bool:
 def _told(shown: str, operation: str, before: str, after: str, size: int) -> Written:
     from ostler.text.diff import unified
 
-    change = unified(before, after, shown)
+    change = unified(before, after, shown, max_lines=DIFF_LINES)
     return Written(shown, operation, size, change.additions, change.deletions, change.text, change.cut)  # type: ignore[arg-type]  # one of the operations
 
 
