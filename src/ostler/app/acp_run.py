@@ -252,11 +252,12 @@ class _Play:
         return tuple(str(_folder(name)) for name in self._flags.directories)
 
     def _ground(self) -> SessionGround:
-        """Reading elsewhere is the policy's to refuse, wherever some of it is allowed."""
         flags, root = self._flags, str(self._cwd)
         sandbox = self._settings.config.security.sandbox
         shell = Shell(root, writable=flags.write or flags.yolo, sandbox=sandbox)
-        return SessionGround(root, shell, read_anywhere=flags.yolo or bool(flags.directories))
+        ground = SessionGround(root, shell, read_anywhere=flags.yolo)
+        ground.grant_folders(self._directories())
+        return ground
 
     def _mirror(self) -> Mirror | None:
         hearers = [self._show.mirror] if isinstance(self._show, FrameMirror) else []
