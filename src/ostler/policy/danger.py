@@ -12,7 +12,6 @@ RAISES = "runs with other privileges"
 ACCOUNTS = "changes accounts or passwords"
 KERNEL = "changes the running system"
 IN_PLACE = "changes files in place"
-UNINSTALLS = "removes installed software"
 LATER = "makes something run later, by itself"
 LETS_IN = "lets others into a machine"
 
@@ -22,58 +21,35 @@ def listed(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
-def _verbs(why: str, names: str) -> dict[str, str]:
-    return dict.fromkeys(listed(names), why)
-
-
-# commands that always ask, whatever their arguments
-ALWAYS: Mapping[str, str] = {
-    **_verbs(
-        REMOVES, "rm rmdir unlink shred srm wipe scrub nwipe trash trash-put trash-empty rimraf del-cli del zf_rm"
-    ),
-    **_verbs(
-        REMOVES,
-        "gvfs-trash zf_rmdir tmpwatch tmpreaper deltree uudecode killall5 skill slay xkill fkill trash-cli pkgrm ipcrm"
-        " atrm rip sfill rmvirtualenv bleachbit nix-collect-garbage",
-    ),
-    **_verbs(MOVES, "mv mmv zmv rnm detox qmv vidir zf_mv renameat rename.ul prename file-rename"),
-    **_verbs(
-        RIGHTS,
-        "chmod chown chgrp chattr chacl setfacl setfattr chcon restorecon setcap chflags lchown zf_chmod zf_chown",
-    ),
-    **_verbs(DISK, "dd dcfldd dc3dd ddrescue dd_rescue mkfs mke2fs mkdosfs mkntfs mkswap mkreiserfs newfs blkdiscard"),
-    **_verbs(
-        DISK,
-        "fsck e2fsck resize2fs tune2fs xfs_repair pg_resetwal debugfs cfdisk gdisk cgdisk swapoff swapon umount fstrim",
-    ),
-    **_verbs(DISK, "lvremove vgremove pvremove lvreduce pvcreate vgcreate grub-install efibootmgr flashrom fw_setenv"),
-    **_verbs(HALTS, "shutdown reboot halt poweroff telinit kexec rtcwake pm-suspend pm-hibernate"),
-    **_verbs(RAISES, "sudoedit visudo vipw vigr nsenter su sudo doas pkexec run0 runuser gosu su-exec setuidgid"),
-    **_verbs(RAISES, "calife dzdo pfexec gksudo gksu kdesudo kdesu ksu chroot sg newgrp machinectl please"),
-    **_verbs(
-        ACCOUNTS,
-        "passwd chpasswd usermod useradd userdel adduser deluser groupadd groupdel groupmod chsh chfn chage gpasswd",
-    ),
-    **_verbs(KERNEL, "insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce ifdown"),
-    **_verbs(
-        IN_PLACE,
-        "truncate ed red dos2unix unix2dos fromdos todos mogrify sponge patchelf xfs_io chrpath install_name_tool",
-    ),
-    **_verbs(IN_PLACE, "rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg"),
-    **_verbs(REMOVES, "dropdb dropuser"),
-    **_verbs(LATER, "at batch update-rc.d chkconfig anacron"),
-    **_verbs(LETS_IN, "ssh-copy-id"),
-    **_verbs(MOVES, "perl-rename ren move exch mren"),
-    **_verbs(REMOVES, "rd erase taskkill tskill"),
-    **_verbs(DISK, "diskpart vssadmin wbadmin fsutil lvcreate lvextend lvresize lvconvert vgreduce vgextend"),
-    **_verbs(DISK, "vgrename vgcfgrestore pvmove pvresize eject xfs_growfs sg_format sg_sanitize"),
-    **_verbs(RIGHTS, "takeown"),
-    **_verbs(KERNEL, "bcdedit reg regedit netsh net wevtutil rundll32 logoff"),
-    **_verbs(KERNEL, "aa-disable aa-complain aa-teardown auditctl rfkill"),
-    **_verbs(REMOVES, "memcflush pg_dropcluster"),
-    **_verbs("publishes something that others may keep", "pastebinit"),
-    **_verbs(IN_PLACE, "upx ambr savelog"),
+# commands that always ask, whatever their arguments, by the reason
+_ALWAYS = {
+    REMOVES: "rm rmdir unlink shred srm wipe scrub nwipe trash trash-put trash-empty rimraf del-cli del zf_rm"
+    " gvfs-trash zf_rmdir tmpwatch tmpreaper deltree uudecode killall5 skill slay xkill fkill trash-cli pkgrm"
+    " ipcrm atrm rip sfill rmvirtualenv bleachbit nix-collect-garbage dropdb dropuser rd erase taskkill tskill"
+    " memcflush pg_dropcluster",
+    MOVES: "mv mmv zmv rnm detox qmv vidir zf_mv renameat rename.ul prename file-rename perl-rename ren move exch mren",
+    RIGHTS: "chmod chown chgrp chattr chacl setfacl setfattr chcon restorecon setcap chflags lchown zf_chmod zf_chown"
+    " takeown",
+    DISK: "dd dcfldd dc3dd ddrescue dd_rescue mkfs mke2fs mkdosfs mkntfs mkswap mkreiserfs newfs blkdiscard fsck"
+    " e2fsck resize2fs tune2fs xfs_repair pg_resetwal debugfs cfdisk gdisk cgdisk swapoff swapon umount fstrim"
+    " lvremove vgremove pvremove lvreduce pvcreate vgcreate grub-install efibootmgr flashrom fw_setenv"
+    " diskpart vssadmin wbadmin fsutil lvcreate lvextend lvresize lvconvert vgreduce vgextend vgrename"
+    " vgcfgrestore pvmove pvresize eject xfs_growfs sg_format sg_sanitize",
+    HALTS: "shutdown reboot halt poweroff telinit kexec rtcwake pm-suspend pm-hibernate",
+    RAISES: "sudoedit visudo vipw vigr nsenter su sudo doas pkexec run0 runuser gosu su-exec setuidgid calife dzdo"
+    " pfexec gksudo gksu kdesudo kdesu ksu chroot sg newgrp machinectl please",
+    ACCOUNTS: "passwd chpasswd usermod useradd userdel adduser deluser groupadd groupdel groupmod chsh chfn chage"
+    " gpasswd",
+    KERNEL: "insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce ifdown bcdedit reg"
+    " regedit netsh net wevtutil rundll32 logoff aa-disable aa-complain aa-teardown auditctl rfkill",
+    IN_PLACE: "truncate ed red dos2unix unix2dos fromdos todos mogrify sponge patchelf xfs_io chrpath install_name_tool"
+    " rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg upx ambr"
+    " savelog",
+    LATER: "at batch update-rc.d chkconfig anacron",
+    LETS_IN: "ssh-copy-id",
+    "publishes something that others may keep": "pastebinit",
 }
+ALWAYS: Mapping[str, str] = {name: why for why, names in _ALWAYS.items() for name in listed(names)}
 
 # ways to call these commands that only look
 LOOKS: Mapping[str, str] = {
@@ -107,30 +83,49 @@ LOOKS: Mapping[str, str] = {
     **dict.fromkeys(("dos2unix", "unix2dos"), r"(?:-i\w*|--info\S*) .*|(?:-\w+ ?)*"),
 }
 
-# ways to call a command that ask, where others do not
+# commands that ask when words of these shapes are among their arguments, in this order
 WHEN: Mapping[str, tuple[str, str]] = {
-    "format": (DISK, r"(?i)(?:.* )?[a-z]:.*"),
-    "cipher": (REMOVES, r"(?i)(?:.* )?/w.*"),
-    **dict.fromkeys(("icacls", "cacls"), (RIGHTS, r"(?i).* /(?:grant|deny|remove|reset|setowner|inherit|[gpr]\b).*")),
-    "attrib": (RIGHTS, r"(?:.* )?[+-][A-Za-z].*"),
-    "robocopy": (REMOVES, r"(?i).* /(?:mir|purge|move?)\b.*"),
-    **dict.fromkeys(("xcopy", "copy"), (IN_PLACE, r"(?i)(?:.* )?/y(?: .*)?")),
+    "format": (DISK, r"(?i)[a-z]:.*"),
+    "cipher": (REMOVES, r"(?i)/w.*"),
+    **dict.fromkeys(("icacls", "cacls"), (RIGHTS, r"(?i)/(?:grant|deny|remove|reset|setowner|inherit|[gpr]\b).*")),
+    "attrib": (RIGHTS, r"[+-][A-Za-z].*"),
+    "robocopy": (REMOVES, r"(?i)/(?:mir|purge|move?)"),
+    **dict.fromkeys(("xcopy", "copy"), (IN_PLACE, r"(?i)/y")),
     "forfiles": (REMOVES, r"(?i).*\b(?:del|erase|rd|rmdir)\b.*"),
-    "recode": (IN_PLACE, r"(?:-\S+ )*[^ -]\S* \S.*"),
-    "route": (KERNEL, r"(?:.* )?(?:add|del|delete|flush|change)(?: .*)?"),
-    "dpkg-deb": (IN_PLACE, r"(?:.* )?(?:-[xXR]|--v?extract|--raw-extract) .*"),
-    "unison": (IN_PLACE, r"(?:.* )?--?(?:force|batch|prefer)\b.*"),
-    "kak": (IN_PLACE, r"(?:.* )?-f .*"),
-    "e2label": (DISK, r"\S+ .+"),
-    "ipmitool": (HALTS, r"(?:.* )?power (?:off|cycle|reset|soft)"),
-    "tc": (KERNEL, r"(?:.* )?(?:add|del|delete|change|replace|flush) .*"),
-    "ethtool": (KERNEL, r"(?:.* )?-[sKGLACEfrp] .*"),
-    "screen": (REMOVES, r"(?:.* )?-X (?:.* )?(?:quit|kill)"),
-    "pngquant": (IN_PLACE, r"(?:.* )?(?:-f|--force)(?: .*)?"),
-    "gpg": ("hands out secret keys", r"(?:.* )?--export-secret-(?:sub)?keys.*"),
+    "recode": (IN_PLACE, r"[^-].* [^-].*"),
+    "dpkg-deb": (IN_PLACE, r"-[xXR]|--v?extract|--raw-extract"),
+    "unison": (IN_PLACE, r"--?(?:force|batch|prefer)\b.*"),
+    "kak": (IN_PLACE, r"-f"),
+    "pngquant": (IN_PLACE, r"-f|--force"),
+    "exiftool": (IN_PLACE, r"(?i)-[\w:-]+[+<-]?=.*|-(?:w|tagsfromfile)"),
+    "e2label": (DISK, r".+ .+"),
+    "parted": (DISK, r"rm|mkpart|mklabel|mktable|resizepart|name|set"),
+    "ipmitool": (HALTS, r"power off|cycle|reset|soft"),
+    "systemctl": (
+        HALTS,
+        r"(?:poweroff|reboot|halt|rescue|emergency|kexec|shutdown|suspend|hibernate|exit)\.target|ctrl-alt-del.*",
+    ),
+    **dict.fromkeys(
+        ("busctl", "dbus-send", "gdbus", "qdbus"),
+        (HALTS, r"(?i).*(?:PowerOff|Reboot|Halt|Suspend|Hibernate|Shutdown|StopUnit|KillUnit).*"),
+    ),
+    "screen": (REMOVES, r"-X quit|kill"),
+    "sysctl": (KERNEL, r"[^-].*=.*"),
+    "ifconfig": (KERNEL, r"down|up"),
+    "route": (KERNEL, r"add|del|delete|flush|change"),
+    "tc": (KERNEL, r"add|del|delete|change|replace|flush"),
+    "ethtool": (KERNEL, r"-[sKGLACEfrp]"),
+    **dict.fromkeys(
+        listed("tex latex pdftex pdflatex xelatex lualatex"),
+        (
+            "lets a document write files or run commands",
+            r".*(?:\\(?:immediate\s*)?\\?(?:write|openout|input\s*\|)|--?shell-escape|--?enable-write18).*",
+        ),
+    ),
+    "gpg": ("hands out secret keys", r"--export-secret-(?:sub)?keys.*"),
     **dict.fromkeys(
         listed("kubectl oc docker nomad heroku fly flyctl"),
-        ("stops what others may use", r"(?:.* )?(?:ps:)?scale (?:.* )?(?:--(?:replicas|count)[= ]|\S+=)?0(?: .*)?"),
+        ("stops what others may use", r"(?:ps:)?scale (?:--(?:replicas|count)=|\w[\w/.-]*=)?0"),
     ),
 }
 

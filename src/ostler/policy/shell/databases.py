@@ -28,24 +28,7 @@ def _sqlite(call: Call) -> str:
 
 
 def _sql_client(call: Call) -> str:
-    options = parse(
-        call.args,
-        "cehpPuUdDfoLvSTHtqQ",
-        (
-            "command",
-            "execute",
-            "query",
-            "host",
-            "port",
-            "username",
-            "dbname",
-            "file",
-            "output",
-            "log-file",
-            "pager",
-            "tee",
-        ),
-    )
+    options = parse(call.args, "cehpPuUdDfoLvSTHtqQ", _CLIENT_LONGS)
     given = options.values("c", "e", "q", "Q", "command", "execute", "query")
     if any(not arg.text.strip(HOLE + " ") for arg in given):
         return _UNKNOWN_SQL
@@ -57,6 +40,9 @@ def _sql_client(call: Call) -> str:
     if any(sql.changes(text) for text in texts):
         return "changes a database"
     return call.overwrites_any(options.values("o", "L", "output", "log-file", "tee")) or strangers.deletes(call)
+
+
+_CLIENT_LONGS = listed("command execute query host port username dbname file output log-file pager tee")
 
 
 def _mongo(call: Call) -> str:

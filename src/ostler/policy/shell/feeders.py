@@ -2,6 +2,7 @@
 
 import re
 
+from ostler.policy.danger import listed
 from ostler.policy.shell.args import HOLE, Arg
 from ostler.policy.shell.call import NO_FEED, Call, Handler
 from ostler.policy.shell.files import removes_root
@@ -102,18 +103,7 @@ def _parallel(call: Call) -> str:
     return "" if given else run_stdin(call, lambda text: call.text(text, NO_FEED))
 
 
-_PARALLEL_LONGS = (
-    "jobs",
-    "arg-file",
-    "max-args",
-    "delay",
-    "joblog",
-    "results",
-    "colsep",
-    "retries",
-    "timeout",
-    "sshlogin",
-)
+_PARALLEL_LONGS = listed("jobs arg-file max-args delay joblog results colsep retries timeout sshlogin")
 
 
 def _make(call: Call) -> str:

@@ -8,6 +8,7 @@ from ostler.policy import danger_programs as programs
 from ostler.policy.danger_subcommands import SUBCOMMANDS
 from ostler.policy.shell import (
     archives,
+    clouds,
     databases,
     feeders,
     files,
@@ -40,6 +41,7 @@ _TABLES = (
     interpreters.HANDLERS,
     tools.HANDLERS,
     tools.MORE,
+    clouds.HANDLERS,
     databases.HANDLERS,
     git.HANDLERS,
 )
@@ -100,8 +102,9 @@ def _of_runner(call: Call) -> str:
 def _always(call: Call) -> str:
     """Why a command must be asked for by its name, or by its name and the shape of its arguments."""
     if call.name in danger.WHEN:
-        why, shape = danger.WHEN[call.name]
-        return why if re.fullmatch(shape, " ".join(call.texts()), re.DOTALL) else ""
+        why, shapes = danger.WHEN[call.name]
+        words = iter(call.texts())
+        return why if all(any(re.fullmatch(s, word, re.DOTALL) for word in words) for s in shapes.split(" ")) else ""
     why = danger.ALWAYS.get(call.name, "")
     looks = danger.LOOKS.get(call.name) if why else None
     return "" if looks is not None and re.fullmatch(looks, " ".join(call.texts())) else why

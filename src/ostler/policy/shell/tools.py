@@ -158,22 +158,7 @@ def _mount(call: Call) -> str:
 
 def _fdisk(call: Call) -> str:
     options = parse(call.args, "bCHSot")
-    if call.name == "parted":
-        verbs = {arg.text for arg in options.operands} & {
-            "rm",
-            "mkpart",
-            "mklabel",
-            "mktable",
-            "resizepart",
-            "name",
-            "set",
-        }
-        return "changes a disk's partitions" if verbs else ""
     return "" if options.has("l", "list", "s", "V", "v", "help", "d", "dump", "J") else "changes a disk's partitions"
-
-
-def _ifconfig(call: Call) -> str:
-    return "changes the network" if {"down", "up"} & set(call.texts()) else ""
 
 
 # packages and builds
@@ -231,56 +216,8 @@ def _compose(call: Call) -> str:
     )
 
 
-def _cloud(call: Call) -> str:
-    verbs = re.compile(
-        r"schedule-.*deletion|(?:\w+-)*(?:rm|rb|reboot|uninstall|delete|terminate|destroy|remove|purge|deregister"
-        r"|detach|revoke|reset|stop|deallocate|power-off|restart|release|leave|deactivate|disable)(?:-.*)?|(?:attach|put|set|update)-.*(?:policy|acl)"
-        r"|(?:modify|change)-.*|add-iam-policy-binding|create-(?:access-key|login-profile|user|key-pair)"
-        r"|add-user-to-group|update-access-key|put-public-access-block|authorize-.*ingress|update-function-code"
-    )
-    texts = call.texts()
-    operands = [
-        text for before, text in pairwise(["", *texts]) if not text.startswith("-") and not before.startswith("--")
-    ]
-    if "-d" in call.texts() and "rsync" in operands:
-        return "deletes what others may use"
-    if "--delete" in call.texts() or "--delete-unmatched-destination-objects" in call.texts():
-        return "deletes what others may use"
-    for command in parse(call.args, "", ("command",)).values("command"):
-        call.text(command.text, NO_FEED)
-    looks = next((at for at, word in enumerate(operands) if _LOOKS.match(word)), len(operands))
-    if any(word.startswith(HOLE) for word in operands[: min(looks, 4)]):
-        return "what it shall do is known only when it runs"
-    if _TO_NOTHING.search(" ".join(texts)):
-        return "stops what others may use"
-    if _GIVES_RIGHTS.search(" ".join(operands[:4])):
-        return "gives somebody rights or keys"
-    if operands[-1:] == ["help"]:
-        return ""
-    looked = next((at for at, word in enumerate(operands) if _ONLY_LOOKS.fullmatch(word)), len(operands))
-    deletes = any(verbs.fullmatch(word) for word in operands[: min(looked, 4)]) or (
-        call.name == "doctl" and any(word in {"d", "del"} for word in operands[2:4])
-    )
-    return "deletes or stops what others may use" if deletes else strangers.hands_on(call)
-
-
-_TO_NOTHING = re.compile(
-    r"--(?:desired-c\w+|min-size|max-size|num-nodes|node-count|instance-count|replicas)[= ]0(?: |$)"
-)
-_GIVES_RIGHTS = re.compile(
-    r"^(?:iam|acl|defacl) (?:ch|set)\b|\b(?:keys|role assignment|access-keys?|credential)s? create\b"
-)
-_ONLY_LOOKS = re.compile(r"(?:list|ls|describe|get|show|tail|wait)(?:-.*)?")
-_LOOKS = re.compile(r"(?:list|ls|describe|get|show|view|head|cp|sync|wait|logs?|read|query|filter|download)(?:-|$)")
-
-
 def _rename(call: Call) -> str:
     return "" if parse(call.args, "e").has("n", "nono", "no-act", "V", "version", "dry-run") else "renames files"
-
-
-def _terraform(call: Call) -> str:
-    texts = set(call.texts())
-    return "changes what runs elsewhere" if {"-destroy", "-auto-approve"} & texts and "plan" not in texts else ""
 
 
 def _ssh_keygen(call: Call) -> str:
@@ -292,18 +229,6 @@ def _ssh_keygen(call: Call) -> str:
         if options.has("l", "L", "y", "e", "i", "B", "F", "Q", "s", "Y")
         else call.overwrites_any(options.values("f"))
     )
-
-
-def _systemctl(call: Call) -> str:
-    states = re.compile(
-        r"(?:poweroff|reboot|halt|rescue|emergency|kexec|shutdown|suspend|hibernate|exit)\.target|ctrl-alt-del.*"
-    )
-    return "stops or restarts the machine" if any(states.fullmatch(arg.text) for arg in call.args) else ""
-
-
-def _bus(call: Call) -> str:
-    words = re.compile(r"PowerOff|Reboot|Halt|Suspend|Hibernate|Shutdown|StopUnit|KillUnit", re.I)
-    return "stops or restarts the machine" if any(words.search(arg.text) for arg in call.args) else ""
 
 
 def _bang(call: Call) -> str:
@@ -319,27 +244,6 @@ def _bang(call: Call) -> str:
 
 
 _DELETES_THERE = re.compile(r"\s*-?(?:rm\w*|m?del\w*|rename|mv|chmod|chown|mrm)\s")
-
-
-def _exiftool(call: Call) -> str:
-    sets = re.compile(r"-[\w:-]+[+<-]?=.*|-(?:[wW]|TagsFromFile)", re.IGNORECASE)
-    return "changes files in place" if any(sets.fullmatch(arg.text) for arg in call.args) else ""
-
-
-def _tex(call: Call) -> str:
-    risky = re.compile(r"\\(?:immediate\s*)?\\?(?:write|openout|input\s*\|)|--?shell-escape|--?enable-write18")
-    return "lets a document write files or run commands" if any(risky.search(arg.text) for arg in call.args) else ""
-
-
-def _sysctl(call: Call) -> str:
-    return "changes the running system" if any("=" in arg.text for arg in parse(call.args).operands) else ""
-
-
-def _github(call: Call) -> str:
-    methods = [text.rpartition("=")[2].removeprefix("-X") for text in call.texts()]
-    if call.texts()[:1] == ["api"] and "DELETE" in methods:
-        return "deletes something on the server"
-    return strangers.deleting_option(call) if call.name == "gh" else strangers.judge(call)
 
 
 def _go_run(call: Call) -> str:
@@ -370,22 +274,13 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("pdftk", "gs"), _named_output),
     **dict.fromkeys(("magick", "gm"), _magick),
     "mount": _mount,
-    **dict.fromkeys(("fdisk", "sfdisk", "parted"), _fdisk),
-    "ifconfig": _ifconfig,
+    **dict.fromkeys(("fdisk", "sfdisk"), _fdisk),
     **dict.fromkeys(("apt", "apt-get", "aptitude"), _apt),
     "cmake": _cmake,
     **dict.fromkeys(("pytest", "py.test"), _pytest),
-    **dict.fromkeys(("gcloud", "az", "aws", "doctl", "gsutil", "ibmcloud", "oci"), _cloud),
     "rename": _rename,
-    "systemctl": _systemctl,
     "ssh-keygen": _ssh_keygen,
-    **dict.fromkeys(("busctl", "dbus-send", "gdbus", "qdbus"), _bus),
     **dict.fromkeys(("ftp", "lftp", "sftp", "telnet", "mail", "mailx", "tftp", "nsupdate"), _bang),
-    **dict.fromkeys(("terraform", "tofu"), _terraform),
-    "sysctl": _sysctl,
-    "exiftool": _exiftool,
-    **dict.fromkeys(("tex", "latex", "pdftex", "pdflatex", "xelatex", "lualatex"), _tex),
-    **dict.fromkeys(("gh", "glab"), _github),
 }
 # a second look at commands that another table knows already
 MORE: dict[str, Handler] = {
