@@ -126,6 +126,14 @@ async def test_a_reply_that_breaks_off_keeps_the_words_held_back(client, dialect
     assert words(chunks) == "Use the <tool_c"
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_words_of_one_read_are_one_chunk_whatever_stands_in_them(client, dialect):
+    said = "if a < b and <i>c</i> > d: <tool> !quote `x` {1}\n" * 50
+    chunks, _ = await play(client, dialect, text(said))
+    assert len(only(chunks, TextChunk)) <= 2
+    assert words(chunks) == said
+
+
 @pytest.mark.req("MD-5")
 async def test_a_reply_that_begins_anew_is_heard_anew(client):
     thought = {"choices": [{"delta": {"reasoning_content": "hm"}}]}

@@ -1,6 +1,7 @@
 """A model that calls tools in a dialect, made of one that does not: itself a `ModelClient`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import groupby
 from typing import Literal, Protocol
 
 from ostler.models.call_ids import CallIds, used_ids
@@ -105,7 +106,7 @@ class _Speaker:
         chunks = self._client.stream(self._dialect.write(request))
         try:
             async for chunk in chunks:
-                for heard in reply.hear(chunk):
+                for heard in _joined(reply.hear(chunk)):
                     if isinstance(heard, CallChunk):
                         self.called_by = "api" if isinstance(chunk, CallChunk) else "text"
                     yield heard
@@ -126,6 +127,17 @@ class _Speaker:
     async def aclose(self) -> None:
         """End the connection."""
         await self._client.aclose()
+
+
+def _joined(chunks: list[Chunk]) -> list[Chunk]:
+    """Words that follow each other as one chunk: what one read of the socket brought is told at once."""
+    if len(chunks) < 2:
+        return chunks
+    joined: list[Chunk] = []
+    for run in (list(same) for _, same in groupby(chunks, type)):
+        texts = [chunk.text for chunk in run if isinstance(chunk, TextChunk)]
+        joined += [TextChunk("".join(texts))] if texts else run
+    return joined
 
 
 class _Reply:
