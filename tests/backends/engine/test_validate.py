@@ -1,8 +1,11 @@
 """The check before a turn with edits ends: fed back when it fails, bounded, and told when it could not run."""
 
+import itertools
+
 import pytest
 from engine_play import Model, Said, script
 
+from ostler.backends.engine.guests.limits import Limits
 from ostler.backends.engine.guests.validate import Checks, no_news
 from ostler.policy.verdict import Policy, verdict
 from ostler.testing.fake_tool import FakeTool
@@ -132,6 +135,29 @@ async def test_it_is_not_tried_for_ever(stage):
     ended = await stage.turn("go")
     assert (ended.reason, len(bash.runs)) == ("done", 4)
     assert "still fails" in stage.past(Notice)[-1].text
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ((Said("", ("edit", {})),), ["the turn ended before its edits were checked"]),
+        (
+            (Said("", ("edit", {})), Said("done"), Said("", ("look", {}))),
+            ["the check still failed when the turn ended"],
+        ),
+        ((Said("", ("look", {})),), []),
+    ],
+)
+async def test_a_turn_that_ends_at_a_limit_says_what_was_not_checked(stage, lines, told):
+    steps = itertools.count()
+    model = Model(lambda request: lines[min(next(steps), len(lines) - 1)])
+    look = Answering("look", ToolResult("", "ok", "seen", Display()))
+    limits = Limits(steps=len(lines) + 1)
+    await stage.open(
+        model, [edit(), look, Answering("bash", ran(1))], checks=Checks(lambda c: ["make test"]), limits=limits
+    )
+    assert (await stage.turn("go")).reason == "limit"
+    assert [notice.text for notice in stage.past(Notice)] == told
 
 
 @pytest.mark.parametrize("result", [ran(127, "make: not found"), ran(1, "No module named pytest")])

@@ -32,6 +32,7 @@ from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Thinking
 from ostler.vocabulary.errors import OstlerError, UsageError
 from ostler.vocabulary.events import Compacted, PrefixBuilt, StateChanged, TurnEnded
+from ostler.vocabulary.message import Message
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Stage
 from ostler.vocabulary.sessions import (
@@ -128,10 +129,16 @@ class Engine:
         await self._know_window(tools)
         view = self._view(self._prefix(tools))
         self._budget.join(view)
-        loop = Loop(view, tools, self._guests(), self._message_id)
+        guests = self._guests()
+        ended = await self._in_time(Loop(view, tools, guests, self._message_id), handed_out(prompt))
+        if ended.reason == "limit":
+            await guests.cut_short(view)
+        return ended
+
+    async def _in_time(self, loop: Loop, first: Message | None) -> TurnEnded:
         try:
             async with asyncio.timeout(self._limits.time) as clock:
-                return await loop.play(handed_out(prompt))
+                return await loop.play(first)
         except TimeoutError:
             if not clock.expired():
                 raise

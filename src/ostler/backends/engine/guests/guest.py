@@ -108,6 +108,9 @@ class Guest:
         """The reply has no calls; True when the turn is not over yet."""
         return False
 
+    async def cut_short(self, view: View) -> None:
+        """The turn has ended at a limit, whatever was still to be done."""
+
 
 class Guests(Guest):
     """All guests as one, asked in their order; the first end is the turn's."""
@@ -150,3 +153,7 @@ class Guests(Guest):
             if await guest.before_end(view, message):
                 return True
         return False
+
+    async def cut_short(self, view: View) -> None:
+        for guest in self._guests:
+            await guest.cut_short(view)

@@ -63,6 +63,12 @@ class ValidationGuest(Guest):
         view.stage.emit(Reminded("\n\n".join(failed)))
         return True
 
+    async def cut_short(self, view: View) -> None:
+        if self._rounds:
+            view.stage.emit(Notice("warning", "the check still failed when the turn ended"))
+        elif self._commands(await self._changed(view, max(self._seen, view.begun))):
+            view.stage.emit(Notice("warning", "the turn ended before its edits were checked"))
+
     async def _changed(self, view: View, start: int) -> list[str]:
         """The files that were changed since a record, by whatever: those that tools tell of, and what commands did."""
         edited, others = _work_of(view, start)
