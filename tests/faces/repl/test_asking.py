@@ -84,7 +84,9 @@ def test_some_hunks_are_allowed_by_their_numbers():
     assert keys(one)[-1] == "h"
     assert one.take("h") is None
     assert "hunk 1 of 2: x, updated" in "\n".join(one.step(PLAIN))
-    assert answered(one, "x", "n", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
+    assert one.take("n") is None
+    assert one.step(PLAIN)[:3] == ["  → left out", "", "  hunk 2 of 2: x, updated"]
+    assert answered(one, "x", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
 
 
 @pytest.mark.req("PM-5")

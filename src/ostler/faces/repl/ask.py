@@ -44,7 +44,8 @@ class Ask:
             return []
         number, of, name, hunk = self._choosing.now
         head = paint(f"  hunk {number} of {of}: {visible(name)}", "bold")
-        return ["", head, *(f"  {line}" for line in diff_lines(visible(hunk), paint))]
+        before = [paint(f"  → {self._choosing.last}", "dim")] if self._choosing.last else []
+        return [*before, "", head, *(f"  {line}" for line in diff_lines(visible(hunk), paint))]
 
     def menu(self) -> Menu:
         if self._writing:

@@ -27,6 +27,11 @@ class Hunks:
         return len(self._wanted) == len(self._hunks)
 
     @property
+    def last(self) -> str:
+        """What was said of the hunk before."""
+        return ("left out", "taken")[self._wanted[-1]] if self._wanted else ""
+
+    @property
     def taken(self) -> tuple[int, ...]:
         """The wanted ones, counted from 1."""
         return tuple(number for number, wanted in enumerate(self._wanted, 1) if wanted)

@@ -30,8 +30,9 @@ def rows_more(renderer: "Renderer", columns: int) -> int:
     screen, size, cursor = renderer._last_screen, renderer._last_size, renderer._cursor_pos
     if screen is None or size is None or not 0 < columns < size.columns:
         return 0
-    above = (_columns(screen.data_buffer[row]) for row in range(cursor.y))
-    return sum(max(0, wide - 1) // columns for wide in above) + cursor.x // columns
+    *above, own = (_columns(screen.data_buffer[row]) for row in range(cursor.y + 1))
+    before = min(cursor.x + 1, own)  # behind the end of what was written, the cursor makes no row
+    return sum(max(0, wide - 1) // columns for wide in (*above, before))
 
 
 def rows_cleared(above: int) -> str:
