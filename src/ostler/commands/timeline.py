@@ -51,9 +51,11 @@ class Timeline:
         self.gone.clear()
 
     def _revert(self, to_seq: int) -> None:
+        """A person's can be taken back; one within a turn is the house's, for a prompt that was never sent."""
         if self.gone and self.gone[-1].head == to_seq:
             self.said += self.gone.pop().said
             return
         kept = [one for one in self.said if one.before < to_seq]
-        self.gone.append(Gone(self._last, tuple(self.said[len(kept) :])))
+        if not self._in_turn:
+            self.gone.append(Gone(self._last, tuple(self.said[len(kept) :])))
         self.said = kept
