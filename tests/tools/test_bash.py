@@ -102,6 +102,8 @@ async def test_jobs_are_started_listed_read_and_stopped(run):
         ({}, "there is no command"),
         ({"command": "  "}, "there is no command"),
         ({"action": "read"}, "which job"),
+        ({"command": "a\0b"}, "a command cannot contain a zero byte"),
+        ({"command": "ls", "timeout": "-1"}, "timeout must be more than 0, and it is -1"),
         ({"action": "stop", "job": "nope"}, "nope"),
         ({"command": "ls", "cmd": "x"}, "given twice"),
         ({"command": 5, "action": "fly"}, "action"),

@@ -48,6 +48,8 @@ class Bash(Declared[BashParams]):
             return Permission(f"{params.action} background jobs")
         if not params.command.strip():
             raise ToolFailure("there is no command; give one as `command`", code="bad_arguments")
+        if "\0" in params.command:
+            raise ToolFailure("a command cannot contain a zero byte; remove it", code="bad_arguments")
         from ostler.policy.shell import analyse  # brings a parser along that only commands need
 
         analysis = analyse(

@@ -204,6 +204,9 @@ def _in_range(value: Any, schema: Schema, name: str) -> Any:
     most, least = schema.get("maximum"), schema.get("minimum")
     if least is not None and value < least:
         raise ToolFailure(f"{name} must be at least {least}, and it is {value!r:.40}", code="bad_arguments")
+    above = schema.get("exclusiveMinimum")
+    if above is not None and value <= above:
+        raise ToolFailure(f"{name} must be more than {above:g}, and it is {value!r:.40}", code="bad_arguments")
     return most if most is not None and value > most else value
 
 
