@@ -76,6 +76,12 @@ DRESSED = {
     "cat{spaces}a": "x = 1",
     "echo trying {n}": "trying {n}",
     "pytest -x 2>&1 | tail -5  # run {n}": "1 failed in 0.{n}s",
+    "go test ./...": "--- FAIL: TestA (0.0{n}s)\nFAIL\tx\t0.1{n}s",
+    "npm test": "Tests: 1 failed\nTime:        1.2{n} s",
+    "pytest --basetemp": "E  /tmp/pytest-of-me/pytest-{n}/x is not there\n1 failed in 0.{n}s",
+    "python gen.py": "wrote /tmp/tmpabc{n}xyz1, then failed",
+    "curl -s localhost/x": "error, request 0a1b2c3d-0000-4000-8000-00000000000{n}",
+    "./serve": "pid 12{n}: address in use",
 }
 
 
@@ -156,6 +162,9 @@ HONEST = {
         f"{word} with another value": [one("bash", {"command": f"{word} {n}"}, "no matches") for n in range(6)]
         for word in ("grep -n", "./try --seed", "git show HEAD~", "curl localhost:80", "echo $((1 +")
     },
+    "seconds that pass": polling("gh run view 7", [f"running, elapsed {n}s" for n in range(10, 70, 10)]),
+    "steps that are taken": polling("./build", [f"step {n} of 9" for n in range(6)]),
+    "versions": polling("./next", [f"1.{n}" for n in range(6)]),
     "values before a command": [one("bash", {"command": f"SEED={n} ./try"}, "1 failed") for n in range(6)],
     "written by echo": [one("bash", {"command": f"echo {n} > part{n}"}, "(no output)") for n in range(6)],
     "sent by echo": [one("bash", {"command": f"echo {n} | ./ask"}, "no") for n in range(6)],

@@ -19,8 +19,11 @@ STOP_LOOKING_AT = 8
 _REMARKS = frozenset(["reason", "description", "explanation", "title"])
 _WAITING = re.compile(r"\b(sleep|wait|watch|poll|tail -f|timeout)\b")
 _STANDING = re.compile(r"(?<![a-z])(status|state|progress|health|healthz|ready|pending|queue)(?![a-z])", re.IGNORECASE)
-_OWN_TIME = re.compile(
+# What is another each time a program runs, and means nothing: times it took, addresses, ids, names of its own.
+_OF_THE_RUN = re.compile(
     r"0x[0-9a-f]+|\b(?:in|took|after) \d+(?:\.\d+)? ?m?s(?:ec(?:onds?)?)?\b|\d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\b\d+\.\d+ ?m?s\b|/tmp/tmp\w{6,10}|\bpytest-\d+\b|\bpid[ =:]*\d+"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
 )
 
 _TAIL = 12_000
@@ -74,7 +77,7 @@ def _exchange(exchange: tuple[ToolCall, ToolResult | None]) -> tuple[str, str, s
     command, printed = plain(_command(call))
     meant = {name: value for name, value in call.arguments.items() if name not in _REMARKS}
     arguments = json.dumps({**meant, **({"command": command} if command else {})}, sort_keys=True, default=str)
-    heard = _OWN_TIME.sub("", result.for_model) if result else ""
+    heard = _OF_THE_RUN.sub("", result.for_model) if result else ""
     if printed:
         heard = "\n".join(line for line in heard.split("\n") if line.strip() not in printed)
     return call.tool, arguments if call.arguments else call.raw, result.status if result else "", heard
