@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 
@@ -17,7 +17,7 @@ from ostler.vocabulary.errors import UsageError
 
 SHORTEST = 8
 BASE_URLS = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
-_LEADS = re.compile(r"\{(?:env|file):|^https?://[^#]*\?")
+_URL = re.compile(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
 
 
 def make_redactor(settings: Settings, env: Mapping[str, str], *known: str) -> Redactor:
@@ -41,11 +41,17 @@ def _in_use(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
     """The secrets of the config, what its references stand for, and the values in the queries of its URLs."""
     folders = {Path(layer.file).parent for layer in settings.layers if layer.file}
     for text in (*_in_config(settings.config), *(env.get(name, "") for name in BASE_URLS)):
-        if text.startswith(("http://", "https://")):
-            yield from (value for _, value in parse_qsl(urlsplit(text).query))
-        else:
-            yield text
-        yield from meant(text, env, folders)
+        for secret in _in_url(text) if _URL.match(text) else (text,):
+            yield secret
+            yield from meant(secret, env, folders)
+
+
+def _in_url(url: str) -> Iterator[str]:
+    """The password, and the values of the query; the host is no secret, however it is spelt."""
+    parts = _URL.match(url)
+    if parts:
+        yield parts["password"] or ""
+        yield from (unquote(pair.partition("=")[2]) for pair in (parts["query"] or "").split("&"))
 
 
 def _in_config(value: object) -> Iterator[str]:
@@ -53,7 +59,7 @@ def _in_config(value: object) -> Iterator[str]:
     match value:
         case Secret():
             yield value.reveal()
-        case str() if _LEADS.search(value):
+        case str() if "?" in value and _URL.match(value):
             yield value
         case msgspec.Struct():
             for name in value.__struct_fields__:
