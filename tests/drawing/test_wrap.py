@@ -10,7 +10,7 @@ from ostler.drawing.fitting import columns_of
 from ostler.drawing.markdown import markdown_lines
 from ostler.drawing.paint import Paint
 from ostler.drawing.stream import MessageLines
-from ostler.drawing.wrap import wrapped
+from ostler.drawing.wrap import told_rows, wrapped
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 SAID = "The quick brown fox jumps over the lazy dog"
@@ -100,3 +100,18 @@ def test_nothing_is_lost_and_no_row_is_too_long(words, columns, hanging):
     said = bare[0] + "".join(row.removeprefix(mark) for row in bare[1:])
     assert said.replace(" ", "") == ESCAPES.sub("", line).replace(" ", "")
     assert all(columns_of(row.rstrip()) <= columns for row in bare)
+
+
+@pytest.mark.parametrize(
+    ("line", "rows"),
+    [
+        (f"  {SAID}", ["  The quick brown fox", "  jumps over the lazy", "  dog"]),
+        ("  /fork [n]  go on in a copy", ["  /fork [n]  go on in", "             a copy"]),
+        ("! a warning of many words here", ["! a warning of many", "  words here"]),
+        ("one\ntwo", ["one", "two"]),
+        ("", [""]),
+    ],
+)
+def test_lines_of_ours_go_on_below_their_words(line, rows):
+    assert told_rows(line, 22 if "fork" in line else 21) == rows
+    assert told_rows(line, 0) == line.split("\n")

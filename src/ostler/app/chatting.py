@@ -53,7 +53,9 @@ class Chatting(msgspec.Struct, frozen=True):
         console = self._editor(cwd, paint, ui) if editor else _plain()
 
         def say(line: str) -> None:
-            console.show([paint(f"· {sanitise(line)}", "dim")])
+            from ostler.drawing.wrap import told_rows
+
+            console.show([paint(row, "dim") for row in told_rows(f"· {sanitise(line)}", paint.columns())])
 
         house = LateHouse(self.options, say)
         opening = Opening(self.options.cwd, self.options.backend, resume=self.resume, attended=True)

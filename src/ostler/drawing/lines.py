@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from ostler.drawing.diffs import diff_lines
 from ostler.drawing.markdown import markdown_lines
 from ostler.drawing.paint import Paint
+from ostler.drawing.wrap import told_rows
 from ostler.session.transcript import Block, CallBlock, EndBlock, NoticeBlock, TextBlock, TodosBlock
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.display import Checklist, DiffShown, DisplayBlock, Fields, Note
@@ -30,9 +31,9 @@ def block_lines(block: Block, paint: Paint) -> list[str]:
         case TodosBlock(items=items):
             return [paint("TODO", "bold"), *(f"  {MARKS[item.status]} {sanitise(item.content)}" for item in items)]
         case NoticeBlock(level=level, text=text):
-            return [paint(f"! {sanitise(text)}", "red" if level == "error" else "yellow")]
+            return _told(f"! {sanitise(text)}", paint, "red" if level == "error" else "yellow")
         case EndBlock(ended=ended) if ended and ended.fault:
-            return [paint(f"✗ {sanitise(str(ended.fault))}", "red")]
+            return _told(f"✗ {sanitise(str(ended.fault))}", paint, "red")
         case EndBlock(ended=ended) if ended and ended.limit:
             return [paint(f"✗ stopped at a limit: {sanitise(ended.limit)}", "yellow")]
         case EndBlock(ended=ended) if ended and ended.reason != "done":
@@ -89,6 +90,10 @@ def shortened(lines: Sequence[str], most: int, paint: Paint) -> list[str]:
     head, tail = most * 2 // 3, most - most * 2 // 3
     left = paint(f"… {len(lines) - most} more lines", "dim")
     return [*lines[:head], left, *lines[-tail:]]
+
+
+def _told(text: str, paint: Paint, style: str) -> list[str]:
+    return [paint(row, style) for row in told_rows(text, paint.columns())]
 
 
 def indented(lines: Sequence[str]) -> list[str]:

@@ -8,6 +8,8 @@ from ostler.text.width import width
 
 NARROWEST = 8
 _PIECE = re.compile(r"(?P<colour>(?:\x1b\[[\d;]*m)+)|(?P<gap> +)|(?P<word>[^ \x1b]+|\x1b)")
+_COLUMN = re.compile(r"\s*(?:[!✗·]\s+)?(?:\S+(?: \S+)*\s{2,})?")
+_WIDEST_COLUMN = 40
 _OFF = "\x1b[0m"
 _CLOSING = frozenset("，。、；：？！）】》」』”’…")  # what no row may begin with
 
@@ -27,6 +29,18 @@ def wrapped(line: str, columns: int, hanging: str = "") -> list[str]:
         else:
             rows.between(piece[0], gap=piece.lastgroup == "gap")
     return rows.done()
+
+
+def told_rows(text: str, columns: int) -> list[str]:
+    """Lines of ours in a window of so many columns: later rows begin below the words, in a list below the last."""
+    if columns <= 0:
+        return text.split("\n")
+    return [row for line in text.split("\n") for row in wrapped(line, columns, _below(line))]
+
+
+def _below(line: str) -> str:
+    found = _COLUMN.match(line)
+    return " " * min(columns_of(found[0]) if found else 0, _WIDEST_COLUMN)
 
 
 def _parts(word: str) -> Iterator[str]:

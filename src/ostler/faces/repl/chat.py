@@ -14,6 +14,7 @@ from ostler.drawing.diffs import diff_lines
 from ostler.drawing.paint import THEMES, Paint
 from ostler.drawing.scroll import Scroll
 from ostler.drawing.waiting import WaitingLines
+from ostler.drawing.wrap import told_rows
 from ostler.faces.repl.asking import Asking
 from ostler.faces.repl.console import IDLE, Console, Interrupt, Leave, Steering, Typed, WantDetails
 from ostler.faces.repl.playing import Playing, new_id
@@ -240,7 +241,7 @@ class Chat:
     async def _do(self, outcome: Outcome) -> None:
         match outcome:
             case Told(lines, draft):
-                self._console.show(lines)
+                self._console.show([row for line in lines for row in told_rows(line, self._paint.columns())])
                 if draft:
                     self._console.draft(draft)
             case Changes(diff):
@@ -296,7 +297,8 @@ class Chat:
             self._console.draft(text)
 
     def _tell(self, lines: list[str]) -> None:
-        self._console.show([self._paint(f"  {sanitise(line)}", "dim") for line in lines])
+        rows = [row for line in lines for row in told_rows(f"  {sanitise(line)}", self._paint.columns())]
+        self._console.show([self._paint(row, "dim") for row in rows])
 
     async def _until(self, so: Callable[[], bool]) -> None:
         while not so():
