@@ -299,3 +299,19 @@ async def test_a_git_of_the_workspace_is_not_run(repo, monkeypatch):
     repo.file("bin/git", "#!/bin/sh\necho evil\n").chmod(0o755)
     monkeypatch.setenv("PATH", f"{repo.root}/bin:{os.environ['PATH']}")
     assert (await repo.ok("git_log")).for_model.count("evil") == 0
+
+
+@pytest.mark.req("TL-2")
+async def test_names_are_spelled_as_everywhere(repo):
+    repo.file("d\ne/two\nlines.txt", "a\n")
+    git(repo.root, "add", ".")
+    git(repo.root, "commit", "-q", "-m", "Odd")
+    repo.file("d\ne/two\nlines.txt", "b\n")
+    shown = r"d\ne/two\nlines.txt"
+    files = [{"status": ".M", "path": shown}]
+    assert (await repo.ok("git_status")).data["data"]["files"] == files
+    assert (await repo.ok("git_status", path=shown)).data["data"]["files"] == files
+    assert (await repo.ok("git_status", repo=r"d\ne")).data["data"]["files"] == files
+    assert (await repo.ok("git_diff", path=shown, name_only=True)).data["data"]["files"][0]["path"] == shown
+    assert "Odd" in (await repo.ok("git_log", path=shown)).for_model
+    assert "1\tb" in (await repo.ok("git_blame", path=shown)).for_model

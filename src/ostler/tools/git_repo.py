@@ -13,6 +13,7 @@ from ostler.vocabulary.errors import PathRefused, ToolFailure
 from ostler.vocabulary.permission import Permission
 from ostler.vocabulary.seams import Ground, Ran, ToolContext
 from ostler.vocabulary.tools import ToolResult
+from ostler.workspace.paths import escaped, meant
 
 SECONDS = 30.0
 MOST_BYTES = 4 * 1024 * 1024
@@ -135,19 +136,19 @@ class Repo:
         place = self._ground.place(path)
         if not place.inside:
             raise PathRefused("outside_workspace", place.shown, "it leads outside the workspace")
-        return ["--", os.path.relpath(place.absolute, self._folder)]
+        return ["--", os.path.relpath(meant(place.absolute, self._ground.root), self._folder)]
 
     def is_folder(self, path: str) -> bool:
         place = self._ground.place(path)
-        return place.inside and os.path.isdir(place.absolute)
+        return place.inside and os.path.isdir(meant(place.absolute, self._ground.root))
 
     def shown(self, path: str) -> str:
         """How a path from the repository's top reads in the workspace."""
-        return os.path.relpath(os.path.join(self.top, path), self._ground.root)
+        return escaped(os.path.relpath(os.path.join(self.top, path), self._ground.root))
 
     def from_here(self, path: str) -> str:
         """How a path from the folder reads in the workspace."""
-        return os.path.relpath(os.path.join(self._folder, path), self._ground.root)
+        return escaped(os.path.relpath(os.path.join(self._folder, path), self._ground.root))
 
 
 async def open_repo(ground: Ground, folder: str) -> Repo:
@@ -157,7 +158,7 @@ async def open_repo(ground: Ground, folder: str) -> Repo:
         raise PathRefused("outside_workspace", place.shown, "it leads outside the workspace")
     if found.kind != "directory":
         raise PathRefused("not_a_directory", place.shown, "this is no folder", hint="give a folder as repo")
-    repo = Repo(ground, place.absolute, _environment(ground.root))
+    repo = Repo(ground, meant(place.absolute, ground.root), _environment(ground.root))
     await repo.prepare()
     return repo
 
