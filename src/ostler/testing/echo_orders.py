@@ -63,13 +63,14 @@ class Orders:
 
     async def obey(self, said: str) -> PromptAnswer:
         """Every line in turn; a cancelled turn ends as cancelled, never as an error."""
-        stop = asyncio.ensure_future(self._agent.cancelled[self._session].wait())
+        cancelled = self._agent.cancelled[self._session]
+        stop = asyncio.ensure_future(cancelled.wait())
         work = asyncio.ensure_future(self._all(said))
         try:
             await asyncio.wait({stop, work}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
+            if cancelled.is_set():
                 work.cancel()
-                await asyncio.wait({work})
+                await asyncio.gather(work, return_exceptions=True)
                 return PromptAnswer("cancelled")
             work.result()
         finally:
