@@ -152,7 +152,11 @@ class Playing:
 
     def _was_kept(self, task: asyncio.Task[bool]) -> None:
         self._keeping.discard(task)
-        if not task.cancelled() and isinstance(error := task.exception(), OstlerError):
+        if task.cancelled():
+            return
+        try:
+            task.result()  # a bug is not swallowed
+        except OstlerError as error:
             self._failed(f"what waits would not survive a crash: {error}", "")
 
 
