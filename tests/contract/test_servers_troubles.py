@@ -72,7 +72,7 @@ async def test_a_silence_is_an_event_of_its_own_and_a_retry_another(session_at):
 
 
 @pytest.mark.req("MD-5")
-@pytest.mark.parametrize("output", ["text", "simple"])
+@pytest.mark.parametrize("output", ["text", "simple", "json"])
 async def test_a_printed_run_tells_a_silence_beside_its_answer(session_at, capsys, output):
     async with ScriptedModelServer(stall(), text("hello")) as server:
         out, _ = await printed(await session_at(server), output)

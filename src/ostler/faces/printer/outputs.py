@@ -106,9 +106,11 @@ class JsonOutput:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
+        self._waiting = WaitingLines()
 
     def hear(self, envelope: Envelope) -> None:
-        """Everything is in the summary."""
+        """Everything is in the summary, but why there is none yet."""
+        _tell_waiting(self._waiting, envelope.event)
 
     def close(self, summary: Summary) -> None:
         self._out.write(msgspec.json.encode(summary).decode() + "\n")
