@@ -17,6 +17,7 @@ BASE = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--dev", "/dev", "--p
 JAIL = [*BASE, "--die-with-parent", "--new-session", "--as-pid-1"]  # with the first process all others end
 RUN = 700  # so many lines of the corpus are really run, others each time that it grows
 CHANGES_ON_PURPOSE = (
+    "git mv",
     "git revert",
     "git stash",
     "git switch",

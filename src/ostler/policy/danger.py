@@ -26,15 +26,17 @@ _ALWAYS = {
     REMOVES: "rm rmdir unlink shred srm wipe scrub nwipe trash trash-put trash-empty rimraf del-cli del zf_rm"
     " gvfs-trash zf_rmdir tmpwatch tmpreaper deltree uudecode killall5 skill slay xkill fkill trash-cli pkgrm"
     " ipcrm atrm rip sfill rmvirtualenv bleachbit nix-collect-garbage dropdb dropuser rd erase taskkill tskill"
-    " memcflush pg_dropcluster",
-    MOVES: "mv mmv zmv rnm detox qmv vidir zf_mv renameat rename.ul prename file-rename perl-rename ren move exch mren",
+    " memcflush pg_dropcluster rmtrash macos-trash send2trash mdel mdeltree ldapdelete kdestroy tcpkill",
+    MOVES: "mv mmv zmv rnm detox qmv vidir zf_mv renameat rename.ul prename file-rename perl-rename ren move exch"
+    " mren mmove",
     RIGHTS: "chmod chown chgrp chattr chacl setfacl setfattr chcon restorecon setcap chflags lchown zf_chmod zf_chown"
     " takeown",
     DISK: "dd dcfldd dc3dd ddrescue dd_rescue mkfs mke2fs mkdosfs mkntfs mkswap mkreiserfs newfs blkdiscard fsck"
     " e2fsck resize2fs tune2fs xfs_repair pg_resetwal debugfs cfdisk gdisk cgdisk swapoff swapon umount fstrim"
     " lvremove vgremove pvremove lvreduce pvcreate vgcreate grub-install efibootmgr flashrom fw_setenv"
     " diskpart vssadmin wbadmin fsutil lvcreate lvextend lvresize lvconvert vgreduce vgextend vgrename"
-    " vgcfgrestore pvmove pvresize eject xfs_growfs sg_format sg_sanitize",
+    " vgcfgrestore pvmove pvresize eject xfs_growfs sg_format sg_sanitize mformat flashcp nandwrite ubiformat nvflash"
+    " update-grub dracut mkinitcpio update-initramfs",
     HALTS: "shutdown reboot halt poweroff telinit kexec rtcwake pm-suspend pm-hibernate",
     RAISES: "sudoedit visudo vipw vigr nsenter su sudo doas pkexec run0 runuser gosu su-exec setuidgid calife dzdo"
     " pfexec gksudo gksu kdesudo kdesu ksu chroot sg newgrp machinectl please",
@@ -46,7 +48,7 @@ _ALWAYS = {
     " rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg upx ambr"
     " savelog",
     LATER: "at batch update-rc.d chkconfig anacron",
-    LETS_IN: "ssh-copy-id",
+    LETS_IN: "ssh-copy-id sshd dropbear ttyd gotty tmate frpc x11vnc",
     "publishes something that others may keep": "pastebinit",
 }
 ALWAYS: Mapping[str, str] = {name: why for why, names in _ALWAYS.items() for name in listed(names)}
@@ -109,6 +111,10 @@ WHEN: Mapping[str, tuple[str, str]] = {
         ("busctl", "dbus-send", "gdbus", "qdbus"),
         (HALTS, r"(?i).*(?:PowerOff|Reboot|Halt|Suspend|Hibernate|Shutdown|StopUnit|KillUnit).*"),
     ),
+    "arp": (KERNEL, r"-[ds]|--delete|--set"),
+    **dict.fromkeys(("ebtables", "arptables", "conntrack", "ipvsadm"), (KERNEL, r"-[ADIFXPZCE]|--flush|--clear")),
+    "nginx": ("stops a service", r"-s stop|quit"),
+    "httpd": ("stops a service", r"-k .*stop"),
     "screen": (REMOVES, r"-X quit|kill"),
     "sysctl": (KERNEL, r"[^-].*=.*"),
     "ifconfig": (KERNEL, r"down|up"),

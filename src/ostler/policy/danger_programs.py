@@ -34,7 +34,7 @@ HARMLESS = frozenset(
         " jest vitest mocha ava playwright cypress rspec phpunit ctest karma gotestsum nosetests shellcheck hadolint"
         " yamllint actionlint markdownlint vale tflint ansible-lint typos cspell perldoc"
         " claude codex aider gemini ollama llm chatgpt mods opencode goose crush ostler zgrep bzgrep xzgrep ngrep"
-        " ctags cscope"
+        " ctags cscope findstr mdfind"
         " global sloc cloc tokei scc espeak banner toilet lolcat fortune"
         " ldd readelf objdump nm size dpkg dpkg-query rpm getcap getfacl lsattr tput xset stty autoflake autopep8"
         " yapf clang-format docformatter"

@@ -2,8 +2,19 @@
 
 from collections.abc import Mapping
 
+from ostler.policy.danger import listed
+
 # words are matched against the first operands; `*` matches any one word, or the end of one
 _LOSES = {
+    "nodetool": "decommission, clearsnapshot, removenode, assassinate",
+    "fwupdmgr": "install, update, downgrade",
+    "fastboot": "flash, erase, format",
+    "networkctl": "down, delete",
+    "brctl": "delbr, delif",
+    "wg-quick": "down",
+    "drbdadm": "down, wipe-md, detach",
+    "cloud-init": "clean",
+    "etcdctl": "auth disable, member remove",
     "quilt": "push, pop, refresh, delete, fold",
     "initctl": "stop",
     "svcadm": "disable",
@@ -122,8 +133,7 @@ _LOSES = {
 # what others get to see or use, and keep
 _PUBLISHES = {
     **dict.fromkeys(
-        ("npm", "pnpm", "bun", "cargo", "poetry", "uv", "hatch", "flit", "pdm", "rye", "lerna", "vsce", "ovsx"),
-        "publish",
+        listed("npm pnpm bun deno jsr cargo poetry uv hatch flit pdm rye lerna vsce ovsx sbt"), "publish, publishSigned"
     ),
     "yarn": "publish, npm publish",
     "dart": "pub publish",
@@ -135,8 +145,14 @@ _PUBLISHES = {
     **dict.fromkeys(("gradle", "gradlew"), "publish, * publish, publishPlugins"),
     "dotnet": "nuget push",
     "gh": "gist create",
-    "pod": "trunk push",
-    "conan": "upload",
+    "pod": "trunk push, repo push",
+    **dict.fromkeys(listed("conan cabal stack luarocks anaconda snapcraft"), "upload, push"),
+    "lein": "deploy",
+    "fastlane": "deliver, supply, release, pilot",
+    "eas": "submit",
+    **dict.fromkeys(("helm", "oras"), "push"),
+    **dict.fromkeys(("croc", "wormhole", "magic-wormhole"), "send"),
+    "ffsend": "upload",
     "ipfs": "add",
 }
 # what runs later, without anybody asking for it then
@@ -167,6 +183,10 @@ _LETS_IN = {
     "docker": "swarm join, plugin install",
     "kubectl": "create clusterrolebinding, create rolebinding, create token, debug node/*",
     "vault": "policy write, token create",
+    "ngrok": "tcp, tls",
+    "cloudflared": "tunnel",
+    "tailscale": "up, funnel, serve",
+    "code": "tunnel",
     "gcloud": "auth print-access-token, auth application-default",
 }
 

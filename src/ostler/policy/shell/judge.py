@@ -52,6 +52,12 @@ _REHEARSAL = frozenset({"--dry-run", "--dry-run=client", "--dry-run=server", "--
 _REHEARSES = frozenset(
     danger.listed("rclone kubectl oc helm npm pnpm yarn bun cargo poetry uv apt apt-get")
 )  # with --dry-run nothing is done
+_GNU = frozenset(  # as they are called where the system has others
+    danger.listed(
+        "rm mv chmod chown chgrp dd truncate shred ln unlink rmdir cp install tee sed awk tar find xargs split csplit"
+        " sort uniq shuf env timeout nice nohup stdbuf"
+    )
+)
 _TAKES_ANY = frozenset({"redis-cli", "valkey-cli", "keydb-cli", "init", "npx"})  # for these --help may be a value
 _SAME = {
     "podman": "docker",
@@ -124,6 +130,8 @@ def _known(name: str) -> str:
         return name
     if name.startswith(("mkfs.", "fsck.", "newfs_")):
         return name[:4]
+    if name[:1] == "g" and name[1:] in _GNU:
+        return name[1:]
     name = _PACKAGE.sub("", name)
     found = _VERSIONED.fullmatch(name)
     for other in (name, found.group(1) if found else "", name.lower(), name.removesuffix(".exe")):

@@ -12,7 +12,7 @@ _HARMLESS = re.compile(
 )
 _BLOCK = re.compile(
     r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk|rdisk|mapper/|dm-\d|loop\d|md\d|md/|sr\d|nbd\d|zram\d|ram\d"
-    r"|block/|mtdblock\d|bcache\d|vg[^/]*/|zvol/|fd\d)"
+    r"|block/|mtd(?:block)?\d|bcache\d|vg[^/]*/|zvol/|fd\d)"
 )
 _DATED = re.compile(r"date(?: -u)? ['\"]?\+[^|]*%[sNSMHTFYjmd][^|]*")  # in a name, it makes a new one
 _KERNEL = re.compile(r"/(?:proc|sys|dev)/(?!shm/|mqueue/)")

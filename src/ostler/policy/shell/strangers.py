@@ -24,7 +24,8 @@ _MESSAGE_OPTION = re.compile(
 _STRONG = "delete|remove|destroy|purge|wipe|drop|uninstall|erase"
 _WEAK = (
     "rm|rmi|rmdir|rb|del|terminate|unlink|nuke|yank|obliterate|autoremove|unregister|undefine|undeploy|teardown|unload"
-    "|bootout|prune|reset|revert|rollback|shutdown|reboot|poweroff|umount|unmount"
+    "|bootout|prune|reset|revert|rollback|shutdown|reboot|poweroff|umount|unmount|stop|revoke|decommission|expunge|detach"
+    "|downgrade|rmr|rmp|leave"
 )
 _DELETES = re.compile(
     rf"(?:[\w.-]+[:.-])?(?:{_STRONG}|{_WEAK})(?:[-_:]\w[\w-]*)?|(?:delete|remove|destroy|drop)(?:[A-Z]\w*|all)|[\w.-]+:(?:disable|unset|stop|clear|flush)"
@@ -32,7 +33,7 @@ _DELETES = re.compile(
 _EMPTIES = re.compile(r"[\w-]+(?::[\w-]+)*:(?:drop|purge|wipe|truncate)(?::\w+)?")
 _DELETING_OPTION = re.compile(
     r"--?(?:delete|purge|uninstall|destroy|wipe|erase|unregister|remove-all|drop|factory-reset)(?:[-_]?[\w-]+)?(?:=.*)?"
-    r"|--?(?:remove|clobber|overwrite(?:-\w+)?|in-?place|reset|shutdown)|/delete"
+    r"|-rmr?|-expunge|--?(?:remove|clobber|overwrite(?:-[\w=-]+)?|in-?place|reset|shutdown)|/delete"
 )
 _DELETING_NAME = re.compile(
     rf".+-(?:{_STRONG})-.+|(?:.+[-_.])?(?:{_STRONG}|rm|kill|umount|unmount|reboot|shutdown)(?:\.\w+)?"
@@ -50,6 +51,8 @@ _OUTPUT_OPTION = re.compile(
 _LONG_OUTPUT = re.compile(r"--out(?:put|file)?(?:-?file)?")
 _CALLS = re.compile(r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/")
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
+_DEVICE_LOOKERS = frozenset({"smartctl", "lsblk", "blkid", "findmnt", "udevadm", "nvme", "df", "hdparm", "skdump"})
+_OWN_STACKS = frozenset({"supabase", "colima", "ddev", "lando", "valet", "multipass", "limactl"})  # a developer's own
 _DEEP = 4  # so many operands are looked at for a verb
 _FAR = 24  # so many arguments are looked at for a command
 
@@ -60,6 +63,8 @@ def judge(call: Call) -> str:
         return _output(call, _LONG_OUTPUT)
     if why := hands_on(call) or _code(call) or _output(call):
         return why
+    if call.name not in _DEVICE_LOOKERS and any(is_block_device(text.rpartition("=")[2]) for text in call.texts()):
+        return "works on a disk"
     if call.args and _VERB_NAME.fullmatch(call.args[0].origin) and call.args[0].opens_unknown:
         return "what it shall do is known only when it runs"
     own = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
@@ -191,6 +196,7 @@ def deletes(call: Call) -> str:
     words = [pair for pair in pairwise(["", *call.texts()]) if not pair[1].startswith("-")][:_DEEP]
     for before, word in words:
         value = _MESSAGE_OPTION.fullmatch(before) or re.fullmatch(r"-[^yfqvrRaA]", before)
-        if not value and _DELETES.fullmatch(word):
+        pauses = word == "stop" and call.name in _OWN_STACKS
+        if not value and not pauses and _DELETES.fullmatch(word):
             return f"{word} deletes something"
     return deleting_option(call)
