@@ -167,6 +167,22 @@ async def test_a_fallback_that_cannot_be_is_told_at_the_start(tmp_path, fallback
         await choose_model(settings, {}, env)
 
 
+@pytest.mark.req("MD-2", "MD-3")
+async def test_a_fallback_without_its_variable_stops_nobody_and_is_told(tmp_path):
+    async with ScriptedModelServer(text("x")) as server:
+        profiles = [
+            {"name": "a", "model": "one", "baseUrl": server.base_url, "fallback": ["b", "c"]},
+            {"name": "b", "model": "two", "baseUrl": server.base_url, "apiKey": "{env:UNSET}"},
+            {"name": "c", "model": "three", "baseUrl": server.base_url},
+        ]
+        settings, env = settings_with(tmp_path, profiles)
+        choice = await choose_model(settings, {}, env)
+        assert words(await collect(choice.make(""))) == "x"
+        with pytest.raises(UsageError, match="UNSET, which is not set"):
+            choice.make("b")
+    assert choice.told.endswith(", then c, not b, for a variable is not set (ostler doctor)")
+
+
 @pytest.mark.req("MD-7")
 async def test_changing_takes_a_profiles_name_or_a_models(tmp_path):
     async with ScriptedModelServer(text("x")) as first, ScriptedModelServer(text("y")) as second:

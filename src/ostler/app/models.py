@@ -10,7 +10,7 @@ import msgspec
 from ostler.models.words import ModelClient
 from ostler.settings.catalogue import catalogue
 from ostler.settings.effective import Settings
-from ostler.settings.profiles import Profile, active, named
+from ostler.settings.profiles import UNSET, Profile, active, named
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.tools import ToolSpec
 
@@ -64,6 +64,8 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
 
     standby = others.named(profile)
     then = f", then {', '.join(one.name for one in standby)}" if standby else ""
+    if lacking := others.lacking(profile):
+        then += f", not {', '.join(lacking)}, for a variable is not set (ostler doctor)"
     return _choice(profile, f"{profile.model} at {without_secrets(profile.base_url)}" + _named(profile) + then, others)
 
 
@@ -91,11 +93,24 @@ class _Others:
     def named(self, profile: Profile) -> list[Profile]:
         """Where a profile's work goes when it fails, resolved now, so that a wrong name is told at once."""
         names = dict.fromkeys(name for name in profile.fallback if name != profile.name)
-        others = [named(self._settings, self._env, name) for name in names]
+        others = [other for name in names if (other := self._usable(name))]
         for other in others:
             if not other.model:
                 raise UsageError(f"the profile {other.name!r}, a fallback of {profile.name!r}, needs a model")
         return others
+
+    def lacking(self, profile: Profile) -> list[str]:
+        """Those of its fallbacks that cannot be used now."""
+        return [name for name in profile.fallback if name != profile.name and self._usable(name) is None]
+
+    def _usable(self, name: str) -> Profile | None:
+        """A profile that only waits for another's failure may lack its key here: then it is no way out."""
+        try:
+            return named(self._settings, self._env, name)
+        except UsageError as error:
+            if error.fault.code != UNSET:
+                raise
+            return None
 
     def known_as(self, name: str) -> Profile | None:
         """The profile of that very name."""

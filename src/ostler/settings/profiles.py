@@ -21,6 +21,8 @@ from ostler.vocabulary.errors import UsageError
 # MD-3: these come before the key of the profile itself, and DASHSCOPE_API_KEY after everything.
 _KEYS_FIRST = ("OSTLER_API_KEY", "AGENT_API_KEY", "SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN")
 _KEY_LAST = "DASHSCOPE_API_KEY"
+# The code of the error about a variable that a profile needs and that is not set.
+UNSET = "key_unset"
 
 
 # Where the three forms of a profile keep what may hold references.
@@ -170,7 +172,7 @@ class _Resolver:
         if missing:
             raise UsageError(
                 f"{self.where} {what} needs the variable {missing[0]}, which is not set",
-                code="key_unset",
+                code=UNSET,
                 hint=f"set {missing[0]} in the environment, or take the reference out",
             )
 
