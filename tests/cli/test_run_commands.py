@@ -58,7 +58,7 @@ def test_a_command_brings_outputs_and_files_along(ostler, models):
     assert done.code == 0, done.stderr
     for words in ("There is seen by shell and", "remember the milk", "typed by hand"):
         assert words in sent
-    assert "attached notes.txt (1 lines)" in done.stderr
+    assert "attached notes.txt (1 line)" in done.stderr
 
 
 @pytest.mark.req("EN-11", "PM-8")

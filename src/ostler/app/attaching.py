@@ -41,7 +41,8 @@ class Attaching:
             return
         if found.uri not in self.blocks:
             self.blocks[found.uri] = found
-            self.told.append(f"attached {found.uri} ({len(found.text.splitlines())} lines)")
+            lines = len(found.text.splitlines())
+            self.told.append(f"attached {found.uri} ({lines:,} line{'s' * (lines != 1)})")
 
     async def _read(self, path: str, *, typed: bool) -> Resource:
         from ostler.text.redact import sensitive_file

@@ -222,7 +222,7 @@ def test_mentioned_files_go_along_and_addresses_are_not_fetched(terminal, models
         told = server.requests[0].body.decode()
     assert "spaced words" in told
     assert "plain words" in told
-    assert "attached c.txt (1 lines)" in term.text
+    assert term.text.index("> see @") < term.text.index("attached c.txt (1 line)"), "below what it belongs to"
     assert "example.org is sent" not in term.text
 
 

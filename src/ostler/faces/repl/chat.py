@@ -56,7 +56,7 @@ class Chat:
         self._status = Status(session, self._commands.meter)
         self._waiting = WaitingLines()
         self._playing = Playing(session, self._rest, self._not_sent)
-        self._typed: set[str] = set()
+        self._typed: dict[str, list[str]] = {}  # what was typed here, and what is told of it below
         self._changed = asyncio.Event()
         self._cancelled = self._warned = False
         self._began = 0.0
@@ -111,8 +111,9 @@ class Chat:
 
     def _note(self, event: Event) -> None:
         match event:
-            case TurnStarted():
+            case TurnStarted(_, prompt):
                 self._began = asyncio.get_running_loop().time()
+                self._tell(self._typed.get(prompt.id, []))
             case TurnEnded(_, reason):
                 self._status.surroundings = self._services.surroundings()
                 if reason == "cancelled" and (left := self._playing.give_back()):
@@ -141,7 +142,8 @@ class Chat:
     def _show_status(self) -> None:
         busy = self._playing.busy
         passing = self._status.passing(self._scroll) if busy else AGAIN if self._warned else ""
-        self._console.status(passing, self._status.standing(busy=busy, queued=self._playing.queued))
+        asking, queued = self._asking.waiting, self._playing.queued
+        self._console.status(passing, self._status.standing(busy=busy, asking=asking, queued=queued))
 
     # -- what the person does ------------------------------------------------------------------------------------
 
@@ -261,8 +263,7 @@ class Chat:
                 self._end(Over(0))
 
     def _begin(self, said: Say) -> None:
-        self._tell([*said.told])
-        self._typed.add(said.prompt.id)
+        self._typed[said.prompt.id] = [*said.told]
         self._playing.put(said.prompt)
 
     def _end(self, over: Over) -> None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ostler.faces.repl.console import Leave, Line, Menu, Typed
+from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Typed
 
 if TYPE_CHECKING:
     from ostler.commands.complete import Completing
@@ -114,8 +114,10 @@ class PlainConsole:
         threading.Thread(target=self._lines.next, args=(deliver,), daemon=True, name="lines").start()
 
     def _answer(self, line: Line) -> Line:
-        """A number stands for the answer at that place."""
+        """A number stands for the answer at that place; what was asked is not asked again before somebody says so."""
         answers = self._menu.answers if self._menu else ()
+        if self._menu != IDLE:
+            self._menu = None
         said = line.text.strip()
         if answers and said.isdecimal() and 1 <= int(said[:9]) <= len(answers):
             return Line(answers[int(said[:9]) - 1][0])

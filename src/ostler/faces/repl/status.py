@@ -33,10 +33,10 @@ class Status:
         notes = [part.text for part in running.display.blocks if isinstance(part, Note)] if running else []
         return sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
 
-    def standing(self, *, busy: bool, queued: int) -> str:
+    def standing(self, *, busy: bool, asking: bool, queued: int) -> str:
         """What stays, in one line; what matters now comes first, where a narrow window cuts nothing off."""
         words = [
-            *(["working, Ctrl-C cancels"] if busy else []),
+            *(["waiting for your answer" if asking else "working, Ctrl-C cancels"] if busy else []),
             *([f"{queued} queued"] if queued else []),
             *(word for word in (self._meter.option("agent"), self._meter.option("model")) if word),
             *([profile] if (profile := self._meter.option("profile")) not in ("", "balanced") else []),

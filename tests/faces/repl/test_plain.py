@@ -1,0 +1,41 @@
+"""The plain console by itself: what it prints, and what a line means."""
+
+import io
+import os
+
+import pytest
+
+from ostler.faces.repl.console import IDLE, Line, Menu
+from ostler.faces.repl.plain import PlainConsole
+
+ASK = Menu("allow? ", (("y", "Allow"), ("n", "Deny")))
+
+
+@pytest.fixture
+def typing():
+    read, write = os.pipe()
+    out = io.StringIO()
+    yield PlainConsole(read, out, terminal=True), out, lambda text: os.write(write, text.encode())
+    os.close(write)
+    os.close(read)
+
+
+@pytest.mark.req("PM-5", "CL-1")
+async def test_an_answer_is_asked_for_once_and_a_number_stands_for_it(typing):
+    console, out, type_in = typing
+    console.expect(ASK)
+    type_in("2\nhello\n")
+    assert await console.read() == Line("n")
+    assert await console.read() == Line("hello")
+    assert out.getvalue().count("allow? ") == 1
+    console.expect(ASK)
+    assert out.getvalue().count("allow? ") == 2
+
+
+async def test_an_idle_prompt_comes_again_after_each_line(typing):
+    console, out, type_in = typing
+    console.expect(IDLE)
+    type_in("\n2\n")
+    assert await console.read() == Line("")
+    assert await console.read() == Line("2")
+    assert out.getvalue() == "> > "
