@@ -29,13 +29,12 @@ class Uncovered:
 async def test_each_thing_is_named_once_in_a_session():
     undo = Uncovered()
     keeping = Keeping(undo, "s/")
-    keeping.begin("1")
-    await keeping.finish()  # no effect, nothing told
-    keeping.begin("2")
-    assert list(await keeping.ready()) == ["node_modules"]
-    assert list(await keeping.ready()) == []
-    await keeping.finish()
+    await keeping.begin("1").finish()  # no effect, nothing told
+    second = keeping.begin("2")
+    assert list(await second.ready()) == ["node_modules"]
+    assert list(await second.ready()) == []
+    await second.finish()
     undo.paths.append("dist")
-    keeping.begin("3")
-    assert list(await keeping.ready()) == ["dist"]
-    await keeping.finish()
+    third = keeping.begin("3")
+    assert list(await third.ready()) == ["dist"]
+    await third.finish()

@@ -1,6 +1,6 @@
 """What was left unfinished is finished as events, so that the history is always a valid request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from ostler.session.state import SessionState
 from ostler.vocabulary.events import Event, Notice, PermissionDecided, QuestionAnswered, ToolFinished, TurnEnded
@@ -12,13 +12,21 @@ INTERRUPTED = "Interrupted before it ran; nothing was done."
 OUTCOME_UNKNOWN = "Interrupted while it ran: it may have taken effect in part. Look before you run it again."
 
 
-def repair(state: SessionState, emit: Callable[[Event], None], ended: TurnEnded | None = None) -> None:
-    """Give every call a result, every ask an answer and the open turn its end, which is `ended` if it is known."""
+def repair(
+    state: SessionState, emit: Callable[[Event], None], ended: TurnEnded | None = None, but: Container[str] = ()
+) -> None:
+    """Give every call a result, every ask an answer and the open turn its end, which is `ended` if it is known.
+
+    `but` are calls that go on, and so do their asks.
+    """
     for ask_id, asked in tuple(state.asks.items()):
-        emit(PermissionDecided(ask_id, asked.permission, Decision("cancel", by="nobody")))
+        if asked.permission.call_id not in but:
+            emit(PermissionDecided(ask_id, asked.permission, Decision("cancel", by="nobody")))
     for question_id in tuple(state.questions):
         emit(QuestionAnswered(question_id, Reply("cancel")))
     for call in state.unanswered():
+        if call.id in but:
+            continue
         emit(ToolFinished(_unfinished(call.id, call.id in state.started)))
     if ended:
         emit(ended)

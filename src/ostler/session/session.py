@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 
@@ -10,6 +9,7 @@ from ostler.journal.counting import Counting, Events
 from ostler.journal.todos_file import todos_of
 from ostler.policy.verdict import Policy
 from ostler.session.asks import Asks
+from ostler.session.calls import Calls, fault_of_bug
 from ostler.session.judge import Judge, NoGrants
 from ostler.session.keeping import Keeping
 from ostler.session.repair import fresh, repair
@@ -17,7 +17,7 @@ from ostler.session.state import state_of
 from ostler.session.stream import Stream, Subscription
 from ostler.session.syncing import Syncing
 from ostler.session.turn import LiveTurn
-from ostler.vocabulary.errors import BackendError, Fault, JournalError, OstlerError, UsageError
+from ostler.vocabulary.errors import JournalError, OstlerError, UsageError
 from ostler.vocabulary.events import (
     Delivered,
     Envelope,
@@ -94,9 +94,8 @@ class Session:
         self._turn: LiveTurn | None = None
         self._broken: JournalError | None = None
         self._woken: list[Prompt] = []
-        self._running: dict[str, asyncio.Task[ToolResult]] = {}
         self._questions: Asks[Reply] = Asks()
-        self._keeping = Keeping(undo, f"{self.id}/")
+        self._calls = Calls(tools, self, self.state, Keeping(undo, f"{self.id}/"))
         self._judge = Judge(policy, grants or NoGrants(), self.emit, self.new_id)
 
     # -- what faces see ------------------------------------------------------------------------------------------
@@ -137,14 +136,14 @@ class Session:
     async def call(self, call: ToolCall) -> ToolResult:
         """A call from outside a turn: a person's `!cmd`, an MCP client, `ostler tool call`."""
         self._check_open()
-        self.emit(ToolCalled(call))
-        if self._turn is not None:
+        if call.id in self._calls.beside:
             return await self.run_tool(call)
-        self._keeping.begin(call.id)
+        self.emit(ToolCalled(call))
+        self._calls.begin_beside(call.id)
         try:
             return await self.run_tool(call)
         finally:
-            await self._keeping.finish()
+            await self._calls.end_beside(call.id)
 
     async def apply(self, change: Change) -> bool:
         """Change something in the session; False when whoever would have to cannot."""
@@ -191,7 +190,7 @@ class Session:
         if self._turn:
             self._turn.cancel()
             await self._turn.wait()
-        await self._stop_tools()
+        await self._calls.stop_all()
         await self._let_go(self._journal.close)
 
     async def _let_go(self, close_journal: Callable[[], None]) -> None:
@@ -232,7 +231,7 @@ class Session:
 
     async def intend(self, event: ToolStarted) -> None:
         if event.effects:
-            self._warn(await self._keeping.ready())
+            self._warn(await self._calls.ready(event.call_id))
         self.emit(event)
         if event.effects:
             await self._syncing.reached()
@@ -240,15 +239,10 @@ class Session:
     async def run_tool(self, call: ToolCall) -> ToolResult:
         if result := self._counting.result(call.id):
             return result
-        if call.id not in self._running:
-            self._running[call.id] = asyncio.create_task(self._run_once(call), name=f"tool {call.id}")
         try:
-            return await asyncio.shield(self._running[call.id])
-        except asyncio.CancelledError:
-            task = self._running.get(call.id)
-            if task:
-                task.cancel()
-                await asyncio.wait([task])
+            return await self._calls.run(call)
+        except JournalError as error:
+            self._break(error)
             raise
 
     async def decide(self, permission: Permission) -> Decision:
@@ -324,7 +318,7 @@ class Session:
     def _mend(self) -> None:
         """Finish what could not be written down when the journal failed; it may have room again."""
         if self._broken:
-            repair(self.state, self.emit)
+            repair(self.state, self.emit, but=self._calls.beside)
             self._broken = None
 
     def _check_open(self) -> None:
@@ -341,7 +335,7 @@ class Session:
             self.emit(Delivered(prompt_id))
         self.emit(TurnStarted(turn_id, prompt))
         self._syncing.begin()
-        self._keeping.begin(turn_id)
+        self._calls.begin_turn(turn_id)
         self._turn = LiveTurn(turn_id, self._play(turn_id, None if joined else prompt), self._settle_open)
         return self._turn
 
@@ -350,13 +344,16 @@ class Session:
             self._begin(self._woken.pop(0), joined=True)
 
     def _settle_open(self) -> None:
-        self._judge.asks.settle_all(Decision("cancel", by="person"))
+        """What the turn waits for; a call beside it may go on waiting."""
+        for ask_id, asked in self.state.asks.items():
+            if asked.permission.call_id not in self._calls.beside:
+                self._judge.asks.settle(ask_id, Decision("cancel", by="person"))
         self._questions.settle_all(Reply("cancel"))
 
     async def _play(self, turn_id: str, prompt: Prompt | None) -> TurnEnded:
         try:
             if self.info.acts_itself:
-                self._warn(await self._keeping.ready())
+                self._warn(await self._calls.ready())
             ended = await self._backend.run_turn(prompt)
             ended = TurnEnded(turn_id, ended.reason, ended.fault, ended.limit)
         except asyncio.CancelledError:
@@ -364,23 +361,16 @@ class Session:
         except OstlerError as error:
             ended = TurnEnded(turn_id, "failed", error.fault)
         except Exception as bug:
-            ended = TurnEnded(turn_id, "failed", _fault_of_bug(bug))
+            ended = TurnEnded(turn_id, "failed", fault_of_bug(bug))
         finally:
             if self._turn:
                 self._turn.tidying()
-            await self._stop_tools()
-            uncovered = await self._keeping.finish()
+            uncovered = await self._calls.end_turn()
         return await self._end(ended, uncovered)
 
     def _warn(self, uncovered: Sequence[str]) -> None:
         if uncovered:
             self.emit(Notice("warning", "undo does not reach " + "; ".join(uncovered)))
-
-    async def _stop_tools(self) -> None:
-        for task in (tasks := list(self._running.values())):
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
 
     async def _end(self, ended: TurnEnded, uncovered: Sequence[str]) -> TurnEnded:
         self._turn = None
@@ -388,7 +378,10 @@ class Session:
             ended = TurnEnded(ended.turn_id, "failed", self._broken.fault)
         try:
             self._warn(uncovered)
-            repair(self.state, self.emit, ended)
+            outliving = self._calls.outliving()
+            repair(self.state, self.emit, ended, but=self._calls.beside)
+            for event in outliving:
+                self.emit(event)
             await self._syncing.reached()
         except JournalError as error:
             ended = TurnEnded(ended.turn_id, "failed", (self._broken or error).fault)
@@ -396,31 +389,3 @@ class Session:
         if not self._broken:
             self._join_woken()
         return ended
-
-    async def _run_once(self, call: ToolCall) -> ToolResult:
-        result = ToolResult(call.id, "cancelled", "Cancelled before it finished.")
-        try:
-            result = await self._tools.run(call, self)
-        except asyncio.CancelledError:
-            raise
-        except JournalError as error:
-            self._break(error)
-            raise
-        except OstlerError as error:
-            result = ToolResult(call.id, "failed", str(error), fault=error.fault)
-        except Exception as bug:
-            fault = _fault_of_bug(bug)
-            self.emit(Notice("error", f"{call.tool} failed in an unexpected way ({fault.message}); please report it"))
-            result = ToolResult(call.id, "failed", f"The tool itself failed: {fault.message}", fault=fault)
-        finally:
-            self._running.pop(call.id, None)
-            self._keeping.living()
-            if not (self._running or self.info.acts_itself):
-                self._keeping.resting()
-            self.emit(ToolFinished(result))
-        return result
-
-
-def _fault_of_bug(bug: Exception) -> Fault:
-    trace = "".join(traceback.format_exception(bug))
-    return BackendError(f"{type(bug).__name__}: {bug}", code="bug", hint=trace).fault
