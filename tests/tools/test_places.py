@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from ostler.tools.places import writing
+
 
 @pytest.mark.req("TL-2")
 async def test_stat_tells_without_reading(room):
@@ -45,3 +47,18 @@ async def test_nothing_is_made_outside(room, path):
     assert (await room.call("mkdir", {"path": path})).status == "denied"
     assert sorted(os.listdir(room.root.parent)) == ["outside", "w"]
     assert os.listdir(room.root.parent / "outside") == ["secret.txt"]
+
+
+@pytest.mark.req("PM-8", "SH-3")
+@pytest.mark.parametrize("path", ["HEAD", "x/HEAD", "bare/config", "bare/commondir", "bare/hooks/pre-push", "y/.git"])
+def test_what_git_would_take_for_a_repository_s_own_needs_a_person(room, path):
+    room.file("bare/HEAD")
+    _, (need,) = writing("write", path, room.ground)
+    assert (need.danger, "run programs" in need.why) == ("confirm", True)
+
+
+@pytest.mark.parametrize("path", ["config", "x/config", "hooks/use.ts", "bare/readme", "HEAD.md", "head"])
+def test_files_of_the_same_names_elsewhere_need_none(room, path):
+    room.file("bare/HEAD")
+    _, (need,) = writing("write", path, room.ground)
+    assert not need.why

@@ -12,11 +12,14 @@ PROTECTED = frozenset(
     }
 )
 
+MAKES_A_REPOSITORY = "HEAD"  # git takes any folder that has it, and a few more names, for a repository
+_RUNS_PROGRAMS = frozenset({"config", "config.worktree", "commondir"})
+
 
 def protected(shown: str) -> bool:
     """Whether a path of the workspace belongs to git, to us or to another program that would run what it says."""
-    first = shown.split("/", 1)[0].casefold()
-    return first in PROTECTED or "/.git/" in f"/{shown.casefold()}/"
+    first, name = shown.split("/", 1)[0].casefold(), shown.rsplit("/", 1)[-1]
+    return first in PROTECTED or "/.git/" in f"/{shown.casefold()}/" or name == MAKES_A_REPOSITORY
 
 
 def reading(key: str, path: str, ground: Ground) -> tuple[Place, tuple[Need, ...]]:
@@ -31,9 +34,18 @@ def reading(key: str, path: str, ground: Ground) -> tuple[Place, tuple[Need, ...
 def writing(key: str, path: str, ground: Ground) -> tuple[Place, tuple[Need, ...]]:
     """The needs of writing a path; outside the workspace nothing can allow it."""
     place = ground.place(path)
-    if place.inside and protected(place.shown):
+    if place.inside and (protected(place.shown) or _of_a_bare_repository(place.shown, ground)):
         why = "whoever writes there can run programs on this machine later"
         return place, (Need(key, place.shown, danger="confirm", why=why),)
     if place.inside:
         return place, (Need(key, place.shown, always=place.shown),)
     return place, (Need(key, place.absolute, danger="deny", why="writes never leave the workspace"),)
+
+
+def _of_a_bare_repository(shown: str, ground: Ground) -> bool:
+    """Whether a file says what git runs in a folder that it takes for a repository."""
+    *above, folder, name = ["", *shown.split("/")]
+    if name not in _RUNS_PROGRAMS and folder != "hooks":
+        return False
+    root = "/".join([*above, *([] if folder == "hooks" else [folder]), MAKES_A_REPOSITORY])
+    return ground.place(root.lstrip("/")).exists
