@@ -199,6 +199,8 @@ def _other(call: Call) -> str:
     if operands and (operands[0].text in _GIVEN_BY_WORD or operands[0].text[:1] == "("):
         code += [arg.text for arg in operands[operands[0].text in _GIVEN_BY_WORD : 3]]
     code += [arg.source for arg in call.args if arg.source is not None]
+    if language == "gdb":
+        code += call.feed.text.splitlines()
     reasons = [snippets.judge(language, text, call) for text in code if text]
     fed = call.feed.kind == "text" or (call.feed.kind == "pipe" and call.name != "dc")  # numbers, for all we know
     if not code and fed and language == "other":

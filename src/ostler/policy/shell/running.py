@@ -55,6 +55,7 @@ class Runner:
         self.readable = True
         self._judge = judge
         self._depth = 0
+        self._stdin = NO_FEED  # as a lone `exec` has left it
         self._steps = 0
         self._running: set[int] = set()
         self.uncalled: dict[int, tuple[Node, Scope]] = {}
@@ -177,7 +178,9 @@ class Runner:
             if len(argv) > ARGUMENTS:
                 raise TooLong
         assigned = [self._assignment(word, scope) for word in node.assigns]
-        feed = self.redirected(node.redirects, scope, feed, node)
+        feed = self.redirected(node.redirects, scope, feed if feed.kind != "none" else self._stdin, node)
+        if len(argv) == 1 and argv[0].text == "exec":
+            self._stdin = feed
         if not argv:
             for name, value in assigned:
                 scope.assign(name, value)

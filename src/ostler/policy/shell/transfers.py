@@ -62,6 +62,8 @@ def _curl(call: Call) -> str:
         _last(options.values("X", "request")) not in {"", "GET", "HEAD"} or options.has("d", "data", "json")
     ):
         return "makes the container engine do something, and it may do everything"
+    if _CONFIGURES.search(call.feed.text) and any(arg.text == "-" for arg in options.values("K", "config")):
+        return "reads options that write or send a file"
     folder = options.value("output-dir")
     targets = options.values(*_CURL_OUTPUTS)
     if options.has("O", "remote-name", "remote-name-all"):
@@ -70,6 +72,9 @@ def _curl(call: Call) -> str:
     if folder is not None:
         targets = [Arg(f"{folder.text}/{arg.text}", arg.glob) for arg in targets]
     return _downloads(call, targets)
+
+
+_CONFIGURES = re.compile(r"^\s*-*(?:o|O|T|F|d|X|output|remote-name|upload-file|form|data\S*|request)\b", re.MULTILINE)
 
 
 def _last(values: list[Arg]) -> str:
