@@ -166,7 +166,7 @@ class Processes:
         await asyncio.gather(
             self._background.aclose(self._grace), *(command.stop(CANCEL_GRACE) for command in set(self._running))
         )
-        await asyncio.gather(*self._ends.values())
+        await asyncio.gather(*self._ends.values(), return_exceptions=True)
         async with self._opening:
             await asyncio.gather(*(sandbox.aclose() for sandbox in self._sandboxes.values()))
             self._sandboxes = {}

@@ -116,6 +116,7 @@ class Checkpoints:
 
     def close(self) -> None:
         """Let the store go."""
+        self._drop_look()
         if self._archive is not None:
             self._archive.close()
             self._archive = None
