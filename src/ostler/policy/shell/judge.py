@@ -58,7 +58,6 @@ _GNU = frozenset(  # as they are called where the system has others
         " sort uniq shuf env timeout nice nohup stdbuf"
     )
 )
-_TAKES_ANY = frozenset({"redis-cli", "valkey-cli", "keydb-cli", "init", "npx"})  # for these --help may be a value
 _SAME = {
     "podman": "docker",
     "nerdctl": "docker",
@@ -146,7 +145,8 @@ def _subcommand(call: Call) -> str:
     if certain[:1] == [HOLE] and (lines or call.name in programs.WITH_VERB):
         return "what it shall do is known only when it runs"
     guessed = [word.replace(HOLE, "*") for word in certain]
-    if call.texts()[-1:] == ["--help"] and len(call.args) <= 3 and call.name not in _TAKES_ANY:
+    helps = call.name in programs.MANAGERS or call.name in programs.OPTION_DRIVEN
+    if helps and len(call.args) <= 3 and call.texts()[-1:] == ["--help"]:
         return ""
     if call.name in _REHEARSES and _REHEARSAL & set(call.texts()):
         return ""
