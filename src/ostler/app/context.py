@@ -1,7 +1,7 @@
 """What a session's next request is made of, in lines for a person."""
 
 from ostler.backends.engine.breakdown import breakdown, in_tokens
-from ostler.session.session import Session as OwnSession
+from ostler.journal.counting import last
 from ostler.settings.schema import Compaction
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.events import UsageReported
@@ -9,15 +9,14 @@ from ostler.vocabulary.seams import Session
 
 
 def context_lines(session: Session, shortening: Compaction) -> list[str]:
-    """Each piece with its tokens and its share of the window, and their sum; nothing before the first request, nor of
-    a session that is played elsewhere."""
-    if not isinstance(session, OwnSession):
-        return []
+    """Each piece with its tokens and its share of the window, and their sum; nothing before the first request, nor
+    where another program makes the requests."""
     records = session.records()
     parts = in_tokens(breakdown(records), records)
     if not parts:
         return []
-    window = next((event.context_limit for event in reversed(session.past()) if isinstance(event, UsageReported)), 0)
+    used = last(records, "usage_reported")
+    window = used.context_limit if isinstance(used, UsageReported) else 0
     rows = [(f"{part.name} ({part.origin})" if part.origin else part.name, part.size) for part in parts]
     rows.append((f"in all, of {window}" if window else "in all", sum(part.size for part in parts)))
     width = min(max(len(name) for name, _ in rows), 60)

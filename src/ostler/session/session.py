@@ -5,6 +5,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 
+import msgspec
+
 from ostler.journal.counting import Counting, Events
 from ostler.journal.todos_file import todos_of
 from ostler.policy.verdict import Policy
@@ -53,7 +55,7 @@ from ostler.vocabulary.sessions import (
     SetOption,
     Steer,
 )
-from ostler.vocabulary.tools import ChildTask, ToolCall, ToolResult
+from ostler.vocabulary.tools import ChildTask, ToolCall, ToolResult, ToolSpec
 
 Spawner = Callable[["Session", ChildTask], Awaitable[ToolResult]]
 
@@ -103,6 +105,13 @@ class Session:
     @property
     def info(self) -> SessionInfo:
         return self.state.info
+
+    @property
+    def turn(self) -> LiveTurn | None:
+        return self._turn
+
+    def tools(self) -> Sequence[ToolSpec]:
+        return self._tools.specs()
 
     async def open(self, *, version: str, backend: str, options: dict[str, str], parent_id: str = "") -> None:
         """Join backend and journal; what an earlier process left unfinished is finished as events.
@@ -173,9 +182,10 @@ class Session:
                 return await self._backend.apply(change)
 
     def settle(self, ask_id: str, answer: Decision | Reply) -> bool:
-        """Answer an open ask; the first answer wins."""
+        """Answer an open ask; the first answer wins. What a face says is never the policy's word."""
         if isinstance(answer, Decision):
-            return self._judge.asks.settle(ask_id, answer)
+            said = msgspec.structs.replace(answer, by="person") if answer.by == "policy" else answer
+            return self._judge.asks.settle(ask_id, said)
         return self._questions.settle(ask_id, answer)
 
     def subscribe(self, since: int = 0) -> Subscription:

@@ -410,6 +410,16 @@ class Session(Protocol):
     def opened_at(self) -> int:
         """The number of the last event before this opening: what a resumed session brings along ends there."""
 
+    @property
+    def turn(self) -> Turn | None:
+        """The turn that runs, whoever began it."""
+
+    def tools(self) -> Sequence[ToolSpec]:
+        """What can be called in it now."""
+
+    def records(self) -> Past:
+        """The kept events so far that count."""
+
     def start(self, prompt: Prompt) -> Turn: ...
 
     async def call(self, call: ToolCall) -> ToolResult: ...
@@ -417,7 +427,7 @@ class Session(Protocol):
     async def apply(self, change: Change) -> bool: ...
 
     def settle(self, ask_id: str, answer: Decision | Reply) -> bool:
-        """The first answer wins; False for a late one."""
+        """The first answer wins; False for a late one. Whoever looks through a face is a person, never the policy."""
 
     def subscribe(self, since: int = 0) -> AsyncIterator[Envelope]: ...
 

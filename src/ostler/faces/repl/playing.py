@@ -72,12 +72,13 @@ class Playing:
         task.add_done_callback(self._worked)
 
     def cancel(self) -> bool:
-        """Stop what runs; whether there was anything to stop."""
-        if self._turn:
-            self._turn.cancel()
+        """Stop what runs, whoever began it; whether there was anything to stop."""
+        turn = self._session.turn
+        if turn:
+            turn.cancel()
         for task in self._work:
             task.cancel()
-        return self._turn is not None or bool(self._work)
+        return turn is not None or self.busy
 
     def take_up(self) -> str:
         """What waited when the session was last left, which waits no more."""
