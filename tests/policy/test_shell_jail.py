@@ -22,6 +22,7 @@ CHANGES_ON_PURPOSE = (
     "git stash",
     "git switch",
     'sqlite3 db.sqlite "insert',
+    "sqlite3 db.sqlite 'insert",
 )  # what is lost can be had again
 
 FIXTURE = r"""
