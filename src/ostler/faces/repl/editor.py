@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from ostler.faces.repl.answers import Answers
 from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 GATHER_SECONDS = 0.03
 ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
+SETTLE_SECONDS = 0.15  # a window that kept its size so long has got it
+UNDERWAY_SECONDS = 0.05  # what was drawn so short a time ago may not have reached the terminal
 MENU_ROWS = 8
 ROWS_BELOW = 5  # the status, the prompt, and what a glance needs to find its place again
 OPENING = "opening the session …"
@@ -66,10 +68,13 @@ class EditorConsole:
         self._last_key = 0.0
         self._session = self._make(history, vi=vi)
         self._session.app.key_processor.before_key_press += self._note_key
-        self._session.app.after_render += lambda _: self._answers.drawn()
+        self._session.app.after_render += self._rendered
         self._session.default_buffer.on_completions_changed += self._candidates.came
         self._session.default_buffer.on_completions_changed += self._make_room
+        self._settling: asyncio.TimerHandle | None = None
+        self._drawn_at = 0.0
         self._erase_cleanly(reflowing=reflows(os.environ))
+        self._hold_while_resizing()
         self._running: asyncio.Task[None] | None = None
         self._suspending: asyncio.Future[None] | None = None
 
@@ -111,7 +116,7 @@ class EditorConsole:
         if self._flushing:
             self._flushing.cancel()
         self._flushing = None
-        if self._lent and self._waiting:
+        if (self._lent or self._settling) and self._waiting:
             self._flush_soon()
             return
         text = "".join(f"{line}\n" for line in self._waiting)
@@ -177,6 +182,10 @@ class EditorConsole:
         """A key of an ask, empty for any other."""
         self._answers.press(key)
 
+    def _rendered(self, _: object) -> None:
+        if self._settling is None:
+            self._answers.drawn()
+
     def _note_key(self, _: object) -> None:
         self._last_key = time.monotonic()
 
@@ -230,6 +239,9 @@ class EditorConsole:
             return run_in_terminal(work, in_executor=in_executor)
 
     async def aclose(self) -> None:
+        if self._settling:
+            self._settling.cancel()
+            self._settling = None
         self._flush()
         if self._running is None:
             return
@@ -254,12 +266,37 @@ class EditorConsole:
         plain_erase = renderer.erase
 
         def erase(leave_alternate_screen: bool = True) -> None:
-            more = rows_more(renderer, self._output.get_size().columns) if reflowing else 0
+            sure = reflowing and time.monotonic() - self._drawn_at > UNDERWAY_SECONDS
+            more = rows_more(renderer, self._output.get_size().columns) if sure else 0
             self._output.write_raw(rows_cleared(renderer._cursor_pos.y + more))
             self._output.cursor_up(more)
             plain_erase(leave_alternate_screen)
 
         renderer.erase = erase  # type: ignore[method-assign]  # the library has no other place for it
+
+    def _hold_while_resizing(self) -> None:
+        """A window that is being dragged changes its size many times: meanwhile nothing is drawn that could be torn."""
+        app = self._session.app
+        plain_render = app.renderer.render
+
+        def render(*given: Any, **more: Any) -> None:
+            if self._settling is None:
+                plain_render(*given, **more)
+                self._drawn_at = time.monotonic()
+
+        def resized() -> None:
+            if self._settling is None:
+                app.renderer.erase(leave_alternate_screen=False)
+            else:
+                self._settling.cancel()
+            self._settling = asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._settled)
+
+        app.renderer.render = render  # type: ignore[method-assign]
+        app._on_resize = resized  # type: ignore[method-assign]
+
+    def _settled(self) -> None:
+        self._settling = None
+        self._session.app.invalidate()
 
     def _make_room(self, _: object) -> None:
         """Rows for the candidates while there are some, and none of them afterwards."""
