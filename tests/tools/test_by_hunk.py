@@ -6,7 +6,6 @@ import pytest
 
 from ostler.policy.verdict import Policy
 from ostler.testing.fake_tool import FakeTool
-from ostler.tools.host import LocalToolHost
 from ostler.vocabulary.events import PermissionAsked, PermissionDecided, ToolCalled, ToolStarted
 from ostler.vocabulary.permission import Decision, Rule
 
@@ -184,8 +183,7 @@ async def test_what_watches_calls_sees_the_part_before_it_is_made(rooms):
         async def after(self, call, result, stage):
             raise AssertionError("it was refused")
 
-    listed = list(room.session._tools._listed.values())
-    room.session._tools = LocalToolHost(listed, room.ground, around=Watching())
+    room.session._tools._around = Watching()
     result = await answered(room, *CALLS["edit"], taking(2))
     assert (result.status, seen) == ("denied", [None, [2]])
     assert (room.root / "f.txt").read_text() == BEFORE

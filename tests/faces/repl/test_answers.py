@@ -187,6 +187,7 @@ def test_each_key_leads_to_its_decision(keys, answer, lasts, hunks, feedback):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 @pytest.mark.req("PM-9")
 def test_a_key_is_answered_within_150_ms(terminal, models):
     """The best of several asks, by the clock, in a terminal: the machine may be busy, the client may not be slow."""
@@ -197,7 +198,7 @@ def test_a_key_is_answered_within_150_ms(terminal, models):
         term.ready()
         term.type("write\r")
         for n in range(7):
-            term.wait_for(lambda text, n=n: f"? write {n}.txt" in text and text.rstrip().endswith("]"))
+            term.wait_for(lambda text, n=n: f"? write {n}.txt" in text and text.rstrip().endswith("/m]"))
             began = time.perf_counter()
             term.type("y")
             term.wait_for(lambda text, n=n: text.count("→ allow") == n + 1)
