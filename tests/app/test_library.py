@@ -161,3 +161,17 @@ async def test_a_wrong_argument_is_a_clear_error(work, flags, why):
     with pytest.raises(UsageError, match=why):
         async with package.open_session(str(work), model=ScriptedModel([]), **flags):
             pass
+
+
+async def test_no_turn_leaves_a_reader_behind(work):
+    async def act(stage, said):
+        stage.emit(TextDelta("m", "hi"))
+
+    async with package.open_session(str(work), backend=ScriptedBackend([act] * 3)) as conversation:
+        await conversation.run("one")
+        async with aclosing(conversation.stream("two")) as events:
+            await anext(events)
+        conversation._prompt = None  # whatever fails before the turn begins
+        with pytest.raises(TypeError):
+            await conversation.run("three")
+        assert conversation.session._stream._readers == []

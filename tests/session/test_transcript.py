@@ -4,7 +4,15 @@ import pytest
 
 from ostler.session.transcript import CallBlock, TextBlock, ThoughtBlock, Transcript
 from ostler.vocabulary.display import Display
-from ostler.vocabulary.events import MessageDone, TextDelta, ThoughtDelta, ToolCalled, ToolFinished, ToolStarted
+from ostler.vocabulary.events import (
+    MessageDone,
+    MessageSoFar,
+    TextDelta,
+    ThoughtDelta,
+    ToolCalled,
+    ToolFinished,
+    ToolStarted,
+)
 from ostler.vocabulary.message import Called, Message, Thought
 from ostler.vocabulary.prompt import Text
 from ostler.vocabulary.tools import ToolCall, ToolResult
@@ -67,3 +75,15 @@ def test_words_that_turn_out_to_be_reasoning_are_shown_as_such():
     transcript.take(TextDelta("m", "let me see"))
     transcript.take(MessageDone(Message("m", (Thought("let me see"), Called(ToolCall("c", "read", {}))))))
     assert [(type(b), b.text) for b in transcript.blocks] == [(TextBlock, ""), (ThoughtBlock, "let me see")]
+
+
+@pytest.mark.req("CL-6")
+def test_what_was_said_so_far_replaces_what_was_heard_of_it():
+    transcript = Transcript()
+    transcript.take(TextDelta("m", "Hel"))
+    transcript.take(MessageSoFar("m", "Hello", "hm"))
+    transcript.take(TextDelta("m", "!"))
+    assert {(type(b), b.text, b.settled) for b in transcript.blocks} == {
+        (TextBlock, "Hello!", False),
+        (ThoughtBlock, "hm", False),
+    }

@@ -48,6 +48,7 @@ EXAMPLES = (
     events.StateChanged("planning"),
     events.TextDelta("m1", "héllo"),
     events.ThoughtDelta("m1", "hm"),
+    events.MessageSoFar("m1", "héllo", "hm"),
     events.MessageDone(Message("m1", (Thought("hm", "seal"), Text("hi"), Called(CALL)), "qwen", True)),
     events.ToolCalled(CALL, "List", "execute", ("a.py",)),
     events.ToolStarted("c1", "bash"),

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import TypedDict, Unpack, get_args
 
 import msgspec
@@ -92,18 +92,18 @@ class Conversation:
 
     async def stream(self, prompt: str | Prompt) -> AsyncIterator[Event]:
         """The events of one turn as they happen; the last is its `TurnEnded`."""
-        reading = self.session.subscribe(since=2**62)
-        turn = self.session.start(self._prompt(prompt))
-        try:
-            async for envelope in reading:
-                self._answer(envelope)
-                yield envelope.event
-                if isinstance(envelope.event, TurnEnded) and envelope.event.turn_id == turn.id:
-                    return
-        finally:
-            await _end(turn)
-            for asking in self._asking:
-                asking.cancel()
+        with closing(self.session.subscribe(since=2**62)) as reading:
+            turn = self.session.start(self._prompt(prompt))
+            try:
+                async for envelope in reading:
+                    self._answer(envelope)
+                    yield envelope.event
+                    if isinstance(envelope.event, TurnEnded) and envelope.event.turn_id == turn.id:
+                        return
+            finally:
+                await _end(turn)
+                for asking in self._asking:
+                    asking.cancel()
 
     def _prompt(self, prompt: str | Prompt) -> Prompt:
         if isinstance(prompt, Prompt):

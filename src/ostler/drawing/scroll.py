@@ -7,7 +7,7 @@ from ostler.drawing.stream import MessageLines
 from ostler.session.transcript import Block, CallBlock, PromptBlock, TextBlock, ThoughtBlock, TodosBlock, Transcript
 from ostler.text.cut import cut_middle
 from ostler.text.sanitise import sanitise
-from ostler.vocabulary.events import Event, MessageDone, TextDelta, TurnEnded
+from ostler.vocabulary.events import Event, MessageDone, MessageSoFar, TextDelta, TurnEnded
 from ostler.vocabulary.message import Message
 
 PROMPT_LINES = 60
@@ -37,6 +37,8 @@ class Scroll:
         match event:
             case TextDelta(message_id, text):
                 return self._spaced(message_id, self._stream(message_id).feed(text))
+            case MessageSoFar(message_id, text):
+                return self._spaced(message_id, self._stream(message_id).catch_up(text))
             case MessageDone(message):
                 self._transcript.take(event)
                 return self._message(message)

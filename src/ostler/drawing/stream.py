@@ -49,6 +49,11 @@ class MessageLines:
             whole = list(dropwhile(lambda line: not line.strip(), whole))
         return self._drawn(whole)
 
+    def catch_up(self, text: str) -> list[str]:
+        """The lines that were made whole by what was missed; what it does not go on with is mended when it is done."""
+        said = self.said
+        return self.feed(text[len(said) :]) if text.startswith(said) else []
+
     def done(self, text: str, segment: Literal["plan", "answer"], *, cut: bool) -> list[str]:
         """What is left to print when the message is settled."""
         lines = self._ending(text) if self._begun else [self._heading(segment), *self._whole(text)]

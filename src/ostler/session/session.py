@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -89,7 +89,7 @@ class Session:
         self._syncing = Syncing(journal)
         self._seq = self.opened_at = self._past[-1].seq if len(self._past) else 0
         self._count = self._seq
-        self._stream = Stream()
+        self._stream = Stream(self._kept_after)
         self._joined = False
         self._closing = False
         self._closed = False
@@ -189,8 +189,8 @@ class Session:
         return self._questions.settle(ask_id, answer)
 
     def subscribe(self, since: int = 0) -> Subscription:
-        """Kept events after `since`, then everything as it happens."""
-        return self._stream.join(map(self._past.__getitem__, range(self._past.after(since), len(self._past))))
+        """Kept events after `since`, what is so now, then everything as it happens."""
+        return self._stream.join(min(since, self._seq))
 
     async def aclose(self) -> None:
         """End the turn if one runs, then backend, tools, journal and readers, in that order; once and for good."""
@@ -298,6 +298,9 @@ class Session:
             return False
         self.emit(Steered(steer.prompt))
         return True
+
+    def _kept_after(self, seq: int) -> Iterator[Envelope]:
+        return map(self._past.__getitem__, range(self._past.after(seq), len(self._past)))
 
     def _revert(self, to_seq: int) -> bool:
         if self._turn is not None or not 0 <= to_seq <= self._seq:

@@ -8,6 +8,7 @@ from ostler.vocabulary.display import Display
 from ostler.vocabulary.events import (
     Event,
     MessageDone,
+    MessageSoFar,
     Notice,
     PermissionAsked,
     PermissionDecided,
@@ -95,14 +96,8 @@ class Transcript:
         match event:
             case TurnStarted(turn_id, prompt):
                 return self._add(PromptBlock(turn_id, True, prompt.text))
-            case TextDelta(message_id, text):
-                block = self._get(TextBlock, f"{message_id}/text")
-                block.text += text
-                return block
-            case ThoughtDelta(message_id, text):
-                thought = self._get(ThoughtBlock, f"{message_id}/thought")
-                thought.text += text
-                return thought
+            case TextDelta() | ThoughtDelta() | MessageSoFar():
+                return self._said(event)
             case MessageDone(message):
                 return self._message(message)
             case TodosChanged(items):
@@ -136,6 +131,20 @@ class Transcript:
                 return block
             case _:
                 return None
+
+    def _said(self, event: TextDelta | ThoughtDelta | MessageSoFar) -> Block | None:
+        if isinstance(event, ThoughtDelta):
+            block: ThoughtBlock | TextBlock = self._get(ThoughtBlock, f"{event.message_id}/thought")
+            block.text += event.text
+        elif isinstance(event, TextDelta):
+            block = self._get(TextBlock, f"{event.message_id}/text")
+            block.text += event.text
+        else:
+            if event.thought:
+                self._get(ThoughtBlock, f"{event.message_id}/thought").text = event.thought
+            block = self._get(TextBlock, f"{event.message_id}/text")
+            block.text = event.text
+        return block
 
     def _message(self, message: Message) -> Block | None:
         """The message as it is; what came of it before and does not count, as where an attempt was given up, goes."""

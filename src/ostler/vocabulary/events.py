@@ -92,6 +92,14 @@ class ThoughtDelta(Fleeting, frozen=True):
     text: str
 
 
+class MessageSoFar(Fleeting, frozen=True):
+    """All that was said of a message until now, for whoever did not hear it: it replaces the deltas so far."""
+
+    message_id: str
+    text: str = ""
+    thought: str = ""
+
+
 class MessageDone(Kept, frozen=True):
     """A message is whole, or was cut; ends its deltas."""
 
@@ -337,6 +345,7 @@ KnownEvent = (
     | StateChanged
     | TextDelta
     | ThoughtDelta
+    | MessageSoFar
     | MessageDone
     | ToolCalled
     | ToolStarted

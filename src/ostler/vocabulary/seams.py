@@ -368,6 +368,17 @@ class Turn(Protocol):
     async def wait(self) -> TurnEnded: ...
 
 
+class Reading(Protocol):
+    """One reader's view of what happens; whoever reads too slowly misses fleeting events, and is told what is so."""
+
+    def __aiter__(self) -> AsyncIterator[Envelope]: ...
+
+    async def __anext__(self) -> Envelope: ...
+
+    def close(self) -> None:
+        """No more comes than waits already; a reader that is done with it must say so."""
+
+
 class SessionView(Protocol):
     """What is so now in a session, as faces read it."""
 
@@ -429,7 +440,8 @@ class Session(Protocol):
     def settle(self, ask_id: str, answer: Decision | Reply) -> bool:
         """The first answer wins; False for a late one. Whoever looks through a face is a person, never the policy."""
 
-    def subscribe(self, since: int = 0) -> AsyncIterator[Envelope]: ...
+    def subscribe(self, since: int = 0) -> Reading:
+        """The kept events after `since`, what is so now, then everything as it happens."""
 
     async def aclose(self) -> None: ...
 

@@ -17,6 +17,7 @@ from ostler.vocabulary.events import (
     Envelope,
     Event,
     MessageDone,
+    MessageSoFar,
     Notice,
     Renamed,
     Retrying,
@@ -77,6 +78,9 @@ class Teller:
                 yield self._chunk(AgentMessageChunk, message_id, text)
             case ThoughtDelta(message_id, text) if text:
                 yield self._chunk(AgentThoughtChunk, f"{message_id}-thought", text)
+            case MessageSoFar(message_id, text, thought):
+                yield from self._so_far(AgentThoughtChunk, f"{message_id}-thought", thought)
+                yield from self._so_far(AgentMessageChunk, message_id, text)
             case MessageDone(message):
                 yield from self._message(message)
             case TurnStarted(_, prompt) | Steered(prompt) if self.replaying:
@@ -111,6 +115,14 @@ class Teller:
     def _chunk(self, kind: type[AgentMessageChunk | AgentThoughtChunk], message_id: str, text: str) -> KnownUpdate:
         self._said[message_id] = self._said.get(message_id, "") + text
         return kind(text_content(text), message_id)
+
+    def _so_far(
+        self, kind: type[AgentMessageChunk | AgentThoughtChunk], message_id: str, whole: str
+    ) -> Iterator[KnownUpdate]:
+        """What was missed of it; what it does not go on with is mended when the message is done."""
+        said = self._said.get(message_id, "")
+        if whole != said and whole.startswith(said):
+            yield self._chunk(kind, message_id, whole[len(said) :])
 
     def _message(self, message: Message) -> Iterator[KnownUpdate]:
         """What its deltas have not told; where they were of an attempt that was given up, all of it anew."""

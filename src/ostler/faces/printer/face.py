@@ -2,16 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import Output
 from ostler.faces.printer.summary import Summary, Tally
 from ostler.vocabulary.errors import Fault, OstlerError
-from ostler.vocabulary.events import Envelope, TurnEnded
+from ostler.vocabulary.events import TurnEnded
 from ostler.vocabulary.prompt import Prompt, Text
-from ostler.vocabulary.seams import House, Session, Turn
+from ostler.vocabulary.seams import House, Reading, Session, Turn
 from ostler.vocabulary.sessions import EndReason, Opening
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -64,9 +64,10 @@ class Printer:
         try:
             return await self._turns(session, reading)
         finally:
+            reading.close()
             await session.aclose()
 
-    async def _turns(self, session: Session, reading: AsyncIterator[Envelope]) -> Summary:
+    async def _turns(self, session: Session, reading: Reading) -> Summary:
         prompt = self._prompt if isinstance(self._prompt, Prompt) else await self._prompt(session)
         while True:
             ended = await self._one(session.start(prompt), reading)
@@ -77,7 +78,7 @@ class Printer:
                 return self._tally.ended(_unfit(ended, self._fitting.fault), self._fitting.value)
             prompt = Prompt(f"{prompt.id}-again", (Text(more),))
 
-    async def _one(self, turn: Turn, reading: AsyncIterator[Envelope]) -> TurnEnded:
+    async def _one(self, turn: Turn, reading: Reading) -> TurnEnded:
         self._turn = turn
         async for envelope in reading:
             self._tally.hear(envelope)

@@ -1,0 +1,160 @@
+"""Readers of a session: they join late, fall behind and leave, and are told what is so all the same."""
+
+import asyncio
+from contextlib import closing
+
+import pytest
+
+from ostler.backends.scripted import ScriptedBackend
+from ostler.session.stream import MOST_WAITING
+from ostler.testing.stagehand import open_session, play, prompt
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.events import (
+    ChildEnded,
+    ChildProgress,
+    ChildStarted,
+    MessageDone,
+    MessageSoFar,
+    Notice,
+    StateChanged,
+    TextDelta,
+    ThoughtDelta,
+    ToolFinished,
+    ToolProgress,
+    TurnEnded,
+    TurnStarted,
+)
+from ostler.vocabulary.message import Message
+from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.tools import ToolResult
+from ostler.workspace.ground import Workspace
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def ground(tmp_path):
+    return Workspace(str(tmp_path))
+
+
+def told(reading):
+    """What waits for a reader now."""
+    reading.close()
+
+    async def all_of_it():
+        return [envelope async for envelope in reading]
+
+    return all_of_it()
+
+
+@pytest.mark.req("CL-6")
+async def test_who_joins_in_the_middle_of_a_message_is_told_all_of_it(ground):
+    said, go_on = asyncio.Event(), asyncio.Event()
+
+    async def act(stage, words):
+        stage.emit(StateChanged("answering"))
+        stage.emit(ThoughtDelta("m", "hm"))
+        stage.emit(TextDelta("m", "Hel"))
+        stage.emit(Notice("info", "beside it"))
+        stage.emit(TextDelta("m", "lo"))
+        said.set()
+        await go_on.wait()
+        stage.emit(TextDelta("m", "!"))
+        stage.emit(MessageDone(Message("m", (Text("Hello!"),))))
+
+    session = await open_session(ScriptedBackend([act]), [], ground)
+    async with asyncio.timeout(PATIENCE):
+        turn = session.start(prompt("go"))
+        await said.wait()
+        late = session.subscribe()
+        go_on.set()
+        await turn.wait()
+        after = session.subscribe(since=2**62)
+        seen = await told(late)
+        assert await told(after) == []
+    tail = [envelope.event for envelope in seen][-6:]
+    assert tail[:4] == [
+        Notice("info", "beside it"),
+        StateChanged("answering"),
+        MessageSoFar("m", "Hello", "hm"),
+        TextDelta("m", "!"),
+    ]
+    assert [type(event) for event in tail[4:]] == [MessageDone, TurnEnded]
+    seqs = [envelope.seq for envelope in seen]
+    assert seqs == sorted(seqs)
+    await session.aclose()
+
+
+async def test_what_calls_and_children_do_is_told_until_they_are_over(ground):
+    session = await open_session(ScriptedBackend([]), [], ground)
+    session.emit(ChildStarted("k1", "c1", "explore", "look"))
+    for child, call in (("k1", "c1"), ("k2", "c2")):
+        session.emit(ChildProgress(child, "executing", "early"))
+        session.emit(ChildProgress(child, "executing", "late"))
+        session.emit(ToolProgress(call, Display("first")))
+        session.emit(ToolProgress(call, Display("then")))
+    session.emit(ChildEnded("k1", "done"))
+    session.emit(ToolFinished(ToolResult("c1", "ok", "")))
+    seen = [envelope.event for envelope in await told(session.subscribe(since=2**62))]
+    assert seen == [ChildProgress("k2", "executing", "late"), ToolProgress("c2", Display("then"))]
+    await session.aclose()
+
+
+@pytest.mark.req("CL-6")
+async def test_who_reads_too_slowly_holds_a_bounded_queue_and_misses_nothing_that_is_kept(ground):
+    session = await open_session(ScriptedBackend([]), [], ground)
+    with closing(session.subscribe(since=2**62)) as slow:
+        session.emit(ToolProgress("c", Display("seen")))
+        assert (await anext(slow)).event == ToolProgress("c", Display("seen"))
+        for number in range(3 * MOST_WAITING):
+            session.emit(TextDelta("m", "x"))
+            if number % 1000 == 0:
+                session.emit(Notice("info", str(number)))
+            assert len(slow._waiting) <= MOST_WAITING
+    seen = [envelope async for envelope in slow]
+    notices = [envelope.event.text for envelope in seen if isinstance(envelope.event, Notice)]
+    assert notices == [str(number) for number in range(0, 3 * MOST_WAITING, 1000)]
+    assert not any(isinstance(envelope.event, ToolProgress) for envelope in seen), "it was heard before"
+    text = ""
+    for event in (envelope.event for envelope in seen):
+        if isinstance(event, MessageSoFar):
+            text = event.text
+        elif isinstance(event, TextDelta):
+            text += event.text
+    assert text == "x" * 3 * MOST_WAITING
+    seqs = [envelope.seq for envelope in seen]
+    assert seqs == sorted(seqs)
+    await session.aclose()
+
+
+async def test_who_falls_behind_before_reading_anything_is_told_from_where_he_joined(ground):
+    session = await open_session(ScriptedBackend([]), [], ground)
+    session.emit(ToolProgress("c", Display("before")))
+    session.emit(Notice("info", "before"))
+    slow = session.subscribe(since=2**62)
+    for number in range(MOST_WAITING + 10):
+        session.emit(Notice("info", str(number)))
+    seen = [envelope.event for envelope in await told(slow)]
+    assert ToolProgress("c", Display("before")) in seen
+    assert [e.text for e in seen if isinstance(e, Notice)] == [str(number) for number in range(MOST_WAITING + 10)]
+    await session.aclose()
+
+
+async def test_who_leaves_is_forgotten(ground):
+    session = await open_session(ScriptedBackend([]), [], ground)
+    reading = session.subscribe()
+    reading.close()
+    assert session._stream._readers == []
+    await session.aclose()
+
+
+async def test_a_turn_that_is_over_leaves_nothing_that_is_so_now(ground):
+    async def act(stage, words):
+        stage.emit(StateChanged("answering"))
+        stage.emit(TextDelta("m", "never whole"))
+
+    session = await open_session(ScriptedBackend([act]), [], ground)
+    events, _ = await play(session, "go")
+    assert isinstance(events[0], TurnStarted)
+    assert await told(session.subscribe(since=2**62)) == []
+    await session.aclose()
