@@ -7,11 +7,12 @@ from typing import Any, Literal, Protocol, TypeVar
 import msgspec
 
 from ostler.vocabulary.display import Display
-from ostler.vocabulary.events import Envelope, Event, PermissionAsked, QuestionAsked, ToolStarted, TurnEnded
+from ostler.vocabulary.events import Envelope, Event, ToolStarted, TurnEnded
 from ostler.vocabulary.permission import Decision, Permission, Question, Reply, Rule
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.sessions import Change, EndReason, Opening, Query, SessionInfo, SessionStart, SessionSummary
-from ostler.vocabulary.tools import ChildTask, Todo, ToolCall, ToolResult, ToolSpec
+from ostler.vocabulary.tools import ChildTask, ToolCall, ToolResult, ToolSpec
+from ostler.vocabulary.view import SessionView
 
 P = TypeVar("P")
 
@@ -377,32 +378,6 @@ class Reading(Protocol):
 
     def close(self) -> None:
         """No more comes than waits already; a reader that is done with it must say so."""
-
-
-class SessionView(Protocol):
-    """What is so now in a session, as faces read it."""
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def todos(self) -> Sequence[Todo]: ...
-
-    @property
-    def asks(self) -> Mapping[str, PermissionAsked]: ...
-
-    @property
-    def questions(self) -> Mapping[str, QuestionAsked]: ...
-
-    @property
-    def rules(self) -> Sequence[Rule]: ...
-
-    @property
-    def cost(self) -> float | None: ...
-
-    @property
-    def queued(self) -> Sequence[str]:
-        """What waited to be sent when it was last told."""
 
 
 class Session(Protocol):
