@@ -11,6 +11,7 @@ class Asks(Generic[A]):
 
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Future[A]] = {}
+        self._left = asyncio.Event()
 
     async def wait(self, ask_id: str) -> A:
         """The first answer that is given."""
@@ -19,6 +20,7 @@ class Asks(Generic[A]):
             return await future
         finally:
             self._open.pop(ask_id, None)
+            self._left.set()
 
     def settle(self, ask_id: str, answer: A) -> bool:
         """Answer; False when it was answered already or was never asked."""
@@ -27,6 +29,12 @@ class Asks(Generic[A]):
             return False
         future.set_result(answer)
         return True
+
+    async def heard(self) -> None:
+        """Until all who waited for what was settled have taken it in."""
+        while any(future.done() for future in self._open.values()):
+            self._left.clear()
+            await self._left.wait()
 
     def settle_all(self, answer: A) -> None:
         """Answer whatever is open."""

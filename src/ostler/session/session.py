@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from typing import Literal
 
 import msgspec
 
@@ -160,13 +161,14 @@ class Session:
         match change:
             case Rename(title):
                 self.emit(Renamed(title))
+                await self._backend.apply(change)
                 return True
             case Revoke(rule):
                 self._judge.grants.revoke(rule)
                 self.emit(RuleRevoked(rule))
                 return True
-            case Revert(to_seq):
-                return self._revert(to_seq)
+            case Revert():
+                return await self._revert(change)
             case Steer():
                 return await self._steer(change)
             case Queue(texts):
@@ -247,7 +249,7 @@ class Session:
             await self._syncing.reached()
 
     async def run_tool(self, call: ToolCall) -> ToolResult:
-        if result := self._counting.result(call.id):
+        if result := self._past.result(call.id):  # also one that was reverted: what was run stays so
             return result
         try:
             return await self._calls.run(call)
@@ -302,10 +304,14 @@ class Session:
     def _kept_after(self, seq: int) -> Iterator[Envelope]:
         return map(self._past.__getitem__, range(self._past.after(seq), len(self._past)))
 
-    def _revert(self, to_seq: int) -> bool:
-        if self._turn is not None or not 0 <= to_seq <= self._seq:
+    async def _revert(self, revert: Revert) -> bool:
+        if self._turn is not None or not 0 <= revert.to_seq <= self._seq:
             return False
-        self.emit(Reverted(to_seq))
+        before = len(self._counting)
+        self.emit(Reverted(revert.to_seq))
+        fewer = len(self._counting) <= before  # else it was counted again
+        if not await self._backend.apply(revert) and fewer:
+            self.emit(Notice("warning", f"{self.info.backend} still remembers what was taken back"))
         return True
 
     def _keep(self, envelope: Envelope) -> None:
@@ -356,12 +362,18 @@ class Session:
         if self._woken and self._turn is None and not self._closing:
             self._begin(self._woken.pop(0), joined=True)
 
-    def _settle_open(self) -> None:
+    def _settle_open(self, by: Literal["person", "nobody"] = "person") -> None:
         """What the turn waits for; a call beside it may go on waiting."""
         for ask_id, asked in self.state.asks.items():
             if asked.permission.call_id not in self._calls.beside:
-                self._judge.asks.settle(ask_id, Decision("cancel", by="person"))
+                self._judge.asks.settle(ask_id, Decision("cancel", by=by))
         self._questions.settle_all(Reply("cancel"))
+
+    async def _settle_left(self) -> None:
+        """No ask outlives its turn: whoever still waits for an answer hears that none will come, and tells of it."""
+        self._settle_open("nobody")
+        await self._judge.asks.heard()
+        await self._questions.heard()
 
     async def _play(self, turn_id: str, prompt: Prompt | None) -> TurnEnded:
         try:
@@ -379,6 +391,7 @@ class Session:
             if self._turn:
                 self._turn.tidying()
             uncovered = await self._calls.end_turn()
+            await self._settle_left()
         return await self._end(ended, uncovered)
 
     def _warn(self, uncovered: Sequence[str]) -> None:

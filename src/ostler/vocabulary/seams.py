@@ -57,7 +57,7 @@ class Backend(Protocol):
         """Play one turn; None joins the turn the far side plays."""
 
     async def apply(self, change: Change) -> bool:
-        """Steer, set an option, compact; False when it cannot."""
+        """Steer, set an option, compact, forget what was reverted; False when it cannot."""
 
     async def aclose(self) -> None: ...
 

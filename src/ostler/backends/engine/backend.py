@@ -39,6 +39,8 @@ from ostler.vocabulary.sessions import (
     Change,
     Choice,
     Compact,
+    Rename,
+    Revert,
     SessionInfo,
     SessionOption,
     SessionStart,
@@ -146,7 +148,7 @@ class Engine:
 
     async def apply(self, change: Change) -> bool:
         match change:
-            case Steer():
+            case Steer() | Revert() | Rename():  # what is kept is all it knows
                 return True
             case SetOption("model", value):
                 await self._change_model(value)
