@@ -134,7 +134,7 @@ def test_lists_are_newest_first_and_children_are_their_parents_business(store, i
 def test_spending_is_summed_by_day_and_model(store, index):
     keep(store, "a", [UsageReported("m", 10, 1, 5, 0.25), UsageReported("m", 10, 1), UsageReported("n", 1, 1, 0, 1.0)])
     assert len(index.spent()) == 2
-    keep(store, "a", [UsageReported("m", 5, 5)])
+    keep(store, "a", [UsageReported("m", 5, 5), UsageReported("m", cost=0.0, context_used=9)])  # the last is no call
     (first, second) = sorted(index.spent(), key=lambda spent: spent.model)
     assert (first.day, first.calls, first.tokens_in, first.tokens_cached) == ("2001-09-09", 3, 25, 5)
     assert (first.cost, first.unpriced, second.cost) == (0.25, 2, 1.0)

@@ -1,11 +1,10 @@
 """What a session's next request is made of, in lines for a person."""
 
 from ostler.backends.engine.breakdown import breakdown, in_tokens
-from ostler.journal.counting import last
 from ostler.settings.schema import Compaction
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.events import UsageReported
-from ostler.vocabulary.seams import Session
+from ostler.vocabulary.seams import Past, Session
 
 
 def context_lines(session: Session, shortening: Compaction) -> list[str]:
@@ -15,13 +14,18 @@ def context_lines(session: Session, shortening: Compaction) -> list[str]:
     parts = in_tokens(breakdown(records), records)
     if not parts:
         return []
-    used = last(records, "usage_reported")
-    window = used.context_limit if isinstance(used, UsageReported) else 0
+    window = _window(records)
     rows = [(f"{part.name} ({part.origin})" if part.origin else part.name, part.size) for part in parts]
     rows.append((f"in all, of {window}" if window else "in all", sum(part.size for part in parts)))
     width = min(max(len(name) for name, _ in rows), 60)
     lines = [sanitise(f"{name[:60]:<{width}} {size:>8}{_share(size, window)}") for name, size in rows]
     return [*lines, _when(shortening)]
+
+
+def _window(records: Past) -> int:
+    """As the conversation's own calls told it last; those beside it fill no context."""
+    events = (records[at].event for at in reversed(list(records.of(("usage_reported",)))))
+    return next((told.context_limit for told in events if isinstance(told, UsageReported) and told.context_limit), 0)
 
 
 def _when(shortening: Compaction) -> str:

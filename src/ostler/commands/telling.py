@@ -124,9 +124,10 @@ class Telling:
         return told(*([sanitise(line) for line in lines] or ["  you gave no rules in this session"]), others)
 
     async def context(self, rest: str) -> Told:
+        if pieces := self._services.context(self._session):
+            return told(*(f"  {line}" for line in pieces))
         of = f" of {self._meter.limit}" if self._meter.limit else ""
-        pieces = (f"  {line}" for line in self._services.context(self._session))
-        return told(f"  {self._meter.used}{of} tokens ({self._meter.context})", *pieces)
+        return told(f"  {self._meter.used}{of} tokens ({self._meter.context})")
 
     async def cost(self, rest: str) -> Told:
         cached = f" ({self._meter.tokens_cached} of them cached)" if self._meter.tokens_cached else ""

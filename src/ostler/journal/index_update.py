@@ -141,6 +141,8 @@ class _Reading:
         self._db.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", [cursor.lastrowid, text])
 
     def _spend(self, day: str, usage: UsageReported) -> None:
+        if usage.cost == 0 and not usage.tokens_in + usage.tokens_out:
+            return  # no call: how full the window is after a summary
         sums = self._usage.setdefault((day, usage.model), [0] * 6)
         tokens = (usage.tokens_in, usage.tokens_out, usage.tokens_cached)
         for place, amount in enumerate((1, *tokens, usage.cost or 0.0, usage.cost is None)):

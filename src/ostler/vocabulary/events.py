@@ -188,7 +188,9 @@ class TodosChanged(Kept, frozen=True):
 
 
 class UsageReported(Kept, frozen=True):
-    """After each model call. `cost` is in US dollars and None where the price is not known.
+    """After each model call, and without tokens when a summary, or taking one back, changed how full the context is.
+
+    `cost` is in US dollars and None where the price is not known.
 
     With a `child_id` it is a call of that child, told here because it counts for this turn's limits; the child's own
     journal has it too.

@@ -11,8 +11,9 @@ from ostler.knowledge.parts import Part
 from ostler.models.openai_request import Habits, chat_body
 from ostler.models.words import Request
 from ostler.testing.fake_tool import FakeTool
-from ostler.vocabulary.events import PrefixBuilt
-from ostler.vocabulary.sessions import SetOption
+from ostler.vocabulary.events import PrefixBuilt, UsageReported
+from ostler.vocabulary.sessions import Compact, SetOption
+from ostler.vocabulary.tools import ToolCall
 
 
 def around(rules):
@@ -72,6 +73,32 @@ def words_of(value):
     if isinstance(value, list):
         return sum(map(words_of, value))
     return len(str(value).encode())
+
+
+@pytest.mark.req("EN-7", "EN-9")
+async def test_the_pieces_follow_a_summary_and_what_a_person_ran(stage):
+    """The last count is of a request that was longer, or shorter, than the next one."""
+    lines = [Said("I look.", ("read", {"path": "a.py"})).counted(300, 20), Said("So it is. " * 9).counted(7_500, 40)]
+    model = Model(script(*lines, Said("Objective: look.")), limit=64_000)
+
+    async def answer(params, context):
+        return "a line of code with words in it\n" * 800
+
+    def now():
+        records = stage.session.records()
+        return sum(part.size for part in in_tokens(breakdown(records), records))
+
+    await stage.open(model, [FakeTool("read", answer)], system="Be good. " * 100)
+    await stage.turn("Please look")
+    assert now() == pytest.approx(7_540, abs=3)
+    assert await stage.session.apply(Compact())
+    assert now() < 1_500
+    assert stage.past(UsageReported)[-1].context_used == pytest.approx(now(), abs=3)
+    assert await stage.session.apply(Compact(undo=True))
+    assert now() == pytest.approx(7_540, rel=0.1)
+    assert stage.past(UsageReported)[-1].context_used == pytest.approx(now(), abs=3)
+    await stage.session.call(ToolCall("by-me", "read", {"path": "b.py"}, origin="person"))
+    assert now() > 13_000
 
 
 @pytest.mark.req("EN-7")

@@ -129,7 +129,7 @@ async def test_a_summary_is_counted_and_told(stage):
     model = Window(worker(30), limit=8000)
     await stage.open(model, [giving("x = 1\n" * 300)], shrinking=Shrinking(prune=False))
     await stage.turn("go")
-    assert len(stage.past(UsageReported)) == len(model.requests)
+    assert sum(usage.tokens_in > 0 for usage in stage.past(UsageReported)) == len(model.requests)
     assert "the conversation was shortened from about" in stage.past(Notice)[0].text
 
 

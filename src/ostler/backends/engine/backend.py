@@ -7,6 +7,7 @@ from typing import Literal
 from ostler.backends.engine.casting import chosen_alone, handed_out, led_by, only_chooses
 from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.circle_guest import CircleGuest, Watched
+from ostler.backends.engine.guests.compact import tell_size
 from ostler.backends.engine.guests.guest import BUILT_IN, Guest, Guests, View
 from ostler.backends.engine.guests.limits import LimitGuest, Limits
 from ostler.backends.engine.guests.nested import NestedGuest
@@ -196,11 +197,13 @@ class Engine:
     async def _uncompact(self) -> bool:
         """Between turns: a turn that runs goes on from what it was told."""
         records = self._stage.records()
-        undone = undone_summaries(records)
+        undone, built = undone_summaries(records), prefix(records)
         standing = any(records[at].seq not in undone for at in records.of(("compacted",)))
-        if standing and not self._playing:
-            self._stage.emit(Compacted("", 0))
-        return standing and not self._playing
+        if not standing or not built or self._playing:
+            return False
+        self._stage.emit(Compacted("", 0))
+        tell_size(self._view(built))
+        return True
 
     def _guests(self) -> Guest:
         limits = LimitGuest(self._role.max_steps or self._limits.steps, self._budget)

@@ -1,6 +1,6 @@
 """What the next request is made of, piece by piece, with the size of each."""
 
-from ostler.backends.engine.history import History, prefix
+from ostler.backends.engine.history import History, by_hand, prefix
 from ostler.backends.engine.measure import BYTES_PER_TOKEN
 from ostler.backends.engine.prefix import pieces
 from ostler.models.words import ModelSaid, Said, SystemSaid, ToolsSaid
@@ -22,18 +22,28 @@ def breakdown(records: Past) -> list[PromptPart]:
 
 def in_tokens(parts: list[PromptPart], records: Past) -> list[PromptPart]:
     """The same in tokens, by what the server counted last, else by what tokens usually are."""
-    counted = _counted(records)
-    total = sum(part.size for part in parts)
+    counted, seq = _counted(records)
+    total = sum(part.size for part in parts) - _since(seq, records)
     ratio = total / counted if counted and total else BYTES_PER_TOKEN
     return [PromptPart(part.name, part.origin, round(part.size / ratio)) for part in parts]
 
 
-def _counted(records: Past) -> int:
-    """What the conversation itself took when it was last counted; calls beside it fill no context."""
+def _counted(records: Past) -> tuple[int, int]:
+    """What the conversation itself took when it was last counted, and where; calls beside it fill no context."""
     for at in reversed(list(records.of(("usage_reported",)))):
         event = records[at].event
         if isinstance(event, UsageReported) and event.context_used:
-            return event.context_used
+            return event.context_used, records[at].seq
+    return 0, 0
+
+
+def _since(seq: int, records: Past) -> int:
+    """The bytes that were not counted; the reply was, though it is told after its count."""
+    entries = History().follow(records).entries
+    for at, entry in enumerate(entries):
+        if entry.seq > seq:
+            reply = isinstance(entry.said, ModelSaid) and not by_hand(entry.said)
+            return sum(later.size for later in entries[at + reply :])
     return 0
 
 

@@ -33,8 +33,14 @@ async def compact(view: View, room: float, *, tight: bool = False) -> bool:
     if size_of(UserSaid((Text(summary),))) >= sum(entry.size for entry in old):
         return False
     view.stage.emit(Compacted(summary, upto_seq))
+    tell_size(view)
     view.stage.emit(Notice("info", f"the conversation was shortened from about {before} to {view.tokens} tokens"))
     return True
+
+
+def tell_size(view: View) -> None:
+    """How full the window is now, though no call has counted it yet."""
+    view.stage.emit(UsageReported(view.model.name, 0, 0, 0, 0.0, view.tokens, view.model.context_limit))
 
 
 def _tail(entries: list[Entry], most: int) -> int:
