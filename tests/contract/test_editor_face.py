@@ -278,3 +278,25 @@ async def test_a_question_is_a_form_where_the_editor_has_forms(tmp_path, capabil
             editor.answers["elicitation/create"] = fill
         await editor.prompt(session.id, "go")
         assert replies == [reply]
+
+
+@pytest.mark.parametrize(
+    ("modes", "reply"), [({"url": {}}, Reply("accept")), ({"form": {}}, Reply("decline")), ({}, Reply("decline"))]
+)
+async def test_an_address_to_go_to_is_one_where_the_editor_has_them(tmp_path, modes, reply):
+    replies = []
+
+    async def act(stage, _):
+        replies.append(await stage.ask(Question("", "Log in", url="https://example.com/", by="files")))
+
+    session = await open_session(ScriptedBackend([act]), [], Workspace(str(tmp_path)))
+    async with at(session, tmp_path, {"elicitation": modes}) as editor:
+
+        async def go(params):
+            assert (params["message"], params["mode"]) == ("files: Log in", "url")
+            assert (params["url"], bool(params["elicitationId"])) == ("https://example.com/", True)
+            return {"action": "accept"}
+
+        editor.answers["elicitation/create"] = go
+        await editor.prompt(session.id, "go")
+        assert replies == [reply]

@@ -213,12 +213,50 @@ async def test_questions_are_declined_when_nobody_is_home_and_answered_when_some
     await play(alone, "go")
     together = await open_session(ScriptedBackend([act]), [], ground)
     turn = together.start(prompt("go"))
-    while not together.settle("q", Reply("accept", {"x": 1})):
+    while not together.state.questions:
         await asyncio.sleep(0)
+    (question_id,) = together.state.questions
+    assert together.settle(question_id, Reply("accept", {"x": 1}))
     await turn.wait()
     assert replies == [Reply("decline"), Reply("accept", {"x": 1})]
     await alone.aclose()
     await together.aclose()
+
+
+async def test_two_who_ask_with_one_id_have_an_answer_each(ground):
+    replies = []
+
+    async def act(stage, said):
+        replies.extend(await asyncio.gather(*(stage.ask(Question("q", text)) for text in ("Which?", "Whose?"))))
+
+    session = await open_session(ScriptedBackend([act]), [], ground)
+    turn = session.start(prompt("go"))
+    while len(session.state.questions) < 2:
+        await asyncio.sleep(0)
+    for question_id, asked in tuple(session.state.questions.items()):
+        session.settle(question_id, Reply("accept", {"said": asked.question.text}))
+    await turn.wait()
+    assert [reply.content for reply in replies] == [{"said": "Which?"}, {"said": "Whose?"}]
+    await session.aclose()
+
+
+async def test_a_tool_may_ask_the_person_and_its_name_is_told(ground):
+    async def behaviour(arguments, context):
+        reply = await context.ask(Question("", "Go there?", url="https://example.com/login"))
+        return reply.action
+
+    tool = FakeTool("probe", behaviour)
+    session = await open_session(ScriptedBackend([calling(ToolCall("1", "probe", {}))]), [tool], ground)
+    turn = session.start(prompt("go"))
+    while not session.state.questions:
+        await asyncio.sleep(0)
+    ((question_id, asked),) = session.state.questions.items()
+    assert (asked.question.by, asked.question.url) == ("probe", "https://example.com/login")
+    session.settle(question_id, Reply("accept"))
+    await turn.wait()
+    (finished,) = [event for event in session.past() if isinstance(event, ToolFinished)]
+    assert finished.result.for_model == "accept"
+    await session.aclose()
 
 
 async def test_a_persons_call_outside_a_turn_goes_through_the_same_door(ground):

@@ -8,7 +8,7 @@ import msgspec
 from ostler.policy.verdict import Policy, verdict
 from ostler.session.session import Session
 from ostler.vocabulary.events import ChildProgress, Event, MessageDone, StateChanged, ToolCalled, UsageReported
-from ostler.vocabulary.permission import Decision, Permission, Rule
+from ostler.vocabulary.permission import Decision, Permission, Question, Reply, Rule
 from ostler.vocabulary.sessions import TurnState
 from ostler.vocabulary.tools import ChildTask
 
@@ -60,6 +60,11 @@ class ChildSession(Session):
         title = f"{self._task.agent}: {permission.title}"
         above = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
         return await self._parent.decide_for_child(above, asks if own.action == "ask" else ())
+
+    async def ask(self, question: Question) -> Reply:
+        """There, where a person looks."""
+        by = f"{self._task.agent}: {question.by}" if question.by else self._task.agent
+        return await self._parent.ask(msgspec.structs.replace(question, by=by))
 
     def _charge(self, usage: UsageReported) -> None:
         """What a child uses counts for its parent's limits too."""

@@ -273,6 +273,7 @@ class Session:
     async def ask(self, question: Question) -> Reply:
         if not self._judge.policy.attended:
             return Reply("decline")
+        question = msgspec.structs.replace(question, id=self.new_id("question"))  # whoever asks, no two share an answer
         self.emit(QuestionAsked(question))
         reply = Reply("cancel")
         try:

@@ -11,7 +11,7 @@ from ostler.tools.understand import Understood, understand
 from ostler.vocabulary.display import DiffShown, Display, Note
 from ostler.vocabulary.errors import ToolFailure
 from ostler.vocabulary.events import Event, ToolCalled, ToolProgress, ToolStarted
-from ostler.vocabulary.permission import Decision, Permission
+from ostler.vocabulary.permission import Decision, Permission, Question, Reply
 from ostler.vocabulary.seams import Ground, Stage, Tool
 from ostler.vocabulary.tools import ChildTask, ToolCall, ToolResult, ToolSpec
 
@@ -102,7 +102,7 @@ class LocalToolHost:
 
     async def _result(self, understood: Understood, call: ToolCall, stage: Stage) -> ToolResult:
         try:
-            result = await understood.tool.run(understood.params, _Context(call.id, self._ground, stage))
+            result = await understood.tool.run(understood.params, _Context(call, self._ground, stage))
         except ToolFailure as failure:
             return failed(call.id, failure)
         if understood.call.tool != call.tool:
@@ -129,8 +129,9 @@ class LocalToolHost:
 class _Context:
     """What a running tool sees."""
 
-    def __init__(self, call_id: str, ground: Ground, stage: Stage) -> None:
-        self.call_id = call_id
+    def __init__(self, call: ToolCall, ground: Ground, stage: Stage) -> None:
+        self.call_id = call.id
+        self._tool = call.tool
         self.ground = ground
         self._stage = stage
 
@@ -142,6 +143,9 @@ class _Context:
 
     def past(self) -> Sequence[Event]:
         return self._stage.past()
+
+    async def ask(self, question: Question) -> Reply:
+        return await self._stage.ask(msgspec.structs.replace(question, by=question.by or self._tool))
 
     async def spawn(self, task: ChildTask) -> ToolResult:
         return await self._stage.spawn(task)

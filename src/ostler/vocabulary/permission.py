@@ -102,11 +102,17 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something a backend wants to know of the person; `schema` is JSON Schema for a structured reply."""
+    """Something a backend or a tool wants to know of the person; `schema` is JSON Schema for a structured reply.
+
+    With a `url` the person shall go there, and the reply says only whether they will. `by` names who asks. The session
+    gives it its `id`, whatever it was.
+    """
 
     id: str
     text: str
     schema: dict[str, object] | None = None
+    url: str = ""
+    by: str = ""
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

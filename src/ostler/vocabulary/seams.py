@@ -42,7 +42,7 @@ class Stage(Protocol):
         """The policy, then a person."""
 
     async def ask(self, question: Question) -> Reply:
-        """Elicitation; declined when nobody is home."""
+        """Elicitation; declined when nobody is home. Its id is given here."""
 
     async def spawn(self, task: ChildTask) -> ToolResult:
         """A child session; its rules only narrow."""
@@ -264,6 +264,9 @@ class ToolContext(Protocol):
     def keep(self, event: Event) -> None: ...
 
     def past(self) -> Sequence[Event]: ...
+
+    async def ask(self, question: Question) -> Reply:
+        """Something the person has to say or do before the tool can go on; never whether it may."""
 
     async def spawn(self, task: ChildTask) -> ToolResult: ...
 

@@ -10,7 +10,7 @@ from ostler.backends.acp.serving import Powers, Serving
 from ostler.backends.acp.telling import Teller
 from ostler.backends.acp.watch import Watch
 from ostler.vocabulary.errors import Fault, ToolFailure
-from ostler.vocabulary.permission import Decision, Need, Reply
+from ostler.vocabulary.permission import Decision, Need, Question, Reply
 from ostler.vocabulary.tools import ToolResult
 from ostler.wire.acp_updates import read_update
 from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
@@ -133,3 +133,16 @@ async def test_meta_cannot_forge_what_is_asked_for():
     await serving(stage).requested("fs/read_text_file", {"path": "/w/a", "_meta": {"path": "/etc/passwd", "line": 3}})
     assert stage.calls[0].arguments == {"path": "/w/a"}
     assert stage.calls[0].origin == "protocol"
+
+
+async def test_an_address_is_told_apart_from_the_words_and_with_the_agents_name():
+    asked = []
+
+    class Asked(FakeStage):
+        async def ask(self, question):
+            asked.append(question)
+            return Reply("accept")
+
+    params = {"sessionId": "s", "mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "e"}
+    assert await serving(Asked()).requested("elicitation/create", params) == {"action": "accept"}
+    assert asked == [Question("", "Log in", None, "https://example.com/", "x")]

@@ -222,6 +222,17 @@ def test_a_question_is_answered_piece_by_piece_as_its_schema_wants(schema, lines
     assert last == reply
 
 
+@pytest.mark.parametrize(("line", "action"), [("y", "accept"), ("n", "decline"), ("", "decline")])
+def test_an_address_is_shown_with_who_asks_and_taken_or_not(line, action):
+    asked = Question("q", "Log in", {"properties": {"x": {}}}, "https://example.com/\x1b[8m?a", "files (MCP)")
+    one = Inquiry(QuestionAsked(asked))
+    shown = "\n".join(one.lines(PLAIN, keys=True))
+    assert "? files (MCP) asks: Log in\n  https://example.com/" in shown
+    assert "\x1b" not in shown
+    assert "there [y/n]" in one.menu().prompt
+    assert one.take(line) == Reply(action)
+
+
 def test_what_a_question_shows_obeys_nobody():
     one = inquiry(form(c={"title": "Pick\x1b[2J", "description": "of\x1b]0;x\x07", "enum": ["a\x1b[31m"]}))
     shown = "\n".join([*one.lines(PLAIN, keys=True), one.menu().prompt])

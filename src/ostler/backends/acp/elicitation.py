@@ -7,11 +7,10 @@ from ostler.vocabulary.permission import Question
 from ostler.wire.acp_calls import Elicitation
 
 
-def question(asked: Elicitation, question_id: str) -> Question:
+def question(asked: Elicitation, agent: str) -> Question:
     """The agent's question in our words; an address is told, and never opened by us."""
-    text = f"{asked.message}\n{asked.url}" if asked.url else asked.message
     schema: dict[str, object] | None = asked.requested_schema
-    return Question(question_id, text, schema)
+    return Question("", asked.message, schema, asked.url or "", agent)
 
 
 def answered(asked: Elicitation, answers: Mapping[str, str]) -> dict[str, Any] | None:

@@ -192,8 +192,9 @@ class Serving:
         given = answered(asked, self._powers.answers)
         if given is not None:
             return {"action": "accept", "content": given}
-        reply = await self._stage.ask(question(asked, self._id("question")))
-        return {"action": reply.action} | ({"content": reply.content} if reply.action == "accept" else {})
+        reply = await self._stage.ask(question(asked, self._teller.name))
+        filled_in = reply.action == "accept" and reply.content is not None
+        return {"action": reply.action} | ({"content": reply.content} if filled_in else {})
 
     # -- the door --------------------------------------------------------------------------------------------------
 

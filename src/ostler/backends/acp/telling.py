@@ -61,7 +61,7 @@ class Teller:
         self.info_changed: Callable[[], None] = lambda: None
         self.calls = ToolCalls()
         self.printed: dict[str, str] = {}
-        self._name = name
+        self.name = name
         self._cwd = cwd
         self._emit = emit
         self._watch = watch
@@ -175,7 +175,7 @@ class Teller:
         self._paid = self._paid if total is None else total
         self._emit(
             UsageReported(
-                model or self._name,
+                model or self.name,
                 spent.input_tokens if spent else 0,
                 spent.output_tokens if spent else 0,
                 (spent.cached_read_tokens or 0) if spent else 0,
@@ -193,7 +193,7 @@ class Teller:
             self._emit(Notice(_LEVELS.get(str(raw.get("severity")), "info"), text))
         elif update.kind not in self._strange and len(self._strange) < MOST_STRANGE:
             self._strange.add(update.kind)
-            self._emit(Notice("info", f"{self._name} tells of {update.kind!r:.60}, which this version does not know"))
+            self._emit(Notice("info", f"{self.name} tells of {update.kind!r:.60}, which this version does not know"))
 
 
 def _todo(number: int, entry: PlanEntry) -> Todo:

@@ -102,17 +102,28 @@ class Asking:
     async def _question(self, question: Question) -> None:
         reply = Reply("decline")
         can = self._editor.can.elicitation or {}
-        if isinstance(can.get("form"), Mapping):
-            schema = question.schema or {"type": "object", "properties": {"answer": {"type": "string"}}}
+        asked = _address(question) if question.url else _form(question)
+        if isinstance(can.get(asked["mode"]), Mapping):
             try:
-                answer = await self._editor.ask(
-                    "elicitation/create", mode="form", message=question.text, requestedSchema=schema
-                )
-                reply = reply_of(answer)
+                reply = reply_of(await self._editor.ask("elicitation/create", **asked))
             except (RpcError, PeerGone):
                 reply = Reply("decline")
         self._open.pop(question.id, None)
         self._settle(question.id, reply)
+
+
+def _form(question: Question) -> dict[str, Any]:
+    schema = question.schema or {"type": "object", "properties": {"answer": {"type": "string"}}}
+    return {"mode": "form", "message": _message(question), "requestedSchema": schema}
+
+
+def _address(question: Question) -> dict[str, Any]:
+    """Somewhere to go; the editor shows it and opens it only where the person wants to."""
+    return {"mode": "url", "message": _message(question), "url": question.url, "elicitationId": question.id}
+
+
+def _message(question: Question) -> str:
+    return f"{question.by}: {question.text}" if question.by else question.text
 
 
 def decision_of(answer: Any, options: list[Option]) -> Decision:

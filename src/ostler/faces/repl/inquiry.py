@@ -11,6 +11,7 @@ from ostler.vocabulary.events import QuestionAsked
 from ostler.vocabulary.permission import Reply
 
 NUMBERS: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)}
+GOING = {"properties": {"go": {"type": "boolean", "title": "will you go there"}}}
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
@@ -19,7 +20,7 @@ class Inquiry:
 
     def __init__(self, asked: QuestionAsked) -> None:
         self._question = asked.question
-        schema: Any = asked.question.schema or {}
+        schema: Any = (GOING if asked.question.url else asked.question.schema) or {}
         wanted = schema.get("properties") if isinstance(schema, dict) else None
         self._wanted: dict[str, Any] = dict(wanted) if isinstance(wanted, dict) and wanted else {"text": {}}
         required = schema.get("required") if isinstance(schema, dict) else None
@@ -29,7 +30,9 @@ class Inquiry:
         self._wrong = ""
 
     def lines(self, paint: Paint, *, keys: bool) -> list[str]:
-        first, *more = visible(self._question.text).split("\n")
+        asked = self._question
+        by = f"{asked.by} asks: " if asked.by else ""
+        first, *more = visible(by + asked.text + (f"\n{asked.url}" if asked.url else "")).split("\n")
         return ["", paint(f"? {first}", "bold", "yellow"), *(f"  {line}" for line in more), *self.step(paint)]
 
     def step(self, paint: Paint) -> list[str]:
@@ -65,7 +68,12 @@ class Inquiry:
         elif name in self._required:
             return Reply("decline")
         self._waiting.pop(0)
-        return None if self._waiting else Reply("accept", self._given)
+        return None if self._waiting else self._reply()
+
+    def _reply(self) -> Reply:
+        if self._question.url:
+            return Reply("accept" if self._given["go"] else "decline")
+        return Reply("accept", self._given)
 
     @property
     def _piece(self) -> dict[str, Any]:
