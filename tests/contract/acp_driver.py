@@ -33,7 +33,7 @@ class LentTool(FakeTool):
         return replace(result, data={"content": result.for_model})
 
 
-async def foresee(kind, title, paths, command):
+async def foresee(kind, title, paths, command, edits):
     return (Need("agent", title),)
 
 

@@ -44,7 +44,7 @@ class NoTerminals:
     wait = kill = release = output
 
 
-async def foresee(kind, title, paths, command):
+async def foresee(kind, title, paths, command, edits):
     return (Need("agent", title),)
 
 
@@ -126,6 +126,22 @@ async def test_refusals_have_codes_an_agent_can_use():
         with pytest.raises(RpcError) as caught:
             serving(FakeStage(), **powers).requested(method, {})
         assert caught.value.code == METHOD_NOT_FOUND
+
+
+@pytest.mark.req("PM-4")
+async def test_the_changes_a_call_shows_are_told_apart_from_its_places():
+    heard = []
+
+    async def listen(*told):
+        heard.append(told)
+        return ()
+
+    stage = FakeStage()
+    desk = Serving(stage, "/w", Teller("x", "/w", stage.emit, Watch()), Powers(listen, NoTerminals()), Watch())
+    diff = {"type": "diff", "path": "/w/b", "oldText": None, "newText": "b"}
+    call = {"toolCallId": "c", "title": "t", "kind": "think", "locations": [{"path": "/w/a"}], "content": [diff]}
+    await desk.requested("session/request_permission", {"sessionId": "s", "toolCall": call, "options": []})
+    assert heard == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",))]
 
 
 async def test_meta_cannot_forge_what_is_asked_for():

@@ -167,6 +167,26 @@ async def test_an_agents_own_call_in_our_needs(ground, kind, paths, command, exp
     assert not any(need.confined for need in needs)
 
 
+@pytest.mark.req("PM-4", "AC-1")
+@pytest.mark.parametrize("kind", ["other", "think", "read", "fetch", "execute", "edit"])
+async def test_a_call_that_shows_a_change_needs_a_change_whatever_its_kind(ground, kind):
+    ground.confined = no_sandbox
+    needs = await Foresight(ground, Bash())(kind, "a title", ["a.txt"], "", ["a.txt", "/etc/passwd"])
+    assert [(need.key, need.subject, need.danger) for need in needs if need.key == "write"] == [
+        ("write", "a.txt", "ordinary"),
+        ("write", "/etc/passwd", "deny"),
+    ]
+
+
+@pytest.mark.req("SH-3")
+async def test_a_command_that_destroys_is_seen_under_any_kind_and_a_word_of_another_tool_is_none(ground):
+    ground.confined = no_sandbox
+    foresight = Foresight(ground, Bash())
+    needs = await foresight("read", "a title", ["a.txt"], "rm -rf /")
+    assert [(need.key, need.danger) for need in needs] == [("read", "ordinary"), ("bash", "deny")]
+    assert [need.key for need in await foresight("read", "a title", ["a.txt"], "view")] == ["read"]
+
+
 def test_an_allowed_edit_passes_once_and_only_as_it_was_shown(ground):
     approvals = Approvals(ground)
     approvals.note(f"{ground.root}/a.txt", "text")

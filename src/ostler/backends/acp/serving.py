@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from ostler.backends.acp.elicitation import answered, question
-from ostler.backends.acp.showing import command_of, display, paths_of, shown_path
+from ostler.backends.acp.showing import command_of, display, edits_of, paths_of, shown_path
 from ostler.backends.acp.telling import Teller
 from ostler.backends.acp.watch import Watch
 from ostler.vocabulary.errors import OstlerError
@@ -30,7 +30,7 @@ from ostler.wire.acp_read import read
 from ostler.wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError
 
 T = TypeVar("T")
-Foresee = Callable[[str, str, Sequence[str], str], Awaitable[tuple[Need, ...]]]
+Foresee = Callable[[str, str, Sequence[str], str, Sequence[str]], Awaitable[tuple[Need, ...]]]
 _KINDS: dict[str, Any] = {
     "allow_once": "allow_once",
     "allow_always": "allow_always",
@@ -104,13 +104,13 @@ class Serving:
     async def _permission(self, params: Params) -> dict[str, Any]:
         asked = read(PermissionRequest, params)
         call = self._teller.tool_call(asked.tool_call)
-        paths = paths_of(call)
-        needs = await self._powers.foresee(call.kind or "other", call.title or "", paths, command_of(call))
+        kind, title, edits = call.kind or "other", call.title or "", edits_of(call)
+        needs = await self._powers.foresee(kind, title, paths_of(call), command_of(call), edits)
         preview = display(call, self._cwd)
         options = tuple(Option(o.option_id, o.name, _KINDS[o.kind]) for o in asked.options if o.kind in _KINDS)
-        title = call.title or call.kind or "a tool call"
         call_id = self._teller.our_id(call.tool_call_id)
-        decision = await self._stage.decide(Permission(title, needs, preview, options, call_id))
+        asking = Permission(title or call.kind or "a tool call", needs, preview, options, call_id)
+        decision = await self._stage.decide(asking)
         if decision.answer == "allow":
             self._note_edits(call)
         self._watch.decided(msgspec.structs.replace(asked, tool_call=call), decision)

@@ -25,8 +25,12 @@ def kind_of(call: ToolCallFields) -> Kind:
 def paths_of(call: ToolCallFields) -> tuple[str, ...]:
     """The places it is at work, and the files it would change."""
     told = [place.path for place in call.locations or ()]
-    told += [item.path for item in call.content or () if item.type == "diff" and item.path]
-    return tuple(dict.fromkeys(path for path in told if path))
+    return tuple(dict.fromkeys(path for path in (*told, *edits_of(call)) if path))
+
+
+def edits_of(call: ToolCallFields) -> tuple[str, ...]:
+    """The files of which it shows a change."""
+    return tuple(item.path for item in call.content or () if item.type == "diff" and item.path)
 
 
 def command_of(call: ToolCallFields) -> str:

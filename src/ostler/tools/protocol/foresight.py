@@ -15,17 +15,24 @@ _READS = {"read": "read", "search": "grep"}
 
 
 class Foresight:
-    """Judges by kind, places and command, as far as the agent tells them."""
+    """Judges by kind, places and command, as far as the agent tells them.
+
+    A kind is only a word: what shows a change to a file needs what a change needs, and what destroys is seen as that.
+    """
 
     def __init__(self, ground: Ground, bash: Bash) -> None:
         self._ground = ground
         self._bash = bash
 
-    async def __call__(self, kind: str, title: str, paths: Sequence[str], command: str) -> tuple[Need, ...]:
+    async def __call__(
+        self, kind: str, title: str, paths: Sequence[str], command: str, edits: Sequence[str] = ()
+    ) -> tuple[Need, ...]:
+        changes = [need for path in edits for need in self._of_path("edit", path)]
         if kind == "execute":
-            return await self._of_command(command or title)
-        needs = [need for path in paths for need in self._of_path(kind, path)]
-        return tuple(needs) or (Need(_key(kind), title),)
+            return (*await self._of_command(command or title), *changes)
+        needs = [need for path in paths for need in self._of_path(kind, path)] or [Need(_key(kind), title)]
+        dangers = [need for need in await self._of_command(command) if need.danger != "ordinary"] if command else []
+        return tuple(dict.fromkeys([*needs, *dangers, *changes]))
 
     async def _of_command(self, command: str) -> tuple[Need, ...]:
         """The agent runs it by itself, so no sandbox of ours holds it."""
