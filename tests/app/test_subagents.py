@@ -69,6 +69,17 @@ async def test_of_a_childs_change_some_hunks_may_be_taken(work):
     assert (work / "x.txt").read_text() == before.replace("line 2\n", "two\n")
 
 
+@pytest.mark.req("EN-4")
+async def test_of_a_task_that_was_cut_short_all_that_was_said_is_kept(work):
+    look = ScriptedCall("list", {})
+    lines = [Line(calls=(TASK,)), Line("The fault is in a.py.", calls=(look,)), Line("Now I", fails="gone"), Line("ok")]
+    model = ScriptedModel(lines)
+    async with package.open_session(str(work), model=model, write=True) as conversation:
+        played = await conversation.run("go")
+    (task,) = [used.result for used in played.tools if used.call.tool == "task"]
+    assert task.status == "failed" and "The fault is in a.py." in task.for_model
+
+
 @pytest.mark.req("EN-4", "EN-2")
 async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
     never = asyncio.Event()

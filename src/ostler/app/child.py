@@ -20,7 +20,7 @@ class ChildSession(Session):
         self, parent: Session, task: ChildTask, policy: Callable[[], Policy], *, unasked: bool, **joined: Any
     ) -> None:
         """`unasked`: the parent asks nobody, so what this one would ask for is refused."""
-        self.answer = ""
+        self.said: list[str] = []
         self._parent = parent
         self._task = task
         self._own = policy
@@ -39,7 +39,7 @@ class ChildSession(Session):
             case ToolCalled(call):
                 self._last = call.tool
             case MessageDone(message):
-                self.answer = message.text or self.answer
+                self.said += filter(None, [message.text])
                 return
             case UsageReported():
                 self._charge(event)

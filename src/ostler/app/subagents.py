@@ -105,9 +105,10 @@ def _result(child: ChildSession, task: ChildTask, ended: TurnEnded) -> ToolResul
     data = {"session": child.id, "agent": task.agent, "reason": ended.reason}
     if ended.reason == "done":
         shown = Display(f"{task.agent}: {task.title}")
-        return ToolResult(task.id, "ok", child.answer or "(it said nothing)", shown, data)
+        return ToolResult(task.id, "ok", child.said[-1] if child.said else "(it said nothing)", shown, data)
     why = ended.limit or (str(ended.fault) if ended.fault else "")
     cut = f"The task was cut short: {ended.reason}{f' ({why})' if why else ''}."
-    text = f"{cut} What it said last:\n{child.answer}" if child.answer else f"{cut} It had said nothing yet."
+    said = "\n\n".join(child.said)  # the last words may be a torn piece, and what was found out stands before them
+    text = f"{cut} What it had said:\n{said}" if said else f"{cut} It had said nothing yet."
     status = "cancelled" if ended.reason == "cancelled" else "failed"
     return ToolResult(task.id, status, text, Display(cut), data, fault=ended.fault)  # type: ignore[arg-type]  # both are
