@@ -5,10 +5,13 @@ import subprocess
 import pytest
 
 from ostler.app.grounds import make_ground
+from ostler.app.hooks import Hooks
 from ostler.app.options import RunOptions
 from ostler.app.tools import builtin_tools, other_tools
 from ostler.backends.scripted import ScriptedBackend
 from ostler.journal.memory import MemoryJournal
+from ostler.knowledge.folder import Folder
+from ostler.knowledge.hooks import Hook
 from ostler.session.session import Session
 from ostler.settings.load import load
 from ostler.testing.stagehand import ALLOW_ALL
@@ -71,3 +74,33 @@ async def test_every_tool_is_heard_before_and_after(tmp_path, origin):
     await session.aclose()
     assert set(ARGUMENTS) == set(tools._tools)
     assert around.before_heard == around.after_heard == list(ARGUMENTS)
+
+
+SAYS_NO = '{"decision": "deny", "reason": "not now"}'
+
+
+@pytest.mark.req("EN-15")
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [
+        (SAYS_NO, "not now"),
+        (f"\ufeff{SAYS_NO}", "not now"),
+        (f"welcome to this shell\n{SAYS_NO}\n", "not now"),
+        (SAYS_NO[:-2], "no JSON object"),
+        ("welcome\n{ this is code }\n", ""),
+        ("welcome", ""),
+        ("", ""),
+    ],
+)
+async def test_what_a_hook_prints_before_its_answer_does_not_take_its_word_away(tmp_path, printed, why):
+    (tmp_path / "said").write_text(printed)
+    hook = Hook("before_tool", ("cat", str(tmp_path / "said")))
+    refused = await Hooks([hook], Folder(str(tmp_path), "project", [])).before(ToolCall("1", "read", {}), Heard())
+    assert why in refused and bool(why) == bool(refused)
+
+
+class Heard:
+    """A stage that only hears."""
+
+    def emit(self, event):
+        pass

@@ -207,12 +207,17 @@ def _context(hook: Hook, stdout: str) -> str:
 
 
 def _answer(stdout: str) -> dict[str, Any] | None:
-    """What a hook answers: nothing where it printed other words, None where it began an object and broke it."""
+    """What a hook answers: nothing where it printed other words, None where it began an object and broke it.
+
+    A shell's greeting or a program's warning before the object does not take its word away.
+    """
+    said = stdout.lstrip("\ufeff \t\r\n")
+    begun = said.startswith("{")
     try:
-        answer = json.loads(stdout) if stdout.lstrip().startswith("{") else {}
+        answer = json.loads(said if begun else said[said.find("\n{") :])
     except (ValueError, RecursionError):
-        return None
-    return answer if isinstance(answer, dict) else None
+        answer = None if begun else {}
+    return answer if begun or isinstance(answer, dict) else {}
 
 
 def _why(ran: Ran) -> str:
