@@ -42,6 +42,13 @@ async def test_the_agent_that_a_command_names_works_and_no_freer_one(expand, hea
     assert told in "".join(ready.told) and bool(told) == bool(ready.told)
 
 
+@pytest.mark.parametrize("template", ["$ARGUMENTS", "$1 $2"])
+async def test_a_command_that_comes_out_empty_is_not_sent(ready, tmp_path, template):
+    (tmp_path / "work/.ostler/commands/it.md").write_text(f"---\ndescription: x\n---\n{template}")
+    with pytest.raises(UsageError, match="comes out empty"):
+        await ready("/it")
+
+
 @pytest.fixture
 def ready(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

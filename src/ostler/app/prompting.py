@@ -100,7 +100,10 @@ class Prompting:
         for file in expanded.files:
             if not file.path.startswith("agent:"):
                 await attaching.take(file.path.removeprefix("file:"), typed=file.typed)
-        blocks = (Text(expanded.text(outputs)), *attaching.blocks.values())
+        text = expanded.text(outputs)
+        if not text.strip():  # most models refuse a prompt without a word, and the others make one up
+            raise UsageError(f"/{name} ({command.origin}) comes out empty", hint="give it words, or mend its file")
+        blocks = (Text(text), *attaching.blocks.values())
         if cast and cast.task:
             cast = msgspec.structs.replace(cast, task=_as_text(blocks))
             blocks = (Text(f"/{name} {arguments}".rstrip()),)
