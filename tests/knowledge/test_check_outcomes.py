@@ -47,12 +47,22 @@ LACKING = {
     "make without its tool": ("./t\nmake: ./t: No such file\nmake: *** [Makefile:2: test] Error 127\n", 2, "Error 127"),
     "go without a network": ("go: a: dial tcp: lookup proxy.golang.org: no such host\n", 1, "dial tcp"),
     "cargo without a network": ("error: failed to download `serde`\nCould not resolve host: x", 101, "download"),
+    "rustup without a toolchain": (
+        "error: rustup could not choose a version of cargo to run, because no default is configured.\n",
+        1,
+        "rustup",
+    ),
+    "another toolchain": ("error: toolchain '1.90-x86_64' is not installed\n", 1, "1.90"),
+    "rust without a linker": ("error: linker `cc` not found\n  |\n", 101, "linker"),
+    "maven without Java": ("The JAVA_HOME environment variable is not defined correctly,\n", 1, "JAVA_HOME"),
+    "an older go": ("go: go.mod requires go >= 1.99 (running go 1.22.1; GOTOOLCHAIN=local)\n", 1, "1.99"),
     "maven without a network": ("[ERROR] Could not transfer artifact a:b: Unknown host repo\n", 1, "artifact"),
 }
 ABLE = {
     "a failure": ("1 failed in 0.1s", 1),
     "a test of the network that failed": ("E  socket.gaierror: name resolution\n1 failed, 3 passed in 1s", 1),
     "a module of the project that is gone": ("ModuleNotFoundError: No module named 'helpers'\n1 error in 0.1s", 2),
+    "a test of toolchains that failed": ("toolchain 'x' is not installed\nrunning 3 tests\n1 failed", 101),
     "make that failed": ("make: *** [Makefile:2: test] Error 1\n", 2),
     "a compiler's complaint": ("main.go:3:1: syntax error\nFAIL\tx [build failed]", 1),
 }

@@ -22,11 +22,17 @@ LONGEST = 200
 _CANNOT_RUN = (126, 127)
 # The line in which a check says that a program, a module or the way to another machine is missing.
 _MISSING = re.compile(r"^.*(?:\bNo module named ['\"]?pytest\b|^make.*\*\*\* \[.*\] Error 12[67]\b).*$", re.MULTILINE)
-_UNREACHABLE = re.compile(
-    r"^.*(?:could not resolve|name resolution|unknown ?host|network is unreachable|no such host|dial tcp|EAI_AGAIN"
-    r"|getaddrinfo|failed to download|could not transfer artifact).*$",
-    re.IGNORECASE | re.MULTILINE,
+_UNREACHABLE = (
+    r"could not resolve|name resolution|unknown ?host|network is unreachable|no such host|dial tcp|EAI_AGAIN"
+    r"|getaddrinfo|failed to download|could not transfer artifact"
 )
+_UNFIT = (
+    r"rustup could not choose a version|toolchain '[^'\n]+' is not installed|linker `[^`\n]+` not found"
+    r"|JAVA_HOME (?:environment variable )?is not (?:set|defined)|unable to locate a Java Runtime"
+    r"|requires go >= \S+ \(running go"
+)
+# Only where no test ran: tests may be about these very words.
+_NOT_HERE = re.compile(rf"^.*(?:{_UNREACHABLE}|{_UNFIT}).*$", re.IGNORECASE | re.MULTILINE)
 
 
 def lacking(output: str, exit_code: object) -> str:
@@ -36,7 +42,7 @@ def lacking(output: str, exit_code: object) -> str:
     """
     if exit_code in _CANNOT_RUN:
         return output.strip().partition("\n")[0][:LONGEST]
-    found = _MISSING.search(output) or (None if _RAN.search(output) else _UNREACHABLE.search(output))
+    found = _MISSING.search(output) or (None if _RAN.search(output) else _NOT_HERE.search(output))
     return found[0].strip()[:LONGEST] if found else ""
 
 
