@@ -187,3 +187,14 @@ async def test_what_watches_calls_sees_the_part_before_it_is_made(rooms):
     result = await answered(room, *CALLS["edit"], taking(2))
     assert (result.status, seen) == ("denied", [None, [2]])
     assert (room.root / "f.txt").read_text() == BEFORE
+
+
+@pytest.mark.req("PM-5")
+async def test_line_feeds_written_over_a_file_of_other_line_ends_show_only_what_changes(room):
+    crlf = room.file("c.txt", BEFORE.replace("\n", "\r\n"))
+    await room.ok("read", path="c.txt")
+    await answered(room, "write", {"path": "c.txt", "content": AFTER}, taking(2))
+    (asked,) = room.events(PermissionAsked)
+    (shown,) = asked.permission.preview.blocks
+    assert (shown.additions, shown.deletions) == (2, 3)
+    assert crlf.read_bytes() == ONLY_SECOND.replace("\n", "\r\n").encode()

@@ -9,6 +9,7 @@ from ostler.vocabulary.display import DiffShown, Display, DisplayBlock, Note
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Ground, Place, Written
 from ostler.vocabulary.tools import ToolResult
+from ostler.workspace.newlines import in_style
 
 PREVIEW_LINES = 4_000  # whoever is asked sees it whole
 RESULT_LINES = 400
@@ -22,8 +23,11 @@ async def change_preview(ground: Ground, place: Place, after: str) -> Display:
         return Display()
     from ostler.text.diff import unified  # only a change pays for it
 
+    before = ""
     try:
-        before = (await ground.read_to_change(place.absolute)).text if place.exists else ""
+        if place.exists:
+            file = await ground.read_to_change(place.absolute)
+            before, after = file.text, in_style(after, file.newline)  # as it will be written
     except PathRefused as refusal:
         if refusal.fault.code == "changed_on_disk":
             raise

@@ -8,6 +8,7 @@ from ostler.tools.places import writing
 from ostler.vocabulary.permission import Permission
 from ostler.vocabulary.seams import Ground, ToolContext
 from ostler.vocabulary.tools import ToolResult
+from ostler.workspace.newlines import in_style
 
 
 class WriteParams(msgspec.Struct):
@@ -40,5 +41,6 @@ async def _content(params: WriteParams, ground: Ground) -> str:
     from ostler.text.diff import unified
     from ostler.tools.editing.chosen import chosen_text
 
-    before = (await ground.read_to_change(params.path)).text
-    return chosen_text(params.hunks, before, unified(before, params.content, params.path).text)
+    file = await ground.read_to_change(params.path)
+    after = in_style(params.content, file.newline)
+    return chosen_text(params.hunks, file.text, unified(file.text, after, params.path).text)
