@@ -78,7 +78,7 @@ def _tells_reason(permission: Permission) -> bool:
 
 def _need_lines(need: Need, title: str, paint: Paint) -> list[str]:
     """What is needed, unless the title says just that."""
-    if title.endswith(need.subject) and need.danger == "ordinary":
+    if title.partition(" ")[2] == need.subject and need.danger == "ordinary":
         return []
     return [paint(line, "dim") for line in _several(f"  needs {need.key}: ", need.subject)]
 

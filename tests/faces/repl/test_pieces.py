@@ -114,3 +114,11 @@ def test_an_ask_shows_all_of_it_and_spells_out_what_cannot_be_seen():
     assert "the model's reason: why" in shown
     assert "only once" in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.req("PM-5")
+def test_an_ask_names_every_part_of_a_command_the_last_one_too():
+    needs = (Need("bash", "make x"), Need("bash", "wc -l"))
+    parts = ask_lines(PermissionAsked("a", Permission("run make x | wc -l", needs)), PLAIN)
+    assert parts == ["? run make x | wc -l", "  needs bash: make x", "  needs bash: wc -l"]
+    assert ask_lines(PermissionAsked("a", Permission("run make x", needs[:1])), PLAIN) == ["? run make x"]
