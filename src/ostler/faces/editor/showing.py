@@ -14,6 +14,7 @@ MOST_TITLE = 200
 MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 STATUS = {"ok": "completed"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_MOST_LINE = 2**32 - 1
 _SUBJECTS = ("path", "pattern", "query", "title", "name", "url", "ref")
 
 
@@ -33,7 +34,7 @@ def locations_of(arguments: Mapping[str, Any], display: Display, cwd: str) -> tu
     path, line = arguments.get("path"), arguments.get("line")
     if isinstance(path, str) and path:
         place = os.path.normpath(os.path.join(cwd, path))
-        found[place] = Location(place, line if isinstance(line, int) and not isinstance(line, bool) else None)
+        found[place] = Location(place, line if _is_line(line) else None)
     for block in display.blocks:
         if isinstance(block, DiffShown):
             place = os.path.normpath(os.path.join(cwd, block.path))
@@ -103,8 +104,18 @@ def sides(diff: str) -> list[tuple[str, str]]:
 
 
 def _first_line(diff: str) -> int | None:
+    """Where the file differs first; a hunk begins some lines before that."""
     found = _HUNK.search(diff)
-    return max(int(found[2]), 1) if found else None
+    if not found:
+        return None
+    body = diff[found.end() :].split("\n")[1:]
+    same = next((number for number, line in enumerate(body) if line[:1] != " "), 0)
+    return max(int(found[2]) + same, 1)
+
+
+def _is_line(value: Any) -> bool:
+    """Whether a model's word for a line can be one in the protocol."""
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_LINE
 
 
 def _fenced(text: str) -> str:
@@ -125,5 +136,5 @@ def _text(text: str) -> ToolContent:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
+    line = visible(" ".join(text.split()))
     return line if len(line) <= MOST_TITLE else f"{line[: MOST_TITLE - 1]}…"

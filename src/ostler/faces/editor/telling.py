@@ -10,6 +10,7 @@ from ostler.faces.editor.showing import (
     status_of,
     title_of,
 )
+from ostler.text.sanitise import visible
 from ostler.vocabulary.display import Display, Note
 from ostler.vocabulary.events import (
     ChildProgress,
@@ -170,7 +171,7 @@ class Teller:
         arguments = call.arguments
         fields = {
             "title": title_of(call),
-            "name": call.tool,
+            "name": visible(call.tool),
             "kind": event.kind,
             "locations": locations_of(arguments, Display(), self._cwd) or None,
             "raw_input": arguments,
