@@ -8,7 +8,7 @@ from ostler.session.keeping import Keeping, Unit
 from ostler.session.state import SessionState
 from ostler.vocabulary.errors import BackendError, Fault, JournalError, OstlerError
 from ostler.vocabulary.events import Event, Notice, ToolCalled, ToolFinished, ToolStarted
-from ostler.vocabulary.seams import Stage, ToolRunner
+from ostler.vocabulary.seams import Past, Stage, ToolRunner
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
 
@@ -120,6 +120,22 @@ class Calls:
             unit.living()
         if self._turn and not (self._running or self._state.info.acts_itself):
             self._turn.resting()
+
+
+def ran_before(call: ToolCall, past: Past, counting: Past) -> ToolResult | None:
+    """What came of a call already. What was run stays so when it is reverted, unless its id now means another call."""
+    if result := counting.result(call.id):
+        return result
+    seq = past.result_seq(call.id)
+    if seq is None:
+        return None
+    called = (past[at].event for at in past.of(("tool_called",)) if at < past.after(seq))
+    same = any(isinstance(event, ToolCalled) and _same(event.call, call) for event in called)
+    return past.result(call.id) if same else None
+
+
+def _same(one: ToolCall, other: ToolCall) -> bool:
+    return (one.id, one.tool, one.arguments) == (other.id, other.tool, other.arguments)
 
 
 def fault_of_bug(bug: Exception) -> Fault:

@@ -12,7 +12,7 @@ from ostler.journal.counting import Counting, Events
 from ostler.journal.todos_file import todos_of
 from ostler.policy.verdict import Policy
 from ostler.session.asks import Asks
-from ostler.session.calls import Calls, fault_of_bug
+from ostler.session.calls import Calls, fault_of_bug, ran_before
 from ostler.session.judge import Judge, NoGrants
 from ostler.session.keeping import Keeping
 from ostler.session.repair import fresh, repair
@@ -249,7 +249,7 @@ class Session:
             await self._syncing.reached()
 
     async def run_tool(self, call: ToolCall) -> ToolResult:
-        if result := self._past.result(call.id):  # also one that was reverted: what was run stays so
+        if result := ran_before(call, self._past, self._counting):
             return result
         try:
             return await self._calls.run(call)
