@@ -44,11 +44,11 @@ def playing(*replies, **how):
     return server
 
 
-async def window(server, **how):
+async def window(server, model="m", **how):
     base = parse_base_url(server.base_url)
     http = HttpClient(Dialer(base.origin))
     try:
-        return await ask_window(http, base, "m", **how)
+        return await ask_window(http, base, model, **how)
     finally:
         await http.aclose()
 
@@ -78,6 +78,28 @@ async def window(server, **how):
 async def test_the_window_a_server_tells(models, pages, told):
     async with playing(models=models, pages=pages) as server:
         assert await window(server) == told
+
+
+async def window_of(model, listed, owner):
+    running = {"models": [{"name": "other:latest", "context_length": 2048}, {"name": listed, "context_length": 4096}]}
+    pages = {"/api/ps": running, "/api/show": LARGE}
+    async with playing(models=[{"id": listed, "owned_by": owner}], pages=pages) as server:
+        return await window(server, model=model)
+
+
+@pytest.mark.parametrize(("model", "listed"), [("m", "m:latest"), ("M", "m:latest"), ("m:latest", "m:latest")])
+async def test_ollama_knows_a_model_without_its_tag(model, listed):
+    """What its file says is far more than it runs with, and it cuts off silently what it cannot hold."""
+    assert await window_of(model, listed, "library") == Window(4096, True)
+
+
+async def test_another_tag_is_another_model():
+    assert await window_of("m:7b", "m:latest", "library") == Window(40_960, False)
+
+
+@pytest.mark.parametrize("name", ["hf.co/somebody/m-GGUF:Q4_K_M", "somebody/m:latest"])
+async def test_ollama_is_known_by_models_of_others_too(name):
+    assert await window_of(name, name, "somebody") == Window(4096, True)
 
 
 async def test_it_is_set_where_a_server_lets_one():

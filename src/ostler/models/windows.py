@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ostler.models.catalog import LIST_LIMIT, list_models, read_entries, window_size
+from ostler.models.catalog import LIST_LIMIT, ModelEntry, list_models, read_entries, window_size
 from ostler.models.http import Headers, HttpClient
 from ostler.models.loose_json import NotJson, read_json, write_json
 from ostler.models.origin import BaseUrl
@@ -65,7 +65,7 @@ async def ask_window(
     server = _Server(http, headers, timeout)
     if "llamacpp" in owners:
         return await _llama_cpp(server)
-    if "library" in owners:
+    if any(map(_is_of_ollama, entries)):
         return await _ollama(server, model)
     return await _lm_studio(server, model, wanted) if "organization_owner" in owners else None
 
@@ -97,9 +97,21 @@ async def _llama_cpp(server: _Server) -> Window | None:
     return Window(size, firm=True) if size else None
 
 
+def _is_of_ollama(entry: ModelEntry) -> bool:
+    """Its own models belong to `library`, others to whom their name says: `hf.co/owner/model:tag`."""
+    folder, _, name = entry.id.rpartition("/")
+    return entry.owner == "library" or (":" in name and bool(folder) and folder.rpartition("/")[2] == entry.owner)
+
+
+def _tagged(model: str) -> str:
+    """A model as Ollama lists it, however it was asked for."""
+    return (model if ":" in model.rpartition("/")[2] else f"{model}:latest").lower()
+
+
 async def _ollama(server: _Server, model: str) -> Window | None:
     """The window it loaded the model with; for one not loaded, what its file says, which loading may cut down."""
-    loaded = _window_in(await server.get("/api/ps"), model)
+    running = read_entries(await server.get("/api/ps"))
+    loaded = next((entry.window for entry in running if _tagged(entry.id) == _tagged(model)), 0)
     if loaded:
         return Window(loaded, firm=True)
     shown = await server.post("/api/show", {"model": model})
@@ -129,7 +141,3 @@ def _member(value: Any, key: str) -> Any:
 def _entry_of(document: Any, model: str) -> Any:
     items = _member(document, "data")
     return next((item for item in items if _member(item, "id") == model), None) if isinstance(items, list) else None
-
-
-def _window_in(document: Any, model: str) -> int:
-    return next((entry.window for entry in read_entries(document) if entry.id == model), 0)
