@@ -258,6 +258,53 @@ async def test_a_repository_cannot_make_a_look_at_it_run_anything(repo, tool, tm
     assert not mark.exists()
 
 
+@pytest.mark.req("PM-8", "TL-2")
+@pytest.mark.parametrize("tool", ["git_status", "git_diff"])
+async def test_a_filter_whose_name_is_no_text_does_not_run(repo, tool, tmp_path):
+    mark = tmp_path / "mark"
+    repo.file(".gitattributes", b"* filter=\xff\n")
+    with (repo.root / ".git/config").open("ab") as settings:
+        settings.write(b'[filter "\xff"]\n\tclean = touch %b; cat\n' % os.fsencode(mark))
+    repo.file("a.txt", "2\n1\n")
+    assert "a.txt" in (await repo.ok(tool)).for_model
+    assert not mark.exists()
+
+
+@pytest.mark.req("PM-8", "TL-2")
+async def test_settings_too_long_to_be_seen_are_not_believed(repo, monkeypatch):
+    from ostler.tools import git_repo
+
+    monkeypatch.setattr(git_repo, "MOST_BYTES", 1024)
+    with (repo.root / ".git/config").open("a") as settings:
+        settings.writelines(f'[filter "name-{number}"]\n\tclean = cat\n' for number in range(100))
+    assert "too many" in await repo.fails("git_diff")
+
+
+@pytest.mark.req("PM-8", "TL-2")
+@pytest.mark.parametrize("tool", ["git_status", "git_diff", "git_show", "git_log"])
+async def test_the_settings_of_a_submodule_run_nothing_either(repo, tool, tmp_path):
+    mark, inner = tmp_path / "mark", repo.root / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q", "-b", "main")
+    repo.file("inner/a.txt", "1\n")
+    git(inner, "add", ".")
+    git(inner, "commit", "-q", "-m", "One")
+    repo.file(".gitmodules", '[submodule "inner"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n')
+    git(repo.root, "add", ".")
+    git(repo.root, "commit", "-q", "-m", "With it")
+    repo.file("inner/a.txt", "2\n")
+    git(inner, "commit", "-q", "-am", "Two")
+    git(repo.root, "commit", "-q", "-am", "Newer")
+    repo.file("inner/a.txt", "3\n")
+    git(inner, "commit", "-q", "-am", "Three")
+    repo.file("inner/a.txt", "4\n")
+    git(repo.root, "config", "diff.submodule", "diff")
+    for name in ("diff.external", "core.fsmonitor"):
+        git(inner, "config", name, f"touch {mark}")
+    await repo.ok(tool)
+    assert not mark.exists()
+
+
 async def test_the_settings_above_would_run_something(repo, tmp_path):
     """The check above can fail: plain git leaves the mark."""
     mark = tmp_path / "mark"
@@ -315,3 +362,29 @@ async def test_names_are_spelled_as_everywhere(repo):
     assert (await repo.ok("git_diff", path=shown, name_only=True)).data["data"]["files"][0]["path"] == shown
     assert "Odd" in (await repo.ok("git_log", path=shown)).for_model
     assert "1\tb" in (await repo.ok("git_blame", path=shown)).for_model
+
+
+@pytest.mark.req("TL-2")
+async def test_text_of_other_encodings_is_read_as_by_read(repo):
+    repo.file("a.txt", "café\nthé\n".encode("cp1252"))
+    repo.file("sub/b.txt", "Привет, мир\n".encode("cp1251"))
+    repo.file("ü.txt", "größer\n")
+    git(repo.root, "add", ".")
+    shown = ("+café", "+thé", "+Привет, мир", "+größer", "b/ü.txt")
+    diff = (await repo.ok("git_diff", staged=True)).for_model
+    assert all(part in diff for part in shown), diff
+    git(repo.root, "commit", "-q", "-m", "Größer")
+    told = (await repo.ok("git_show")).for_model
+    assert all(part in told for part in (*shown, "Größer")), told
+    assert "2\tthé" in (await repo.ok("git_blame", path="a.txt")).for_model
+
+
+@pytest.mark.req("TL-2")
+async def test_a_name_that_is_no_text_is_spelled(repo):
+    (repo.root / os.fsdecode(b"caf\xe9.txt")).write_text("a\n")
+    shown = r"caf\xe9.txt"
+    assert (await repo.ok("git_status")).data["data"]["files"] == [{"status": "??", "path": shown}]
+    git(repo.root, "add", ".")
+    git(repo.root, "commit", "-q", "-m", "Odd")
+    (repo.root / os.fsdecode(b"caf\xe9.txt")).write_text("b\n")
+    assert (await repo.ok("git_diff", name_only=True)).data["data"]["files"][0]["path"] == shown

@@ -80,10 +80,21 @@ class Live:
 
 
 class Output:
-    """All that one command prints. `open_spill` is called once, when it is more than whoever asked is told at once."""
+    """All that one command prints. `open_spill` is called once, when it is more than whoever asked is told at once.
 
-    def __init__(self, open_spill: Callable[[], Spill], live: Live | None = None, cap: int = MEMORY_CAP) -> None:
-        self.streams: dict[Stream, HeadTail] = {name: HeadTail(cap // 2, cap // 2) for name in ("stdout", "stderr")}
+    `errors` is what becomes of bytes that are no UTF-8, in Python's words.
+    """
+
+    def __init__(
+        self,
+        open_spill: Callable[[], Spill],
+        live: Live | None = None,
+        cap: int = MEMORY_CAP,
+        errors: str = "replace",
+    ) -> None:
+        self.streams: dict[Stream, HeadTail] = {
+            name: HeadTail(cap // 2, cap // 2, errors) for name in ("stdout", "stderr")
+        }
         self.spilled = ""
         self._open_spill = open_spill
         self._live = live

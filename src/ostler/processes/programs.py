@@ -29,14 +29,16 @@ async def run_program(
     env: Mapping[str, str] | None = None,
     stdin: bytes | None = None,
     cap: int = MEMORY_CAP,
+    errors: str = "replace",
 ) -> Ran:
     """Run a short-lived program of ours; `env` replaces the scrubbed environment of commands.
 
-    Output beyond `cap` is left out, not saved. ToolFailure when the program cannot be started.
+    Output beyond `cap` is left out, not saved; `errors` is what becomes of bytes that are no UTF-8, in Python's words.
+    ToolFailure when the program cannot be started.
     """
     environment = for_commands(os.environ) if env is None else env
     _find(argv[0], environment)
-    output = Output(_no_spill, cap=cap)
+    output = Output(_no_spill, cap=cap, errors=errors)
     return await run_to_end(shared_keeper, Request(argv, cwd, environment), output, timeout=timeout, stdin=stdin)
 
 

@@ -89,8 +89,9 @@ def _splits(text: str, at: int) -> bool:
 class HeadTail:
     """The first and the last bytes of a stream of any length, in bounded memory."""
 
-    def __init__(self, head: int, tail: int) -> None:
+    def __init__(self, head: int, tail: int, errors: str = "replace") -> None:
         self.total = 0
+        self._errors = errors
         self._head_size = head
         self._tail_size = tail
         self._head = bytearray()
@@ -114,11 +115,11 @@ class HeadTail:
         """What was kept, as text; a character that the cut has split is left out whole."""
         self._trim()
         if not self.cut:
-            return (self._head + self._tail).decode("utf-8", "replace")
+            return (self._head + self._tail).decode("utf-8", self._errors)
         head, tail = _whole_end(self._head), _whole_start(self._tail)
         between = marker(self.total - len(head) - len(tail), "bytes")
         before = "" if not head or head.endswith(b"\n") else "\n"
-        return f"{head.decode('utf-8', 'replace')}{before}{between}\n{tail.decode('utf-8', 'replace')}"
+        return f"{head.decode('utf-8', self._errors)}{before}{between}\n{tail.decode('utf-8', self._errors)}"
 
     def _trim(self) -> None:
         del self._tail[: max(len(self._tail) - self._tail_size, 0)]

@@ -37,7 +37,7 @@ class GitDiff(GitTool[GitDiffParams]):
         refs = [await repo.commit(ref) for ref in (params.from_ref, params.to_ref) if ref]
         asked = ["--relative", *(["--cached"] if params.staged else []), *refs, *repo.narrowed(params.path)]
         if params.name_only:
-            said = await repo.run("diff", *NO_PROGRAMS, "--name-status", "-z", *asked)
+            said = await repo.names("diff", *NO_PROGRAMS, "--name-status", "-z", *asked)
             return self._names(changed_files(said.stdout, repo))
         form = ["--stat=120"] if params.stat else [f"--unified={params.context_lines}"]
         said = await repo.run("diff", *NO_PROGRAMS, *form, *asked)

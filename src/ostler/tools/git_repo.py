@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from ostler.tools.declared import Declared
+from ostler.tools.foreign import readable
 from ostler.tools.places import reading
 from ostler.vocabulary.display import Display, Note
 from ostler.vocabulary.errors import PathRefused, ToolFailure
@@ -44,7 +45,8 @@ _VARIABLES = {
     "GIT_PAGER": "cat",
     "LC_ALL": "C.UTF-8",
 }
-NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--no-color")
+# A submodule has settings of its own, and git would look into it without any of ours.
+NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--ignore-submodules=dirty")
 
 
 class RepoParams(msgspec.Struct):
@@ -92,28 +94,40 @@ class Repo:
 
     async def prepare(self) -> None:
         """Find its top, and take the programs away that its own settings name."""
-        said = await self.run("rev-parse", "--show-toplevel")
+        said = await self.names("rev-parse", "--show-toplevel")
         self.top = said.stdout.rstrip("\n")
         if os.path.commonpath([self.top, self._folder]) != self.top:
             raise ToolFailure(
                 "the settings of this repository place its files elsewhere; it is not looked at", code="no_repository"
             )
-        own = await self.run("config", "--show-scope", "--name-only", "-z", "--get-regexp", "^filter\\.", fine=(0, 1))
+        asked = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", "^filter\\.")
+        own = await self.names(*asked, fine=(0, 1))
+        if own.cut:
+            raise ToolFailure(
+                "the settings of this repository name too many programs; it is not looked at", code="git_failed"
+            )
         words = own.stdout.split("\0")
         names = {key for scope, key in zip(words[::2], words[1::2], strict=False) if scope in ("local", "worktree")}
         self._env |= _overriding({key: "false" if key.endswith(".required") else "" for key in names})
 
     async def run(self, *arguments: str, fine: Sequence[int] = (0,)) -> Ran:
-        """git with these arguments; ToolFailure with what it said when it did not end well."""
+        """git with these arguments, its output for reading; ToolFailure with what it said when it did not end well."""
+        ran = await self.names(*arguments, fine=fine)
+        return msgspec.structs.replace(ran, stdout=readable(ran.stdout))
+
+    async def names(self, *arguments: str, fine: Sequence[int] = (0,)) -> Ran:
+        """The same for an output that is names, which keeps their every byte."""
         from ostler.processes.programs import run_program
 
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         argv = ["git", "--no-pager", "--literal-pathspecs", *settings, *arguments]
-        ran = await run_program(argv, cwd=self._folder, timeout=SECONDS, env=self._env, cap=MOST_BYTES)
+        ran = await run_program(
+            argv, cwd=self._folder, timeout=SECONDS, env=self._env, cap=MOST_BYTES, errors="surrogateescape"
+        )
         if ran.timed_out:
             raise ToolFailure(f"git took more than {SECONDS:g} s; narrow it with path", code="timeout")
         if ran.exit_code not in fine:
-            raise _failure(ran.stderr)
+            raise _failure(readable(ran.stderr))
         return ran
 
     async def commit(self, ref: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ostler.tools.git_repo import GitTool, Repo, RepoParams
 from ostler.vocabulary.tools import ToolResult
+from ostler.workspace.paths import escaped
 
 LIMIT = 500
 
@@ -15,7 +16,7 @@ class GitStatus(GitTool[RepoParams]):
 
     async def look(self, params: RepoParams, repo: Repo) -> ToolResult:
         flags = ["--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"]
-        said = await repo.run("status", *flags, *repo.narrowed(params.path))
+        said = await repo.names("status", *flags, *repo.narrowed(params.path))
         branch, files = _read(said.stdout, repo)
         where = branch.get("head", "?") + "".join(f", {branch[word]}" for word in ("upstream", "ab") if word in branch)
         summary = f"{where}: {len(files)} changed" if files else f"{where}: nothing changed"
@@ -32,7 +33,7 @@ def _read(said: str, repo: Repo) -> tuple[dict[str, str], list[dict[str, Any]]]:
     for word in words:
         if word.startswith("# branch."):
             name, _, value = word.removeprefix("# branch.").partition(" ")
-            branch[name] = value
+            branch[name] = escaped(value)
         elif file := _file(word, words, repo):
             files.append(file)
     return branch, files

@@ -1,0 +1,49 @@
+"""Text that is no UTF-8 among text that is: told in the encoding it seems to have."""
+
+import re
+from collections.abc import Iterable
+
+from ostler.workspace.encodings import DAMAGED, decode, detect
+
+_BYTES = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of bytes that are no UTF-8
+_FILES_OF_A_DIFF = re.compile("(?m)(?=^diff --git )")
+
+
+def readable(text: str) -> str:
+    """A text whose bytes that are no UTF-8 were kept, for reading; each file of a diff has an encoding of its own."""
+    if not _BYTES.search(text):
+        return text
+    return "".join(_readable(part) for part in _FILES_OF_A_DIFF.split(text))
+
+
+def _readable(part: str) -> str:
+    lines = part.split("\n")
+    raw = {at: _raw(line) for at, line in enumerate(lines) if _BYTES.search(line)}
+    encoding = encoding_of(b"\n".join(raw.values()))
+    for at, line in raw.items():
+        lines[at] = line.decode(encoding, "replace")
+    return "\n".join(lines)
+
+
+def encoding_of(data: bytes) -> str:
+    """The encoding of a text; UTF-8 for what is damaged or no text at all."""
+    form = detect(data)
+    return "utf-8" if form is None or form.encoding == DAMAGED else form.encoding
+
+
+def as_utf8(data: bytes) -> bytes:
+    """A text's bytes as UTF-8; what is no text stays as it is."""
+    if data.isascii():
+        return data
+    form = detect(data)
+    return data if form is None or form.encoding == "utf-8" else decode(data, form).encode("utf-8", "replace")
+
+
+def shown(lines: Iterable[bytes], data: bytes) -> list[str]:
+    """Lines of a file as text."""
+    encoding = encoding_of(data)
+    return [line.decode(encoding, "replace") for line in lines]
+
+
+def _raw(line: str) -> bytes:
+    return line.encode("utf-8", "surrogateescape")
