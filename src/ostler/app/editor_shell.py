@@ -35,20 +35,24 @@ class EditorShell(Shell):
     async def _in_terminal(self, running: Running) -> Ran:
         began = time.monotonic()
         terminal_id = await self._create(running)
-        timed_out = False
         try:
             self._editor.terminal_created(running.command, terminal_id)
-            async with asyncio.timeout(running.timeout):
-                await self._ask("terminal/wait_for_exit", terminal_id)
-        except TimeoutError:
-            timed_out = True
-            await self._ask("terminal/kill", terminal_id)
-        except asyncio.CancelledError:
+            ended = await self._ended(terminal_id, running.timeout)
+            output = await self._ask("terminal/output", terminal_id)
+        except (ToolFailure, asyncio.CancelledError):
             await self._let_go(terminal_id, kill=True)
             raise
-        output = await self._ask("terminal/output", terminal_id)
         await self._let_go(terminal_id)
-        return _ran(output, time.monotonic() - began, timed_out=timed_out)
+        return _ran(output, ended, time.monotonic() - began)
+
+    async def _ended(self, terminal_id: str, seconds: float) -> dict[str, Any] | None:
+        """How the command ended; None when it took too long and was killed."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._ask("terminal/wait_for_exit", terminal_id)
+        except TimeoutError:
+            await self._ask("terminal/kill", terminal_id)
+            return None
 
     async def _create(self, running: Running) -> str:
         answer = await self._said(
@@ -88,14 +92,14 @@ class EditorShell(Shell):
         task.cancel()
 
 
-def _ran(output: dict[str, Any], seconds: float, *, timed_out: bool) -> Ran:
-    text, status = output.get("output"), output.get("exitStatus")
-    code = status.get("exitCode") if isinstance(status, dict) else None
+def _ran(output: dict[str, Any], ended: dict[str, Any] | None, seconds: float) -> Ran:
+    """Editors may leave the ending out of what they tell of the output."""
+    text, code = output.get("output"), (ended or {}).get("exitCode")
     return Ran(
         text if isinstance(text, str) else "",
         "",
-        code if isinstance(code, int) and not timed_out else None,
+        code if isinstance(code, int) else None,
         seconds,
-        timed_out=timed_out,
+        timed_out=ended is None,
         cut=output.get("truncated") is True,
     )

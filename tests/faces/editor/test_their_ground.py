@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from ostler.testing.model_server import calls, text
+from ostler.wire.jsonrpc import RpcError
 
 FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
 TERMINAL = {"terminal": True}
@@ -198,6 +199,35 @@ async def test_a_command_runs_in_a_terminal_of_the_editor_and_is_shown_there(edi
         call = editor.call(begun["toolCallId"])
         assert (call["status"], call["content"]) == ("completed", [{"type": "terminal", "terminalId": "term-1"}])
         assert "hi" in str(server.requests[-1].json["messages"][-1])
+
+
+async def test_an_editor_may_tell_the_ending_only_to_whoever_waits_for_it(editor_at):
+    async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, _):
+        terminals = Terminals(editor)
+
+        async def output(params):
+            return {"output": "hi\n", "truncated": False}
+
+        editor.answers["terminal/output"] = output
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        (begun,) = editor.told("tool_call")
+        assert editor.call(begun["toolCallId"])["status"] == "completed"
+        assert terminals.used()[-1] == "release"
+
+
+@pytest.mark.req("SH-2")
+@pytest.mark.parametrize("broken", ["wait_for_exit", "output"])
+async def test_a_terminal_that_the_editor_fails_at_is_killed_and_released(editor_at, broken):
+    async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
+        terminals = Terminals(editor)
+
+        async def fail(params):
+            raise RpcError(-32603, "lost it")
+
+        editor.answers[f"terminal/{broken}"] = fail
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert terminals.used()[-2:] == ["kill", "release"]
+        assert "lost it" in str(server.requests[-1].json["messages"][-1])
 
 
 async def test_a_command_that_fails_there_is_a_failed_call(editor_at):
