@@ -85,6 +85,8 @@ async def test_what_waits_is_in_the_journal_until_it_waits_no_more(tmp_path):
 
 
 class _NoTools:
+    async def open(self, stage): ...
+
     def specs(self):
         return ()
 

@@ -132,6 +132,7 @@ class Session:
         repair(self.state, self.emit)
         wanted = {**self.state.options, **options}
         start = SessionStart(self.id, self.cwd, self._judge.policy.attended, wanted)
+        await self._tools.open(self)
         info = await self._backend.open(start, self)
         self._joined = True
         for option_id, value in options.items():
@@ -303,7 +304,7 @@ class Session:
         return True
 
     def _kept_after(self, seq: int) -> Iterator[Envelope]:
-        return map(self._past.__getitem__, range(self._past.after(seq), len(self._past)))
+        return map(self._past.__getitem__, range(self._past.after(seq), self._past.after(self._seq)))
 
     async def _revert(self, revert: Revert) -> bool:
         if self._turn is not None or not 0 <= revert.to_seq <= self._seq:

@@ -35,16 +35,28 @@ class LocalToolHost:
         unlisted: Iterable[Tool[Any]] = (),
         offers: Callable[[str], bool] = lambda tool: True,
         around: Around | None = None,
+        more: Callable[[], Mapping[str, Tool[Any]]] = dict,
     ) -> None:
-        """`offers` says which tools the model that works now has; those it has not are neither told of nor run."""
-        self._listed = {tool.spec.name: tool for tool in tools}
-        self._tools: Mapping[str, Tool[Any]] = {tool.spec.name: tool for tool in unlisted} | self._listed
+        """`offers` says which tools the model that works now has; those it has not are neither told of nor run.
+
+        `more` are tools by name that come and go, as those of a server do; none takes the place of one that stays.
+        """
+        self._own = {tool.spec.name: tool for tool in tools}
+        self._unlisted = {tool.spec.name: tool for tool in unlisted}
+        self._more = more
         self._ground = ground
         self._offers = offers
         self._around = around
 
+    async def open(self, stage: Stage) -> None:
+        """The tools that stay need nothing."""
+
     def specs(self) -> Sequence[ToolSpec]:
-        return [tool.spec for name, tool in self._listed.items() if self._offers(name)]
+        return [tool.spec for name, tool in self._listed().items() if self._offers(name)]
+
+    def _listed(self) -> dict[str, Tool[Any]]:
+        came = {name: tool for name, tool in self._more().items() if name not in self._own | self._unlisted}
+        return self._own | came
 
     async def run(self, call: ToolCall, stage: Stage) -> ToolResult:
         try:
@@ -113,7 +125,7 @@ class LocalToolHost:
 
     async def understood(self, call: ToolCall) -> Understood:
         """What a call means."""
-        return await understand(call, self._tools, self._ground)
+        return await understand(call, self._unlisted | self._listed(), self._ground)
 
     async def permission(self, call: ToolCall) -> Permission:
         """What a call would need, and nothing is decided or run."""

@@ -65,7 +65,11 @@ class Backend(Protocol):
 class ToolRunner(Protocol):
     """Whoever acts: the one door on this machine, or the server's way to the client's."""
 
-    def specs(self) -> Sequence[ToolSpec]: ...
+    async def open(self, stage: Stage) -> None:
+        """Before the backend is; whoever lives as long as the session, as a server of tools does, begins here."""
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """What can be called now; it may be another the next time."""
 
     async def run(self, call: ToolCall, stage: Stage) -> ToolResult: ...
 

@@ -11,6 +11,7 @@ from ostler.backends.engine.guests.compact import tell_size
 from ostler.backends.engine.guests.guest import BUILT_IN, Guest, Guests, View
 from ostler.backends.engine.guests.limits import LimitGuest, Limits
 from ostler.backends.engine.guests.nested import NestedGuest
+from ostler.backends.engine.guests.offers import OfferGuest
 from ostler.backends.engine.guests.shrink import ShrinkGuest, Shrinking
 from ostler.backends.engine.guests.todos import TodoGuest
 from ostler.backends.engine.guests.validate import Checks, ValidationGuest
@@ -133,7 +134,7 @@ class Engine:
         view = self._view(self._prefix(tools))
         self._budget.join(view)
         guests = self._guests()
-        ended = await self._in_time(Loop(view, tools, guests, self._message_id), handed_out(prompt))
+        ended = await self._in_time(Loop(view, self._tools, guests, self._message_id), handed_out(prompt))
         if ended.reason == "limit":
             await guests.cut_short(view)
         return ended
@@ -208,7 +209,8 @@ class Engine:
     def _guests(self) -> Guest:
         limits = LimitGuest(self._role.max_steps or self._limits.steps, self._budget)
         nested, checks = NestedGuest(self._around.nested), ValidationGuest(self._checks)
-        return Guests((TodoGuest(), CircleGuest(), nested, limits, self._shrink, limits, self._naming, checks))
+        offers = OfferGuest(self._tools, self._extend)
+        return Guests((offers, TodoGuest(), CircleGuest(), nested, limits, self._shrink, limits, self._naming, checks))
 
     def _view(self, built: PrefixBuilt) -> View:
         model = Watched(Sampled(self._model, self._role, self._thinking))
@@ -247,6 +249,14 @@ class Engine:
             self._stage.emit(now)
         check_room(now, self._model, self._meter)
         return now
+
+    def _extend(self, view: View, tools: Sequence[ToolSpec]) -> None:
+        """In the middle of a turn: tools that were not told of yet."""
+        now = extended(view.prefix, tools, self._model.context_limit)
+        if now is not view.prefix:
+            check_room(now, self._model, self._meter)
+            self._stage.emit(now)
+            view.offer(now, guide_size(self._model, now))
 
     def _message_id(self) -> str:
         self._steps += 1

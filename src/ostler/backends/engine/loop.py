@@ -17,10 +17,13 @@ from ostler.vocabulary.tools import ToolCall, ToolSpec
 class Loop:
     """One turn, from the prompt that is last in the past."""
 
-    def __init__(self, view: View, tools: Sequence[ToolSpec], guests: Guest, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, view: View, tools: Callable[[], Sequence[ToolSpec]], guests: Guest, new_id: Callable[[], str]
+    ) -> None:
         self._view = view
         self._stage = view.stage
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools_now = tools
+        self._tools: dict[str, ToolSpec] = {}
         self._guests = guests
         self._new_id = new_id
         self._steering = Steering(view.stage)
@@ -77,6 +80,7 @@ class Loop:
 
     async def _run(self, calls: Sequence[ToolCall]) -> None:
         """The calls in order; neighbours that change nothing, and tasks, run side by side."""
+        self._tools = {tool.name: tool for tool in self._tools_now()}
         for call in calls:
             spec = self._meant(call)
             self._stage.emit(ToolCalled(call, kind=spec.kind if spec else "other"))

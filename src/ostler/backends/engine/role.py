@@ -49,7 +49,7 @@ def role_at_open(roles: TakeRole, name: str, stage: Stage) -> Role:
 
 def brief(stage: Stage, role: Role) -> None:
     """Tell the model its agent's words where it has not heard them, at the end, so that no earlier byte changes."""
-    last = _last_told(stage.records())
+    last = last_told(stage.records(), _BEGINNING)
     if not role.prompt and not last:
         return
     told = f'{_BEGINNING}"{role.name}".\n\n{role.prompt or "What was said to an earlier agent no longer holds."}'
@@ -57,8 +57,8 @@ def brief(stage: Stage, role: Role) -> None:
         stage.emit(Reminded(told))
 
 
-def _last_told(records: Past) -> str:
-    """The last such words that are still in the history."""
+def last_told(records: Past, beginning: str) -> str:
+    """The last words with that beginning that are still in the history."""
     begin = 0
     for at in reversed(range(len(records))):
         if at < begin:
@@ -66,7 +66,7 @@ def _last_told(records: Past) -> str:
         event = records[at].event if records.kind(at) in ("reminded", "compacted") else None
         if isinstance(event, Compacted):
             begin = max(begin, records.after(event.upto_seq - 1))
-        elif isinstance(event, Reminded) and event.text.startswith(_BEGINNING):
+        elif isinstance(event, Reminded) and event.text.startswith(beginning):
             return event.text
     return ""
 

@@ -40,6 +40,9 @@ class ApprovedOnce:
         self._door = door
         self._approvals = approvals
 
+    async def open(self, stage: Stage) -> None:
+        await self._door.open(stage)
+
     def specs(self) -> Any:
         return self._door.specs()
 

@@ -46,13 +46,18 @@ class View:
         self.price = price
         self.stage = stage
         self.model = model
-        self.offered = tuple(msgspec.convert(tool, ToolSpec) for tool in prefix.tools)
         self.meter = meter
         self.tally = Tally(stage)
         self.begun = self.asked_at = self.tally.begun
         self.sent = 0
-        self.system = prefix.system
         self._history = history
+        self.offer(prefix, guide)
+
+    def offer(self, prefix: PrefixBuilt, guide: int | None) -> None:
+        """What requests begin with from now on."""
+        self.prefix = prefix
+        self.system = prefix.system
+        self.offered = tuple(msgspec.convert(tool, ToolSpec) for tool in prefix.tools)
         self.fixed = fixed_size(prefix, guide)
 
     @property
