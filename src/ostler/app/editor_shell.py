@@ -93,8 +93,10 @@ class EditorShell(Shell):
 
 
 def _ran(output: dict[str, Any], ended: dict[str, Any] | None, seconds: float) -> Ran:
-    """Editors may leave the ending out of what they tell of the output."""
-    text, code = output.get("output"), (ended or {}).get("exitCode")
+    """Both answers may hold the exit code, and some editors put it into only one."""
+    text, status = output.get("output"), output.get("exitStatus")
+    told = [ended, status] if ended is not None else []
+    code = next((one["exitCode"] for one in told if isinstance(one, dict) and one.get("exitCode") is not None), None)
     return Ran(
         text if isinstance(text, str) else "",
         "",

@@ -201,14 +201,17 @@ async def test_a_command_runs_in_a_terminal_of_the_editor_and_is_shown_there(edi
         assert "hi" in str(server.requests[-1].json["messages"][-1])
 
 
-async def test_an_editor_may_tell_the_ending_only_to_whoever_waits_for_it(editor_at):
+@pytest.mark.parametrize(
+    ("method", "told"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
+)
+async def test_an_editor_may_tell_the_ending_in_one_answer_only(editor_at, method, told):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, _):
         terminals = Terminals(editor)
 
-        async def output(params):
-            return {"output": "hi\n", "truncated": False}
+        async def answer(params):
+            return told
 
-        editor.answers["terminal/output"] = output
+        editor.answers[f"terminal/{method}"] = answer
         await editor.prompt(await editor.opened(TERMINAL), "go")
         (begun,) = editor.told("tool_call")
         assert editor.call(begun["toolCallId"])["status"] == "completed"
