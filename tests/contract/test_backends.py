@@ -14,6 +14,7 @@ from ostler.vocabulary.events import (
     OptionChanged,
     PermissionAsked,
     PermissionDecided,
+    StateChanged,
     Steered,
     TextDelta,
     ToolFinished,
@@ -82,7 +83,8 @@ async def test_01_plain_answer(driver, tmp_path):
     assert [e.message.text for e in events if isinstance(e, MessageDone)] == ["Hello there."]
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Hello there."
     assert isinstance(events[0], TurnStarted)
-    assert isinstance(events[-1], TurnEnded)
+    assert isinstance(events[-2], TurnEnded)
+    assert events[-1] == StateChanged("idle")
     await scene.close()
 
 

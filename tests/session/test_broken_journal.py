@@ -64,7 +64,7 @@ async def test_a_full_disk_ends_the_turn_with_one_clear_error(ground, journal):
     ended = await ending(session)
     assert (ended.reason, ended.fault.message) == ("failed", NO_SPACE)
     reading.close()
-    assert [envelope.event async for envelope in reading][-1] == ended
+    assert [envelope.event async for envelope in reading if isinstance(envelope.event, TurnEnded)] == [ended]
     await session.aclose()
 
 

@@ -52,7 +52,7 @@ async def test_who_joins_in_the_middle_of_a_message_is_told_all_of_it(ground):
     said, go_on = asyncio.Event(), asyncio.Event()
 
     async def act(stage, words):
-        stage.emit(StateChanged("answering"))
+        stage.emit(StateChanged("model_generating"))
         stage.emit(ThoughtDelta("m", "hm"))
         stage.emit(TextDelta("m", "Hel"))
         stage.emit(Notice("info", "beside it"))
@@ -72,14 +72,14 @@ async def test_who_joins_in_the_middle_of_a_message_is_told_all_of_it(ground):
         after = session.subscribe(since=2**62)
         seen = await told(late)
         assert await told(after) == []
-    tail = [envelope.event for envelope in seen][-6:]
+    tail = [envelope.event for envelope in seen][-8:]
     assert tail[:4] == [
         Notice("info", "beside it"),
-        StateChanged("answering"),
+        StateChanged("model_generating"),
         MessageSoFar("m", "Hello", "hm"),
         TextDelta("m", "!"),
     ]
-    assert [type(event) for event in tail[4:]] == [MessageDone, TurnEnded]
+    assert [type(event) for event in tail[4:]] == [MessageDone, StateChanged, TurnEnded, StateChanged]
     seqs = [envelope.seq for envelope in seen]
     assert seqs == sorted(seqs)
     await session.aclose()
@@ -150,7 +150,7 @@ async def test_who_leaves_is_forgotten(ground):
 
 async def test_a_turn_that_is_over_leaves_nothing_that_is_so_now(ground):
     async def act(stage, words):
-        stage.emit(StateChanged("answering"))
+        stage.emit(StateChanged("model_generating"))
         stage.emit(TextDelta("m", "never whole"))
 
     session = await open_session(ScriptedBackend([act]), [], ground)

@@ -46,6 +46,8 @@ class Now:
             case MessageSoFar(message_id, text, thought):
                 saying = self._said(message_id, envelope.time)
                 saying.text, saying.thought = [text], [thought]
+            case StateChanged("idle"):
+                self._latest.pop("state", None)
             case StateChanged():
                 self._latest["state"] = (self.number, envelope)
             case ToolProgress(call_id):

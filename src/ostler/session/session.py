@@ -17,6 +17,7 @@ from ostler.session.judge import Judge, NoGrants
 from ostler.session.keeping import Keeping
 from ostler.session.repair import fresh, repair
 from ostler.session.state import state_of
+from ostler.session.stating import Stating
 from ostler.session.stream import Stream, Subscription
 from ostler.session.syncing import Syncing
 from ostler.session.turn import LiveTurn
@@ -35,6 +36,7 @@ from ostler.vocabulary.events import (
     Reverted,
     RuleRevoked,
     SessionOpened,
+    StateChanged,
     Steered,
     ToolCalled,
     ToolFinished,
@@ -98,6 +100,7 @@ class Session:
         self._broken: JournalError | None = None
         self._woken: list[Prompt] = []
         self._questions: Asks[Reply] = Asks()
+        self._stating = Stating()
         self._calls = Calls(tools, self, self.state, Keeping(undo, f"{self.id}/"))
         self._judge = Judge(policy, grants or NoGrants(), self.emit, self.new_id)
 
@@ -225,11 +228,12 @@ class Session:
             if event.kept:
                 raise JournalError("this session is closed, nothing more is kept in it", code="session_closed")
             return
+        if isinstance(event, StateChanged) and not self._stating.hears(event):
+            return
         envelope = Envelope(self._seq + event.kept, self._clock(), event)
         if event.kept:
             self._keep(envelope)
-            self._seq = envelope.seq
-        self._stream.publish(envelope)
+        self._publish(envelope, envelope.seq)
 
     def past(self) -> Sequence[Event]:
         return Events(self._counting)
@@ -315,6 +319,19 @@ class Session:
         if not await self._backend.apply(revert) and fewer:
             self.emit(Notice("warning", f"{self.info.backend} still remembers what was taken back"))
         return True
+
+    def _publish(self, envelope: Envelope, kept: int) -> None:
+        """`kept` is the number of the last record from then on; what the turn waits for is told where it changes."""
+        self._stating.before(envelope.event)
+        self._tell_state()
+        self._seq = kept
+        self._stream.publish(envelope)
+        self._stating.after(envelope.event)
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        if self._stating.now != self._stating.told:
+            self.emit(StateChanged(self._stating.now))
 
     def _keep(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -413,7 +430,7 @@ class Session:
             await self._syncing.reached()
         except JournalError as error:
             ended = TurnEnded(ended.turn_id, "failed", (self._broken or error).fault)
-            self._stream.publish(Envelope(self._seq + 1, self._clock(), ended))
+            self._publish(Envelope(self._seq + 1, self._clock(), ended), self._seq)
         if not self._broken:
             self._join_woken()
         return ended

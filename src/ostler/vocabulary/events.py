@@ -73,7 +73,8 @@ class TurnStarted(Kept, frozen=True):
 
 
 class StateChanged(Fleeting, frozen=True):
-    """Within a turn, whenever what it waits for changes."""
+    """Within a turn, whenever what it waits for changes, and `idle` after it. The session tells it; of a backend only
+    `planning` and `model_generating` are heard."""
 
     state: TurnState
 

@@ -93,7 +93,7 @@ async def test_the_states_of_a_turn_can_be_watched(stage):
     await stage.open(model, [FakeTool("probe")])
     await stage.turn("go")
     states = [event.state for event in stage.events if type(event).__name__ == "StateChanged"]
-    assert states == ["planning", "model_generating", "tool_running", "planning", "model_generating", "done"]
+    assert states == ["planning", "model_generating", "tool_running", "planning", "model_generating", "done", "idle"]
 
 
 @pytest.mark.req("EN-1")
@@ -101,7 +101,7 @@ async def test_a_failure_is_a_state_too(stage):
     await stage.open(Model(script(Said(fails="backend"))))
     assert (await stage.turn("go")).reason == "failed"
     states = [event.state for event in stage.events if type(event).__name__ == "StateChanged"]
-    assert states == ["planning", "model_generating", "error"]
+    assert states == ["planning", "model_generating", "error", "idle"]
 
 
 @pytest.mark.req("CL-8")

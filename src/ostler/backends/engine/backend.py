@@ -33,7 +33,7 @@ from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief
 from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Thinking
 from ostler.vocabulary.errors import OstlerError, UsageError
-from ostler.vocabulary.events import Compacted, PrefixBuilt, StateChanged, TurnEnded
+from ostler.vocabulary.events import Compacted, PrefixBuilt, TurnEnded
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Stage
@@ -110,15 +110,10 @@ class Engine:
         self._playing = True
         try:
             async with led_by(self, self._stage, prompt.cast):
-                ended = await self._play(prompt)
-        except Exception:
-            self._stage.emit(StateChanged("error"))
-            raise
+                return await self._play(prompt)
         finally:
             self._playing = False
             self._budget.leave(self._stage)
-        self._stage.emit(StateChanged("done"))
-        return ended
 
     @property
     def chosen(self) -> dict[str, str]:

@@ -84,7 +84,6 @@ class Loop:
         for call in calls:
             spec = self._meant(call)
             self._stage.emit(ToolCalled(call, kind=spec.kind if spec else "other"))
-        self._stage.emit(StateChanged("tool_running"))
         for group in self._groups(calls):
             async with asyncio.TaskGroup() as tasks:
                 for call in group:
