@@ -323,6 +323,62 @@ async def test_a_repository_cannot_place_its_files_elsewhere(repo):
     assert "SECRET" not in told
 
 
+def _by_a_file(root, victim):
+    (root / ".git").write_text(f"gitdir: {victim}/.git\n")
+
+
+def _by_a_link(root, victim):
+    (root / ".git").symlink_to(victim / ".git")
+
+
+def _by_a_shared_folder(root, victim):
+    git(root, "init", "-q", "-b", "main")
+    (root / ".git/commondir").write_text(f"{victim}/.git\n")
+
+
+def _by_links_of_its_parts(root, victim):
+    git(root, "init", "-q", "-b", "main")
+    for name in ("objects", "refs"):
+        (root / ".git" / name).rename(root / f"old-{name}")
+        (root / ".git" / name).symlink_to(victim / ".git" / name)
+
+
+@pytest.mark.req("FS-2", "TL-2")
+@pytest.mark.parametrize("lead", [_by_a_file, _by_a_link, _by_a_shared_folder, _by_links_of_its_parts])
+async def test_a_repository_elsewhere_is_not_told_of(room, tmp_path, monkeypatch, lead):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    git(victim, "init", "-q", "-b", "main")
+    (victim / "a.txt").write_text("SECRET")
+    git(victim, "add", ".")
+    git(victim, "commit", "-q", "-m", "SECRET")
+    lead(room.root, victim)
+    told = await room.fails("git_log")
+    assert "elsewhere" in told
+    assert "SECRET" not in told
+
+
+@pytest.mark.req("TL-2")
+async def test_work_trees_and_submodules_of_a_repository_elsewhere_are_looked_at(room, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    main = tmp_path / "main"
+    main.mkdir()
+    git(main, "init", "-q", "-b", "main")
+    (main / "a.txt").write_text("one\n")
+    git(main, "add", ".")
+    git(main, "commit", "-q", "-m", "Begin")
+    git(main, "worktree", "add", "-q", "-b", "beside", str(room.root / "tree"))
+    assert "Begin" in (await room.ok("git_log", repo="tree")).for_model
+    inner = room.root / "in"
+    inner.mkdir()
+    (main / ".git/modules").mkdir()
+    git(inner, "init", "-q", "-b", "main", "--separate-git-dir", str(main / ".git/modules/in"))
+    git(inner, "pull", "-q", str(main), "main")
+    git(inner, "config", "core.worktree", str(inner))
+    assert "Begin" in (await room.ok("git_log", repo="in")).for_model
+
+
 async def test_variables_of_the_caller_do_not_lead_it_elsewhere(repo, monkeypatch, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

@@ -8,6 +8,7 @@ import msgspec
 
 from ostler.tools.declared import Declared
 from ostler.tools.foreign import readable
+from ostler.tools.git_home import belongs, is_plain, leads_away
 from ostler.tools.places import reading
 from ostler.vocabulary.display import Display, Note
 from ostler.vocabulary.errors import PathRefused, ToolFailure
@@ -94,9 +95,8 @@ class Repo:
 
     async def prepare(self) -> None:
         """Find its top, and take the programs away that its own settings name."""
-        said = await self.names("rev-parse", "--show-toplevel")
-        self.top = said.stdout.rstrip("\n")
-        if os.path.commonpath([self.top, self._folder]) != self.top:
+        self.top = await self._line("rev-parse", "--show-toplevel")
+        if os.path.commonpath([self.top, self._folder]) != self.top or not await self._is_its_own():
             raise ToolFailure(
                 "the settings of this repository place its files elsewhere; it is not looked at", code="no_repository"
             )
@@ -129,6 +129,21 @@ class Repo:
         if ran.exit_code not in fine:
             raise _failure(readable(ran.stderr))
         return ran
+
+    async def _is_its_own(self) -> bool:
+        """Whether what git keeps of these files is theirs, not that of a repository somewhere else."""
+        if is_plain(self.top):
+            return True
+        own = await self._line("rev-parse", "--absolute-git-dir")
+        common = os.path.join(self._folder, await self._line("rev-parse", "--git-common-dir"))
+        if belongs(own, common, self.top, self._ground.root):
+            return True
+        # The folder of a submodule says where its files are; `top` is what it said.
+        is_one = os.path.realpath(own) == os.path.realpath(common) and not leads_away(own)
+        return is_one and bool(await self._line("config", "--local", "--get", "core.worktree", fine=(0, 1)))
+
+    async def _line(self, *arguments: str, fine: Sequence[int] = (0,)) -> str:
+        return (await self.names(*arguments, fine=fine)).stdout.removesuffix("\n")
 
     async def commit(self, ref: str) -> str:
         """The full hash of a commit named in any of git's ways, so that a name is never taken for an option."""
