@@ -8,7 +8,7 @@ from ostler.vocabulary.seams import Past, Session
 
 
 def context_lines(session: Session, shortening: Compaction) -> list[str]:
-    """Each piece with its tokens and its share of the window, and their sum; nothing before the first request, nor
+    """The sum, and each piece with its tokens and its share of the window; nothing before the first request, nor
     where another program makes the requests."""
     records = session.records()
     parts = in_tokens(breakdown(records), records)
@@ -16,10 +16,13 @@ def context_lines(session: Session, shortening: Compaction) -> list[str]:
         return []
     window = _window(records)
     rows = [(f"{part.name} ({part.origin})" if part.origin else part.name, part.size) for part in parts]
-    rows.append((f"in all, of {window}" if window else "in all", sum(part.size for part in parts)))
     width = min(max(len(name) for name, _ in rows), 60)
     lines = [sanitise(f"{name[:60]:<{width}} {size:>8}{_share(size, window)}") for name, size in rows]
-    return [*lines, _when(shortening)]
+    return [_sum(sum(size for _, size in rows), window), *lines, _when(shortening)]
+
+
+def _sum(size: int, window: int) -> str:
+    return f"{size} of {window} tokens ({size / window:.0%})" if window else f"{size} tokens"
 
 
 def _window(records: Past) -> int:

@@ -1,5 +1,7 @@
 """What the next request is made of, piece by piece, with the size of each."""
 
+from itertools import accumulate, pairwise
+
 from ostler.backends.engine.history import History, by_hand, prefix
 from ostler.backends.engine.measure import BYTES_PER_TOKEN
 from ostler.backends.engine.prefix import pieces
@@ -25,7 +27,9 @@ def in_tokens(parts: list[PromptPart], records: Past) -> list[PromptPart]:
     counted, seq = _counted(records)
     total = sum(part.size for part in parts) - _since(seq, records)
     ratio = total / counted if counted and total else BYTES_PER_TOKEN
-    return [PromptPart(part.name, part.origin, round(part.size / ratio)) for part in parts]
+    ends = [round(end / ratio) for end in accumulate((part.size for part in parts), initial=0)]  # so that the sum holds
+    sizes = (end - begin for begin, end in pairwise(ends))
+    return [PromptPart(part.name, part.origin, size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def _counted(records: Past) -> tuple[int, int]:
