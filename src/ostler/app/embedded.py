@@ -32,7 +32,10 @@ def embedded_choice(env: Mapping[str, str], name: str = NAME) -> ModelChoice:
 
     def make(other: str) -> EmbeddedModel:
         if other and not is_embedded(other):
-            raise UsageError(f"the embedded model is at work, not {other[:80]!r}", hint=f"begin a session with it: ostler --model {other[:80]}")
+            raise UsageError(
+                f"the embedded model is at work, not {other[:80]!r}",
+                hint=f"begin a session with it: ostler --model {other[:80]}",
+            )
         weights = _installed(env, other)[0] if other else chosen
         return EmbeddedModel(f"{NAME}/{weights.name}", lambda: start_server(weights.path.resolve(), runtime))
 

@@ -12,6 +12,7 @@ from ostler.tools.git_diff import GitDiff, GitDiffParams
 from ostler.vocabulary.display import Display
 from ostler.vocabulary.errors import OstlerError, UsageError
 from ostler.vocabulary.events import Event
+from ostler.vocabulary.permission import Question, Reply
 from ostler.vocabulary.seams import Ground
 from ostler.vocabulary.tools import ChildTask, ToolResult
 
@@ -45,6 +46,9 @@ class _Looking(msgspec.Struct, frozen=True):
 
     def past(self) -> Sequence[Event]:
         return ()
+
+    async def ask(self, question: Question) -> Reply:
+        return Reply("decline")
 
     async def spawn(self, task: ChildTask) -> ToolResult:
         raise NotImplementedError

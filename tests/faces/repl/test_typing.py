@@ -61,7 +61,7 @@ def test_tab_that_comes_before_the_candidates_takes_the_one_that_comes(terminal,
         term = terminal("chat", *at(server))
         term.ready()
         term.type(f"{line}\t")
-        term.wait_for(f"> {line[:line.rindex(' ')]} {'@' * ('@' in line)}src/main.py")
+        term.wait_for(f"> {line[: line.rindex(' ')]} {'@' * ('@' in line)}src/main.py")
 
 
 @pytest.mark.req("CL-4", "CL-2")
