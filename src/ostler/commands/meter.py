@@ -1,5 +1,6 @@
 """What a session used so far, and what was chosen in it: a fold over its events for whoever tells it."""
 
+from ostler.commands.children import Children
 from ostler.vocabulary.events import Event, InfoChanged, OptionChanged, UsageReported
 
 
@@ -8,6 +9,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._options: dict[str, str] = {}
+        self.children = Children()
         self.used = 0
         self.limit = 0
         self.tokens_in = 0
@@ -15,6 +17,7 @@ class Meter:
         self.tokens_cached = 0
 
     def hear(self, event: Event) -> None:
+        self.children.hear(event)
         match event:
             case UsageReported():
                 self.used, self.limit = event.context_used or self.used, event.context_limit or self.limit

@@ -35,7 +35,8 @@ class Telling:
             "cost": self._price(),
             "around": " · ".join(self._services.surroundings()),
         }
-        return told(*(f"  {name:<8} {sanitise(value)}" for name, value in facts.items() if value))
+        children = (f"  subagent {line}" for line in self._meter.children.lines())
+        return told(*(f"  {name:<8} {sanitise(value)}" for name, value in facts.items() if value), *children)
 
     async def todo(self, rest: str) -> Told:
         todos = [f"  {MARKS[todo.status]} {sanitise(todo.content)}" for todo in self._session.state.todos]

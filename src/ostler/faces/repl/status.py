@@ -24,11 +24,13 @@ class Status:
         self._waiting = waiting_line(event)
 
     def passing(self, scroll: Scroll) -> str:
-        """What is going on right now: the line being said, or the last one that a command printed."""
+        """What is going on right now: the line being said, what subagents do, or what a command printed last."""
         if self._waiting:
             return self._waiting
         if scroll.partial:
             return scroll.partial
+        if children := self._meter.children.lines():
+            return " | ".join(children)
         running = scroll.calls.running
         notes = [part.text for part in running.display.blocks if isinstance(part, Note)] if running else []
         return sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
