@@ -30,15 +30,15 @@ class AgentChoice:
         self._agents = agents
         self._policy = policy
         self._options = options
-        self._shell = shell
+        self.shell = shell
         self._agent = agents[DEFAULT]
 
     def take(self, name: str, *, child: bool = False) -> Role:
         """Let an agent work from now on."""
         agent = self._agent if name in ("", self._agent.name) else self._find(name, child=child)
         self._agent = agent
-        if self._shell:
-            self._shell.read_only = self.read_only
+        if self.shell:
+            self.shell.read_only = self.read_only
         return Role(
             agent.name,
             agent.prompt,
@@ -82,7 +82,7 @@ class AgentChoice:
     def _without_writes(self, policy: Policy) -> Policy:
         """A command passes when our sandbox keeps the workspace as it is, else only when a person's rule says so."""
         profile = "balanced" if policy.profile == "god_mode" else policy.profile
-        return msgspec.structs.replace(policy, profile=profile, sandbox_passes=self._shell is not None)
+        return msgspec.structs.replace(policy, profile=profile, sandbox_passes=self.shell is not None)
 
     def _find(self, name: str, *, child: bool) -> Agent:
         agent = self._agents.get(name)

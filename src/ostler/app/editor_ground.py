@@ -68,6 +68,9 @@ class EditorGround(SessionGround):
     async def confined(self) -> bool:
         return not self._theirs.theirs and await super().confined()
 
+    def _alike(self) -> SessionGround:
+        return EditorGround(self.root, self._theirs.another(), self._editor, read_anywhere=self._read_anywhere)
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     async def _buffer(self, path: str, file: TextFile) -> TextFile:

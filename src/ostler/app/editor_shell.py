@@ -24,6 +24,9 @@ class EditorShell(Shell):
         self._editor = editor
         self._must = sandbox == "require"
 
+    def another(self) -> "EditorShell":
+        return EditorShell(self._folder, self._editor, sandbox=self._sandbox)
+
     @property
     def theirs(self) -> bool:
         """Whether the next command runs in a terminal of the editor's."""

@@ -35,6 +35,10 @@ class Shell:
         self.read_only = False
         self._processes: Processes | None = None
 
+    def another(self) -> "Shell":
+        """The same for a child session: its commands are its own."""
+        return Shell(self._root, writable=self._writable, sandbox=self._sandbox)
+
     async def confined(self) -> bool:
         return not (await self._started().ready()).startswith("none")
 
@@ -118,6 +122,21 @@ class SessionGround(Workspace):
     def __init__(self, root: str, shell: Shell, *, read_anywhere: bool) -> None:
         super().__init__(root, run=shell.run, read_anywhere=read_anywhere)
         self._shell = shell
+        self._read_anywhere = read_anywhere
+        self._named: tuple[str, ...] = ()
+
+    def grant_folders(self, paths: Sequence[str]) -> None:
+        super().grant_folders(paths)
+        self._named = (*self._named, *paths)
+
+    def for_child(self) -> "SessionGround":
+        """The same files as a child session sees them: its commands, and what it has read, are its own."""
+        ground = self._alike()
+        ground.grant_folders(self._named)
+        return ground
+
+    def _alike(self) -> "SessionGround":
+        return SessionGround(self.root, self._shell.another(), read_anywhere=self._read_anywhere)
 
     @property
     def shell(self) -> Shell:

@@ -14,7 +14,7 @@ from ostler.app.agents import AgentChoice
 from ostler.app.backends import make_engine, tree_budget
 from ostler.app.folders import project_folder as project_folder  # many ask the house for both
 from ostler.app.folders import workspace as workspace
-from ostler.app.grounds import SessionGround, make_ground
+from ostler.app.grounds import SessionGround, Shell, make_ground
 from ostler.app.hooks import HookedBackend
 from ostler.app.knowing import Knowledge
 from ostler.app.models import ModelChoice, choose_model
@@ -80,7 +80,10 @@ class LocalHouse:
         choice = AgentChoice(agents, policy, self._options, own.shell if own else None)
         journal = partial(self._journal, settings, cwd)
         budget = tree_budget(settings, self._options)
-        below = Subagents(cwd, settings, self._options, agents, choice, journal, budget) if own else None
+        below = None
+        if own:
+            bench = partial(_childs_bench, own, settings)
+            below = Subagents(cwd, settings, self._options, agents, choice, journal, budget, bench)
         ground = ground or own or make_ground(cwd, settings, self._options, attended=opening.attended)
         joined = self._joined(opening, cwd, ground, settings)
         if joined:
@@ -225,6 +228,12 @@ class LocalHouse:
                 "--ephemeral keeps nothing, so it cannot go on with a session", hint="leave one of them out"
             )
         return MemoryJournal(new_id())
+
+
+def _childs_bench(ground: SessionGround, settings: Settings, choice: AgentChoice) -> tuple[ToolRunner, Shell]:
+    """The built-in tools on what the parent sees."""
+    own = ground.for_child()
+    return make_tools(own, settings, choice.offers), own.shell
 
 
 def project_grants(cwd: Path) -> ProjectGrants:

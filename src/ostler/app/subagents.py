@@ -9,10 +9,9 @@ from ostler import __version__
 from ostler.app.agents import AgentChoice
 from ostler.app.backends import make_engine
 from ostler.app.child import ChildSession
-from ostler.app.grounds import make_ground
+from ostler.app.grounds import Shell
 from ostler.app.models import ModelChoice
 from ostler.app.options import RunOptions
-from ostler.app.tools import make_tools
 from ostler.backends.engine.guests.budget import Budget
 from ostler.knowledge.agent import Agent
 from ostler.session.session import Session
@@ -21,8 +20,11 @@ from ostler.vocabulary.display import Display
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.events import ChildEnded, ChildStarted, TurnEnded
 from ostler.vocabulary.prompt import Prompt, Text
-from ostler.vocabulary.seams import Journal
+from ostler.vocabulary.seams import Journal, ToolRunner
 from ostler.vocabulary.tools import ChildTask, ToolResult
+
+# What a child works with, on its parent's ground: the door for who works in it, and the shell if commands run here.
+Workbench = Callable[[AgentChoice], tuple[ToolRunner, Shell | None]]
 
 
 class Subagents:
@@ -37,6 +39,7 @@ class Subagents:
         choice: AgentChoice,
         journal: Callable[[], Journal],
         budget: Budget,
+        workbench: Workbench,
     ) -> None:
         self._cwd = cwd
         self._settings = settings
@@ -45,6 +48,7 @@ class Subagents:
         self._choice = choice
         self._journal = journal
         self._budget = budget
+        self._workbench = workbench
         self._places = asyncio.Semaphore(settings.config.limits.subagents)
         self.model: ModelChoice | None = None
 
@@ -67,9 +71,8 @@ class Subagents:
         if self.model is None or task.agent not in self.names():
             raise UsageError(f"no agent {task.agent[:80]!r} takes tasks", hint=f"there is: {', '.join(self.names())}")
         policy, options = self._choice.policy(), self._options
-        ground = make_ground(self._cwd, self._settings, options, attended=policy.attended)
-        choice = AgentChoice(self._agents, policy, options, ground.shell, below=self._choice)
-        tools = make_tools(ground, self._settings, choice.offers)
+        choice = AgentChoice(self._agents, policy, options, below=self._choice)
+        tools, choice.shell = self._workbench(choice)
         take = partial(choice.take, child=True)
         child = ChildSession(
             parent,

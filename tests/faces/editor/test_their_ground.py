@@ -300,3 +300,31 @@ async def test_a_shell_of_our_own_can_be_wanted(editor_at):
         editor.agent._premises._own_shell = True
         await editor.prompt(await editor.opened(TERMINAL), "look")
         assert terminals.used() == []
+
+
+@pytest.mark.req("AC-6", "EN-4")
+async def test_a_subagent_works_on_what_the_editor_shows(editor_at):
+    task = calls([("task", {"prompt": "change it", "agent": "general", "title": "change"})])
+    look = calls([("read", {"path": "a.txt"})])
+    async with editor_at(task, look, EDIT, text("Changed."), text("Done.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor, a_txt="one, unsaved\ntwo\n")
+        await editor.prompt(await editor.opened(FILES), "let somebody change it")
+        assert "one, unsaved" in str(server.requests[2].json["messages"][-1])
+        (written,) = buffers.asked("fs/write_text_file")
+        assert written["content"] == "one, unsaved\n2\n"
+
+
+@pytest.mark.req("AC-6", "EN-4")
+async def test_a_subagent_may_read_the_folders_that_the_editor_named(editor_at, tmp_path):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "b.txt").write_text("from beside\n")
+    task = calls([("task", {"prompt": "look", "agent": "explore", "title": "look"})])
+    look = calls([("read", {"path": str(tmp_path / "beside" / "b.txt")})])
+    async with editor_at(task, look, text("Seen."), text("Done.")) as (editor, server):
+        editor.choosing("once")
+        await editor.begin()
+        place = {"cwd": str(editor.folder), "mcpServers": [], "additionalDirectories": [str(tmp_path / "beside")]}
+        session = (await editor.peer.request("session/new", place))["sessionId"]
+        await editor.prompt(session, "let somebody look")
+        assert "from beside" in str(server.requests[2].json["messages"][-1])
