@@ -14,3 +14,7 @@ def __getattr__(name: str) -> object:
     from ostler.app import library
 
     return getattr(library, name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -138,7 +138,7 @@ def test_one_prompt_without_asyncio(work):
 def test_what_is_not_there_is_said_as_python_does():
     with pytest.raises(AttributeError, match="nothing_such"):
         package.nothing_such  # noqa: B018  # the look is the test
-    assert set(package.__all__) <= {*dir(package), *package.__all__}
+    assert set(package.__all__) == set(dir(package))
 
 
 @pytest.mark.parametrize(
@@ -155,12 +155,36 @@ def test_what_is_not_there_is_said_as_python_does():
         ({"max_time": float("inf")}, "max_time=inf limits nothing"),
         ({"agent": "nobody"}, "no agent 'nobody'"),
         ({"resume": "gone"}, "no session 'gone'"),
+        ({"max_step": 3}, "no argument 'max_step'"),
+        ({"model": 5}, "given as model has no name, context_limit, stream"),
+        ({"backend": object()}, "given as backend has no open"),
     ],
 )
 async def test_a_wrong_argument_is_a_clear_error(work, flags, why):
     with pytest.raises(UsageError, match=why):
-        async with package.open_session(str(work), model=ScriptedModel([]), **flags):
+        async with package.open_session(str(work), **{"model": ScriptedModel([]), **flags}):
             pass
+
+
+@pytest.mark.parametrize("nothing", ["", " \n", None])
+async def test_nothing_is_no_prompt(work, nothing):
+    async with package.open_session(str(work), model=ScriptedModel([])) as conversation:
+        with pytest.raises(UsageError, match="no prompt"):
+            await conversation.run(nothing)
+
+
+async def test_a_loop_that_is_left_cancels_its_turn_and_the_next_may_follow_at_once(work):
+    """Also where nobody closes the stream by hand."""
+    model = ScriptedModel([Line("one\ntwo\n", pause=asyncio.Event()), Line("again"), Line("and again")])
+    async with package.open_session(str(work), model=model) as conversation:
+        async for event in conversation.stream("go"):
+            if isinstance(event, TextDelta):
+                break
+        assert (await conversation.run("once more")).answer == "again"
+        first, second = await asyncio.gather(
+            conversation.run("at the same time"), conversation.run("as this"), return_exceptions=True
+        )
+        assert first.answer == "and again" and isinstance(second, UsageError)
 
 
 async def test_no_turn_leaves_a_reader_behind(work):

@@ -11,7 +11,8 @@ import msgspec
 from ostler.app.house import LocalHouse
 from ostler.app.models import ModelChoice
 from ostler.app.options import RunOptions
-from ostler.models.words import Chunk, ModelClient, Request
+from ostler.models.over import Over
+from ostler.models.words import ModelClient
 from ostler.policy.verdict import Profile
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.events import (
@@ -78,6 +79,7 @@ class Conversation:
         self.notes = notes
         self._ask = ask
         self._asking: set[asyncio.Task[None]] = set()
+        self._left: Turn | None = None
         self._prompts = 0
 
     @property
@@ -92,8 +94,10 @@ class Conversation:
 
     async def stream(self, prompt: str | Prompt) -> AsyncIterator[Event]:
         """The events of one turn as they happen; the last is its `TurnEnded`."""
+        asked = self._prompt(prompt)
+        await self._after_one_left()
         with closing(self.session.subscribe(since=2**62)) as reading:
-            turn = self.session.start(self._prompt(prompt))
+            turn = self.session.start(asked)
             try:
                 async for envelope in reading:
                     self._answer(envelope)
@@ -101,13 +105,23 @@ class Conversation:
                     if isinstance(envelope.event, TurnEnded) and envelope.event.turn_id == turn.id:
                         return
             finally:
+                self._left = turn
                 await _end(turn)
                 for asking in self._asking:
                     asking.cancel()
 
+    async def _after_one_left(self) -> None:
+        """A stream whose loop was left is closed by the event loop: one round to hear of it, and one to begin."""
+        for _ in range(2):
+            await asyncio.sleep(0)
+        if self._left:
+            await self._left.wait()
+
     def _prompt(self, prompt: str | Prompt) -> Prompt:
         if isinstance(prompt, Prompt):
             return prompt
+        if not str(prompt or "").strip():
+            raise UsageError("there is no prompt", hint="give words, or a Prompt")
         self._prompts += 1
         return Prompt(f"library-{self.session.opened_at}-{self._prompts}", (Text(prompt),))
 
@@ -151,6 +165,8 @@ async def open_session(
     `backend` thinks in place of the engine. Where `ask` is given, what needs consent is asked there; else refused.
     """
     notes: list[str] = []
+    _check_given("model", model, ("name", "context_limit", "stream"), str)
+    _check_given("backend", backend, ("open", "run_turn", "apply", "aclose"), type(None))
     names = {"model": model if isinstance(model, str) else "", "base_url": base_url, "api_key": api_key}
     options = _options(cwd, {name: value for name, value in names.items() if value}, flags)
     choice = None if isinstance(model, str) else _only(model)
@@ -183,8 +199,21 @@ def run(
     return asyncio.run(play())
 
 
+def _check_given(argument: str, given: object, needs: tuple[str, ...], also: type) -> None:
+    """What is no such thing is told here, not in the middle of a turn."""
+    lacks = [name for name in needs if not hasattr(given, name)]
+    if lacks and not isinstance(given, also):
+        raise UsageError(
+            f"what was given as {argument} has no {', '.join(lacks)}", hint="docs/python.md tells what it needs"
+        )
+
+
 def _options(cwd: str, names: dict[str, str], flags: Flags) -> RunOptions:
     """The flags as the command line would have checked them."""
+    if unknown := sorted(flags.keys() - Flags.__annotations__.keys()):
+        raise UsageError(
+            f"open_session has no argument {unknown[0]!r}", hint=f"there is: {', '.join(Flags.__annotations__)}"
+        )
     try:
         options = msgspec.convert({"cwd": cwd, "model": names, **flags}, RunOptions)
     except msgspec.ValidationError as error:
@@ -217,22 +246,8 @@ def _only(client: ModelClient) -> ModelChoice:
     return ModelChoice(f"{client.name}, given by the program", make)
 
 
-class _Lent:
+class _Lent(Over):
     """A client that whoever made it also closes."""
-
-    def __init__(self, client: ModelClient) -> None:
-        self._client = client
-
-    @property
-    def name(self) -> str:
-        return self._client.name
-
-    @property
-    def context_limit(self) -> int:
-        return self._client.context_limit
-
-    def stream(self, request: Request) -> AsyncIterator[Chunk]:
-        return self._client.stream(request)
 
     async def aclose(self) -> None:
         """Not ours to close."""
