@@ -100,6 +100,14 @@ def test_flags_without_a_person(flags, need, action):
     assert asked(need, policy=Policy(flags=flags, attended=False)).action == action
 
 
+@pytest.mark.req("PM-3", "PM-4")
+def test_paranoid_lets_pass_what_a_flag_names_and_nothing_for_the_sandbox():
+    reads = Policy(profile="paranoid", flags=(parse_flag("read:*"),), attended=False, sandbox_passes=True)
+    assert asked(Need("read", "a"), policy=reads).action == "allow"
+    assert asked(Need("list", "a"), policy=reads).action == "deny"
+    assert asked(Need("bash", "make", confined=True), policy=reads).action == "deny"
+
+
 @pytest.mark.req("FS-3")
 def test_yolo_reads_anywhere_unless_a_person_wrote_otherwise():
     need, mine = Need("external_directory", "/etc/hosts"), Rule("external_directory", "/etc/*", "deny", "global")

@@ -93,13 +93,14 @@ def _cite(rule: Rule) -> str:
 
 def _by_profile(need: Need, policy: Policy, action: Action) -> Step:
     name = "profile and flags"
-    if action == "allow" and policy.profile == "paranoid":
-        return Step(name, "ask", "paranoid asks for every tool")
-    if action != "ask":
+    paranoid = policy.profile == "paranoid"
+    if action == "deny" or (action == "allow" and not paranoid):
         return Step(name, action)
     flag = last_match(policy.flags, need)
     if flag and flag.action == "allow":
         return Step(name, "allow", f"{flag.origin} allows {_told(need)}")
+    if paranoid:
+        return Step(name, "ask", "paranoid asks for every tool")
     if policy.sandbox_passes and need.confined:
         return Step(name, "allow", "the sandbox holds it")
     if policy.profile == "god_mode":
