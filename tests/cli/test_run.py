@@ -31,7 +31,10 @@ def test_text(ostler, models):
         "ANSWER",
         "  It says hello.",
     ]
-    assert done.stderr == f"ostler: model: scripted at {server.base_url}, openai API\n"
+    assert done.stderr.splitlines() == [
+        f"ostler: model: scripted at {server.base_url}, openai API",
+        "ostler: may: read the workspace; run commands in the sandbox, where they change nothing",
+    ]
     sent = server.requests[1].json["messages"]
     assert "hello" in sent[-1]["content"]
 

@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 
 from ostler.app.house import LocalHouse, workspace
+from ostler.app.may import may_told
 from ostler.app.options import RunOptions
 from ostler.app.prompting import Prompting
 from ostler.app.trusting import load_settings
@@ -53,6 +54,7 @@ class Headless(msgspec.Struct, frozen=True):
         """A path outside the workspace is read only where everything may be."""
         cwd = workspace(self.options.cwd)
         settings = load_settings(cwd, trust=self.options.trust)
+        _say(may_told(settings, self.options))
         ready = await Prompting(cwd, settings, outside=self.options.yolo).ready(words, session.call)
         for line in ready.told:
             _say(line)
