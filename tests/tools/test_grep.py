@@ -281,13 +281,62 @@ async def test_an_ignore_file_between_the_root_and_the_folder_counts(room):
     assert (await room.ok("grep", pattern="needle", path="a/b")).data["count"] == 1
 
 
+OTHERS = {
+    "cp1252": ("un café noir\ndu thé\n", "café", "un café noir"),
+    "cp1251": ("Привет, мир\nпока\n", "привет", "Привет, мир"),
+    "cp932": ("日本語のテキスト\nこんにちは世界\n", "こんにちは", "こんにちは世界"),
+    "utf-16": ("Größe\nklein\n", r"Gr\x{f6}ße", "Größe"),
+}
+
+
+@pytest.mark.req("TL-7", "FS-4")
+@pytest.mark.parametrize("encoding", OTHERS)
+async def test_letters_are_found_in_any_encoding(room, encoding):
+    text, pattern, line = OTHERS[encoding]
+    room.file("old.txt", text.encode(encoding))
+    room.file("new.txt", text)
+    number = text.split("\n").index(line) + 1
+    for path in (".", "old.txt"):
+        told = [f"new.txt:{number}:{line}"] * (path == ".") + [f"old.txt:{number}:{line}"]
+        result = await room.ok("grep", pattern=pattern, path=path, ignore_case=True)
+        assert result.for_model.splitlines() == told
+        counted = await room.ok("grep", pattern=pattern, path=path, ignore_case=True, mode="count")
+        assert counted.data["count"] == len(told)
+    assert "No matches" in (await room.ok("grep", pattern=pattern, include="*.py")).for_model
+
+
+@pytest.mark.req("TL-7", "FS-4")
+async def test_lines_of_another_encoding_are_told_as_read_tells_them(room):
+    room.file("old.txt", "un café noir\ndu thé noir\n".encode("cp1252"))
+    result = await room.ok("grep", pattern="un ", context=1)
+    assert result.for_model.splitlines() == ["old.txt:1:un café noir", "old.txt-2-du thé noir"]
+
+
+@pytest.mark.req("TL-7")
+async def test_a_zero_byte_anywhere_makes_a_file_binary(room):
+    room.file("late.txt", b"needle\n" + b"hay\n" * 50_000 + b"\0\nneedle\n")
+    room.file("text.txt", "a needle\n")
+    assert (await room.ok("grep", pattern="needle")).for_model == "text.txt:1:a needle"
+    assert (await room.ok("grep", pattern="needle", mode="count")).for_model == "text.txt:1"
+    for mode in ("lines", "count", "files"):
+        assert (await room.ok("grep", pattern="needle", path="late.txt", mode=mode)).for_model == "No matches."
+
+
+@pytest.mark.req("TL-7")
+async def test_a_name_hides_no_other_file(room):
+    remark = 'a.txt: WARNING: stopped searching binary file after match (found "\\0" byte around offset 1)'
+    room.file("a.txt", "needle\n")
+    room.file(f"b\n{remark}\nc.txt", "needle\n")
+    assert (await room.ok("grep", pattern="needle")).data["count"] == 2
+
+
 async def test_a_search_that_is_cancelled_ends(room, searcher, monkeypatch):
     room.file("a.txt", "needle\n" * 40_000)
     for number in range(50):
         room.file(f"b{number}.txt", "needle\n" * 100)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
-    module, name = (search_native, "_text") if searcher == "native" else (search_ripgrep, "_line")
+    module, name = (search_native, "text_of") if searcher == "native" else (search_ripgrep, "_by_file")
     watched = getattr(module, name)
 
     def watching(*given):

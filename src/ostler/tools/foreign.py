@@ -1,12 +1,17 @@
 """Text that is no UTF-8 among text that is: told in the encoding it seems to have."""
 
 import re
-from collections.abc import Iterable
 
 from ostler.workspace.encodings import DAMAGED, decode, detect
 
 _BYTES = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of bytes that are no UTF-8
 _FILES_OF_A_DIFF = re.compile("(?m)(?=^diff --git )")
+# For ripgrep: what stands in no text of UTF-8.
+NO_UTF8 = (
+    r"(?-u)[\xC0\xC1\xF5-\xFF]|(?:^|[\x00-\x7F])[\x80-\xBF]|[\xC2-\xF4](?:[\x00-\x7F\xC0-\xFF]|$)"
+    r"|[\xE0-\xF4][\x80-\xBF](?:[\x00-\x7F\xC0-\xFF]|$)|[\xF0-\xF4][\x80-\xBF]{2}(?:[\x00-\x7F\xC0-\xFF]|$)"
+    r"|[\xC2-\xDF][\x80-\xBF]{2}|[\xE0-\xEF][\x80-\xBF]{3}"
+)
 
 
 def readable(text: str) -> str:
@@ -37,12 +42,6 @@ def as_utf8(data: bytes) -> bytes:
         return data
     form = detect(data)
     return data if form is None or form.encoding == "utf-8" else decode(data, form).encode("utf-8", "replace")
-
-
-def shown(lines: Iterable[bytes], data: bytes) -> list[str]:
-    """Lines of a file as text."""
-    encoding = encoding_of(data)
-    return [line.decode(encoding, "replace") for line in lines]
 
 
 def _raw(line: str) -> bytes:

@@ -1,6 +1,7 @@
 """Searching the workspace for lines and files: by ripgrep where there is one, else by ourselves."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ MOST = 10_000
 MOST_FILES = 100_000
 LINE_WIDTH = 500
 SECONDS = 30.0
+_BEYOND_ASCII = re.compile(r"\\[xupP]")
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -29,6 +31,11 @@ class Query(msgspec.Struct, frozen=True):
     ignore_case: bool = False
     literal: bool = False
     context: int = 0
+
+    @property
+    def beyond_ascii(self) -> bool:
+        """Whether it asks for letters that other encodings write in other bytes."""
+        return not self.pattern.isascii() or (not self.literal and bool(_BEYOND_ASCII.search(self.pattern)))
 
 
 class Top(msgspec.Struct, frozen=True):

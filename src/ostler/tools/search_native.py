@@ -6,16 +6,18 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Any, TypeVar
 
+from ostler.tools.foreign import as_utf8, encoding_of
 from ostler.tools.search import LINE_WIDTH, MOST, MOST_FILES, SECONDS, Found, Line, Query, Top, bad_pattern
 from ostler.tools.search_globs import Files
 from ostler.vocabulary.seams import Ground
 from ostler.workspace.paths import meant
 
 T = TypeVar("T")
+Path = tuple[str, str]  # of a file: as it is shown, and as the system names it
 _LARGEST = 64 * 1024 * 1024
 _PIECE = 1024 * 1024
 _SMALL = 32 * 1024
@@ -28,12 +30,22 @@ _FIRST_OF_MARKS = (b"\xff", b"\xfe", b"\xef")
 
 async def find_lines(ground: Ground, top: Top, query: Query, files: Files) -> Found:
     """The lines that match."""
-    return await _in_thread(lambda stop: _Search(ground, top, query, files, stop).lines())
+    return await _in_thread(lambda stop: _Search(query, _paths(ground, top, files, stop)).lines())
 
 
 async def count_lines(ground: Ground, top: Top, query: Query, files: Files) -> Found:
     """How many lines match in each file."""
-    return await _in_thread(lambda stop: _Search(ground, top, query, files, stop).counts())
+    return await _in_thread(lambda stop: _Search(query, _paths(ground, top, files, stop)).counts())
+
+
+async def search_in(paths: Sequence[Path], query: Query, *, counted: bool) -> Found:
+    """The lines that match in some files, or how many there are."""
+
+    def search(stop: threading.Event) -> Found:
+        found = _Search(query, takewhile(lambda _: not stop.is_set(), paths))
+        return found.counts() if counted else found.lines()
+
+    return await _in_thread(search)
 
 
 async def files_of(ground: Ground, top: Top, *, folders: bool = False) -> list[str]:
@@ -92,11 +104,9 @@ def _everything(folder: str, *, folders: bool) -> Iterator[str]:
 class _Search:
     """One search over files, within its time."""
 
-    def __init__(self, ground: Ground, top: Top, query: Query, files: Files, stop: threading.Event) -> None:
-        self._ground = ground
-        self._top = top
-        self._files = files
-        self._stop = stop
+    def __init__(self, query: Query, paths: Iterable[Path]) -> None:
+        self._paths = paths
+        self._beyond_ascii = query.beyond_ascii
         self._context = query.context
         self._regex = _regex(query)
         self._needle = _needle(query)
@@ -123,24 +133,26 @@ class _Search:
 
     def _texts(self) -> Iterator[tuple[str, bytes]]:
         """The files that hold a match, as shown and as UTF-8 with plain line ends."""
-        for name, path in self._paths():
+        for name, path in self._paths:
             if time.monotonic() > self._ends:
                 self._found.stopped = f"stopped after {SECONDS:g} seconds"
                 return
-            data = _text(path)
+            data = text_of(path)
+            if self._beyond_ascii:
+                data = as_utf8(data)
             if (self._needle in data) if self._needle else (data and self._regex.search(data)):
                 yield name, data
 
-    def _paths(self) -> Iterator[tuple[str, str]]:
-        root = self._ground.root
-        absolute = os.path.join(root, self._top.real)
-        if self._top.is_file:
-            yield self._top.shown, absolute
-            return
-        for below in _walk(self._ground, self._top, self._stop):
-            name = self._top.named(below)
-            if self._files.allow(name, below):
-                yield name, meant(f"{absolute}/{below}", root)
+
+def _paths(ground: Ground, top: Top, files: Files, stop: threading.Event) -> Iterator[Path]:
+    absolute = os.path.join(ground.root, top.real)
+    if top.is_file:
+        yield top.shown, absolute
+        return
+    for below in _walk(ground, top, stop):
+        name = top.named(below)
+        if files.allow(name, below):
+            yield name, meant(f"{absolute}/{below}", ground.root)
 
 
 def _regex(query: Query) -> Any:
@@ -169,7 +181,7 @@ def _needle(query: Query) -> bytes:
     return query.pattern.encode("utf-8", "replace") if plain and not query.ignore_case else b""
 
 
-def _text(path: str) -> bytes:
+def text_of(path: str) -> bytes:
     """A file's bytes if it is a text, else nothing."""
     try:
         fd = os.open(path, _OPEN)
@@ -186,6 +198,20 @@ def _text(path: str) -> bytes:
     if b"\0" in data:
         return b""
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
+
+
+def is_binary(path: str) -> bool:
+    """Whether a file of any size holds a zero byte that no encoding explains."""
+    try:
+        with open(os.open(path, _OPEN), "rb") as file:
+            piece = file.read(_PIECE)
+            if piece.startswith(tuple(mark for mark, _ in _MARKS)):
+                return b"\0" in _without_mark(piece)
+            while piece and b"\0" not in piece:
+                piece = file.read(_PIECE)
+            return bool(piece)
+    except OSError:
+        return False
 
 
 def _without_mark(data: bytes) -> bytes:
@@ -222,17 +248,22 @@ def _hits(regex: Any, data: bytes) -> Iterator[tuple[int, int, int]]:
 
 def _with_context(name: str, data: bytes, hits: list[tuple[int, int, int]], context: int) -> list[Line]:
     if not context:
-        return [Line(name, number, _shown(data[start:end])) for number, start, end in hits]
+        told = _told([data[start:end] for _, start, end in hits], data)
+        return [Line(name, number, text) for (number, _, _), text in zip(hits, told, strict=True)]
     numbers = {number for number, _, _ in hits}
-    wanted = {near for number in numbers for near in range(number - context, number + context + 1)}
     lines = data.split(b"\n")
     last = len(lines) - (not lines[-1])
-    return [
-        Line(name, number, _shown(lines[number - 1]), number in numbers)
-        for number in sorted(wanted)
-        if 1 <= number <= last
-    ]
+    near = {near for number in numbers for near in range(number - context, number + context + 1)}
+    wanted = sorted(number for number in near if 1 <= number <= last)
+    told = _told([lines[number - 1] for number in wanted], data)
+    return [Line(name, number, text, number in numbers) for number, text in zip(wanted, told, strict=True)]
 
 
-def _shown(line: bytes) -> str:
-    return line[: 4 * LINE_WIDTH].rstrip(b"\r").decode("utf-8", "replace")
+def _told(lines: list[bytes], data: bytes) -> list[str]:
+    """Some lines of a file as text, in its encoding."""
+    shown = [line[: 4 * LINE_WIDTH].rstrip(b"\r") for line in lines]
+    try:
+        return [line.decode() for line in shown]
+    except UnicodeDecodeError:
+        encoding = encoding_of(data)
+        return [line.decode(encoding, "replace") for line in shown]

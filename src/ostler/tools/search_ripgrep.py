@@ -7,8 +7,10 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from ostler.tools.foreign import NO_UTF8, encoding_of
 from ostler.tools.search import LINE_WIDTH, MOST, MOST_FILES, SECONDS, Found, Line, Query, Top, bad_pattern
 from ostler.tools.search_globs import Files
+from ostler.tools.search_native import is_binary, search_in, text_of
 from ostler.tools.search_output import printed
 from ostler.vocabulary.seams import Ground
 from ostler.workspace.paths import escaped
@@ -16,6 +18,9 @@ from ostler.workspace.paths import escaped
 _COMPLAINS = 2
 _LINE = rb"(\d+)([:-])([^\n]*)"
 _COUNT = rb"(\d+)\r?"
+_BINARY = re.compile(
+    rb"(.+): (?:WARNING: stopped searching binary file after match|binary file matches) \(found .* byte around.*\)"
+)
 
 
 async def find(program: str, ground: Ground, top: Top, query: Query, files: Files) -> Found:
@@ -23,9 +28,10 @@ async def find(program: str, ground: Ground, top: Top, query: Query, files: File
     shown = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={4 * LINE_WIDTH}"]
     around = [f"--context={query.context}", "--no-context-separator"] if query.context else []
     found, names, records = Found(), _Names(top, files), _Records(ground, top, _LINE)
+    encodings = _Encodings(ground.root)
 
     def take(raw: bytes) -> bool:
-        for path, lines in _by_file(records.whole(raw), names):
+        for path, lines in _by_file(records.whole(raw), names, encodings):
             room = MOST - len(found.lines)
             found.lines += lines[:room]
             hits = sum(line.hit for line in lines[:room])
@@ -37,7 +43,9 @@ async def find(program: str, ground: Ground, top: Top, query: Query, files: File
 
     argv = [program, *shown, "--max-columns-preview", *around, *_asked(ground, top, query, files)]
     found.stopped = await _read(argv, ground.root, take)
-    return found
+    _leave_out(found, {names.meant(path) for path in records.binaries()})
+    _leave_out_named(found, ground, top)
+    return await _with_foreign(found, program, ground, top, query, files)
 
 
 async def count(program: str, ground: Ground, top: Top, query: Query, files: Files) -> Found:
@@ -53,7 +61,44 @@ async def count(program: str, ground: Ground, top: Top, query: Query, files: Fil
 
     argv = [program, "--count", "--with-filename", *_asked(ground, top, query, files)]
     found.stopped = await _read(argv, ground.root, take)
-    return found
+    _leave_out_named(found, ground, top)
+    return await _with_foreign(found, program, ground, top, query, files, counted=True)
+
+
+async def _with_foreign(
+    found: Found, program: str, ground: Ground, top: Top, query: Query, files: Files, *, counted: bool = False
+) -> Found:
+    """What was found, with files that are no UTF-8 searched in their own encoding, of which ripgrep knows nothing."""
+    if not query.beyond_ascii:
+        return found
+    paths, names = [], _Names(top, files)
+
+    def take(raw: bytes) -> bool:
+        for path in raw.split(b"\0"):
+            if path and (name := names.meant(path)):
+                paths.append((name, os.path.join(ground.root, os.fsdecode(path))))
+        return len(paths) < MOST_FILES
+
+    hints = [] if top.is_file else _hints(files.last_names())
+    asked = [*_everywhere(ground), *hints, "--regexp", NO_UTF8, "--", top.real]
+    await _read([program, "--files-with-matches", *asked], ground.root, take, end=b"\0")
+    other = await search_in(paths, query, counted=counted)
+    _leave_out(found, {name for name, _ in paths})
+    stopped = found.stopped or other.stopped
+    return Found(found.lines + other.lines, found.counts | other.counts, stopped)
+
+
+def _leave_out_named(found: Found, ground: Ground, top: Top) -> None:
+    """Take back what was found in a file that was named and is no text: there ripgrep goes on behind a zero byte."""
+    if top.is_file and found.counts and is_binary(os.path.join(ground.root, top.real)):
+        _leave_out(found, {top.shown})
+
+
+def _leave_out(found: Found, names: set[str]) -> None:
+    """Take back what was found in some files."""
+    if names:
+        found.lines = [line for line in found.lines if line.path not in names]
+        found.counts = {name: count for name, count in found.counts.items() if name not in names}
 
 
 async def files(program: str, ground: Ground, top: Top, names: Sequence[str]) -> list[str]:
@@ -87,6 +132,15 @@ class _Records:
         self._lines = re.compile(rb"(?m)^(%b[^\0\n]*)\0%b$" % (re.escape(self._begin), fields))
         self._fields = re.compile(rb"\0%b\n" % fields)
         self._rest = b""
+        self._binaries: list[bytes] = []
+
+    def binaries(self) -> list[bytes]:
+        """The files that turned out to be no text after some of their lines were printed."""
+        self._hear(self._rest.split(b"\n"))
+        return self._binaries
+
+    def _hear(self, remarks: list[bytes]) -> None:
+        self._binaries += [found[1] for remark in remarks if (found := _BINARY.fullmatch(remark))]
 
     def whole(self, raw: bytes) -> list[tuple[bytes, ...]]:
         """The records that are complete; a path that is cut at a line end waits for its other half."""
@@ -109,6 +163,7 @@ class _Records:
         for first in range(len(lines)):
             path = b"\n".join(lines[first:])
             if path.startswith(self._begin) and os.path.lexists(os.path.join(self._root, path)):
+                self._hear(lines[:first])
                 return path
         return b""
 
@@ -162,16 +217,32 @@ def _owns_its_ignores(root: Path) -> bool:
     return True
 
 
-def _by_file(records: list[tuple[bytes, ...]], names: _Names) -> Iterator[tuple[str, list[Line]]]:
+def _by_file(
+    records: list[tuple[bytes, ...]], names: _Names, encodings: "_Encodings"
+) -> Iterator[tuple[str, list[Line]]]:
     """The lines that were printed, in runs of one file."""
     for path, run in groupby(records, itemgetter(0)):
         name = names.meant(path)
         if name:
-            yield name, [_line(name, *rest) for _, *rest in run]
+            rows = [(int(number), text.rstrip(b"\r"), mark == b":") for _, number, mark, text in run]
+            told = encodings.told(path, [text for _, text, _ in rows])
+            yield name, [Line(name, row[0], text, row[2]) for row, text in zip(rows, told, strict=True)]
 
 
-def _line(path: str, number: bytes, mark: bytes, text: bytes) -> Line:
-    return Line(path, int(number), text.rstrip(b"\r").decode("utf-8", "replace"), mark == b":")
+class _Encodings:
+    """Lines as text; the encoding of a file that is no UTF-8 is looked for once."""
+
+    def __init__(self, root: str) -> None:
+        self._root = os.fsencode(root)
+        self._known: dict[bytes, str] = {}
+
+    def told(self, path: bytes, lines: list[bytes]) -> list[str]:
+        try:
+            return [line.decode() for line in lines]
+        except UnicodeDecodeError:
+            if path not in self._known:
+                self._known[path] = encoding_of(text_of(os.fsdecode(os.path.join(self._root, path))))
+            return [line.decode(self._known[path], "replace") for line in lines]
 
 
 async def _read(argv: Sequence[str], cwd: str, take: Callable[[bytes], bool], end: bytes = b"\n") -> str:
