@@ -33,6 +33,8 @@ async def main(root: str, tool: str, arguments: str, way: str, times: int) -> No
         begun = time.perf_counter()
         result = await session.call(ToolCall(session.new_id("call"), tool, json.loads(arguments)))
         least = min(least, time.perf_counter() - begun)
+        if result.status != "ok":
+            sys.exit(f"{tool} {way} failed: {result.for_model}")
         said = result.for_human.summary
     await session.aclose()
     print(json.dumps({"ms": least * 1000, "said": said}))

@@ -152,7 +152,7 @@ def _alone_in(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> Spent:
 _WITHOUT_RIPGREP = """\
 import sys
 from ostler.tools import search
-search.ripgrep = lambda: None
+search.ripgrep = lambda workspace="": None
 from ostler.cli.table import dispatch
 sys.exit(dispatch(sys.argv[1:]))
 """
