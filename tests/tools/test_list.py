@@ -44,6 +44,7 @@ async def test_the_tree_leaves_out_what_git_ignores_and_closes_what_is_too_deep(
         ".env.example",
         ".gitignore",
         "README.md",
+        "link@",
         "src/",
         "  app/",
         "    deep/  (1 files)",
@@ -53,6 +54,18 @@ async def test_the_tree_leaves_out_what_git_ignores_and_closes_what_is_too_deep(
     below = await tree.ok("list", path="src", depth=2)
     assert below.for_model.splitlines() == ["app/", "  deep/  (1 files)", "  main.py", "lib.py"]
     assert below.data["items"][1]["path"] == "src/app/deep"
+
+
+@pytest.mark.req("TL-1")
+async def test_the_tree_shows_links_as_a_folder_does(room):
+    room.file("d/e/f.txt")
+    room.file(".gitignore", "hidden\n")
+    for name, target in (("d/to", "e"), ("d/e/gone", "nowhere"), ("loop", "."), ("hidden", "d")):
+        (room.root / name).symlink_to(target)
+    result = await room.ok("list", depth=2)
+    assert result.for_model.splitlines() == [".gitignore", "d/", "  e/  (1 files)", "  to@", "loop@"]
+    assert result.data["items"][3] == {"name": "to", "path": "d/to", "is_dir": False, "size_bytes": None}
+    assert (await room.ok("glob", pattern="**")).for_model.splitlines() == [".gitignore", "d/e/f.txt"]
 
 
 async def test_more_than_the_limit_is_counted(room, searcher):
@@ -73,7 +86,7 @@ async def test_the_tree_shows_folders_that_hold_nothing(room):
     room.file(".gitignore", "build/\n")
     told = (await room.ok("list", depth=2)).for_model
     assert told.splitlines() == [".gitignore", "a/", "  b/", "  d/  (1 files)", "empty/"]
-    assert (await room.ok("list", path="build", depth=2)).for_model == "x/"
+    assert (await room.ok("list", path="build", depth=2)).for_model.splitlines() == ["out@", "x/"]
     assert (await room.ok("list", path="empty", depth=2)).for_model == "(empty)"
     assert (await room.ok("list", path="", depth=2)).for_model == told
 

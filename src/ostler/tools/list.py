@@ -62,20 +62,21 @@ def _line(entry: Entry) -> str:
 
 
 async def _tree(ground: Ground, params: ListParams) -> ToolResult:
-    """Files and directories down to a depth, each below its own; a directory that is not entered tells its count."""
+    """What there is down to a depth, each below its own; a directory that is not entered tells its count."""
     await ground.entries(params.path)  # refuses what is no directory
     shown = ground.place(params.path).shown
     base = "" if shown == "." else f"{shown}/"
     lines, items = [], []
     for path, files in _nodes(await tree_below(ground, params.path), params.depth).items():
-        name = "  " * path.rstrip("/").count("/") + path.rstrip("/").rpartition("/")[2]
-        lines.append(f"{name}/  ({files} files)" if files else f"{name}/" if path.endswith("/") else name)
-        items.append(_item(base + path.rstrip("/"), path.endswith("/"), None))
+        plain, mark = path.rstrip("/"), "@" if path.endswith("//") else "/" if path.endswith("/") else ""
+        name = "  " * plain.count("/") + plain.rpartition("/")[2]
+        lines.append(f"{name}{mark}  ({files} files)" if files else f"{name}{mark}")
+        items.append(_item(base + plain, mark == "/", None))
     return _result(shown, lines[: params.limit], items[: params.limit], len(lines))
 
 
 def _nodes(paths: list[str], depth: int) -> dict[str, int]:
-    """Files and directories (with a slash at their end) down to a depth, with how many files a closed one holds."""
+    """The paths (folders with a slash, links with two) down to a depth, with how many files a closed one holds."""
     nodes: Counter[str] = Counter()
     for path in sorted(paths):
         parts = path.rstrip("/").split("/")

@@ -126,7 +126,7 @@ async def files_named(ground: Ground, path: str, names: Sequence[str]) -> list[s
 
 
 async def tree_below(ground: Ground, path: str) -> list[str]:
-    """The files and folders (with a slash at their end) below a directory, by name, without what git ignores."""
+    """The files, folders (`name/`) and links (`name//`) below a directory, by name, without what git ignores."""
     from ostler.tools.search_native import files_of
 
     return await files_of(ground, await top_of(ground, path), folders=True)

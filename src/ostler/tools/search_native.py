@@ -49,7 +49,7 @@ async def search_in(paths: Sequence[Path], query: Query, *, counted: bool) -> Fo
 
 
 async def files_of(ground: Ground, top: Top, *, folders: bool = False) -> list[str]:
-    """The files below a directory, if asked with its folders."""
+    """The files below a directory, if asked with its folders and links."""
     return await _in_thread(lambda stop: list(islice(_walk(ground, top, stop, folders=folders), MOST_FILES)))
 
 
@@ -93,12 +93,14 @@ def _everything(folder: str, *, folders: bool) -> Iterator[str]:
     from ostler.workspace.paths import escaped
 
     for above, below, files in os.walk(folder):
-        below[:] = sorted(name for name in below if name != ".git" and not os.path.islink(f"{above}/{name}"))
+        links = {name for name in (*below, *files) if os.path.islink(f"{above}/{name}")}
+        below[:] = sorted(name for name in below if name != ".git" and name not in links)
         base = f"{above[len(folder) + 1 :]}/".lstrip("/")
-        names = [*files, *(f"{name}/" for name in below)] if folders else files
+        names = [name for name in files if name not in links]
+        if folders:
+            names += [*(f"{name}/" for name in below), *(f"{name}//" for name in links)]
         for name in sorted(names):
-            if not os.path.islink(f"{above}/{name}"):
-                yield escaped(base + name)
+            yield escaped(base + name)
 
 
 class _Search:

@@ -236,7 +236,7 @@ class Ground(Protocol):
     async def stat(self, path: str) -> Stat: ...
 
     def iter_files(self, path: str = ".", *, hidden: bool = False, folders: bool = False) -> Iterator[str]:
-        """The files below a directory (and, if asked, its folders, with a slash), sorted, without what git ignores."""
+        """The files below a directory, sorted, without what git ignores; if asked, also `folder/` and `link//`."""
 
     async def append_bytes(self, path: str, data: bytes) -> int:
         """Bytes at the end of a file, on disk when this returns; the size it has then."""

@@ -167,7 +167,7 @@ class Workspace:
     ) -> Iterator[str]:
         """The files below a directory as paths from it, sorted, without what git ignores; at most so many.
 
-        With `folders` the directories come too, each before what it holds, with a slash at its end.
+        With `folders` the directories come too, each before what it holds, with a slash at its end; links with two.
         """
         place = self.place(path)
         base = f"{place.shown}/" if place.inside and place.shown != "." else ""

@@ -12,6 +12,7 @@ from ostler.vocabulary.seams import Entry
 from ostler.workspace.ignores import FILE, Ignores, Named
 from ostler.workspace.jail import DIRECTORY
 from ostler.workspace.paths import escaped
+from ostler.workspace.walk import is_link
 
 MOST_ENTRIES = 100_000
 DEEPEST = 200
@@ -55,7 +56,7 @@ def walk_files(top: int, base: str, rules: Ignores, *, hidden: bool, most: int, 
     """The regular files under an open directory, as paths from it, sorted; links are not followed.
 
     `base` is the directory from the root, with a slash at its end; `rules` are those in force above it. With `folders`
-    each directory comes too, before what it holds, with a slash at its end.
+    each directory comes too, before what it holds, with a slash at its end, and each link, with two.
     """
     walk = _under(top, base, rules, hidden)
     try:
@@ -66,7 +67,7 @@ def walk_files(top: int, base: str, rules: Ignores, *, hidden: bool, most: int, 
 
 
 def _under(fd: int, base: str, rules: Ignores, hidden: bool) -> Generator[str]:
-    """All paths in order, from the root; those of directories with a slash at their end."""
+    """All paths in order, from the root; those of directories with a slash at their end, those of links with two."""
     opened = [fd]
     ways = [(base, *_look(fd, base, rules, hidden))]
     try:
@@ -83,6 +84,8 @@ def _under(fd: int, base: str, rules: Ignores, hidden: bool) -> Generator[str]:
                         opened.append(below)
                         ways.append((path, *_look(below, path, rules, hidden)))
                         break
+                elif is_link(name, opened[-1]):
+                    yield f"{here}{name}//"
             else:
                 ways.pop()
                 below = opened.pop()
