@@ -8,8 +8,10 @@ from ostler.app.options import RunOptions
 from ostler.app.policies import make_policy
 from ostler.app.tools import make_tools
 from ostler.app.trusting import load_settings
+from ostler.policy.presets import BASELINE
+from ostler.policy.rules import last_match
 from ostler.policy.verdict import Policy, unsettled, verdict
-from ostler.vocabulary.permission import Action, Permission, Verdict
+from ostler.vocabulary.permission import Action, Need, Permission, Verdict
 from ostler.vocabulary.tools import ToolCall
 
 
@@ -49,7 +51,17 @@ def _remedy(permission: Permission, said: Verdict, policy: Policy) -> list[str]:
         return []
     if any(need.danger == "deny" for need in permission.needs):
         return ["", "Nothing allows this."]
+    wanted = unsettled(permission, policy)
+    denied = [need for need in wanted if verdict(Permission("", (need,)), policy).steps[0].action == "deny"]
+    if not all(_lifted_by_yolo(need, policy) for need in denied):
+        return ["", "No flag lifts a rule that denies: only a change of that rule would allow it."]
     if said.once_only:
         return ["", "A person can allow it, once, when asked."]
-    rules = {f"--allow '{need.key}:{need.always or need.subject}'" for need in unsettled(permission, policy)}
-    return ["", "This would allow it: " + " ".join(sorted(rules))]
+    rules = {f"--allow '{need.key}:{need.always or need.subject}'" for need in wanted if need not in denied}
+    return ["", "This would allow it: " + " ".join([*sorted(rules), *(["--yolo"] if denied else [])])]
+
+
+def _lifted_by_yolo(need: Need, policy: Policy) -> bool:
+    """Whether it is our own rule that keeps reading inside, and nobody's besides."""
+    narrow = (rule for layer in policy.narrow for rule in layer)
+    return need.key == "external_directory" and last_match([*policy.rules, *narrow], need) in BASELINE
