@@ -5,6 +5,7 @@ from typing import cast, get_args
 
 import msgspec
 
+from ostler.models.over import Over
 from ostler.models.words import Chunk, ModelClient, Request, Thinking
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.events import Compacted, Notice, OptionChanged, Reminded
@@ -78,28 +79,17 @@ def thinking_of(value: str) -> Thinking | None:
     return cast("Thinking", value) if value else None
 
 
-class Sampled:
+class Sampled(Over):
     """A model asked with an agent's own temperature and top_p, and to reason as much as the person chose."""
 
     def __init__(self, model: ModelClient, role: Role, thinking: Thinking | None = None) -> None:
-        self._model = model
+        super().__init__(model)
         self._role = role
         self._thinking = thinking
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def context_limit(self) -> int:
-        return self._model.context_limit
 
     def stream(self, request: Request) -> AsyncIterator[Chunk]:
         role = self._role
         asked = msgspec.structs.replace(
             request, temperature=role.temperature, top_p=role.top_p, thinking=self._thinking
         )
-        return self._model.stream(asked)
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
+        return super().stream(asked)

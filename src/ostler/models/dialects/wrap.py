@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Literal, Protocol
 
 from ostler.models.call_ids import CallIds, used_ids
+from ostler.models.over import Over
 from ostler.models.terms import Price
 from ostler.models.words import (
     Again,
@@ -62,38 +63,18 @@ def _dialect(name: DialectName, aliases: Mapping[str, str]) -> Dialect:
     return Native(aliases)
 
 
-class _Speaker:
+class _Speaker(Over):
     """A `ModelClient` with a dialect between it and another; `called_by` says where its last call was found."""
 
     def __init__(self, client: ModelClient, dialect: Dialect) -> None:
-        self._client = client
+        super().__init__(client)
         self._dialect = dialect
         self.called_by: Literal["", "api", "text"] = ""
-
-    @property
-    def name(self) -> str:
-        """The model's id."""
-        return self._client.name
-
-    @property
-    def context_limit(self) -> int:
-        """The window in tokens, as far as it is known."""
-        return self._client.context_limit
 
     @property
     def price(self) -> Price | None:
         """What tokens cost, where somebody knows it."""
         return getattr(self._client, "price", None)
-
-    async def learn_window(self) -> int:
-        """Ask the server for the window, where it can be asked."""
-        learn = getattr(self._client, "learn_window", None)
-        return await learn() if learn else self.context_limit
-
-    async def learned(self) -> None:
-        """Wait a little for the window, where it was asked for."""
-        if wait := getattr(self._client, "learned", None):
-            await wait()
 
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
         """The bytes in which the dialect tells of tools; None where the API has a place for them."""
@@ -118,15 +99,6 @@ class _Speaker:
             close = getattr(chunks, "aclose", None)
             if close is not None:
                 await close()
-
-    @property
-    def reasoning(self) -> str:
-        """How reasoning was told apart from the answer, once it was."""
-        return getattr(self._client, "reasoning", "")
-
-    async def aclose(self) -> None:
-        """End the connection."""
-        await self._client.aclose()
 
 
 def _joined(chunks: list[Chunk]) -> list[Chunk]:

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 
 from ostler.backends.engine.guests.circles import Circles, looks, mark_of, repeats_itself, waits
 from ostler.backends.engine.guests.guest import Guest, View
-from ostler.models.words import Chunk, Finished, ModelClient, Request, TextChunk, ThoughtChunk
+from ostler.models.over import Over
+from ostler.models.words import Chunk, Finished, Request, TextChunk, ThoughtChunk
 from ostler.vocabulary.events import Reminded, TurnEnded
 from ostler.vocabulary.message import Message, Thought
 
@@ -60,22 +61,11 @@ class CircleGuest(Guest):
         return _repeats(message)
 
 
-class Watched:
+class Watched(Over):
     """A model whose reply ends as soon as it only repeats itself."""
 
-    def __init__(self, model: ModelClient) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def context_limit(self) -> int:
-        return self._model.context_limit
-
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
-        chunks, held, unseen = self._model.stream(request), "", 0
+        chunks, held, unseen = self._client.stream(request), "", 0
         try:
             async for chunk in chunks:
                 yield chunk
@@ -91,9 +81,6 @@ class Watched:
         finally:
             if isinstance(chunks, AsyncGenerator):
                 await chunks.aclose()
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
 
 
 def _repeats(message: Message) -> bool:
