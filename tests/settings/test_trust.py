@@ -42,6 +42,11 @@ def test_grant_is_for_one_folder_and_one_config(tree: Any, store: TrustStore, tm
     assert again.previous(tree.work) is None
 
 
+def test_what_a_rule_says_is_shown_whatever_its_pattern_is_called(tree: Any) -> None:
+    tree.project('{"permission": {"bash": {"*token*": "allow"}}}')
+    assert effective_project_parts(tree.load()).lines == ('permission.bash.*token* = "allow"',)
+
+
 def test_a_folder_is_known_by_where_it_really_is(tree: Any, store: TrustStore, tmp_path: Path) -> None:
     store.grant(tree.work, "d", [])
     link = tmp_path / "link"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ostler.text.secret_names import SecretNames
 
 _CREDENTIALS = r"(?<=://)[^/?#@\s]*@"
+_VERDICTS = ("allow", "ask", "deny")  # of a rule, whose pattern may well be a word like `token`
 
 
 class Quiet(msgspec.Struct, frozen=True):
@@ -28,7 +29,7 @@ def masked(value: Any, name: str = "") -> Any:
         return {key: masked(inner, "secret" if hide_all else key) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [masked(inner, name) for inner in value]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or value in _VERDICTS:
         return value
     if _is_secret(name, value) and Secret(value).shown() != value:
         return f"{MASK}#{_print(value)}"
