@@ -47,6 +47,8 @@ VOCABULARIES = {
         "edit_article": "edit",
         "ls": "list",
         "mkdir": "mkdir",
+        "rm": "patch",
+        "mv": "patch",
         "grep": "grep",
         "find": "glob",
         "rg_search": "grep",
@@ -111,7 +113,7 @@ def test_every_name_leads_to_its_tool(tools, called, tool):
     assert find_name(called, tools) == tool
 
 
-@pytest.mark.parametrize("called", ["", "rm", "delete_file", "frobnicate", "écrire", "a" * 10_000])
+@pytest.mark.parametrize("called", ["", "rmdir", "frobnicate", "écrire", "a" * 10_000])
 def test_what_nobody_calls_so_leads_nowhere(tools, called):
     assert find_name(called, tools) is None
 
@@ -203,6 +205,15 @@ OTHERS = [
      {"path": "n.txt", "content": "x", "mode": "append"}),
     ("str_replace_editor", {"command": "create", "path": "n.txt", "file_text": "x"}, "write",
      {"path": "n.txt", "content": "x"}),
+    ("skill", {"action": "list"}, "skill", {}),
+    ("rm", {"path": "f.txt", "recursive": False}, "patch",
+     {"patch": "*** Begin Patch\n*** Delete File: f.txt\n*** End Patch\n"}),
+    ("delete_file", {"filePath": "f.txt"}, "patch",
+     {"patch": "*** Begin Patch\n*** Delete File: f.txt\n*** End Patch\n"}),
+    ("mv", {"source": "f.txt", "destination": "g.txt"}, "patch",
+     {"patch": "*** Begin Patch\n*** Update File: f.txt\n*** Move to: g.txt\n*** End Patch\n"}),
+    ("rename_file", {"path": "f.txt", "newPath": "g.txt"}, "patch",
+     {"patch": "*** Begin Patch\n*** Update File: f.txt\n*** Move to: g.txt\n*** End Patch\n"}),
 ]  # fmt: skip
 
 
@@ -411,6 +422,10 @@ BAD = {
         "insert takes insert_after (a line counted from 0, -1 for the top) and new_text; insert_after is missing",
     ),
     "an endless count": ("replace_text", {**F, "old": "a", "new": "b", "count": float("inf")}, "count is inf"),
+    "nothing to delete": ("rm", {}, "path is missing"),
+    "more than a name": ("rm", {"path": "f.txt\n*** Delete File: g.txt"}, "no line can show"),
+    "nowhere to go": ("mv", {"source": "f.txt"}, "destination is missing"),
+    "a folder": ("rm", {"path": ".", "recursive": True}, "directory"),
     "backwards": ("read_file", {**F, "start_line": 5, "end_line": 2}, "before the first"),
 }
 

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 from ostler.tools.alias_commands import apply_patch, bash, bash_output, kill_shell, shell
 from ostler.tools.alias_edits import edit_text, edits_of, replace_text, text_editor
+from ostler.tools.alias_moves import delete, move
 from ostler.tools.alias_todos import todowrite
 from ostler.tools.aliases import COMMENTARY, take_out
 from ostler.tools.repair_json import as_list
@@ -156,6 +157,13 @@ def task(given: Given, called: str) -> Given:
     return {key: value for key, value in given.items() if fold(key) not in ("taskid", "reset", *COMMENTARY)}
 
 
+def skill(given: Given, called: str) -> Given:
+    """An action says only whether there is a name."""
+    if fold(str(take_out(given, "action"))) == "list":
+        given.pop("name", None)
+    return given
+
+
 def git_log(given: Given, called: str) -> Given:
     if fold(called).endswith("githistory"):
         given.setdefault("with_files", True)
@@ -199,6 +207,7 @@ VALUES: Mapping[str, Callable[[Given, str], Given]] = {
     "edit": edit,
     "write_chunk": write_chunk,
     "task": task,
+    "skill": skill,
     "git_log": git_log,
     "git_diff": git_diff,
     "git_blame": git_blame,
@@ -208,6 +217,8 @@ VARIANTS: Mapping[str, Callable[[Given, Ground], Awaitable[tuple[str, Given]]]] 
     "filewrite": write_file,
     **dict.fromkeys(("bash", "shell", "localshell", "shellcommand", "execcommand", "exec"), shell),
     "applypatch": apply_patch,
+    **dict.fromkeys(("rm", "deletefile", "removefile"), delete),
+    **dict.fromkeys(("mv", "movefile", "renamefile"), move),
     "bashoutput": bash_output,
     "killbash": kill_shell,
     "killshell": kill_shell,

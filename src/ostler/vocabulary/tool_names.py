@@ -10,7 +10,7 @@ NAMES: Mapping[str, str] = {
     "write": "write_file file_write create_file save_file write_to_file write_text_file create write_article",
     "edit": "edit_file edit_text edit_article replace_text replace multi_edit multiedit str_replace search_replace "
     "replace_in_file file_edit str_replace_editor str_replace_based_edit_tool text_editor",
-    "patch": "apply_patch apply_diff patch_file",
+    "patch": "apply_patch apply_diff patch_file rm delete_file remove_file mv move_file rename_file",
     "list": "ls list_files list_dir list_directory dir tree list_directory_tree directory_tree",
     "grep": "search_text search rg rg_search ripgrep grep_search search_files search_file_content code_search "
     "find_in_files",
