@@ -348,6 +348,23 @@ async def test_refusals(client, reply, code, said):
     assert "\x1b" not in str(error)
 
 
+@pytest.mark.req("MD-6")
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (400, "registry.ollama.ai/library/gemma:2b does not support tools"),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+        (404, "No endpoints found that support tool use."),
+        (500, "tools param requires --jinja flag"),
+    ],
+)
+async def test_a_server_that_takes_no_tools_is_not_asked_again_and_another_dialect_is_named(client, number, message):
+    error = await fails(client, status(number, {"error": {"message": message}}), attempts=3)
+    assert error.fault.code == "bad_request"
+    assert message in error.fault.message
+    assert "--dialect text" in error.fault.hint
+
+
 @pytest.mark.req("MD-3")
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 429, 500])
 async def test_the_key_is_never_shown(client, code, caplog):

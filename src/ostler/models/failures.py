@@ -31,6 +31,13 @@ _CONTEXT_WORDS = (
 _QUOTA_WORDS = ("quota", "billing", "credit", "balance", "arrear", "payment", "per day", "per-day", "daily", "monthly")
 _BURST_WORDS = ("per minute", "per-minute", "per second", "concurren", "rate_limit_exceeded")
 _MODEL_WORDS = ("model_not_found", "model not found", "no such model", "unknown model", "invalid model")
+_TOOLS_WORDS = (
+    "not support tool",
+    "not support function calling",
+    "support tool use",
+    "enable-auto-tool-choice",
+    "tools param requires",
+)
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]+")
 _SHOWN = 300
 
@@ -63,6 +70,9 @@ class Refusal(msgspec.Struct, frozen=True):
             return self._redirected()
         if self.status == 413 or (_any(_CONTEXT_WORDS, lower) and self.status != 429):
             return self._made("context_length", "says that the conversation is too long for the model", said, told)
+        if _any(_TOOLS_WORDS, lower):
+            hint = "have the model call tools in its answer: --dialect text, or `dialect` in the profile"
+            return self._made("bad_request", "refused the request", said, told, hint)
         if self.status in (429, 402) or _any(("rate_limit", "insufficient_quota", "credit balance"), lower):
             return self._limited(said, told)
         if self.status == 404 or _any(_MODEL_WORDS, lower):
