@@ -60,6 +60,26 @@ async def test_after_an_answered_ask_the_tool_runs(ground):
     await session.aclose()
 
 
+async def test_nobody_generates_between_an_answer_and_the_call(ground):
+    async def said_so(stage, said):
+        stage.emit(StateChanged("model_generating"))
+        await calling(stage, said)
+
+    session = await open_session(ScriptedBackend([said_so]), [FakeTool("probe")], ground, policy=ASK_ALL)
+    reading = session.subscribe(since=2**62)
+    events = []
+    async with asyncio.timeout(PATIENCE):
+        turn = session.start(prompt("go"))
+        while not isinstance(event := (await anext(reading)).event, PermissionAsked):
+            events.append(event)
+        session.settle(event.ask_id, Decision("allow"))
+        await turn.wait()
+    reading.close()
+    events += [envelope.event async for envelope in reading]
+    assert states(events)[:5] == ["planning", "model_generating", "awaiting_permission", "planning", "tool_running"]
+    await session.aclose()
+
+
 async def test_a_far_side_that_acts_by_itself_has_states_too(ground):
     async def act(stage, said):
         stage.emit(TextDelta("m", "let me look"))

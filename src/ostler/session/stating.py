@@ -69,6 +69,7 @@ class Stating:
                 self._running.discard(result.call_id)
             case PermissionAsked(ask_id, permission) if permission.call_id not in self._by_hand:
                 self._asks.add(ask_id)
+                self._thinking = "planning"  # a model that generated has said what it wants
             case PermissionDecided(ask_id):
                 self._asks.discard(ask_id)
             case TurnStarted() | TurnEnded():
