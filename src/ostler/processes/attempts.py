@@ -8,7 +8,6 @@ import ctypes
 import json
 import os
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,9 +15,8 @@ _PTRACE_ATTACH = 16
 _SETTING = "/proc/sys/vm/swappiness"
 
 
-def main() -> None:
-    aims = json.loads(sys.argv[1])
-    for name, attempt in _attempts(aims).items():
+def main(aims: str) -> None:
+    for name, attempt in _attempts(json.loads(aims)).items():
         try:
             attempt()
             outcome = "went through"

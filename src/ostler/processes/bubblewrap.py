@@ -8,6 +8,7 @@ from typing import Any
 
 from ostler.processes import landlock, seccomp
 from ostler.processes.confinement import Layout, inside
+from ostler.processes.ourselves import SOURCE
 
 # Sockets of daemons and of the desktop live there, and other people's temporary files.
 _MASKED = ("/run", "/tmp", "/var/tmp")
@@ -81,7 +82,7 @@ def _visible(layout: Layout) -> Iterator[str]:
     yield from _NEEDED_OF_RUN
     yield os.path.realpath("/etc/resolv.conf")
     yield from (os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)))
-    yield os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+    yield os.path.realpath(SOURCE)
     yield from layout.visible
 
 

@@ -38,8 +38,8 @@ else:
 _WORD = struct.Struct("<cI")  # "+" with four descriptors, or "-" with the number of a warden
 
 
-def main(link_fd: int) -> None:
-    link = _socket.socket(fileno=link_fd)
+def main(link_fd: str) -> None:
+    link = _socket.socket(fileno=int(link_fd))
     for number in DEAF_TO:
         _signal.signal(number, _signal.SIG_IGN)
     prctl(NAME, b"ostler-keeper")

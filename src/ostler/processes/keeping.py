@@ -8,10 +8,10 @@ import os
 import socket
 import struct
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ostler.processes.ourselves import child
 from ostler.vocabulary.errors import ToolFailure
 
 _START_LIMIT = 10.0
@@ -130,10 +130,8 @@ class Keeper:
 
 
 def _start(wrapper: Sequence[str], link: int) -> subprocess.Popen[bytes]:
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    program = f"import sys; sys.path.append({source!r}); from ostler.processes.keeper import main; main({link})"
     return subprocess.Popen(
-        [*wrapper, sys.executable, "-I", "-S", "-c", program],
+        [*wrapper, *child("ostler.processes.keeper:main", str(link))],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -16,6 +16,7 @@ import msgspec
 
 from ostler.processes import bubblewrap, landlock, seccomp
 from ostler.processes.confinement import Confinement, SandboxUnavailable
+from ostler.processes.ourselves import child
 from ostler.processes.sandbox import BACKENDS
 from ostler.processes.session import Processes
 
@@ -78,9 +79,7 @@ async def prove(backends: tuple[str, ...] = BACKENDS, *, base: str = "", network
 
 
 async def _try(processes: Processes, scene: "_Scene") -> dict[str, str]:
-    source = str(Path(__file__).parents[2])
-    program = f"import sys; sys.path.append({source!r}); from ostler.processes.attempts import main; main()"
-    words = [sys.executable, "-I", "-S", "-c", program, json.dumps(scene.aims())]
+    words = child("ostler.processes.attempts:main", json.dumps(scene.aims()))
     ran = await processes.run(shlex.join(words), timeout=30)
     tried: dict[str, str] = dict(json.loads(line) for line in ran.stdout.splitlines())
     if not tried:

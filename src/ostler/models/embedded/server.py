@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import secrets
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from ostler.models.embedded.threads import threads_now
+from ostler.processes.ourselves import child
 from ostler.processes.programs import Program, open_program
 from ostler.vocabulary.errors import BackendError, ToolFailure
 
@@ -62,7 +62,7 @@ async def start_server(weights: Path, runtime: str, threads: Callable[[], int] =
 
 
 async def _open(on_errors: Callable[[bytes], None]) -> Program:
-    argv = [sys.executable, "-I", str(Path(__file__).with_name("serving.py"))]
+    argv = child("ostler.models.embedded.serving:main", packages=True)
     try:
         return await open_program(argv, cwd="/", env={"PATH": os.defpath, "HOME": "/"}, on_errors=on_errors)
     except ToolFailure as failure:

@@ -1,6 +1,6 @@
 """The child process that holds the embedded model: an OpenAI-compatible server on loopback until its input ends.
 
-It runs apart from Ostler and imports nothing of it. Its order is one line of JSON on standard input, where no other
+It runs apart and imports nothing else of Ostler. Its order is one line of JSON on standard input, where no other
 process can read the key; its answer is one line on standard output: the address, or why there is none.
 """
 
@@ -41,7 +41,3 @@ def _serve(order: dict[str, Any]) -> Any:
     params.ui = params.endpoint_slots = params.warmup = False
     params.verbosity = 0
     return xllamacpp.Server(params)
-
-
-if __name__ == "__main__":
-    main()
