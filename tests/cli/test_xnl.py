@@ -1,9 +1,13 @@
 """`ostler xnl`: trees, canonical text and calls, on pipes and files."""
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
+
+from ostler.cli.xnl import main
+from ostler.vocabulary.errors import UsageError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_text("utf-8"))
 ODD = {"recommended", "recommended_value"}
@@ -72,3 +76,9 @@ def test_what_cannot_be_read_is_a_usage_error(ostler):
         done = ostler("xnl", *arguments)
         assert (done.code, done.stdout) == (2, "")
         assert done.stderr.startswith("ostler: ")
+
+
+def test_a_pipe_that_is_no_text_is_called_what_it_is(monkeypatch):
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff\xfe<")))
+    with pytest.raises(UsageError, match="standard input is not UTF-8"):
+        main(["parse"])

@@ -19,19 +19,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text (default: standard input)")
     parser.add_argument("--pretty", action="store_true", help="with format: one entry a line")
     given = parser.parse_intermixed_args(arguments)
-    text = _read(given.file)
     name = "standard input" if given.file == "-" else given.file
+    text = _read(given.file, name)
     return _calls(text, name) if given.what == "calls" else _document(text, name, given.what, pretty=given.pretty)
 
 
-def _read(file: str) -> str:
+def _read(file: str, name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{file} cannot be read ({error.strerror})") from None
+        raise UsageError(f"{name} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is not UTF-8", hint="save it as UTF-8") from None
+        raise UsageError(f"{name} is not UTF-8", hint="save it as UTF-8") from None
 
 
 def _document(text: str, name: str, what: str, *, pretty: bool) -> int:
