@@ -135,6 +135,11 @@ def test_one_prompt_without_asyncio(work):
     assert played.answer == "hello"
 
 
+async def test_one_prompt_in_asynchronous_code_is_told_the_other_way(work):
+    with pytest.raises(UsageError, match="open_session"):
+        package.run("hi", str(work), model=ScriptedModel([]))
+
+
 def test_what_is_not_there_is_said_as_python_does():
     with pytest.raises(AttributeError, match="nothing_such"):
         package.nothing_such  # noqa: B018  # the look is the test

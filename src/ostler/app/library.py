@@ -196,7 +196,20 @@ def run(
         ) as conversation:
             return await conversation.run(prompt)
 
+    if _in_a_loop():  # asyncio's own complaint does not say what to do instead
+        raise UsageError(
+            "ostler.run cannot wait inside asynchronous code",
+            hint="there, as in a notebook: async with ostler.open_session(…) as conversation",
+        )
     return asyncio.run(play())
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _check_given(argument: str, given: object, needs: tuple[str, ...], also: type) -> None:
