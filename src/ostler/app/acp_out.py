@@ -6,11 +6,12 @@ from typing import TextIO
 
 
 class Out:
-    """What arrives in one go is flushed in one go. When the reader has gone, that is told once and the rest dropped."""
+    """What arrives in one go is flushed in one go. When no more can be written, `lost` hears why, once, and the rest is
+    dropped."""
 
-    def __init__(self, stream: TextIO, reader_gone: Callable[[], None]) -> None:
+    def __init__(self, stream: TextIO, lost: Callable[[OSError], None]) -> None:
         self._stream = stream
-        self._reader_gone = reader_gone
+        self._tell_lost = lost
         self._gone = False
         self._due = False
 
@@ -19,8 +20,8 @@ class Out:
             return
         try:
             self._stream.write(text)
-        except OSError:
-            self._lost()
+        except OSError as error:
+            self._lost(error)
             return
         if not self._due:
             self._due = True
@@ -32,9 +33,9 @@ class Out:
             return
         try:
             self._stream.flush()
-        except OSError:
-            self._lost()
+        except OSError as error:
+            self._lost(error)
 
-    def _lost(self) -> None:
+    def _lost(self, error: OSError) -> None:
         self._gone = True
-        self._reader_gone()
+        self._tell_lost(error)

@@ -58,13 +58,15 @@ class _Play:
         if not flags.settings and waiting(self._cwd, self._settings) and (file := project_file(self._cwd)).is_file():
             say(f"{file} waits for trust: `ostler trust` shows it, --trust-project takes it into account once")
         self._found = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
-        self._out = Out(sys.stdout, self._reader_gone)
+        self._out = Out(sys.stdout, self._unwritable)
         self._show = _show(flags.output, self._out)
         self._checks = Checks(say) if flags.check else None
         self._turn: Turn | None = None
+        self._backend: AcpBackend | None = None
         self._ending = 0
-        self._unread = False
+        self._unwritten: OSError | None = None
         self._task: asyncio.Task[Any] | None = None
+        self._breaking: asyncio.Future[None] | None = None
 
     async def run(self) -> int:
         self._task = asyncio.current_task()
@@ -83,8 +85,10 @@ class _Play:
         finally:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
-        if self._unread:
-            raise BrokenPipeError
+            if self._breaking:
+                await asyncio.wait({self._breaking})
+        if self._unwritten:
+            raise self._unwritten
         if self._ending == TIMED_OUT:
             say(f"{self._found.name} did not finish within {self._flags.timeout:g} s")
         return self._checks.code(code) if self._checks else code
@@ -94,11 +98,13 @@ class _Play:
         again, self._ending = self._ending, self._ending or code
         if self._turn and not again:
             self._turn.cancel("timeout" if code == TIMED_OUT else "cancelled")
+        elif self._turn and self._backend:
+            self._breaking = asyncio.ensure_future(self._backend.break_off())
         elif self._task:
             self._task.cancel()
 
-    def _reader_gone(self) -> None:
-        self._unread = True
+    def _unwritable(self, error: OSError) -> None:
+        self._unwritten = error
         self._end(INTERRUPTED)
 
     async def _run(self) -> int:
@@ -156,6 +162,7 @@ class _Play:
             self._show,
             self._mirror(),
         )
+        self._backend = join.backend
         session = Session(
             backend=join.backend,
             tools=join.tools,

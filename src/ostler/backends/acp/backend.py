@@ -162,6 +162,10 @@ class AcpBackend:
         self._steered += [prompt.id] if taken else []
         return taken
 
+    async def break_off(self) -> None:
+        """End the agent where it is, for whoever does not want to wait until it has let go of its turn."""
+        await self.agent.process.stop()
+
     async def aclose(self) -> None:
         if not self._session:
             return
