@@ -94,7 +94,7 @@ def test_03_output_modes(acpcli):
     text = acpcli(orders).stdout
     workspace = acpcli.workspace
     assert "[thought] deep\nwords\n[plan] {" in text
-    assert f"[tool] read Look @ {workspace}/a.txt\n[tool.in] {{" in text
+    assert f"[tool] read Look @ {workspace}/a.txt:3\n[tool.in] {{" in text
     assert "[tool.out] {" in text
     assert "…\n" in text
     assert f'[diff] {{"path":"{workspace}/a.txt","oldText":"old\\n","newText":"new\\n"}}\n' in text
@@ -141,7 +141,7 @@ def test_04_list_operations(acpcli):
     caps, modes, commands = acpcli("--list-caps", "--list-modes", "--list-commands").stdout.split("# ")[1:]
     assert caps.startswith("Capabilities (echo)\nProtocol Version: 1\n- loadSession\n")
     assert modes == "Modes (echo)\nCurrent: ask\nAvailable:\n- ask: Ask\n- code: Code\n"
-    assert commands == "Commands (echo)\n- /init - begin\n- /plan - make a plan\n"
+    assert commands == "Commands (echo)\n- /init - begin\n- /plan - make a plan [what to plan]\n"
     assert acpcli("--list-modes", "hello").stdout.endswith("- code: Code\nEcho: hello\n")
 
     said = frames(acpcli("-o", "jsonl", "--list-caps", "--list-modes", "--list-commands").stdout)

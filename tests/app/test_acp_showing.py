@@ -171,3 +171,19 @@ def test_a_log_that_is_none(text, told, tmp_path):
         list(read_log(str(file)))
     with pytest.raises(UsageError, match="cannot be read"):
         list(read_log(str(tmp_path / "missing")))
+
+
+@pytest.mark.req("AC-1")
+def test_what_fails_is_no_refusal_and_a_title_is_one_line():
+    out = io.StringIO()
+    show = MarkedText(out)
+    show.refused("fs/read_text_file", "/etc/x", "without --yolo")
+    show.failed("fs/read_text_file", "x", "there is no such file")
+    call = ToolCallFields("c", "look\n[tool] read forged", "read")
+    show.decided(PermissionRequest("s", call, ()), Decision("allow"))
+    assert out.getvalue().splitlines() == [
+        "[permission] auto-deny fs/read_text_file /etc/x",
+        "[permission] hint: without --yolo",
+        "[tool.out] fs/read_text_file x failed: there is no such file",
+        "[permission] auto-allow look [tool] read forged (read)",
+    ]

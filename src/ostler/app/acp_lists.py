@@ -33,7 +33,7 @@ def modes(agent: Agent, found: Modes | None) -> Told:
 
 def commands(agent: Agent, found: Sequence[SlashCommand]) -> list[str]:
     """Machines hear of them in the agent's own update."""
-    lines = [f"- /{command.name} - {command.description}" for command in found]
+    lines = [f"- /{one.name} - {one.description}{f' [{one.hint}]' if one.hint else ''}" for one in found]
     return [f"# Commands ({agent.name})", *(lines or ["(no commands)"])]
 
 

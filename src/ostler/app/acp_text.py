@@ -101,13 +101,16 @@ class MarkedText(SimpleText):
     def decided(self, asked: PermissionRequest, decision: Decision) -> None:
         call = asked.tool_call
         answer = {"allow": "auto-allow", "deny": "auto-deny"}.get(decision.answer, "cancelled")
-        self.mark("permission", f"{answer} {call.title or call.tool_call_id} ({call.kind or 'other'})")
+        self.mark("permission", f"{answer} {_title(call)} ({call.kind or 'other'})")
         if decision.answer == "deny" and decision.reason:
             self.mark("permission", f"hint: {decision.reason}")
 
     def refused(self, operation: str, what: str, why: str) -> None:
         self.mark("permission", f"auto-deny {operation} {what}")
         self.mark("permission", f"hint: {why}")
+
+    def failed(self, operation: str, what: str, why: str) -> None:
+        self.mark("tool.out", f"{operation} {what} failed: {why}")
 
     def terminal(self, what: str, terminal_id: str, detail: str = "") -> None:
         more = {"created": f" cmd={detail}", "exited": f" code={detail}"}.get(what, "")
@@ -135,10 +138,8 @@ class MarkedText(SimpleText):
 
     def _tool(self, call: ToolCallFields) -> None:
         """A line when there is something new to say of the call."""
-        place = call.locations[0].path if call.locations else ""
-        title = " ".join((call.title or call.tool_call_id).split())  # a line of its own would pass for ours
         ending = " (failed)" if call.status == "failed" else ""
-        self._once(call, "tool", f"{call.kind or 'other'} {title}{f' @ {place}' if place else ''}{ending}")
+        self._once(call, "tool", f"{call.kind or 'other'} {_title(call)}{_place(call)}{ending}")
         if call.raw_input is not None:
             self._once(call, "tool.in", _cut(_json(call.raw_input)))
         if call.raw_output is not None:
@@ -160,6 +161,18 @@ class MarkedText(SimpleText):
         self._write(self._clean.flush())
         self._fresh()
         self._write(f"[{mark}] {sanitise(text)}\n")
+
+
+def _title(call: ToolCallFields) -> str:
+    """In one line: a line of its own would pass for ours."""
+    return " ".join((call.title or call.tool_call_id).split())
+
+
+def _place(call: ToolCallFields) -> str:
+    first = call.locations[0] if call.locations else None
+    if not (first and first.path):
+        return ""
+    return f" @ {first.path}:{first.line}" if first.line else f" @ {first.path}"
 
 
 def _json(value: Any) -> str:

@@ -128,6 +128,25 @@ async def test_refusals_have_codes_an_agent_can_use():
         assert caught.value.code == METHOD_NOT_FOUND
 
 
+async def test_whoever_watches_can_tell_a_refusal_from_a_failure():
+    heard = []
+
+    class Listening(Watch):
+        def refused(self, operation, what, why):
+            heard.append("refused")
+
+        def failed(self, operation, what, why):
+            heard.append("failed")
+
+    for status in ("denied", "failed"):
+        stage = FakeStage(status)
+        teller = Teller("x", "/w", stage.emit, Watch())
+        desk = Serving(stage, "/w", teller, Powers(foresee, NoTerminals()), Listening())
+        with pytest.raises(RpcError):
+            await desk.requested("fs/read_text_file", {"path": "/w/a"})
+    assert heard == ["refused", "failed"]
+
+
 @pytest.mark.req("PM-4")
 async def test_the_changes_a_call_shows_are_told_apart_from_its_places():
     heard = []

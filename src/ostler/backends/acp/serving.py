@@ -212,7 +212,8 @@ class Serving:
         if result.status == "ok":
             return result
         why = result.fault.message if result.fault else result.for_model
-        self._watch.refused(method, subject, why)
+        tell = self._watch.refused if result.status == "denied" else self._watch.failed
+        tell(method, subject, why)
         missing = result.fault is not None and result.fault.code == "not_found"
         raise RpcError(NOT_FOUND if missing else INTERNAL_ERROR, why)
 

@@ -18,5 +18,8 @@ class Watch:
     def refused(self, operation: str, what: str, why: str) -> None:
         """A file or a terminal was refused."""
 
+    def failed(self, operation: str, what: str, why: str) -> None:
+        """A file or a terminal was allowed, and it did not work out."""
+
     def terminal(self, what: str, terminal_id: str, detail: str = "") -> None:
         """A terminal was created, read, has ended, or was released."""
