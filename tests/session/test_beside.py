@@ -6,6 +6,7 @@ import pytest
 
 from ostler.backends.scripted import ScriptedBackend
 from ostler.journal.memory import MemoryJournal
+from ostler.session import calls
 from ostler.session.session import Session
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, play, prompt
@@ -33,6 +34,7 @@ class Noting:
     def __init__(self):
         self.done = []
         self.stuck = False
+        self.lived = asyncio.Event()
 
     async def begin(self, unit):
         if self.stuck and "/turn-" in unit:
@@ -41,7 +43,7 @@ class Noting:
         return ()
 
     def living(self, unit):
-        pass
+        self.lived.set()
 
     def resting(self, unit):
         pass
@@ -141,6 +143,18 @@ async def test_two_calls_have_a_checkpoint_each(opened, gate, undo):
     gate.open("b")
     await patiently(second)
     assert undo.done[-1] == ("finish", "b")
+
+
+async def test_a_call_gives_signs_of_life_as_long_as_it_runs(opened, gate, undo, monkeypatch):
+    monkeypatch.setattr(calls, "BEAT", 0.001)
+    session = await opened([])
+    running = asyncio.ensure_future(session.call(by_hand("a")))
+    await gate.until("a")
+    for _ in range(3):
+        lived = undo.lived = asyncio.Event()
+        await patiently(lived.wait())
+    gate.open("a")
+    await patiently(running)
 
 
 async def test_a_call_that_ends_in_a_turn_leaves_the_turns_checkpoint_open(opened, gate, undo):

@@ -11,6 +11,8 @@ from ostler.vocabulary.events import Event, Notice, ToolCalled, ToolFinished, To
 from ostler.vocabulary.seams import Past, Stage, ToolRunner
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
+BEAT = 1.0  # seconds between the signs of life of a call that runs
+
 
 class Calls:
     """Those of the turn, which end with it, and those `beside` it, by their ids, which go on."""
@@ -97,6 +99,7 @@ class Calls:
 
     async def _run_once(self, call: ToolCall) -> ToolResult:
         result = ToolResult(call.id, "cancelled", "Cancelled before it finished.")
+        asyncio.get_running_loop().call_later(BEAT, self._beat, call.id)
         try:
             result = await self._tools.run(call, self._stage)
         except (asyncio.CancelledError, JournalError):
@@ -113,6 +116,13 @@ class Calls:
             self._rest_after(call.id)
             self._stage.emit(ToolFinished(result))
         return result
+
+    def _beat(self, call_id: str) -> None:
+        """While a call runs, what it changed so far is known as its work even if this process is killed."""
+        if call_id in self._running:
+            if unit := self._unit_of(call_id):
+                unit.living()
+            asyncio.get_running_loop().call_later(BEAT, self._beat, call_id)
 
     def _rest_after(self, call_id: str) -> None:
         """A call's effects are over; where nothing else runs, so are the turn's for now."""
