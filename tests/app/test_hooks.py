@@ -14,9 +14,11 @@ from ostler.knowledge.folder import Folder
 from ostler.knowledge.hooks import Hook
 from ostler.session.session import Session
 from ostler.settings.load import load
+from ostler.testing.fake_tool import FakeTool
 from ostler.testing.stagehand import ALLOW_ALL
 from ostler.tools.host import LocalToolHost
 from ostler.vocabulary.tools import ToolCall
+from ostler.workspace.ground import Workspace
 
 PATCH = "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"
 ARGUMENTS = {
@@ -97,6 +99,17 @@ async def test_what_a_hook_prints_before_its_answer_does_not_take_its_word_away(
     hook = Hook("before_tool", ("cat", str(tmp_path / "said")))
     refused = await Hooks([hook], Folder(str(tmp_path), "project", [])).before(ToolCall("1", "read", {}), Heard())
     assert why in refused and bool(why) == bool(refused)
+
+
+@pytest.mark.req("EN-15")
+async def test_the_model_is_told_who_refused(tmp_path):
+    class Guard(Around):
+        async def before(self, call, stage):
+            return "not on a Monday"
+
+    tools = LocalToolHost([FakeTool("probe")], Workspace(str(tmp_path)), around=Guard())
+    result = await tools.run(ToolCall("1", "probe", {}), Heard())
+    assert (result.status, result.for_model) == ("denied", "A hook of the user refused this. not on a Monday")
 
 
 class Heard:

@@ -68,7 +68,7 @@ class LocalToolHost:
         except ToolFailure as failure:
             return failed(call.id, failure)
         if self._around and (why := await self._around.before(understood.call, stage)):
-            return refused(call.id, Decision("deny", reason=why))
+            return _objected(call.id, why)
         permission = _for_call(permission, call, understood.tool)
         decision = await stage.decide(permission)
         if decision.answer != "allow":
@@ -88,7 +88,7 @@ class LocalToolHost:
         except ToolFailure as failure:
             return failed(call.id, failure)
         if self._around and (why := await self._around.before(understood.call, stage)):
-            return refused(call.id, Decision("deny", reason=why))
+            return _objected(call.id, why)
         stage.emit(_called(understood, call))
         return await self._run(understood, call, stage, lambda result: told(result, asked.preview, taken))
 
@@ -176,6 +176,11 @@ def refused(call_id: str, decision: Decision) -> ToolResult:
     text = who.get(decision.by, "Refused by the permission rules.")
     said = decision.feedback or decision.reason
     return ToolResult(call_id, "denied", f"{text} {said}".strip(), Display(said or text))
+
+
+def _objected(call_id: str, why: str) -> ToolResult:
+    """A hook's refusal as a value: no rule would change it."""
+    return ToolResult(call_id, "denied", f"A hook of the user refused this. {why}", Display(why))
 
 
 def _called(understood: Understood, call: ToolCall) -> ToolCalled:
