@@ -93,6 +93,30 @@ async def test_log(repo):
 
 
 @pytest.mark.req("TL-2")
+async def test_the_log_tells_of_commits_with_and_without_files(repo):
+    git(repo.root, "mv", "a.txt", "c.txt")
+    git(repo.root, "commit", "-q", "-m", "Rename")
+    repo.file("new.txt", "n\n")
+    git(repo.root, "rm", "-q", "sub/b.txt")
+    git(repo.root, "add", ".")
+    git(repo.root, "commit", "-q", "-m", "Two", "-m", "A body.\n\nOf two parts.")
+    commits = (await repo.ok("git_log", with_files=True)).data["data"]["commits"]
+    files = [[(file["raw_status"], file["path"]) for file in one["files"]] for one in commits]
+    assert files == [
+        [("A", "new.txt"), ("D", "sub/b.txt")],
+        [("R100", "c.txt")],
+        [("M", "a.txt")],
+        [("A", "a.txt"), ("A", "sub/b.txt")],
+    ]
+    assert [(one["subject"], one["body"]) for one in commits][:2] == [
+        ("Two", "A body.\n\nOf two parts."),
+        ("Rename", ""),
+    ]
+    plain = (await repo.ok("git_log")).data["data"]["commits"]
+    assert [one["subject"] for one in plain] == ["Two", "Rename", "Change a", "Begin"]
+
+
+@pytest.mark.req("TL-2")
 async def test_show(repo):
     result = await repo.ok("git_show")
     assert "Author: Ada <ada@example.org>" in result.for_model
@@ -417,6 +441,9 @@ async def test_names_are_spelled_as_everywhere(repo):
     assert (await repo.ok("git_status", repo=r"d\ne")).data["data"]["files"] == files
     assert (await repo.ok("git_diff", path=shown, name_only=True)).data["data"]["files"][0]["path"] == shown
     assert "Odd" in (await repo.ok("git_log", path=shown)).for_model
+    for given in ({"path": shown}, {"repo": r"d\ne"}):
+        (commit,) = (await repo.ok("git_log", with_files=True, **given)).data["data"]["commits"]
+        assert commit["files"] == [{"raw_status": "A", "path": shown}]
     assert "1\tb" in (await repo.ok("git_blame", path=shown)).for_model
 
 

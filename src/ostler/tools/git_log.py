@@ -1,12 +1,15 @@
 """The tool that shows the commits of the repository."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
 
+from ostler.tools.foreign import readable
 from ostler.tools.git_repo import NO_PROGRAMS, GitTool, Repo, RepoParams
 from ostler.vocabulary.errors import ToolFailure
 from ostler.vocabulary.tools import ToolResult
+from ostler.workspace.paths import escaped
 
 FORMAT = "--format=%x00%H%x00%h%x00%an%x00%ae%x00%aI%x00%s%x00%b%x00"
 FIELDS = ("sha", "short", "author", "email", "date", "subject", "body")
@@ -35,9 +38,12 @@ class GitLog(GitTool[GitLogParams]):
             said = await repo.run("rev-list", "--count", commit, *repo.narrowed(params.path))
             return self.answer(f"{said.stdout.strip()} commits", "", {"count": int(said.stdout)})
         files = ["--name-status", "--relative"] if params.with_files else []
-        flags = [f"--max-count={params.limit}", f"--skip={params.skip}", "--diff-merges=first-parent", *files]
-        said = await repo.run("log", *NO_PROGRAMS, "--no-mailmap", FORMAT, *flags, commit, *repo.narrowed(params.path))
-        commits = commits_in(said.stdout)
+        flags = ["-z", f"--max-count={params.limit}", f"--skip={params.skip}", "--diff-merges=first-parent", *files]
+        asked = ("--no-mailmap", FORMAT, *flags, commit, *repo.narrowed(params.path))
+        said = await repo.names("log", *NO_PROGRAMS, *asked)
+        if said.cut:
+            raise ToolFailure("that is too much of the history", code="too_large", hint="narrow it with limit or path")
+        commits = commits_in(said.stdout, repo.from_here)
         text = "\n".join(_drawn(one, oneline=params.oneline) for one in commits)
         return self.answer(f"{len(commits)} commits", text, {"commits": commits})
 
@@ -52,18 +58,27 @@ async def _start(ref: str, repo: Repo) -> str:
         return ""
 
 
-def commits_in(said: str) -> list[dict[str, Any]]:
-    """The commits of an output in our format, each with the files listed behind it."""
+def commits_in(said: str, shown: Callable[[str], str] = escaped) -> list[dict[str, Any]]:
+    """The commits of an output in our format, each with the files that `-z` lists behind it."""
     words = said.split("\0")
     commits: list[dict[str, Any]] = []
-    for at in range(1, len(words) - len(FIELDS), len(FIELDS) + 1):
-        one: dict[str, Any] = dict(zip(FIELDS, words[at:], strict=False))
+    at = 1
+    while at + len(FIELDS) < len(words):
+        one: dict[str, Any] = dict(zip(FIELDS, map(readable, words[at:]), strict=False))
         one["body"] = one["body"].strip()[:_LONGEST_BODY]
-        files = [line.split("\t") for line in words[at + len(FIELDS)].splitlines() if "\t" in line]
-        if files:
-            one["files"] = [{"raw_status": parts[0], "path": parts[-1]} for parts in files]
-        commits.append(one)
+        at, files = _files(words, at + len(FIELDS) + 1, shown)
+        commits.append({**one, "files": files} if files else one)
     return commits
+
+
+def _files(words: list[str], at: int, shown: Callable[[str], str]) -> tuple[int, list[dict[str, str]]]:
+    """The files listed from a word on, and where the next commit begins."""
+    files: list[dict[str, str]] = []
+    while at < len(words) and (status := words[at].strip("\n")):
+        last = at + (2 if status[0] in "RC" else 1)
+        files.append({"raw_status": status, "path": shown("".join(words[last : last + 1]))})
+        at = last + 1
+    return at + 1, files
 
 
 def _drawn(one: dict[str, Any], *, oneline: bool) -> str:
