@@ -11,6 +11,7 @@ import time
 import pytest
 from tests.faces.repl.talk import at, last_words
 
+from ostler.faces.repl.editor import TMUX_LATE_SECONDS, UNDERWAY_SECONDS
 from ostler.testing.model_server import calls, stall, text
 
 PATIENCE = 45
@@ -132,6 +133,29 @@ def test_a_storm_of_resizes_leaves_each_line_once_and_in_order(tmux, models):
     assert rows == said.split("\n") * 2
 
 
+@pytest.mark.slow
+@pytest.mark.req("CL-1", "CL-6")
+def test_a_size_that_tmux_tells_late_takes_no_line_away(tmux, models):
+    """Of two changes close together tmux wraps its lines at once, and tells of the second only later."""
+    wanted = [f"row {number}." for number in range(60)]
+    with models.playing(text("\n".join(wanted))) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term.type("talk")
+        term.press("Enter")
+        term.wait_for("↑ ANSWER")
+        for _ in range(6):
+            time.sleep(2 * TMUX_LATE_SECONDS)
+            term.resize(110, 24)
+            term.resize(35, 24)
+            term.wait_for("…\n>")
+            time.sleep(2 * TMUX_LATE_SECONDS)
+            term.resize(120, 24)
+            term.wait_for("scripted · context 0% · sandbox")
+    shown = term.lines(joined=True)
+    assert [line.strip("● ") for line in shown if re.search(r"row \d+\.$", line)] == wanted
+
+
 @pytest.mark.req("CL-1")
 def test_a_window_made_narrow_and_wide_leaves_no_status_behind(tmux, models):
     with models.playing(text("\n".join(f"row {number}." for number in range(60)))) as server:
@@ -143,6 +167,7 @@ def test_a_window_made_narrow_and_wide_leaves_no_status_behind(tmux, models):
         for columns in (40, 79, 30, 66, 25, 90):
             term.resize(columns, 24)
             term.wait_for("scripted · context 0% · sandbox" if columns > 60 else "…\n>")
+            time.sleep(4 * UNDERWAY_SECONDS)  # what was drawn just now is left rather than lines lost
     shown = term.lines(joined=True)
     assert sum("scripted · context" in line for line in shown) == 1
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 GATHER_SECONDS = 0.03
 ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
-SETTLE_SECONDS = 0.15  # a window that kept its size so long has got it
+TMUX_LATE_SECONDS = 0.25  # of changes close together it tells the last so much later than it wraps its lines
+SETTLE_SECONDS = 2 * TMUX_LATE_SECONDS  # a window that kept its size so long has got it
 UNDERWAY_SECONDS = 0.05  # what was drawn so short a time ago may not have reached the terminal
 MENU_ROWS = 8
 ROWS_BELOW = 5  # the status, the prompt, and what a glance needs to find its place again
