@@ -193,7 +193,7 @@ def test_a_platform_without_the_library_is_told_so(index, store):
     index.fail("ERROR: Could not find a version that satisfies\nERROR: No matching distribution found for xllamacpp")
     code, told = refusal(store)
     assert code == "platform"
-    assert "there is no ready-made xllamacpp for" in told
+    assert "pip finds no ready-made xllamacpp for" in told
     assert not [path for path in store.folder.iterdir() if path.name.startswith("runtime")]
 
 

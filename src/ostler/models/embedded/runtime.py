@@ -54,7 +54,7 @@ def _failed(error: BackendError, said: str) -> BackendError:
         f"{platform.system()} on {platform.machine()} with Python {sys.version_info.major}.{sys.version_info.minor}"
     )
     return BackendError(
-        f"there is no ready-made {_MODULE} for {machine}, so no model can be embedded here",
+        f"pip finds no ready-made {_MODULE} for {machine}, so no model can be embedded here",
         code="platform",
-        hint="run a model server instead, such as Ollama or llama.cpp: Ostler finds it",
+        hint="look at pip's index and network, or run a model server such as Ollama or llama.cpp: Ostler finds it",
     )
