@@ -117,6 +117,23 @@ async def test_the_log_tells_of_commits_with_and_without_files(repo):
 
 
 @pytest.mark.req("TL-2")
+async def test_the_log_of_a_merge_tells_of_it_as_of_others(repo):
+    git(repo.root, "checkout", "-q", "-b", "side")
+    repo.file("tabs.txt", "a\tb\n")
+    git(repo.root, "add", ".")
+    git(repo.root, "commit", "-q", "-m", "Side")
+    git(repo.root, "checkout", "-q", "main")
+    git(repo.root, "merge", "-q", "--no-ff", "-m", "Merge", "side")
+    commits = (await repo.ok("git_log")).data["data"]["commits"]
+    told = [(one["subject"], one.get("files")) for one in commits]
+    assert sorted(told) == [("Begin", None), ("Change a", None), ("Merge", None), ("Side", None)]
+    assert told[0] == ("Merge", None)
+    assert (await repo.ok("git_log", count=True)).data["data"]["count"] == 4
+    merge = (await repo.ok("git_log", limit=1, with_files=True)).data["data"]["commits"][0]
+    assert merge["files"] == [{"raw_status": "A", "path": "tabs.txt"}]
+
+
+@pytest.mark.req("TL-2")
 async def test_show(repo):
     result = await repo.ok("git_show")
     assert "Author: Ada <ada@example.org>" in result.for_model

@@ -37,8 +37,8 @@ class GitLog(GitTool[GitLogParams]):
         if params.count:
             said = await repo.run("rev-list", "--count", commit, *repo.narrowed(params.path))
             return self.answer(f"{said.stdout.strip()} commits", "", {"count": int(said.stdout)})
-        files = ["--name-status", "--relative"] if params.with_files else []
-        flags = ["-z", f"--max-count={params.limit}", f"--skip={params.skip}", "--diff-merges=first-parent", *files]
+        listed = ["--name-status", "--relative", "--diff-merges=first-parent"] if params.with_files else ["--no-patch"]
+        flags = ["-z", f"--max-count={params.limit}", f"--skip={params.skip}", *listed]
         asked = ("--no-mailmap", FORMAT, *flags, commit, *repo.narrowed(params.path))
         said = await repo.names("log", *NO_PROGRAMS, *asked)
         if said.cut:

@@ -160,8 +160,8 @@ class Repo:
 
     def narrowed(self, path: str) -> list[str]:
         """The arguments that keep git to a path, at most to the workspace."""
-        if not path:
-            return ["--", "."]
+        if not path:  # all of a repository is no path to git, which would leave merges and empty commits out of a log
+            return ["--"] if os.path.realpath(self._folder) == os.path.realpath(self.top) else ["--", "."]
         place = self._ground.place(path)
         if not place.inside:
             raise PathRefused("outside_workspace", place.shown, "it leads outside the workspace")
