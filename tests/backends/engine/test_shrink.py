@@ -302,3 +302,11 @@ async def test_results_that_the_model_has_not_seen_keep_head_and_tail(stage, win
         room = window - 1000
         assert bytes_of(model.asked()[-1]) / 4 > room * 0.2, "much of it fits"
     assert model.refusals == 0
+
+
+async def test_what_people_said_has_the_room_that_nothing_else_needs(stage):
+    """A prompt larger than the window is cut no more than it must be."""
+    model = Window(lambda request: Said("ok"), limit=8000)
+    await stage.open(model, [])
+    await stage.turn(" ".join(f"word{n}" for n in range(9000)))
+    assert bytes_of(model.requests[-1]) / model.ratio > 8000 * 0.25

@@ -4,7 +4,7 @@ from ostler.backends.engine.guests import digest
 from ostler.backends.engine.guests.guest import View
 from ostler.backends.engine.guests.unseen import unseen
 from ostler.backends.engine.history import Entry, newest
-from ostler.backends.engine.measure import size_of
+from ostler.backends.engine.measure import byte_size, size_of
 from ostler.models.words import Finished, ModelSaid, Request, TextChunk, Usage, UserSaid, WasThought
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.events import Compacted, Notice, StateChanged, TodosChanged, UsageReported
@@ -13,6 +13,8 @@ from ostler.vocabulary.prompt import Text
 # Shares of the room that is left beside the fixed part, in tokens.
 TAIL_SHARE, WORDS_SHARE, NOTES_SHARE, PLAN_SHARE, FILES_SHARE = 0.25, 0.25, 0.15, 0.05, 0.05
 MOST_TAIL = 15_000
+# What people said may have more than its share while all that is kept stays below this.
+KEPT_SHARE = 0.6
 # Where room is tight, what the model has not seen yet stays beside the summary up to this share.
 UNSEEN_SHARE = 0.4
 MOST_NOTES = 3_000
@@ -64,19 +66,21 @@ def _unseen_tail(entries: list[Entry], most: int) -> int:
 
 async def _summary(view: View, old: list[Entry], upto_seq: int, room: float) -> str:
     records, size = view.stage.records(), view.meter.bytes
+    plan = newest(records, "todos_changed")
+    drawn = digest.drawn(plan.items) if isinstance(plan, TodosChanged) else ""
+    todos = digest.fitted(drawn.splitlines(), size(room * PLAN_SHARE))
+    files = digest.fitted(digest.files_named(records, upto_seq), size(room * FILES_SHARE))
+    limit = size(min(room * NOTES_SHARE, MOST_NOTES))
+    others = view.history.size - sum(entry.size for entry in old) + limit + sum(map(byte_size, (*todos, *files)))
     said = digest.user_words(records, upto_seq)
-    words = digest.fitted(said, size(room * WORDS_SHARE))
+    words = digest.fitted(said, max(size(room * WORDS_SHARE), size(room * KEPT_SHARE) - others))
     if words != said:
         view.stage.emit(Notice("warning", "not all that you said fits the model's window; long messages were cut"))
-    plan = newest(records, "todos_changed")
-    todos = digest.drawn(plan.items) if isinstance(plan, TodosChanged) else ""
-    files = digest.files_named(records, upto_seq)
-    limit = size(min(room * NOTES_SHARE, MOST_NOTES))
     notes = await _notes(view, old, limit) or "What was done last:\n" + digest.deeds(old, limit)
     parts = {
         "What the user said, in order:": "\n".join(f"{n}. {text}" for n, text in enumerate(words, 1)),
-        "The plan:": "\n".join(digest.fitted(todos.splitlines(), size(room * PLAN_SHARE))),
-        "Files that were named in calls:": "\n".join(digest.fitted(files, size(room * FILES_SHARE))),
+        "The plan:": "\n".join(todos),
+        "Files that were named in calls:": "\n".join(files),
         "Notes:": notes,
     }
     return "\n\n".join([digest.HEADING, *(f"{title}\n{text}" for title, text in parts.items() if text)])

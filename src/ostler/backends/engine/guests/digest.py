@@ -42,7 +42,7 @@ def fitted(texts: Sequence[str], room: int) -> list[str]:
     longest = max(map(len, texts), default=0)
     cut = list(texts)
     while longest > _SHORTEST_CUT and sum(map(byte_size, cut)) > room:
-        longest = longest * 3 // 4
+        longest = longest * 9 // 10
         cut = [cut_middle(text, longest).text for text in texts]
     sizes = list(map(byte_size, cut))
     begin = 1
