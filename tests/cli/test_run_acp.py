@@ -35,6 +35,8 @@ def test_refusals_crashes_and_unknown_agents_have_our_exit_codes(ostler, echo):
     assert "write b.txt needs a person's consent" in refused.stdout
     crashed = echo("!say half\n!crash 3")
     assert (crashed.code, "echo ended with exit code 3" in crashed.stdout + crashed.stderr) == (1, True)
+    modelless = echo("--model", "large", "hi")
+    assert (modelless.code, "echo has no option 'model'" in modelless.stderr) == (2, True)
     unknown = ostler("run", "--backend", "acp:nobody", "hi")
     assert (unknown.code, "there is no ACP agent 'nobody'" in unknown.stderr) == (2, True)
     assert ostler("run", "--backend", "oracle", "hi").code == 2

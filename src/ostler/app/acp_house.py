@@ -1,6 +1,7 @@
 """Lets the house open a session with somebody's agent: `acp:NAME` as the backend of any face."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from ostler import __version__
@@ -13,10 +14,16 @@ from ostler.vocabulary.seams import Ground
 from ostler.vocabulary.sessions import Opening
 
 PREFIX = "acp:"
+_ITS_OWN = ("model", "thinking")
 
 
-def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings) -> AgentJoin:
-    """The agent that is named, or the first that is listed for `acp:` alone."""
+def join_agent(
+    opening: Opening, cwd: Path, ground: Ground, settings: Settings, model_flags: Mapping[str, str]
+) -> AgentJoin:
+    """The agent that is named, or the first that is listed for `acp:` alone.
+
+    A model that the command line names is one of the agent's, for it has no other.
+    """
     found = find_agent(opening.backend.removeprefix(PREFIX), "", cwd, settings)
     entry = found.entry
     launch = Launch(entry.command, entry.args, found.environment(os.environ), str(cwd), found.name)
@@ -27,5 +34,6 @@ def join_agent(opening: Opening, cwd: Path, ground: Ground, settings: Settings) 
         opening.directories,
         fork=opening.fork,
         elicits=opening.attended,
+        wanted=tuple((name, model_flags[name]) for name in _ITS_OWN if model_flags.get(name)),
     )
     return AgentJoin(plan, ground, settings, Offer())

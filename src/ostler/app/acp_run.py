@@ -184,12 +184,10 @@ class _Play:
             await session.aclose()
 
     async def _prepare(self, backend: AcpBackend) -> None:
-        """What comes before the prompt: the id to keep, the options to set, the lists to print."""
+        """What comes before the prompt: the id to keep, the lists to print."""
         flags = self._flags
         if flags.save_session and (flags.fork or not flags.resume):
             _save(flags.save_session, backend.far_session)
-        for name, value in flags.options:
-            await backend.options.set(name, value)
         await self._tell_of(backend.agent)
         if flags.list_modes:
             self._tell(acp_lists.modes(backend.agent, backend.options.modes))
@@ -253,6 +251,7 @@ class _Play:
             flags.fork,
             flags.login,
             elicits=False,
+            wanted=flags.options,
         )
 
     def _directories(self) -> tuple[str, ...]:

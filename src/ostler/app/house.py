@@ -146,7 +146,7 @@ class LocalHouse:
             return None
         from ostler.app.acp_house import join_agent
 
-        return join_agent(opening, cwd, ground, settings)
+        return join_agent(opening, cwd, ground, settings, self._options.model)
 
     async def _backend(
         self,

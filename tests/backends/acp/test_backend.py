@@ -356,6 +356,16 @@ async def test_options(echo, flags, mode, expected):
         assert '"fast":true' in said(events)
 
 
+@pytest.mark.req("AC-2")
+async def test_what_must_be_set_is_set_or_nothing_is_opened(echo):
+    session = await echo.open("--models", options={"model": "small"}, wanted=(("model", "large"),))
+    assert session.info.option("model") == "large"
+    with pytest.raises(UsageError, match="there are: small, large"):
+        await echo.open("--models", wanted=(("model", "huge"),))
+    with pytest.raises(UsageError, match="no option 'thinking'"):
+        await echo.open("--models", wanted=(("thinking", "high"),))
+
+
 async def test_commands_and_modes_told_later_are_in_the_info(echo):
     session = await echo.open()
     async with asyncio.timeout(30):

@@ -29,7 +29,7 @@ _LIMITS = {"max_tokens": "tokens", "max_turn_requests": "steps"}
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What to open: which program, which session of its, with what."""
+    """What to open: which program, which session of its, with what; what is `wanted` of it must be had."""
 
     launch: Launch
     version: str
@@ -40,6 +40,7 @@ class Plan(msgspec.Struct, frozen=True):
     login: str = ""
     patience: Patience = Patience()
     elicits: bool = True
+    wanted: tuple[tuple[str, str], ...] = ()
 
 
 class AcpBackend:
@@ -109,6 +110,8 @@ class AcpBackend:
                 await self.agent.authenticate(self._plan.login)
             self._opened(await self._open_session(start))
             await self._set_wanted(start.options)
+            for name, value in self._plan.wanted:
+                await self.options.set(name, value)
         except BaseException:
             await process.stop()
             raise
@@ -233,7 +236,7 @@ class AcpBackend:
                 self._teller.update(update)
 
     async def _set_wanted(self, wanted: dict[str, str]) -> None:
-        """What a resumed session or the command line wants; what this agent does not have is left."""
+        """What a resumed session had; what this agent does not have any more is left."""
         standing = {option.id: option.value for option in self.options.listed()}
         for name, value in wanted.items():
             if name in standing and standing[name] != value:
