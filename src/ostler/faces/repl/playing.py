@@ -35,6 +35,7 @@ class Playing:
         self._queue: deque[Prompt | Shell] = deque()
         self._kept: tuple[str, ...] = tuple(session.state.queued)
         self._keeping: set[asyncio.Task[bool]] = set()
+        self._leaving = False
 
     @property
     def in_turn(self) -> bool:
@@ -106,6 +107,7 @@ class Playing:
 
     async def aclose(self) -> None:
         """End what runs and close the session; what waited is still kept for later."""
+        self._leaving = True
         self._queue.clear()
         if self._keeping:
             await asyncio.wait(self._keeping)
@@ -145,7 +147,7 @@ class Playing:
     def _keep_queue(self) -> None:
         """The session keeps what waits, so that it survives a crash; what begins at once never waited."""
         waits = tuple(words_of(said) for said in self._queue) if self.busy else ()
-        if waits != self._kept:
+        if waits != self._kept and not self._leaving:
             self._kept = waits
             task = asyncio.create_task(self._session.apply(Queue(waits)), name="queue")
             self._keeping.add(task)
