@@ -194,7 +194,7 @@ BAD = {
     "no prompt": (["run"], "there is no prompt"),
     "unknown flag": (["run", "--wirte", "x"], "--wirte"),
     "unknown command": (["rum"], "did you mean run"),
-    "unknown option": (["--bogus"], "there is no option '--bogus'"),
+    "unknown option": (["--bogus"], "unrecognized arguments: --bogus; `ostler chat --help` tells"),
     "bad choice": (["run", "-o", "xml", "x"], "invalid choice"),
     "no such folder": (["run", "--cwd", "/nonexistent", "x"], "there is no such folder"),
     "no model": (["run", "x"], "there is no model to work with"),

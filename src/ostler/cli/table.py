@@ -22,6 +22,7 @@ COMMANDS = {
 
 HELP = """\
 usage: ostler [--version] [--help] COMMAND …
+       ostler [options of chat]
 
 A harness for coding agents: any model, any backend, any face; you keep the last word.
 
@@ -44,6 +45,8 @@ def dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         sys.stdout.write(help_text())
         return 0
+    if arguments[0].startswith("-"):
+        return _guarded("chat", arguments)
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
         return _unknown(name)
@@ -57,10 +60,9 @@ def _in_terminal() -> bool:
 def _unknown(name: str) -> int:
     from ostler.text.names import nearest
 
-    kind = "option" if name.startswith("-") else "command"
     near = nearest(name, COMMANDS)
     hint = f"; did you mean {near}?" if near else "; `ostler --help` lists them"
-    sys.stderr.write(f"ostler: there is no {kind} {name!r}{hint}\n")
+    sys.stderr.write(f"ostler: there is no command {name!r}{hint}\n")
     return 2
 
 
