@@ -128,6 +128,7 @@ _LOSES = {
     "bq": "rm",
     "security": "delete-*",
     "dotnet": "ef database drop",
+    "ostler": "undo, redo, sessions delete, model remove",
 }
 
 # what others get to see or use, and keep
@@ -188,6 +189,7 @@ _LETS_IN = {
     "tailscale": "up, funnel, serve",
     "code": "tunnel",
     "gcloud": "auth print-access-token, auth application-default",
+    "ostler": "trust",
 }
 
 _REASONS: Mapping[str, Mapping[str, str]] = {

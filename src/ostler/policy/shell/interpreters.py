@@ -100,7 +100,7 @@ def _python_module(call: Call, found: _Found) -> str:
     from ostler.policy.shell import pycode
 
     texts = [arg.text for arg in found.operands]
-    if found.module in {"pip", "poetry", "uv", "hatch", "pytest", "virtualenv", "IPython"}:
+    if found.module in {"ostler", "pip", "poetry", "uv", "hatch", "pytest", "virtualenv", "IPython"}:
         call.run([Arg(found.module.lower()), *found.operands])
     elif found.module in {"code", "asyncio"}:
         return _by_source(call, _Found([], "", []), lambda text: pycode.judge(text, call))

@@ -49,6 +49,7 @@ _WRITERS = frozenset(
 _OPENERS = frozenset(
     listed("open io.open codecs.open gzip.open bz2.open lzma.open zipfile.ZipFile tarfile.open os.fdopen io.FileIO")
 )
+_MODE = re.compile(r"[rwxabtU+]{0,4}")
 _EVALUATORS = frozenset(
     listed("exec eval compile builtins.exec builtins.eval timeit.timeit timeit.repeat cProfile.run profile.run pdb.run")
 )
@@ -112,7 +113,8 @@ class _Reading(ast.NodeVisitor):
         for alias in node.names:
             if alias.name == "*":
                 self.names.update({name: f"{module}.{name}" for name in _MODULES.get(module, ())})
-                self.names.update({full.rpartition(".")[2]: full for full in _SHELLS if full.startswith(module + ".")})
+                known = (full for full in _SHELLS | _OPENERS if full.startswith(module + "."))
+                self.names.update({full.rpartition(".")[2]: full for full in known})
             else:
                 self.names[alias.asname or alias.name] = f"{module}.{alias.name}"
 
@@ -147,11 +149,19 @@ class _Reading(ast.NodeVisitor):
         name = self._full(node.func)
         if name in {"__import__", "importlib.import_module", "builtins.__import__"} and node.args:
             return self._text(node.args[0]) or "os"
+        if name in {"eval", "builtins.eval"} and node.args:
+            return self._evaluated(self._text(node.args[0]) or "")
         if name == "vars" and node.args:
             return f"{self._full(node.args[0])}.__dict__"
         if name == "getattr" and len(node.args) > 1:
             return f"{self._full(node.args[0])}.{self._text(node.args[1]) or '?'}"
         return ""
+
+    def _evaluated(self, code: str) -> str:
+        try:
+            return self._full(ast.parse(code, mode="eval").body)
+        except (SyntaxError, ValueError):
+            return ""
 
     def _text(self, node: ast.expr | None) -> str | None:
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
@@ -247,7 +257,9 @@ class _Reading(ast.NodeVisitor):
             self._ask(judge(text, self.call))
 
     def _open(self, node: ast.Call, full: str) -> None:
-        method = "." in full and full not in _OPENERS and full != "os.open"
+        named = self._text(node.args[0]) if node.args else None  # wave.open("name", "wb"), unlike path.open("wb")
+        by_name = named is not None and not _MODE.fullmatch(named)
+        method = "." in full and full not in _OPENERS and full != "os.open" and not by_name
         position = 0 if method else 1
         given = node.args[position] if len(node.args) > position else None
         given = next((word.value for word in node.keywords if word.arg == "mode"), given)

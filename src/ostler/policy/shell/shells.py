@@ -246,6 +246,8 @@ def _loads(call: Call) -> str:
 
 def _kill(call: Call) -> str:
     texts = call.texts()
+    if texts[:1] == ["-0"] or texts[:2] in (["-s", "0"], ["-n", "0"]):
+        return ""  # only asks whether somebody is there
     if texts[:1] and texts[0].startswith("-") and texts[0] != "--":
         texts = texts[2 if texts[0] in {"-s", "-n"} else 1 :]
     if {"-1", "1", "0"} & set(texts):
