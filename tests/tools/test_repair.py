@@ -185,10 +185,10 @@ def test_whatever_happens_to_a_call_on_its_way_it_is_mended_or_refused(tools, va
     ids=lambda text: text[:12],
 )
 def test_no_text_takes_long(text, tools):
-    began = time.monotonic()
+    began = time.process_time()  # a busy machine takes longer, not more work
     with pytest.raises(ToolFailure):
         read_arguments(text, tools["bash"].spec)
-    assert time.monotonic() - began < 3
+    assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize(
