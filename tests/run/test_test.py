@@ -23,7 +23,7 @@ def suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     (folder / "tasks").symlink_to(PROJECT / "tasks")
     command = [sys.executable, "-m", "tasks.test"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=150)
 
 
 def test_what_fails_beside_others_only_is_told_and_passes(tmp_path):
