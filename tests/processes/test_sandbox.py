@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ostler.processes import bubblewrap, git_folders, landlock
-from ostler.processes.confinement import Confinement, SandboxUnavailable
+from ostler.processes.confinement import Confinement, SandboxUnavailable, lay_out
 from ostler.processes.proving import probe, prove
 from ostler.processes.session import Processes
 
@@ -144,6 +144,20 @@ def test_what_is_forbidden_does_not_work_for_an_ordinary_user_either(backend, ba
     answer = _as_nobody(python, "-c", _AS_NOBODY, backend, str(base))
     assert answer.returncode == 0, answer.stderr
     _expect(json.loads(answer.stdout), backend)
+
+
+@pytest.mark.req("SH-8")
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_sandbox_that_the_workspace_brings_along_is_not_taken(tmp_path, monkeypatch, writable):
+    work, system = tmp_path / "work", tmp_path / "system"
+    for folder in (work / ".venv" / "bin", system):
+        folder.mkdir(parents=True)
+        (folder / "bwrap").touch(0o755)
+    layout = lay_out(Confinement(writable=(str(work),) if writable else ()), str(tmp_path / "temp"), (str(work),))
+    monkeypatch.setenv("PATH", f"{work}/.venv/bin:{system}")
+    assert bubblewrap.wrapper(layout)[0] == str(system / "bwrap")
+    monkeypatch.setenv("PATH", f"{work}/.venv/bin")
+    assert bubblewrap.missing(layout)
 
 
 def test_the_probe_tells_what_there_is():
@@ -336,7 +350,7 @@ async def test_a_dead_keeper_is_replaced_inside_a_sandbox_again(backend, sandbox
 
 
 async def test_a_sandbox_that_is_required_and_missing_is_a_refusal(tmp_path, monkeypatch):
-    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda: "not installed")
+    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda _: "not installed")
     monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "switched off")
     processes = Processes(str(tmp_path), confinement=Confinement(mode="require", writable=(str(tmp_path),)))
     with pytest.raises(SandboxUnavailable, match="bubblewrap: not installed; landlock: switched off"):
@@ -346,7 +360,7 @@ async def test_a_sandbox_that_is_required_and_missing_is_a_refusal(tmp_path, mon
 
 
 async def test_a_sandbox_that_is_preferred_and_missing_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda: "not installed")
+    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda _: "not installed")
     monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "switched off")
     processes = Processes(str(tmp_path))
     assert processes.sandbox == "not started"
@@ -357,14 +371,17 @@ async def test_a_sandbox_that_is_preferred_and_missing_is_said(tmp_path, monkeyp
 
 
 async def test_a_sandbox_that_does_not_start_says_why(tmp_path, monkeypatch):
-    fake = tmp_path / "bwrap"
+    work, system = tmp_path / "work", tmp_path / "system"
+    work.mkdir()
+    system.mkdir()
+    fake = system / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: no permission to make namespaces' >&2; exit 1\n")
     fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    processes = Processes(str(tmp_path), backends=("bubblewrap",))
+    monkeypatch.setenv("PATH", f"{system}:{os.environ['PATH']}")
+    processes = Processes(str(work), backends=("bubblewrap",))
     assert await processes.ready() == "none: bubblewrap: bwrap: no permission to make namespaces"
     await processes.aclose()
-    assert os.listdir(tmp_path) == ["bwrap"]
+    assert os.listdir(work) == []
 
 
 @pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
@@ -374,7 +391,7 @@ async def test_what_was_confined_once_is_not_run_unconfined_later(tmp_path, monk
     (sandbox,) = processes._sandboxes.values()
     os.kill(sandbox.keeper._process.pid, signal.SIGKILL)
     assert eventually(lambda: not sandbox.alive)
-    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda: "gone")
+    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda _: "gone")
     monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "gone")
     with pytest.raises(SandboxUnavailable):
         await processes.run("touch ran", timeout=60)

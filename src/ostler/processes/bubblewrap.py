@@ -8,6 +8,7 @@ from typing import Any
 
 from ostler.processes import landlock, seccomp
 from ostler.processes.confinement import Layout, inside
+from ostler.processes.environment import path_without
 from ostler.processes.ourselves import SOURCE
 
 # Sockets of daemons and of the desktop live there, and other people's temporary files.
@@ -17,15 +18,17 @@ _NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver", "/run/booted-syst
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 
 
-def missing() -> str:
+def missing(layout: Layout | None = None) -> str:
     """Why it cannot be used here, as far as can be told without trying; empty when it may work."""
-    return "" if _program() else "the program bwrap is not installed"
+    return "" if _program(layout) else "the program bwrap is not installed"
 
 
-def _program() -> str:
+def _program(layout: Layout | None) -> str:
+    """The machine's own; never one that the workspace brings along, or that a command has put there."""
     import shutil
 
-    return shutil.which("bwrap") or ""
+    folders = [path for path in (*layout.writable, *layout.visible) if path != "/"] if layout else []
+    return shutil.which("bwrap", path=path_without(os.environ.get("PATH", os.defpath), folders)) or ""
 
 
 def plan(layout: Layout) -> dict[str, Any]:
@@ -41,7 +44,7 @@ def plan(layout: Layout) -> dict[str, Any]:
 
 def wrapper(layout: Layout) -> list[str]:
     """The command line before the keeper's own."""
-    arguments = [_program(), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
+    arguments = [_program(layout), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
     if os.geteuid() == 0:
         # No user namespace for root: in one, files of everybody else would belong to nobody.
         arguments += ["--cap-drop", "ALL", *(word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]

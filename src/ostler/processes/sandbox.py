@@ -86,7 +86,7 @@ async def open_sandbox(
 
 async def _open(name: str, layout: Layout) -> Sandbox:
     backend = bubblewrap if name == "bubblewrap" else landlock
-    if reason := backend.missing():
+    if reason := bubblewrap.missing(layout) if name == "bubblewrap" else landlock.missing():
         raise KeeperLost(reason)
     places = Placeholders(layout.absent if name == "bubblewrap" else ())
     try:
