@@ -35,6 +35,11 @@ def test_resume_takes_only_a_sessions_name(ostler, name):
     assert "there is no session" in done.stderr
 
 
+def test_half_an_option_is_not_another(ostler):
+    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--mode", "plan", "x")
+    assert (done.code, "--mode" in done.stderr) == (2, True)
+
+
 def test_ephemeral_cannot_resume(ostler):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--ephemeral", "--resume", "a-1", "x")
     assert (done.code, "--ephemeral" in done.stderr) == (2, True)

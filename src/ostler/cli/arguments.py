@@ -1,7 +1,7 @@
 """What several commands take: the workspace, the model and what a run without a person may do."""
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ostler.app.options import RunOptions
 from ostler.vocabulary.errors import UsageError
@@ -10,7 +10,10 @@ _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose complaint is one sentence and exit 2."""
+    """argparse whose complaint is one sentence and exit 2, and which takes no half of an option's name for it."""
+
+    def __init__(self, prog: str | None = None, **options: Any) -> None:
+        super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}", hint=f"`{self.prog} --help` tells what it takes")
