@@ -1,8 +1,13 @@
-"""Which command lines could write by themselves, where nothing else would hold them."""
+"""Which command lines could write by themselves, where nothing else would hold them; what rules open outside."""
+
+import json
 
 import pytest
 
-from ostler.app.grounds import redirects
+from ostler.app.grounds import make_ground, redirects
+from ostler.app.options import RunOptions
+from ostler.settings.load import load
+from ostler.vocabulary.errors import PathRefused
 
 
 @pytest.mark.req("PM-4")
@@ -25,3 +30,39 @@ from ostler.app.grounds import redirects
 )
 def test_a_redirection_into_a_file_is_seen(command, writes):
     assert redirects(command) is writes
+
+
+@pytest.mark.req("PM-1", "FS-3")
+@pytest.mark.parametrize(
+    ("pattern", "action", "readable"),
+    [
+        ("{}/lib/*", "allow", True),
+        ("{}/lib/*", "ask", True),
+        ("{}/lib/a.txt", "allow", True),
+        ("~/lib/*.txt", "allow", True),
+        ("*", "allow", True),
+        ("*", "deny", False),
+        ("{}/li/*", "allow", False),
+        ("lib/*", "allow", False),
+    ],
+)
+async def test_a_rule_opens_the_folder_it_names_to_reading_alone(tmp_path, monkeypatch, pattern, action, readable):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("lib", "workspace", ".ostler"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lib" / "a.txt").write_text("far")
+    rules = {"external_directory": {pattern.format(tmp_path): action}}
+    (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"permission": rules}))
+    workspace = tmp_path / "workspace"
+    ground = make_ground(
+        workspace, load(workspace, {"HOME": str(tmp_path)}), RunOptions(cwd=str(workspace)), attended=True
+    )
+    far = str(tmp_path / "lib" / "a.txt")
+    if readable:
+        assert (await ground.read_text(far)).text == "far"
+    else:
+        with pytest.raises(PathRefused):
+            await ground.read_text(far)
+    with pytest.raises(PathRefused):
+        await ground.write_text(far, "mine")
+    await ground.aclose()

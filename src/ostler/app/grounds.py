@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.app.options import RunOptions
+from ostler.policy.wildcard import folder_of
 from ostler.settings.effective import Settings
 from ostler.vocabulary.errors import ToolFailure
 from ostler.vocabulary.seams import Job, Ran, Running
@@ -159,4 +160,13 @@ def make_ground(cwd: Path, settings: Settings, options: RunOptions, *, attended:
     """The ground for one session; without a person and without --write, commands cannot write in the workspace."""
     root = str(cwd)
     shell = Shell(root, writable=attended or options.write, sandbox=settings.config.security.sandbox)
-    return SessionGround(root, shell, read_anywhere=options.yolo)
+    outside = _outside(settings)
+    ground = SessionGround(root, shell, read_anywhere=options.yolo or "" in outside)
+    ground.grant_folders([folder for folder in outside if folder.startswith("/")])
+    return ground
+
+
+def _outside(settings: Settings) -> list[str]:
+    """Where rules let files be read outside, each as its rule says: the policy has the word on every call."""
+    rules = (rule for rule in settings.rules() if rule.key == "external_directory" and rule.action != "deny")
+    return [folder_of(rule.pattern) for rule in rules]

@@ -1,6 +1,7 @@
 """Does a rule's pattern fit? `*` is any run, `/` and newlines included; `?` is one character; the rest is literal."""
 
 import os
+import re
 
 
 def matches(pattern: str, subject: str) -> bool:
@@ -10,6 +11,13 @@ def matches(pattern: str, subject: str) -> bool:
     if pattern.endswith(" *") and _fits(pattern[:-2], subject):
         return True
     return _fits(pattern, subject)
+
+
+def folder_of(pattern: str) -> str:
+    """The path that all a pattern fits lies below, or is; empty where it may be anywhere."""
+    whole = _at_home(pattern)
+    fixed = re.split(r"[*?]", whole, maxsplit=1)[0]
+    return whole if fixed == whole else fixed.rpartition("/")[0]
 
 
 def _at_home(pattern: str) -> str:
