@@ -6,7 +6,7 @@ import msgspec
 
 from ostler.policy.verdict import Policy, unsettled, verdict
 from ostler.session.asks import Asks
-from ostler.vocabulary.events import Event, PermissionAsked, PermissionDecided, RuleAdded, StateChanged
+from ostler.vocabulary.events import Event, PermissionAsked, PermissionDecided, RuleAdded
 from ostler.vocabulary.permission import Decision, Option, Permission, Rule, Verdict
 from ostler.vocabulary.seams import Grants
 from ostler.vocabulary.tools import Origin
@@ -85,7 +85,6 @@ class Judge:
         if not permission.options:
             permission = msgspec.structs.replace(permission, options=ONCE_ONLY if once_only else USUAL)
         self._emit(PermissionAsked(ask_id, permission, once_only))
-        self._emit(StateChanged("awaiting_permission"))
         decision = Decision("cancel", by="nobody")
         try:
             decision = _lasting(await self.asks.wait(ask_id), once_only)
