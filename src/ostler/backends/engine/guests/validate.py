@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from ostler.backends.engine.guests.guest import Guest, View
-from ostler.knowledge.check_outcomes import found_no_tests, lacking
 from ostler.knowledge.checks import is_product
 from ostler.text.cut import cut_middle
 from ostler.vocabulary.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted
@@ -80,6 +79,8 @@ class ValidationGuest(Guest):
 
     async def _check(self, view: View, command: str) -> str:
         """What the model must know of a check: nothing when it passed, or could not run."""
+        from ostler.knowledge.check_outcomes import found_no_tests  # only who ran a check pays for it
+
         stage = view.stage
         arguments = {"command": command, "timeout": min(self._checks.seconds, 3600.0), "reason": "check the edits"}
         call = ToolCall(f"check-{stage.records()[-1].seq + 1}", "bash", arguments, origin="validation")
@@ -99,6 +100,8 @@ class ValidationGuest(Guest):
 
 def _not_run(result: ToolResult) -> str:
     """Why a check says nothing about the edits."""
+    from ostler.knowledge.check_outcomes import lacking
+
     if result.status != "failed" or not isinstance(result.data, dict):
         return result.for_human.summary or result.for_model
     return lacking(result.for_model, result.data.get("exit_code"))
