@@ -7,7 +7,7 @@ from tests.faces.repl.talk import at
 
 from ostler.drawing.paint import Paint
 from ostler.faces.repl import answers
-from ostler.faces.repl.answers import ALONE_SECONDS, QUIET_SECONDS, Answers
+from ostler.faces.repl.answers import ALONE_SECONDS, QUIET_SECONDS, UNKNOWN, WORDS, Answers
 from ostler.faces.repl.asking import Asking
 from ostler.session.judge import USUAL
 from ostler.testing.model_server import calls, text
@@ -145,6 +145,47 @@ def test_a_burst_of_keys_is_words(hand, keys):
     hand.answers.press("y")
     hand.wait(ALONE_SECONDS)
     assert hand.given == ["y"]
+
+
+@pytest.mark.req("PM-5", "PM-9")
+def test_a_wrong_key_is_told_at_once_and_the_next_right_one_answers(hand):
+    hand.see()
+    hand.answers.press("")
+    assert hand.answers.told == UNKNOWN
+    hand.wait(0.15)
+    hand.answers.press("y")
+    assert hand.answers.told == "y"
+    hand.wait(ALONE_SECONDS)
+    assert (hand.given, hand.answers.told) == (["y"], "")
+
+
+@pytest.mark.req("PM-5", "PM-9")
+@pytest.mark.parametrize("keys", ["yn", ["y", ""], ["", "y"]])
+def test_whoever_types_words_at_an_ask_is_told_that_they_do_not_count(hand, keys):
+    hand.see()
+    for key in keys:
+        hand.answers.press(key)
+        hand.wait(0.05)
+    assert hand.answers.told == WORDS
+    hand.wait(0.5)
+    hand.answers.press("")  # they go on typing
+    hand.wait(0.9)
+    hand.answers.press("y")
+    assert (hand.answers.told, hand.answers.pressed) == (WORDS, "")
+    hand.wait(QUIET_SECONDS)
+    hand.answers.press("y")
+    assert hand.answers.told == "y"
+
+
+@pytest.mark.req("PM-5")
+def test_enter_at_an_ask_answers_nothing_and_takes_nothing_back(hand):
+    hand.see()
+    hand.answers.reject()
+    assert hand.answers.told == UNKNOWN
+    hand.answers.press("n")
+    hand.answers.reject()
+    hand.wait(ALONE_SECONDS)
+    assert hand.given == ["n"]
 
 
 class Console:

@@ -1,7 +1,7 @@
 """Which key is the answer to an ask: one that stands alone, pressed after the ask was seen and not while typing.
 
 A key that was pressed before belongs to something else, also when it is read later; one that is held down, or is part
-of a word, was not meant as an answer.
+of a word, was not meant as an answer. Whoever presses a key that is not taken is told why.
 """
 
 import time
@@ -10,6 +10,8 @@ from typing import Protocol
 
 QUIET_SECONDS = 1.0  # so long after a key that was typed for something else, none is an answer
 ALONE_SECONDS = 0.1  # a key that no other follows so soon was meant as one
+UNKNOWN = "that is none of these keys"
+WORDS = "not taken while you type: wait a moment, then press one of these keys"
 
 
 class Timer(Protocol):
@@ -27,6 +29,7 @@ class Answers:
         self._wanted = self._seen = False
         self._deaf_until = self._last = 0.0
         self.pressed = ""  # a key that was taken, and becomes the answer unless another follows
+        self._hint = ""
 
     def ask(self) -> None:
         """There is something to answer, though nobody saw it yet."""
@@ -44,16 +47,35 @@ class Answers:
         """Whether a key is an answer by now."""
         return self._seen and time.monotonic() >= self._deaf_until
 
+    @property
+    def told(self) -> str:
+        """What there is to see of the last key: itself, or why it was not taken."""
+        return self.pressed or self._hint
+
     def press(self, key: str) -> None:
         """A key of the ask, empty for any other."""
         now = time.monotonic()
         burst, self._last = now - self._last < ALONE_SECONDS, now
-        if burst or self._timer or not key:  # words, or a key that is held down
+        if burst or self._timer:  # words, or a key that is held down
             self.take_back()
             self.deafen(now)
-        elif self.hears():
-            self.pressed = key
-            self._timer = self._later(ALONE_SECONDS, self._answered)
+        elif not key and not self.hears():  # words go on
+            self.deafen(now)
+        self._hint = "" if self.hears() else WORDS
+        if self.hears():
+            self._alone(key)
+
+    def reject(self) -> None:
+        """Something came that never is an answer, and takes nothing back either: Enter after a key."""
+        if self._seen and not self.told:
+            self._hint = UNKNOWN
+
+    def _alone(self, key: str) -> None:
+        if not key:
+            self._hint = UNKNOWN
+            return
+        self.pressed = key
+        self._timer = self._later(ALONE_SECONDS, self._answered)
 
     def take_back(self) -> None:
         """What was pressed is no answer."""
@@ -65,6 +87,7 @@ class Answers:
         """There is nothing to answer any more."""
         self.take_back()
         self._wanted = self._seen = False
+        self._hint = ""
 
     def _answered(self) -> None:
         key = self.pressed

@@ -183,6 +183,10 @@ class EditorConsole:
         """A key of an ask, empty for any other."""
         self._answers.press(key)
 
+    def reject(self) -> None:
+        """Enter, or a paste, where only a key can answer."""
+        self._answers.reject()
+
     def _rendered(self, _: object) -> None:
         if self._settling is None:
             self._answers.drawn()
@@ -331,7 +335,7 @@ class EditorConsole:
         passing, standing = self._status
         rows = [f"  {_end(passing, columns - 2)}", clip(standing, columns)]
         shown = [("fg:ansibrightblack", f"{row}\n") for row in rows if row.strip()]
-        return [*shown, ("bold", (self._menu or IDLE).prompt), ("", self._answers.pressed)]
+        return [*shown, ("bold", (self._menu or IDLE).prompt), ("", self._answers.told)]
 
 
 def _end(text: str, columns: int) -> str:

@@ -113,3 +113,4 @@ def _answering(made: "KeyBindings", console: "EditorConsole", choosing: "Conditi
     @made.add("c-j", filter=choosing)
     def _not_an_answer(event: "KeyPressEvent") -> None:
         """What is pasted answers nothing."""
+        console.reject()
