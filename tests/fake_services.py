@@ -28,6 +28,9 @@ class FakeServices:
         self.took.append((direction, list(turns)))
         return ["restored a.py"]
 
+    def not_undone(self):
+        return [".git (what git keeps for itself)"]
+
     async def models(self):
         if self.no_models:
             raise UsageError("nobody answers at http://x", hint="start it")

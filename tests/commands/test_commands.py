@@ -79,6 +79,11 @@ async def table(tmp_path):
     await session.aclose()
 
 
+@pytest.mark.req("CL-7", "EN-13")
+async def test_status_names_what_undo_does_not_reach(table):
+    assert "undo     not .git (what git keeps for itself)" in await table.told("status")
+
+
 @pytest.mark.req("CL-7")
 async def test_every_required_command_is_there(table):
     for name in REQUIRED.split():

@@ -26,6 +26,7 @@ from ostler.app.subagents import Subagents
 from ostler.app.titling import helpers
 from ostler.app.tools import make_hooks, make_tools
 from ostler.app.trusting import load_settings, waiting
+from ostler.app.undo_gaps import KnownGaps
 from ostler.app.undoing import WorkspaceUndo, checkpoints
 from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.validate import News, no_news
@@ -217,8 +218,8 @@ class LocalHouse:
             return None
         if self._options.ephemeral:
             return Watch(str(cwd))
-        past = checkpoints(cwd, project_folder(cwd))
-        return WorkspaceUndo(past, own.shell.busy) if own else WorkspaceUndo(past)
+        past, known = checkpoints(cwd, project_folder(cwd)), KnownGaps(project_folder(cwd))
+        return WorkspaceUndo(past, known, own.shell.busy) if own else WorkspaceUndo(past, known)
 
     def _journal(self, settings: Settings, cwd: Path, resume: str = "", *, fork: bool = False) -> Journal:
         if not self._options.ephemeral:

@@ -72,6 +72,11 @@ class PersonsServices:
         finally:
             past.close()
 
+    def not_undone(self) -> Sequence[str]:
+        from ostler.app.undo_gaps import KnownGaps
+
+        return KnownGaps(project_folder(self._cwd)).known()
+
     async def diff(self, path: str) -> str:
         from ostler.app.tree_diff import tree_diff
 

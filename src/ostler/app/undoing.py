@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ostler.app.undo_gaps import KnownGaps
 from ostler.vocabulary.errors import UsageError
 from ostler.workspace.changes import UndoPlan
 from ostler.workspace.checkpoints import Checkpoints
@@ -11,18 +12,25 @@ from ostler.workspace.checkpoints import Checkpoints
 class WorkspaceUndo:
     """The undo of one workspace as a session needs it."""
 
-    def __init__(self, checkpoints: Checkpoints, busy: Callable[[], bool] = lambda: True) -> None:
-        """`busy` says whether anything may still change files when no tool runs."""
+    def __init__(self, checkpoints: Checkpoints, known: KnownGaps, busy: Callable[[], bool] = lambda: True) -> None:
+        """`known` is what the person was told; `busy` says whether anything may still change files when no tool runs."""
         self._checkpoints = checkpoints
+        self._known = known
+        self._gaps: list[str] | None = None
         self._busy = busy
         self._turn = ""
 
     async def begin(self, turn_id: str) -> Sequence[str]:
         self._turn = turn_id
         coverage = await self._checkpoints.begin(turn_id)
-        return [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
+        self._gaps = [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
+        return self._known.new(self._gaps)
 
     def living(self, turn_id: str) -> None:
+        """Whatever is new is told with the first effect."""
+        if self._gaps is not None:
+            self._known.told(self._gaps)
+            self._gaps = None
         self._checkpoints.living(turn_id)
 
     def resting(self, turn_id: str) -> None:
@@ -43,22 +51,19 @@ def checkpoints(root: Path, folder: Path) -> Checkpoints:
 
 
 async def plan_of(past: Checkpoints, direction: str, turn: str = "") -> UndoPlan:
-    """The named turn's plan; else undo looks for the newest turn that stands, redo for the oldest that does not.
+    """The named turn's plan; else undo looks for the newest turn that stands, redo for the oldest that was undone.
 
-    A turn of which everything was changed since is passed over, unless there is no other.
+    One of which everything was changed since is not passed over for another: its plan says so.
     """
     make = past.plan_undo if direction == "undo" else past.plan_redo
     if turn:
         return await make(turn)
-    turns = await past.turns()
-    stuck: UndoPlan | None = None
-    for candidate in reversed(turns) if direction == "undo" else turns:
+    turns, undone = await past.turns(), await past.undone()
+    for candidate in reversed(turns) if direction == "undo" else [turn for turn in turns if turn in undone]:
         plan = await make(candidate)
-        if plan.restore or plan.delete:
+        stuck = (plan.conflicts or plan.uncovered) and not (direction == "undo" and candidate in undone)
+        if plan.restore or plan.delete or stuck:
             return plan
-        stuck = stuck or (plan if direction == "undo" and plan.conflicts else None)
-    if stuck:
-        return stuck
     raise UsageError(f"there is nothing to {direction} in this workspace")
 
 

@@ -38,6 +38,9 @@ class Services(Protocol):
     async def take_back(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
         """Undo or redo what turns changed in the files, in that order, told in lines; without any, the last one."""
 
+    def not_undone(self) -> Sequence[str]:
+        """What undo does not reach here, as it was last told."""
+
     async def models(self) -> Sequence[str]:
         """The models of the endpoint in use."""
 

@@ -34,6 +34,7 @@ class Telling:
             "context": self._meter.context,
             "cost": self._price(),
             "around": " · ".join(self._services.surroundings()),
+            "undo": "; ".join(f"not {gap}" for gap in self._services.not_undone()),
         }
         children = (f"  subagent {line}" for line in self._meter.children.lines())
         return told(*(f"  {name:<8} {sanitise(value)}" for name, value in facts.items() if value), *children)
