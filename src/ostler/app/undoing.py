@@ -13,7 +13,7 @@ class WorkspaceUndo:
     """The undo of one workspace as a session needs it."""
 
     def __init__(self, checkpoints: Checkpoints, known: KnownGaps, busy: Callable[[], bool] = lambda: True) -> None:
-        """`known` is what the person was told; `busy` says whether anything may still change files when no tool runs."""
+        """`known` is what the person was told; `busy` says whether anything may change files when no tool runs."""
         self._checkpoints = checkpoints
         self._known = known
         self._gaps: list[str] | None = None
