@@ -61,15 +61,14 @@ def test_your_own_later_edit_is_kept_and_named(changed):
     assert (changed.workspace / "sedded.txt").read_text() == "before\n"
 
 
-def test_a_turn_that_is_all_conflicts_does_not_hide_the_one_before(changed, models):
-    with models.playing(calls([("write", {"path": "later.txt", "content": "x\n"})]), text("done")) as server:
-        assert changed("run", "--write", *at(server), "go").code == 0
-    (changed.workspace / "later.txt").write_text("mine\n")
-    assert changed("undo").code == 0
-    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n", "later.txt": "mine\n"}
+def test_a_turn_that_is_all_conflicts_is_told_and_nothing_is_done(changed):
+    for path in [path for path in changed.workspace.rglob("*") if path.is_file()]:
+        path.write_text("mine\n")
+    before = tree(changed.workspace)
     stuck = changed("undo")
     assert stuck.code == 1
-    assert "later.txt" in stuck.stdout
+    assert "leave    edited.txt" in stuck.stdout and "ostler undo --list" in stuck.stderr
+    assert tree(changed.workspace) == before
 
 
 def test_nothing_to_undo_is_a_sentence(ostler):

@@ -79,6 +79,9 @@ async def _carry_out(past: "Checkpoints", direction: str, given: Namespace, cwd:
         sys.stdout.write(f"left     {gap.path}: {gap.reason}\n")
     paths = [*done.restored, *done.deleted]
     sys.stdout.write(f"{direction} of {plan.turn}: {len(paths)} paths\n")
+    if not paths and (plan.conflicts or plan.uncovered):
+        sys.stderr.write(f"ostler: nothing could be done; {direction} another turn by its name (ostler undo --list)\n")
+        return 1
     if paths and (untold := tell_session(cwd, direction, plan.turn, paths)):
         sys.stderr.write(f"ostler: {untold}\n")
     return 1 if done.left or plan.conflicts else 0

@@ -101,6 +101,9 @@ class Archive:
         self._settle()
         return self._ledger.turns()
 
+    def undone(self) -> set[str]:
+        return self._ledger.undone()
+
     def kept(self) -> list[Kept]:
         self._settle()
         return [
@@ -116,7 +119,10 @@ class Archive:
     def carry_out(self, plan: UndoPlan) -> Undone:
         """Do what a plan says, and nothing else."""
         agreed = {*plan.restore, *plan.delete}
-        return self._way_back.carry_out([step for step in self._steps(plan) if escaped(step.path) in agreed])
+        done = self._way_back.carry_out([step for step in self._steps(plan) if escaped(step.path) in agreed])
+        if done.restored or done.deleted:
+            self._ledger.mark(plan.turn, undone=plan.direction == "undo")
+        return done
 
     def _steps(self, plan: UndoPlan) -> list[Step]:
         self._settle()

@@ -94,6 +94,10 @@ class Checkpoints:
         """The turns that can be undone, the oldest first."""
         return await self._do(lambda archive: archive.turns())
 
+    async def undone(self) -> set[str]:
+        """Those of them that were undone, and not done again since."""
+        return await self._do(lambda archive: archive.undone())
+
     async def kept(self) -> list[Kept]:
         """The turns that changed something and can be undone, the oldest first."""
         return await self._do(lambda archive: archive.kept())

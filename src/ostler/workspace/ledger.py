@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS heavy (path BLOB PRIMARY KEY, why TEXT);
 CREATE TABLE IF NOT EXISTS turn (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, at REAL, process INTEGER, changes BLOB
 );
+CREATE TABLE IF NOT EXISTS undone (id TEXT PRIMARY KEY);
 """
 
 
@@ -88,6 +89,7 @@ class Ledger:
         """A turn starts; one of the same name is begun anew."""
         row = (turn, time.time(), os.getpid())
         self._database.execute("INSERT OR REPLACE INTO turn (id, at, process) VALUES (?, ?, ?)", row)
+        self.mark(turn, undone=False)
 
     def finish(self, turn: str, changes: Iterable[Change]) -> None:
         """A turn has ended, with what it changed."""
@@ -119,8 +121,17 @@ class Ledger:
         """The turns that were begun and not finished, each with the process that played it."""
         return self._database.execute("SELECT id, process FROM turn WHERE changes IS NULL ORDER BY number").fetchall()
 
+    def undone(self) -> set[str]:
+        """The turns that were taken back and not done again."""
+        return {row[0] for row in self._database.execute("SELECT id FROM undone")}
+
+    def mark(self, turn: str, *, undone: bool) -> None:
+        query = "INSERT OR IGNORE INTO undone VALUES (?)" if undone else "DELETE FROM undone WHERE id = ?"
+        self._database.execute(query, (turn,))
+
     def forget(self, turn: str) -> None:
         self._database.execute("DELETE FROM turn WHERE id = ?", (turn,))
+        self.mark(turn, undone=False)
 
     def needed(self) -> set[bytes]:
         """The contents that a finished turn needs to be undone or redone."""

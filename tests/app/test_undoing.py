@@ -1,0 +1,53 @@
+"""Which turn `undo` and `redo` mean when none is named."""
+
+import pytest
+
+from ostler.app.undoing import plan_of
+from ostler.vocabulary.errors import UsageError
+from ostler.workspace.checkpoints import Checkpoints
+
+pytestmark = pytest.mark.req("EN-13")
+
+
+@pytest.fixture
+async def two_turns(tmp_path):
+    """Two turns, each of which made one file."""
+    root = tmp_path / "work"
+    root.mkdir()
+    past = Checkpoints(str(root), str(tmp_path / "store"))
+    for turn in ("one", "two"):
+        await past.begin(turn)
+        (root / turn).write_text("made")
+        await past.finish(turn)
+    yield root, past
+    past.close()
+
+
+async def test_a_turn_of_which_everything_was_changed_since_is_not_passed_over(two_turns):
+    root, past = two_turns
+    (root / "two").write_text("mine")
+    plan = await plan_of(past, "undo")
+    assert (plan.turn, plan.restore, plan.delete) == ("two", (), ())
+    assert [gap.path for gap in plan.conflicts] == ["two"]
+
+
+async def test_a_turn_that_was_undone_is_passed_over_whatever_was_done_to_its_files_since(two_turns):
+    root, past = two_turns
+    await past.undo(await plan_of(past, "undo"))
+    (root / "two").write_text("mine")
+    assert (await plan_of(past, "undo")).turn == "one"
+
+
+async def test_a_turn_that_was_done_again_stands_again(two_turns):
+    root, past = two_turns
+    await past.undo(await plan_of(past, "undo"))
+    await past.redo(await plan_of(past, "redo"))
+    (root / "two").write_text("mine")
+    assert (await plan_of(past, "undo")).turn == "two"
+
+
+async def test_what_a_person_took_away_is_not_for_redo(two_turns):
+    root, past = two_turns
+    (root / "two").unlink()
+    with pytest.raises(UsageError, match="nothing to redo"):
+        await plan_of(past, "redo")
