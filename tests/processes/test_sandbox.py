@@ -160,6 +160,17 @@ def test_a_sandbox_that_the_workspace_brings_along_is_not_taken(tmp_path, monkey
     assert bubblewrap.missing(layout)
 
 
+def test_the_probe_starts_no_bwrap_of_the_folder_it_is_asked_in(tmp_path, monkeypatch):
+    planted = tmp_path / "bin" / "bwrap"
+    planted.parent.mkdir()
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\n")
+    planted.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{planted.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    probe()
+    assert not (tmp_path / "was-run").exists()
+
+
 def test_the_probe_tells_what_there_is():
     found = {capability.name: capability for capability in probe()}
     assert found["bubblewrap"].available is not bool(bubblewrap.missing())

@@ -20,15 +20,16 @@ _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", 
 
 def missing(layout: Layout | None = None) -> str:
     """Why it cannot be used here, as far as can be told without trying; empty when it may work."""
-    return "" if _program(layout) else "the program bwrap is not installed"
+    return "" if program(layout) else "the program bwrap is not installed"
 
 
-def _program(layout: Layout | None) -> str:
-    """The machine's own; never one that the workspace brings along, or that a command has put there."""
+def program(layout: Layout | None = None) -> str:
+    """The machine's own; never one that the workspace (else the current folder) brings along, or a command put there."""
     import shutil
 
-    folders = [path for path in (*layout.writable, *layout.visible) if path != "/"] if layout else []
-    return shutil.which("bwrap", path=path_without(os.environ.get("PATH", os.defpath), folders)) or ""
+    folders = (*layout.writable, *layout.visible) if layout else (os.path.realpath("."),)
+    theirs = [path for path in folders if path != "/"]
+    return shutil.which("bwrap", path=path_without(os.environ.get("PATH", os.defpath), theirs)) or ""
 
 
 def plan(layout: Layout) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def plan(layout: Layout) -> dict[str, Any]:
 
 def wrapper(layout: Layout) -> list[str]:
     """The command line before the keeper's own."""
-    arguments = [_program(layout), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
+    arguments = [program(layout), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
     if os.geteuid() == 0:
         # No user namespace for root: in one, files of everybody else would belong to nobody.
         arguments += ["--cap-drop", "ALL", *(word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]

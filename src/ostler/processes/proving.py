@@ -55,7 +55,7 @@ def probe() -> list[Capability]:
 
 
 def _bubblewrap_version() -> str:
-    answer = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, timeout=5, check=False)
+    answer = subprocess.run([bubblewrap.program(), "--version"], capture_output=True, text=True, timeout=5, check=False)
     return answer.stdout.strip() or answer.stderr.strip()
 
 
