@@ -6,6 +6,8 @@ import pytest
 
 from ostler.app.may import may_told
 from ostler.app.options import RunOptions
+from ostler.knowledge.agent import Agent
+from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.settings.load import load
 
 HELD = "run commands in the sandbox, where they change nothing"
@@ -36,4 +38,26 @@ def test_what_a_run_may_do_is_told_in_one_line(tmp_path, flags, config, told):
     (tmp_path / ".ostler").mkdir()
     (tmp_path / ".ostler" / "config.json").write_text(json.dumps(config))
     settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
-    assert may_told(settings, RunOptions(".", **flags)) == told
+    assert may_told(settings, RunOptions(".", **flags), builtin_agents()) == told
+
+
+@pytest.mark.req("PM-4", "CL-8")
+@pytest.mark.parametrize(
+    ("agent", "flags", "told"),
+    [
+        ("plan", {"write": True}, f"plan may: read the workspace; {HELD}"),
+        ("plan", {"write": True, "yolo": True}, f"plan may: read anywhere; {HELD}"),
+        ("plan", {"allow": ("write:*", "bash:make *")}, f"plan may: read the workspace; {HELD}; --allow bash:make *"),
+        ("mute", {"write": True}, "mute may: nothing by itself"),
+        ("reader", {"write": True}, "reader may: read the workspace"),
+    ],
+)
+def test_the_line_knows_what_the_agent_leaves_of_it(tmp_path, agent, flags, told):
+    reads = (("*", False), ("read", True))
+    agents = {
+        **builtin_agents(),
+        "mute": Agent("mute", tools=((("*", False),),)),
+        "reader": Agent("reader", tools=(reads,)),
+    }
+    settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
+    assert may_told(settings, RunOptions(".", **flags), agents, agent) == told

@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 
 from ostler.app.house import LocalHouse, workspace
+from ostler.app.knowing import Knowledge
 from ostler.app.may import may_told
 from ostler.app.options import RunOptions
 from ostler.app.prompting import Prompting
@@ -19,6 +20,7 @@ from ostler.faces.printer.face import Printer
 from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import Output, make_output
 from ostler.faces.printer.summary import Tally
+from ostler.knowledge.agents import DEFAULT
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Session
@@ -54,11 +56,21 @@ class Headless(msgspec.Struct, frozen=True):
         """A path outside the workspace is read only where everything may be."""
         cwd = workspace(self.options.cwd)
         settings = load_settings(cwd, trust=self.options.trust)
-        _say(may_told(settings, self.options))
         ready = await Prompting(cwd, settings, outside=self.options.yolo).ready(words, session.call)
+        agents = Knowledge(str(cwd), settings).agents(trusted=settings.trusted)
+        _say(may_told(settings, self.options, agents, _worker(session, ready.prompt)))
         for line in ready.told:
             _say(line)
         return ready.prompt
+
+
+def _worker(session: Session, prompt: Prompt) -> str:
+    """The agent of ours that works on a prompt; whoever thinks elsewhere is bound by what holds for all."""
+    if session.info.backend != "engine":
+        return DEFAULT
+    if prompt.cast and prompt.cast.agent and not prompt.cast.task:
+        return prompt.cast.agent
+    return next((option.value for option in session.info.options if option.id == "agent"), DEFAULT)
 
 
 @contextmanager
