@@ -4,8 +4,12 @@ import re
 
 import pytest
 
-from ostler.drawing.diffs import diff_lines
+from ostler.drawing.asks import ask_lines
+from ostler.drawing.diffs import diff_lines, judged_lines
 from ostler.drawing.paint import Paint
+from ostler.vocabulary.display import DiffShown, Display
+from ostler.vocabulary.events import PermissionAsked
+from ostler.vocabulary.permission import Permission
 
 COLOUR, PLAIN = Paint(on=True), Paint(on=False)
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
@@ -39,3 +43,36 @@ def test_nothing_is_lost_or_moved(body):
 
 def test_a_line_of_the_file_that_looks_like_a_header_stays():
     assert diff_lines("--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- old\n+++ new", PLAIN) == ["@@ -1 +1 @@", "--- old", "+++ new"]
+
+
+@pytest.mark.req("PM-5")
+@pytest.mark.parametrize(
+    ("diff", "shown"),
+    [
+        ("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-one\r\n+eins\r\n two\r\n", ["@@ -1,2 +1,2 @@", "-one", "+eins", " two"]),
+        ("@@ -1 +1 @@\n-one\r\n+eins\n", ["@@ -1 +1 @@", "-one\\r", "+eins"]),
+        ("@@ -1 +1 @@\n-one\n+one\r\n", ["@@ -1 +1 @@", "-one", "+one\\r"]),
+        (
+            "@@ -1,2 +1,2 @@\n x\r\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n",
+            [
+                "@@ -1,2 +1,2 @@",
+                " x",
+                "-a",
+                "\\ No newline at end of file",
+                "+b",
+                "\\ No newline at end of file",
+            ],
+        ),
+        ("@@ -0,0 +1 @@\n+rm -rf /\recho\r\n", ["@@ -0,0 +1 @@", "+rm -rf /\\recho"]),
+    ],
+    ids=["all alike", "ends change", "ends change back", "last without an end", "a return inside stays"],
+)
+def test_an_end_that_all_lines_share_is_not_spelled_out_line_by_line(diff, shown):
+    assert judged_lines(diff, PLAIN) == shown
+
+
+@pytest.mark.req("PM-5")
+def test_an_ask_tells_of_such_ends_once():
+    preview = Display("", (DiffShown("x", "@@ -1 +1 @@\n-one\r\n+eins\r\n", "updated", 1, 1),))
+    lines = ask_lines(PermissionAsked("a", Permission("edit x", (), preview)), PLAIN)
+    assert lines[1:] == ["  x: updated, +1 -1", "  lines end with \\r\\n", "  @@ -1 +1 @@", "  -one", "  +eins"]

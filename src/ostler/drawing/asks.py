@@ -5,7 +5,7 @@ Whoever judges must see all of it, so nothing is shortened and what cannot be se
 
 from collections.abc import Sequence
 
-from ostler.drawing.diffs import diff_lines
+from ostler.drawing.diffs import has_crlf, judged_lines
 from ostler.drawing.lines import display_lines
 from ostler.drawing.paint import Paint
 from ostler.text.sanitise import visible
@@ -57,7 +57,8 @@ def _part_lines(part: DisplayBlock, title: str, paint: Paint) -> list[str]:
         case DiffShown(path, diff, operation, additions, deletions, cut):
             head = f"{visible(path)}: {operation}, +{additions} -{deletions}"
             ending = [paint("[the diff is longer than can be shown]", "red")] if cut else []
-            return [head, *diff_lines(visible(diff), paint), *ending]
+            crlf = [paint("lines end with \\r\\n", "dim")] if has_crlf(diff) else []
+            return [head, *crlf, *judged_lines(diff, paint), *ending]
         case Fields(pairs):
             new = ((name, value) for name, value in pairs if not title.endswith(f" {value}"))
             return [line for name, value in new for line in _several(f"{name}: ", value)]

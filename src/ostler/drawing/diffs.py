@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ostler.drawing.paint import Paint
 from ostler.text.diff import words
+from ostler.text.sanitise import visible
 
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 STRONG = {"+": "added", "-": "removed"}
@@ -18,6 +19,23 @@ def diff_lines(diff: str, paint: Paint) -> list[str]:
     if lines[:1] and lines[0].startswith("--- "):
         lines = lines[2:]
     return [drawn for run in _runs(lines) for drawn in _drawn(run, paint)]
+
+
+def has_crlf(diff: str) -> bool:
+    """Whether every line of a diff ends as files of Windows do; the last one of a file may have no end."""
+    lines = diff.removesuffix("\n").split("\n")
+    ends = [line for at, line in enumerate(lines) if line[:1] in ("+", "-", " ") and not _without_end(lines, at)]
+    ends = ends[2:] if lines[0].startswith("--- ") else ends
+    return bool(ends) and all(line.endswith("\r") for line in ends)
+
+
+def _without_end(lines: Sequence[str], at: int) -> bool:
+    return at + 1 < len(lines) and lines[at + 1].startswith("\\")
+
+
+def judged_lines(diff: str, paint: Paint) -> list[str]:
+    """A diff for someone who must judge it: what cannot be seen is spelled out, but not an end that all lines share."""
+    return diff_lines(visible(diff.replace("\r\n", "\n") if has_crlf(diff) else diff), paint)
 
 
 def _runs(lines: Sequence[str]) -> Iterator[list[str]]:

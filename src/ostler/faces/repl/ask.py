@@ -3,7 +3,7 @@
 import msgspec
 
 from ostler.drawing.asks import ask_lines, menu_lines, rule_lines
-from ostler.drawing.diffs import diff_lines
+from ostler.drawing.diffs import judged_lines
 from ostler.drawing.paint import Paint
 from ostler.faces.repl.console import Menu
 from ostler.faces.repl.hunks import Hunks
@@ -45,7 +45,7 @@ class Ask:
         number, of, name, hunk = self._choosing.now
         head = paint(f"  hunk {number} of {of}: {visible(name)}", "bold")
         before = [paint(f"  → {self._choosing.last}", "dim")] if self._choosing.last else []
-        return [*before, "", head, *(f"  {line}" for line in diff_lines(visible(hunk), paint))]
+        return [*before, "", head, *(f"  {line}" for line in judged_lines(hunk, paint))]
 
     def menu(self) -> Menu:
         if self._writing:
