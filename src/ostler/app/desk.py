@@ -13,7 +13,7 @@ from ostler import __version__
 from ostler.app import desk_text
 from ostler.app.folders import workspace
 from ostler.app.sessions import session_index, session_store
-from ostler.app.trusting import load_settings
+from ostler.app.trusting import settings_for_looking
 from ostler.journal.counting import Counting
 from ostler.journal.file import read_past
 from ostler.journal.index import Index
@@ -35,7 +35,7 @@ class Desk:
         self._cwd = workspace(cwd)
         self._project = project_id(self._cwd)
         self._scope = "" if everywhere else self._project
-        self._settings = load_settings(self._cwd)
+        self._settings = settings_for_looking(self._cwd, say)
         self._store = session_store(self._settings)
         self._say = say
         self._opened: list[Index] = []

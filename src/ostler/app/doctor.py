@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from ostler.app.models import choose_model
-from ostler.app.trusting import load_settings
+from ostler.app.trusting import settings_for_looking
 from ostler.settings.catalogue import catalogue
 from ostler.settings.effective import Settings
 from ostler.settings.home import ensure_home
@@ -31,12 +31,15 @@ class Finding(msgspec.Struct, frozen=True):
 async def examine(cwd: str, model: dict[str, str]) -> list[Finding]:
     """Everything, in the order a person would mend it."""
     found = [_python(), _terminal(), _home()]
+    broken: list[str] = []
     try:
-        settings = load_settings(Path(cwd).resolve())
+        settings = settings_for_looking(Path(cwd).resolve(), broken.append)
     except OstlerError as error:
-        return [*found, Finding("config", "bad", error.fault.message, error.fault.hint), _git(), _ripgrep()]
+        config = Finding("config", "bad", error.fault.message, error.fault.hint)
+        return [*found, config, await _sandbox(), _git(), _ripgrep()]
+    config = Finding("config", "bad", broken[0], "ostler config check") if broken else _config(settings)
     chosen = await _model(settings, model)
-    return [*found, _config(settings), chosen, *_unset(settings, chosen), await _sandbox(), _git(), _ripgrep()]
+    return [*found, config, chosen, *_unset(settings, chosen), await _sandbox(), _git(), _ripgrep()]
 
 
 def _python() -> Finding:

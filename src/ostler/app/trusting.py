@@ -1,18 +1,30 @@
 """Settings for a workspace, with as much of the project's own as the person trusts it with."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home, home
 from ostler.settings.load import load
 from ostler.settings.trust import Grant, ProjectParts, TrustStore, effective_project_parts
+from ostler.vocabulary.errors import UsageError
 
 
 def load_settings(cwd: Path, *, trust: bool = False) -> Settings:
     """The settings in force: a project's own count in full with the flag, or while they are as they were trusted."""
     settings = load(cwd, os.environ)
     return settings.trusting() if trust or _granted(cwd, settings) else settings
+
+
+def settings_for_looking(cwd: Path, say: Callable[[str], None]) -> Settings:
+    """The same for a command that runs nothing here: files of the project that cannot be used are told and left out."""
+    try:
+        return load_settings(cwd)
+    except UsageError as error:
+        settings = load(cwd, os.environ, project=False)
+        say(f"{error.fault.message} (so this project's settings are left out)")
+        return settings
 
 
 def project_parts(cwd: Path, settings: Settings) -> ProjectParts:

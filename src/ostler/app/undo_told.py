@@ -1,10 +1,10 @@
 """Tells a session that nobody plays what a person took back of it, so that its model does not build on what is gone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ostler.app.sessions import session_store
-from ostler.app.trusting import load_settings
+from ostler.app.trusting import settings_for_looking
 from ostler.session.mending import remind
 from ostler.settings.home import project_id
 from ostler.vocabulary.errors import JournalError, UsageError
@@ -16,24 +16,24 @@ _DONE = {
 }
 
 
-def tell_session(cwd: Path, direction: str, checkpoint: str, paths: Sequence[str]) -> str:
-    """What keeps it from being told, if anything does; a turn of no kept session is nobody's to be told."""
+def tell_session(cwd: Path, direction: str, checkpoint: str, paths: Sequence[str], say: Callable[[str], None]) -> None:
+    """And the person, if something keeps it from being told; a turn of no kept session is nobody's to be told."""
     session_id, _, turn = checkpoint.partition("/")
-    store = session_store(load_settings(cwd))
+    store = session_store(settings_for_looking(cwd, say))
     try:
         place = store.place(project_id(cwd), session_id)
         if not place.journal.exists():
-            return ""
+            return
         journal = store.open(place)
     except UsageError:
-        return ""
+        return
     except JournalError as error:
-        return f"its model is not told: {error.fault.message}"
+        say(f"its model is not told: {error.fault.message}")
+        return
     try:
         remind(journal, _text(direction, turn, paths))
     finally:
         journal.close()
-    return ""
 
 
 def _text(direction: str, turn: str, paths: Sequence[str]) -> str:

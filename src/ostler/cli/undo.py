@@ -80,8 +80,12 @@ async def _carry_out(past: "Checkpoints", direction: str, given: Namespace, cwd:
     paths = [*done.restored, *done.deleted]
     sys.stdout.write(f"{direction} of {plan.turn}: {len(paths)} paths\n")
     if not paths and (plan.conflicts or plan.uncovered):
-        sys.stderr.write(f"ostler: nothing could be done; {direction} another turn by its name (ostler undo --list)\n")
+        _say(f"nothing could be done; {direction} another turn by its name (ostler undo --list)")
         return 1
-    if paths and (untold := tell_session(cwd, direction, plan.turn, paths)):
-        sys.stderr.write(f"ostler: {untold}\n")
+    if paths:
+        tell_session(cwd, direction, plan.turn, paths, _say)
     return 1 if done.left or plan.conflicts else 0
+
+
+def _say(told: str) -> None:
+    sys.stderr.write(f"ostler: {told}\n")

@@ -24,7 +24,7 @@ def missing(layout: Layout | None = None) -> str:
 
 
 def program(layout: Layout | None = None) -> str:
-    """The machine's own; never one that the workspace (else the current folder) brings along, or a command put there."""
+    """The machine's own; never one that the workspace (else the current folder) brings along."""
     import shutil
 
     folders = (*layout.writable, *layout.visible) if layout else (os.path.realpath("."),)

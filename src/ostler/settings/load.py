@@ -16,14 +16,21 @@ _EIDOLON_KEYS = ("models", "model")
 
 
 def load(
-    cwd: Path, env: Mapping[str, str], *, flags: Mapping[str, Any] | None = None, trusted: bool = False
+    cwd: Path,
+    env: Mapping[str, str],
+    *,
+    flags: Mapping[str, Any] | None = None,
+    trusted: bool = False,
+    project: bool = True,
 ) -> Settings:
     """The settings for a workspace. What a project says beyond narrowing counts only when `trusted`.
 
-    A broken file or a wrong type is a UsageError; unknown keys are problems of the result.
+    Without `project` its files are not read at all: for who only looks after what was kept. A broken file or a wrong
+    type is a UsageError; unknown keys are problems of the result.
     """
     notes: list[str] = []
-    layers = [*_global_layers(env, notes), *_project_layers(cwd, env), *_explicit_layer(cwd, env)]
+    of_project = _project_layers(cwd, env) if project else ()
+    layers = [*_global_layers(env, notes), *of_project, *_explicit_layer(cwd, env)]
     _refuse_errors(layers)
     layers += environment_layers(env)
     if flags:
