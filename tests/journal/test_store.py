@@ -11,9 +11,10 @@ from ostler.journal.fork import fork
 from ostler.journal.meta import read_meta
 from ostler.journal.store import Store
 from ostler.journal.tidy import clean_cache, expire
+from ostler.session.state import state_of
 from ostler.testing.stagehand import open_session
 from ostler.vocabulary.errors import JournalError, UsageError
-from ostler.vocabulary.events import SessionOpened, TurnEnded
+from ostler.vocabulary.events import Queued, SessionOpened, TurnEnded
 from ostler.workspace.ground import Workspace
 
 DAY = 86400
@@ -89,6 +90,13 @@ async def test_a_fork_has_everything_up_to_a_message_and_goes_on(store, at, tmp_
     assert (session.state.turn, session.state.rules, session.state.unanswered()) == (None, [], [])
     await session.aclose()
     assert read_meta(forked.folder, forked.id).forked_from == "s1"
+
+
+@pytest.mark.req("SE-3")
+def test_what_waits_to_be_sent_in_a_session_does_not_wait_in_its_fork(store):
+    source = keep(store, "s1", [TurnEnded("t", "done"), Queued(("say this",))])
+    assert state_of(read_past(source.journal)).queued == ("say this",)
+    assert state_of(read_past(fork(store, source).journal)).queued == ()
 
 
 @pytest.mark.parametrize("at", [-1, 12, 999])

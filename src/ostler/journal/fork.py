@@ -7,8 +7,9 @@ from ostler.journal.file import NAME, read_past, sync_folders
 from ostler.journal.store import Place, Store, new_id
 from ostler.vocabulary.errors import JournalError, UsageError
 
-# What a person allowed one session, and what it spent, is that session's own; so is its place at a far side.
-NOT_FORKED = frozenset(("rule_added", "rule_revoked", "far_mark", "usage_reported"))
+# What a person allowed one session, what waits to be said in it, and what it spent, is that session's own; so is its
+# place at a far side.
+NOT_FORKED = frozenset(("rule_added", "rule_revoked", "queued", "far_mark", "usage_reported"))
 
 
 def fork(store: Store, source: Place, at: int = 0) -> Place:
