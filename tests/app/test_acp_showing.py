@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,14 @@ def test_a_log_that_is_none(text, told, tmp_path):
         list(read_log(str(file)))
     with pytest.raises(UsageError, match="cannot be read"):
         list(read_log(str(tmp_path / "missing")))
+
+
+@pytest.mark.req("AC-4")
+def test_a_log_may_come_through_a_pipe(monkeypatch):
+    file = FRAMES / "pi.jsonl"
+    with file.open("rb") as piped:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(piped))
+        assert list(read_log("-")) == list(read_log(str(file)))
 
 
 @pytest.mark.req("AC-1")

@@ -1,5 +1,6 @@
 """A recorded conversation: who said which frame, also where the log does not say so."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -21,13 +22,12 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def read_log(name: str) -> Iterator[Said]:
-    """The frames of a log: those of `-o jsonl`, or of a recorder that writes `{"dir": "->", "frame": …}`."""
-    try:
-        data = Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"the log {name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    """The frames of a log: those of `-o jsonl`, or of a recorder that writes `{"dir": "->", "frame": …}`.
+
+    `-` is standard input, whose frames are told as they come.
+    """
     speakers = _Speakers()
-    for number, line in enumerate(data.splitlines(), 1):
+    for number, line in enumerate(_lines(name), 1):
         if not line.strip():
             continue
         try:
@@ -39,6 +39,16 @@ def read_log(name: str) -> Iterator[Said]:
         said = _said(entry, speakers)
         if said:
             yield said
+
+
+def _lines(name: str) -> Iterator[bytes]:
+    try:
+        if name != "-":
+            yield from Path(name).read_bytes().splitlines()
+        elif sys.stdin is not None:
+            yield from sys.stdin.buffer
+    except OSError as error:
+        raise UsageError(f"the log {name} cannot be read: {(error.strerror or str(error)).lower()}") from None
 
 
 def _said(entry: dict[str, Any], speakers: "_Speakers") -> Said | None:
