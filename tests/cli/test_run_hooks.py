@@ -44,6 +44,8 @@ def test_a_hook_refuses_and_a_broken_one_does_too(ostler, models, script, said):
     summary, told = play(ostler, models)
     assert not (ostler.workspace / "x.txt").exists()
     assert said in told and any(said in notice for notice in summary["notices"])
+    (refusal,) = summary["refusals"]
+    assert (refusal.startswith("write ("), said in refusal, summary["exit"]) == (True, True, 4)
 
 
 @pytest.mark.req("EN-15")

@@ -10,11 +10,13 @@ from ostler.vocabulary.events import (
     MessageDone,
     Notice,
     PermissionDecided,
+    ToolCalled,
     ToolFinished,
     TurnEnded,
     UsageReported,
 )
 from ostler.vocabulary.sessions import EndReason
+from ostler.vocabulary.tools import ToolResult
 
 EXIT: dict[EndReason, int] = {"done": 0, "failed": 1, "limit": 3, "timeout": 124, "cancelled": 130}
 REFUSED = 4
@@ -67,6 +69,8 @@ class Tally:
         self.session = ""
         self.answer = ""
         self._refusals: list[str] = []
+        self._decided: set[str] = set()
+        self._names: dict[str, str] = {}
         self._tools: list[ToolDone] = []
         self._notices: list[str] = []
         self._usage = Used(cost=0.0)
@@ -75,9 +79,12 @@ class Tally:
         match envelope.event:
             case MessageDone(message) if not message.calls:
                 self.answer = message.text
+            case ToolCalled(call):
+                self._names[call.id] = call.tool
             case ToolFinished(result):
-                self._tools.append(ToolDone(result.call_id, result.status, result.for_human.summary))
+                self._finish(result)
             case PermissionDecided(_, permission, decision) if decision.answer == "deny":
+                self._decided.add(permission.call_id)
                 self._refusals.append(f"{permission.title} ({decision.reason})")
             case UsageReported() as usage:
                 self._use(usage)
@@ -85,6 +92,12 @@ class Tally:
                 self._notices.append(text)
             case _:
                 pass
+
+    def _finish(self, result: ToolResult) -> None:
+        """What a hook refused, nobody decided on."""
+        self._tools.append(ToolDone(result.call_id, result.status, result.for_human.summary))
+        if result.status == "denied" and result.call_id not in self._decided:
+            self._refusals.append(f"{self._names.get(result.call_id, 'a call')} ({result.for_human.summary})")
 
     def ended(self, ended: TurnEnded, output: Any = None) -> Summary:
         """The end of a turn as the end of the run."""
