@@ -83,3 +83,12 @@ async def test_each_reply_begins_with_it_where_that_was_asked_for(client):
     assert told == ["prefix of request 1", "prefix of request 2", "prefix of request 3"]
     async with ScriptedModelServer(text("a")) as server:
         assert not only(await collect(client(server)), Noted)
+
+
+@pytest.mark.req("MD-9")
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_how_long_a_reply_may_get_is_no_part_of_it(name):
+    watch, habits = PrefixWatch(), Habits(limit_name=name)
+    asked = [ask(history=HISTORY[:end], max_tokens=900 - 100 * end) for end in STEPS]
+    told = [watch.compare(chat_body("m", request, habits, {})) for request in asked]
+    assert [": all " in line for line in told] == [False, True, True, True]

@@ -5,6 +5,7 @@ import re
 from ostler.models.anthropic_reply import AnthropicReader
 from ostler.models.anthropic_request import ThinkingForm, messages_body
 from ostler.models.http_model import HttpModel, Setup
+from ostler.models.speech import least_of
 from ostler.models.stream_reply import Reader
 from ostler.models.words import Request
 
@@ -27,7 +28,7 @@ class AnthropicMessages(HttpModel):
         return (("x-api-key", self._setup.key), version) if self._setup.key else (version,)
 
     def _body(self, request: Request) -> bytes:
-        wanted = request.max_tokens or _MOST_OUT
+        wanted = least_of(request.max_tokens, self._setup.extra.get("max_tokens")) or _MOST_OUT
         most = min(wanted, self._most_out or wanted)
         return messages_body(self.name, request, most, self._setup.extra, self._thinking)
 

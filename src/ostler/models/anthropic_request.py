@@ -27,7 +27,7 @@ def messages_body(
 ) -> bytes:
     """The request's body; but for the cache's marks all of it is a prefix of the next one's."""
     messages = turns(request, model)
-    body: dict[str, Any] = {"model": model, "stream": True, "max_tokens": max_tokens, **extra}
+    body: dict[str, Any] = {"model": model, "stream": True, **extra, "max_tokens": max_tokens}
     if request.thinking not in (None, "off") and _may_think(messages):
         body.update(thinking(request.thinking, max_tokens, form))
     if "thinking" not in body:  # with thinking the API refuses to have these set

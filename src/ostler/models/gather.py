@@ -33,6 +33,8 @@ class Gather:
         self.failure: BackendError | None = None
         self.aside = ""  # words that were no part of it
         self.calls = CallMerger((tool.name for tool in request.tools), used_ids(request))
+        self.full = False  # it has grown as long as it may
+        self._room = request.most_bytes
         self._chunks: list[Chunk] = []
         self._think = ThinkSplitter()
         self._half = ""
@@ -41,6 +43,7 @@ class Gather:
         """More of the answer."""
         text = self._mend(text)
         self._weigh(len(text))
+        self._fill(text)
         runs = self._think.feed(text)
         if self._think.lone_close:
             self._think.lone_close = False
@@ -51,6 +54,7 @@ class Gather:
     def thought(self, text: str, seal: str = "") -> None:
         """More of the reasoning; a seal ends its block."""
         self._weigh(len(text) + len(seal))
+        self._fill(text)
         self._think.told_apart()
         self.reasoning = "field"
         self._append(ThoughtChunk(_whole_characters(text), seal))
@@ -58,6 +62,7 @@ class Gather:
     def call(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
         """A piece of a call."""
         self._weigh(len(call_id) + len(name) + len(arguments) + 1)
+        self._fill(arguments)
         self.calls.add(index, call_id, name, arguments)
 
     def ends(self, reason: str) -> None:
@@ -93,6 +98,14 @@ class Gather:
         self.weight += more
         if self.weight > _LIMIT:
             self.fail(ModelFailure(f"{self.where} sent a reply without end", code="malformed"))
+
+    def _fill(self, text: str) -> None:
+        """Where the room for the reply is used up, it ends as if the server had cut it."""
+        if self._room is None:
+            return
+        self._room -= len(text.encode("utf-8", "surrogatepass"))
+        if self._room < 0 and not self.reason:
+            self.reason, self.full = "length", True
 
     def _put(self, runs: list[tuple[bool, str]]) -> None:
         for is_thought, text in runs:

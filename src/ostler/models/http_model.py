@@ -86,6 +86,11 @@ class HttpModel:
         """What tokens cost, where somebody knows it."""
         return self._setup.terms.price
 
+    @property
+    def longest_reply(self) -> int | None:
+        """The most tokens that a reply may have, where that is set."""
+        return self._setup.terms.sampling.max_tokens
+
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """One reply, ending with `Finished`; retried where that is harmless."""
         request = self._setup.terms.sampling.fill(request)

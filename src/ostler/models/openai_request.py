@@ -6,11 +6,13 @@ from typing import Any
 import msgspec
 
 from ostler.models.loose_json import write_json
-from ostler.models.speech import files_apart, runs_of, system_note, tool_name
+from ostler.models.speech import files_apart, least_of, runs_of, system_note, tool_name
 from ostler.models.words import ModelSaid, Request, Said, SystemSaid, Thinking, ToolsSaid, UserSaid
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.prompt import Image, Text
 from ostler.vocabulary.tools import ToolResult, ToolSpec
+
+_LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
 
 
 class Habits(msgspec.Struct, frozen=True):
@@ -50,7 +52,8 @@ def chat_body(model: str, request: Request, habits: Habits, extra: Mapping[str, 
     if habits.usage:
         body["stream_options"] = {"include_usage": True}
     if request.max_tokens is not None:
-        body[habits.limit_name] = request.max_tokens
+        name = next((name for name in _LIMIT_NAMES if name in extra), habits.limit_name)
+        body[name] = least_of(request.max_tokens, extra.get(name))
     for name, value in habits.settings(request).items():
         body[name] = {**body[name], **value} if isinstance(body.get(name), dict) and isinstance(value, dict) else value
     if request.tools:

@@ -1,5 +1,6 @@
 """Compares each request with those before it, and names the first byte that kept a server's cache from serving it."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -7,6 +8,8 @@ import msgspec
 from ostler.models.loose_json import read_json, write_json
 
 _MARK = b',"cache_control":{"type":"ephemeral"}'
+# How long a reply may get is no part of what is read, wherever a server wants to have it.
+_LIMIT = re.compile(rb'"max_(?:completion_)?tokens":\d+,')
 _KEPT = 8
 _SHOWN = 40
 
@@ -24,9 +27,12 @@ class PrefixWatch:
         self._count = 0
 
     def compare(self, body: bytes) -> str:
-        """A line on a request that is about to be sent; the marks that tell Anthropic where to cut do not count."""
+        """A line on a request that is about to be sent.
+
+        Neither the marks that tell Anthropic where to cut count, nor the longest reply that is wanted.
+        """
         self._count += 1
-        now = _Sent(self._count, body.replace(_MARK, b""))
+        now = _Sent(self._count, _LIMIT.sub(b"", body.replace(_MARK, b""), count=1))
         nearest = max(self._sent, key=lambda sent: (_common(sent.body, now.body), sent.number), default=None)
         self._sent = [*self._sent, now][-_KEPT:]
         told = f"prefix of request {now.number} ({len(now.body):,} bytes)"

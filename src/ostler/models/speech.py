@@ -1,7 +1,8 @@
-"""What both APIs are told in the same words: attachments, links, pictures, and the names of tools that were called."""
+"""What both APIs are told in the same words: attachments, links, pictures, names of tools, the longest reply."""
 
 import re
 from collections.abc import Collection
+from typing import Any
 
 from ostler.vocabulary.prompt import Block, Image, Resource, Text
 
@@ -37,6 +38,11 @@ def tool_name(called: str, offered: Collection[str]) -> str:
 def system_note(text: str) -> str:
     """A system message for servers that take none in mid-conversation."""
     return f"<system>\n{text}\n</system>"
+
+
+def least_of(*limits: Any) -> int | None:
+    """The least of what a reply may have; what is no number of tokens counts for nothing."""
+    return min((most for most in limits if isinstance(most, int) and most > 0), default=None)
 
 
 def _words(block: Block) -> str:

@@ -82,7 +82,8 @@ async def _content(
                 feeder.feed(data)
                 for chunk in reader.gather.take():
                     yield chunk
-                if reader.over or reader.gather.failure or (reader.complete and not data):
+                gather = reader.gather
+                if reader.over or gather.full or gather.failure or (reader.complete and not data):
                     break
                 if waiting := feeder.waiting():
                     yield waiting

@@ -16,8 +16,10 @@ class Sampling(msgspec.Struct, frozen=True):
     thinking: Thinking | None = None
 
     def fill(self, request: Request) -> Request:
-        """The request with what it left open."""
+        """The request with what it left open; no reply gets longer than the terms have it."""
         own = msgspec.structs.asdict(self)
+        if self.max_tokens is not None and (request.max_tokens or 0) > self.max_tokens:
+            request = msgspec.structs.replace(request, max_tokens=self.max_tokens)
         open_ones = {name: value for name, value in own.items() if value is not None and getattr(request, name) is None}
         return msgspec.structs.replace(request, **open_ones) if open_ones else request
 

@@ -41,7 +41,7 @@ Thinking = Literal["off", "low", "medium", "high"]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """One model call."""
+    """One model call. A reply of more than `most_bytes` is cut off, for servers that do not heed `max_tokens`."""
 
     system: str
     history: tuple[Said, ...]
@@ -50,6 +50,7 @@ class Request(msgspec.Struct, frozen=True):
     temperature: float | None = None
     top_p: float | None = None
     thinking: Thinking | None = None
+    most_bytes: int | None = None
 
 
 class TextChunk(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from ostler.backends.engine.casting import chosen_alone, handed_out, led_by, only_chooses
 from ostler.backends.engine.guests.budget import Budget
@@ -30,7 +29,6 @@ from ostler.backends.engine.prefix import (
     guide_size,
 )
 from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief, no_roles, role_at_open, thinking_of
-from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Thinking
 from ostler.vocabulary.errors import OstlerError, UsageError
 from ostler.vocabulary.events import Compacted, PrefixBuilt, TurnEnded
@@ -84,7 +82,7 @@ class Engine:
         self._checks = checks
         self._around = around
         self._helpers = helpers
-        self._naming = Naming(helpers, make_model)
+        self._naming = Naming(helpers, make_model, self._budget)
         self._role = Role()
         self._wanted_model = ""
         self._thinking: Thinking | None = None
@@ -210,8 +208,7 @@ class Engine:
     def _view(self, built: PrefixBuilt) -> View:
         model = Watched(Sampled(self._model, self._role, self._thinking))
         guide = guide_size(self._model, built)
-        price: Price | Literal["untold"] | None = getattr(self._model, "price", "untold")
-        return View(self._stage, model, built, self._history, self._meter, self._helpers, guide=guide, price=price)
+        return View(self._stage, model, built, self._history, self._meter, self._helpers, guide=guide)
 
     @property
     def _meter(self) -> Meter:

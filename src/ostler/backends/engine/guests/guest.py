@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from ostler.backends.engine.guests.bounded import Bounded
 from ostler.backends.engine.helpers import Helpers
 from ostler.backends.engine.history import History, by_hand
 from ostler.backends.engine.measure import Meter
@@ -36,16 +37,11 @@ class View:
         helpers: Helpers = BUILT_IN,
         *,
         guide: int | None = None,
-        price: Price | Literal["untold"] | None = "untold",
     ) -> None:
-        """`guide`: the bytes in which the tools are told in words, where no API takes them.
-
-        `price`: what the model's tokens cost, None where nobody knows; a client may also leave it to its replies.
-        """
+        """`guide`: the bytes in which the tools are told in words, where no API takes them."""
         self.helpers = helpers
-        self.price = price
         self.stage = stage
-        self.model = model
+        self.model = Bounded(model)
         self.meter = meter
         self.tally = Tally(stage)
         self.begun = self.asked_at = self.tally.begun
@@ -73,6 +69,18 @@ class View:
     def tokens(self) -> int:
         """The estimate for the next request."""
         return self.meter.tokens(self.size)
+
+    @property
+    def price(self) -> Price | Literal["untold"] | None:
+        """What the model's tokens cost, None where nobody knows; a client may also leave it to its replies."""
+        price: Price | Literal["untold"] | None = getattr(self.model, "price", "untold")
+        return price
+
+    @property
+    def longest_reply(self) -> int:
+        """The most tokens that a reply can have: as the profile says, else what the window leaves."""
+        told: int | None = getattr(self.model, "longest_reply", None)
+        return told or max(self.model.context_limit - self.tokens, 0)
 
     def request(self) -> Request:
         """The next request."""

@@ -4,7 +4,6 @@ import msgspec
 
 from ostler.backends.engine.guests.budget import Budget, many
 from ostler.backends.engine.guests.guest import Guest, View
-from ostler.vocabulary.errors import BackendError
 from ostler.vocabulary.events import TurnEnded
 from ostler.vocabulary.message import Message
 
@@ -28,16 +27,12 @@ class LimitGuest(Guest):
     async def before_step(self, view: View) -> TurnEnded | None:
         if view.tally.steps >= self._steps:
             return _reached(many(self._steps, "step"))
-        limit = self._budget.reserve(view)
+        limit = await self._budget.reserve(view)
         return _reached(limit) if limit else None
 
-    async def after_failure(self, view: View, error: BackendError) -> bool:
-        self._budget.settle(view, answered=False)
-        return False
-
     async def after_step(self, view: View, message: Message) -> TurnEnded | None:
-        self._budget.settle(view, answered=True)
-        return None
+        self._budget.answered()
+        return _reached(self._budget.cut_short(view)) if view.model.cut else None
 
 
 def _reached(limit: str) -> TurnEnded:

@@ -1,0 +1,191 @@
+"""A limit holds for a reply too: the server is told how long it may get, and one that does not stop is cut off."""
+
+import asyncio
+import json
+
+import pytest
+
+from ostler.backends.engine.guests.budget import Budget
+from ostler.backends.engine.guests.guest import BUILT_IN
+from ostler.backends.engine.guests.limits import Limits
+from ostler.backends.engine.helpers import Helpers
+from ostler.models.make import Network, make_client
+from ostler.models.terms import Price, Sampling, Terms
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.model_server import ScriptedModelServer, calls, event, events, raw, text
+from ostler.vocabulary.events import MessageDone, UsageReported
+
+pytestmark = pytest.mark.req("EN-12", "MD-8")
+
+# Some 14,000 tokens, in pieces of five.
+ENDLESS = text("".join(f"word{n:04d} " for n in range(5600)), chunks=2800)
+ENDLESS_CALL = calls([("probe", {"subject": ENDLESS.text})])
+
+
+def client(server, *, api="openai", price=None, most=None, **more):
+    terms = Terms(price=price, sampling=Sampling(max_tokens=most))
+    network = Network(environ={})
+    return make_client(api_kind=api, base_url=server.base_url, model="m", network=network, terms=terms, **more)
+
+
+def sent(server, name="max_tokens"):
+    return [request.json.get(name) for request in server.requests]
+
+
+async def test_the_server_is_told_what_is_left(stage):
+    async with ScriptedModelServer(text("as far as it").ended_by("length").counted(60, 440)) as server:
+        await stage.open(client(server), limits=Limits(tokens=500))
+        ended = await stage.turn("go")
+    (most,) = sent(server)
+    assert 400 < most < 500
+    assert ended.reason == "limit"
+    assert ended.limit == "500 tokens: about 500 are used, and the reply was cut"
+
+
+async def test_each_request_is_told_less(stage):
+    told = [calls([("probe", {"n": n})]).counted(60 + 20 * n, 100) for n in range(2)]
+    async with ScriptedModelServer(*told, text("done").counted(100, 5)) as server:
+        await stage.open(client(server, explain_cache=True), [FakeTool("probe")], limits=Limits(tokens=800))
+        assert (await stage.turn("go")).reason == "done"
+    first, second, third = sent(server)
+    assert 800 > first > second + 100 > third + 200 > 200
+    notes = [event.text for event in stage.events if type(event).__name__ == "Notice"]
+    assert [": all " in note for note in notes] == [False, True, True]
+
+
+async def test_a_price_is_turned_into_tokens(stage):
+    """A cent pays for 100 tokens of the reply where the request costs nothing."""
+    async with ScriptedModelServer(text("so much").ended_by("length").counted(50, 100)) as server:
+        await stage.open(client(server, price=Price(0.0, 100.0)), limits=Limits(cost=0.01))
+        ended = await stage.turn("go")
+    assert sent(server) == [100]
+    assert ended.limit == "$0.01: about $0.01 is used, and the reply was cut"
+
+
+async def test_the_profile_bounds_a_reply_that_the_limit_does_not(stage):
+    async with ScriptedModelServer(text("done")) as server:
+        await stage.open(client(server, most=200), limits=Limits(tokens=9_000))
+        assert (await stage.turn("go")).reason == "done"
+    assert sent(server) == [200]
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(tokens=1_000_000), Limits(cost=1.0)])
+async def test_where_no_limit_binds_nothing_is_sent(stage, limits):
+    """Servers refuse more than their window holds, and a limit that is not near changes nothing."""
+    async with ScriptedModelServer(text("done")) as server:
+        await stage.open(client(server), limits=limits)
+        await stage.turn("go")
+    assert sent(server) == [None]
+
+
+async def test_the_servers_own_name_for_it_is_kept(stage):
+    async with ScriptedModelServer(text("done"), text("done")) as server:
+        await stage.open(client(server, extra={"max_completion_tokens": 50}), limits=Limits(tokens=900))
+        await stage.turn("go")
+        await stage.open(client(server, extra={"max_completion_tokens": 5_000}), limits=Limits(tokens=900))
+        await stage.turn("go")
+    told, bound = sent(server, "max_completion_tokens")
+    assert (told, sent(server)) == (50, [None, None])
+    assert 500 < bound < 900
+
+
+@pytest.mark.parametrize("api", ["openai", "anthropic"])
+@pytest.mark.parametrize("reply", [ENDLESS, ENDLESS_CALL], ids=["words", "a call"])
+async def test_a_server_that_does_not_stop_is_cut_off(stage, api, reply):
+    async with ScriptedModelServer(reply) as server:
+        await stage.open(client(server, api=api), [FakeTool("probe")], limits=Limits(tokens=1_000))
+        ended = await stage.turn("go")
+    assert ended.reason == "limit"
+    assert ended.limit.startswith("1000 tokens: about ")
+    assert ended.limit.endswith("and the reply was cut")
+    (message,) = stage.past(MessageDone)
+    assert len(json.dumps(message.message.text)) < len(ENDLESS.text) / 2
+
+
+async def test_a_models_own_longest_reply_is_not_the_limits_doing(stage):
+    async with ScriptedModelServer(text("so far").ended_by("length").counted(60, 40)) as server:
+        await stage.open(client(server), limits=Limits(tokens=5_000))
+        assert (await stage.turn("go")).limit == "the model's longest reply"
+
+
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        '{"prompt_tokens":-900,"completion_tokens":-900}',
+        '{"prompt_tokens":NaN,"completion_tokens":NaN}',
+        '{"prompt_tokens":-1e999,"completion_tokens":1e999}',
+        '{"prompt_tokens":60,"completion_tokens":0}',
+        '{"prompt_tokens":60,"completion_tokens":1,"cost":-5,"total_cost":NaN}',
+        '{"prompt_tokens":null,"completion_tokens":"-3"}',
+    ],
+)
+async def test_counts_that_cannot_be_meant_do_not_slip_past(stage, usage):
+    """The first reply is of some 560 tokens, whatever the server counts, so that much less is left for the second."""
+    arguments = json.dumps({"subject": "word " * 400})
+    piece = {"index": 0, "id": "a", "function": {"name": "probe", "arguments": arguments}}
+    body = event({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]})
+    told = body + f'data: {{"choices":[],"usage":{usage}}}\n\n'.encode() + b"data: [DONE]\n\n"
+    async with ScriptedModelServer(raw(told), text("done")) as server:
+        await stage.open(client(server, price=Price(0.0, 1000.0)), [FakeTool("probe")], limits=Limits(cost=0.9))
+        assert (await stage.turn("go")).reason == "done"
+    first, second = sent(server)
+    assert first == 900
+    assert second < 400
+    assert all(count.cost is None or 0 <= count.cost < 1 for count in stage.past(UsageReported))
+
+
+async def test_those_side_by_side_do_not_use_the_same_rest(stage, tmp_path):
+    """Two that share a budget: the second waits for the first, and is told what that one left."""
+    from engine_play import Play
+
+    budget, other = Budget(tokens=1_000), Play(str(tmp_path))
+    held = text("first").counted(60, 340)
+    async with ScriptedModelServer(held.stall_after(2), text("second").counted(60, 5)) as server:
+        await stage.open(client(server), budget=budget)
+        await other.open(client(server), budget=budget)
+        one = asyncio.create_task(stage.turn("go"))
+        await server.heard(1)
+        two = asyncio.create_task(other.turn("go"))
+        await asyncio.sleep(0)
+        assert len(server.requests) == 1
+        stage.session.turn.cancel()
+        await one
+        assert (await two).reason == "done"
+        await other.session.aclose()
+    first, second = sent(server)
+    assert first + second > 1_000 - 200
+    assert second > 100
+
+
+async def test_one_that_fits_beside_another_does_not_wait(stage, tmp_path):
+    from engine_play import Play
+
+    budget, other = Budget(tokens=5_000), Play(str(tmp_path))
+    async with ScriptedModelServer(text("first").stall_after(2), text("second")) as server:
+        await stage.open(client(server, most=500), budget=budget)
+        await other.open(client(server, most=500), budget=budget)
+        one = asyncio.create_task(stage.turn("go"))
+        await server.heard(1)
+        assert (await other.turn("go")).reason == "done"
+        stage.session.turn.cancel()
+        await one
+        await other.session.aclose()
+
+
+async def test_a_reply_that_ends_as_its_room_does_is_whole(stage):
+    """All in one read, with the server's own end: nothing was cut."""
+    said = {"choices": [{"delta": {"content": "x" * 4000}, "finish_reason": "stop"}]}
+    async with ScriptedModelServer(events(said, {"choices": [], "usage": USAGE})) as server:
+        await stage.open(client(server), limits=Limits(tokens=600))
+        assert (await stage.turn("go")).reason == "done"
+
+
+async def test_a_title_is_not_asked_for_out_of_what_a_reply_may_need(stage):
+    async with ScriptedModelServer(text("done")) as server:
+        await stage.open(client(server), limits=Limits(tokens=2_000), helpers=Helpers(BUILT_IN.role, names=True))
+        assert (await stage.turn("go")).reason == "done"
+        await stage.session.aclose()
+    assert len(server.requests) == 1
