@@ -21,6 +21,7 @@ from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import Output, make_output
 from ostler.faces.printer.summary import Tally
 from ostler.knowledge.agents import DEFAULT
+from ostler.text.sanitise import sanitise
 from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Session
@@ -85,4 +86,4 @@ def recorded(output: Output) -> Iterator[None]:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"ostler: {line}\n")
+    sys.stderr.write(f"ostler: {sanitise(line)}\n")

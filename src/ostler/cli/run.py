@@ -1,9 +1,11 @@
 """`ostler run`: one prompt, no person, an exit status."""
 
 import os
+import signal
 import sys
-from argparse import Action, ArgumentParser
-from collections.abc import Sequence
+from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ostler.cli.arguments import (
@@ -19,6 +21,7 @@ from ostler.cli.arguments import (
 from ostler.vocabulary.errors import UsageError
 
 PATIENCE = 3.0
+MOST_PIPED = 16 * 1024 * 1024
 EPILOG = """\
 exit status: 0 done · 1 error · 2 usage or settings · 3 a limit was reached · 4 something was refused for want of
 permission · 124 timeout · 130 cancelled
@@ -51,6 +54,11 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     if given.fork and not given.resume:
         raise UsageError("--fork copies a session", hint="say which one with --resume or --continue")
+    with _stopped_early(given.output):
+        return _play(given)
+
+
+def _play(given: Namespace) -> int:
     from ostler.app.headless import Headless, recorded
     from ostler.drawing.paint import Paint
     from ostler.faces.printer.outputs import make_output
@@ -60,6 +68,33 @@ def main(arguments: list[str]) -> int:
 
     options = run_options(given)
     return Headless(prompt, options, given.output, given.resume, given.fork, given.timeout, given.output_schema).play()
+
+
+@contextmanager
+def _stopped_early(output: str) -> Iterator[None]:
+    """A signal that comes before the run hears signals by itself ends it in the same way, with its record."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if signal.getsignal(signal.SIGTERM) is _interrupt:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            _tell_stopped(output)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _tell_stopped(output: str) -> None:
+    from ostler.drawing.paint import Paint
+    from ostler.faces.printer.outputs import make_output
+    from ostler.faces.printer.summary import Tally
+
+    make_output(output, Paint(False)).close(Tally().stopped("cancelled"))
 
 
 class _PrintSchema(Action):
@@ -98,7 +133,10 @@ def _piped(timeout: float | None) -> str:
         sys.stderr.write("ostler: waiting for standard input to end (`< /dev/null` if there is none)\n")
         if timeout and not select.select([source], [], [], max(timeout - PATIENCE, 0))[0]:
             raise UsageError("standard input did not come within --timeout", hint="use `< /dev/null` if there is none")
-    return source.read().decode("utf-8", "replace")
+    piped = source.read(MOST_PIPED + 1)
+    if len(piped) > MOST_PIPED:
+        raise UsageError(f"more than {MOST_PIPED:,} bytes are piped in", hint="put them into a file, and name it")
+    return piped.decode("utf-8", "replace")
 
 
 def _no_pipe() -> bool:

@@ -78,7 +78,9 @@ def _guarded(name: str, rest: list[str]) -> int:
         sys.stdout.flush()
         return int(status)
     except OstlerError as error:
-        sys.stderr.write(f"ostler: {error}\n")
+        from ostler.text.sanitise import sanitise
+
+        sys.stderr.write(f"ostler: {sanitise(str(error))}\n")
         return error.exit_code
     except KeyboardInterrupt:
         return 130

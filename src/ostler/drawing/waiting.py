@@ -10,7 +10,8 @@ def waiting_line(event: Event) -> str:
         case Waiting(_, reason):
             told = f"waiting: {reason}"
         case Retrying(attempt, seconds, reason):
-            told = f"{reason}; trying again in {seconds:.0f} s (attempt {attempt})"
+            when = f"in {seconds:.0f} s" if seconds >= 0.5 else "at once"
+            told = f"{reason}; trying again {when} (attempt {attempt})"
         case _:
             return ""
     return sanitise(told).replace("\n", " ")

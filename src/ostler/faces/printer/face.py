@@ -109,15 +109,16 @@ class _Stops:
     def __init__(self, stop: Callable[[EndReason], None], timeout: float | None) -> None:
         self._stop = stop
         self._timeout = timeout
+        self._heard = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # `nohup`
         self._loop = asyncio.get_running_loop()
 
     def __enter__(self) -> None:
-        for number in _SIGNALS:
+        for number in self._heard:
             self._loop.add_signal_handler(number, self._stop, "cancelled")
         self._deadline = self._loop.call_later(self._timeout, self._stop, "timeout") if self._timeout else None
 
     def __exit__(self, *_: object) -> None:
-        for number in _SIGNALS:
+        for number in self._heard:
             self._loop.remove_signal_handler(number)
         if self._deadline:
             self._deadline.cancel()

@@ -1,7 +1,6 @@
 """An answer that must be JSON of a given shape: the model is told, and asked again while its answer is not."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from ostler.vocabulary.errors import UsageError
@@ -18,7 +17,10 @@ class Fitting:
         import fastjsonschema
 
         try:
-            text = Path(path).read_text("utf-8")
+            with open(path, "rb") as file:
+                text = file.read(_LONGEST + 1)
+            if len(text) > _LONGEST:
+                raise ValueError(f"it has more than {_LONGEST:,} bytes")
             self._schema = json.loads(text)
             if not isinstance(self._schema, dict):
                 raise ValueError("it is no object")

@@ -16,6 +16,7 @@ from ostler.vocabulary.events import Envelope, Event
 from ostler.wire.codec import encode_envelope
 
 KINDS = ("text", "simple", "json", "jsonl")
+STOPPED = {"timeout": "the time was up; what was said until then may be half an answer", "cancelled": "cancelled"}
 
 
 class Output(Protocol):
@@ -87,11 +88,12 @@ class SimpleOutput:
 
     def close(self, summary: Summary) -> None:
         """What went wrong is no part of the answer."""
-        if self._shaped and not summary.error:
+        if self._shaped and summary.reason == "done":
             self._print(msgspec.json.encode(summary.output).decode())
         error = [summary.error.message] if summary.error else []
         limit = [f"the run reached a limit: {summary.limit}"] if summary.limit else []
-        for line in (*error, *limit, *(f"not allowed here: {why}" for why in summary.refusals)):
+        stopped = [STOPPED[summary.reason]] if summary.reason in STOPPED else []
+        for line in (*error, *limit, *stopped, *(f"not allowed here: {why}" for why in summary.refusals)):
             sys.stderr.write(f"ostler: {sanitise(line)}\n")
 
     def _print(self, line: str) -> None:

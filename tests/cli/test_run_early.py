@@ -1,0 +1,51 @@
+"""What becomes of a run before it began: signals, endless pipes, and hostile words in what it says."""
+
+import io
+import json
+import signal
+
+import pytest
+
+from ostler.cli import run, table
+from ostler.vocabulary.errors import UsageError
+
+
+@pytest.mark.req("CL-8", "CL-9")
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_a_signal_before_the_run_began_leaves_a_final_record(monkeypatch, capsys, kind):
+    monkeypatch.setattr(run, "_play", lambda given: signal.raise_signal(signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    assert table.dispatch(["run", "-o", kind, "go"]) == 130
+    record = json.loads(capsys.readouterr().out)
+    assert (record["reason"], record["exit"]) == ("cancelled", 130)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.req("CL-8")
+def test_after_the_run_has_told_its_end_it_is_not_told_again(monkeypatch, capsys):
+    def played(given):
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as whoever listened to signals leaves it
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_play", played)
+    assert table.dispatch(["run", "-o", "json", "go"]) == 130
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.req("CL-8")
+def test_more_than_any_model_reads_is_not_taken_from_a_pipe(monkeypatch):
+    monkeypatch.setattr(run, "MOST_PIPED", 10)
+    monkeypatch.setattr("select.select", lambda *_: ([True], [], []))
+    monkeypatch.setattr(run.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * 11)))
+    with pytest.raises(UsageError, match="more than 10 bytes"):
+        run._piped(None)
+
+
+@pytest.mark.req("CL-5")
+def test_no_escape_in_an_error_reaches_the_terminal(monkeypatch, capsys):
+    def failing(given):
+        raise UsageError("there is no file \x1b]0;evil\x07x")
+
+    monkeypatch.setattr(run, "_play", failing)
+    assert table.dispatch(["run", "go"]) == 2
+    assert capsys.readouterr().err == "ostler: there is no file x\n"

@@ -1,0 +1,76 @@
+"""How a run ends: what is printed of it, in which shape, and which signals it hears."""
+
+import json
+import signal
+
+import jsonschema
+import pytest
+
+from ostler.drawing.paint import Paint
+from ostler.faces.printer.face import _Stops
+from ostler.faces.printer.fitting import Fitting
+from ostler.faces.printer.outputs import make_output
+from ostler.faces.printer.schema import run_schema
+from ostler.faces.printer.summary import EXIT, Tally
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.errors import Fault, UsageError
+from ostler.vocabulary.events import Envelope, PermissionDecided, ToolCalled, ToolFinished, TurnEnded
+from ostler.vocabulary.permission import Decision, Permission
+from ostler.vocabulary.tools import ToolCall, ToolResult
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize("reason", EXIT)
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_the_record_of_every_ending_fits_the_published_schema(capsys, kind, reason):
+    fault = Fault("unreachable", "nobody answers") if reason == "failed" else None
+    summary = Tally().ended(TurnEnded("t", reason, fault, "1 step" if reason == "limit" else ""))
+    make_output(kind, Paint(False)).close(summary)
+    record = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(run_schema()).validate(record)
+    assert (record["reason"], record["exit"]) == (reason, EXIT[reason])
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize(("reason", "told"), [("timeout", "the time was up"), ("cancelled", "cancelled")])
+@pytest.mark.parametrize("shaped", [True, False])
+def test_half_an_answer_is_said_to_be_none(capsys, reason, told, shaped):
+    make_output("simple", Paint(False), shaped=shaped).close(Tally().stopped(reason))
+    printed = capsys.readouterr()
+    assert (printed.out, told in printed.err) == ("", True)
+
+
+@pytest.mark.req("CL-8")
+def test_what_a_hook_refused_is_a_refusal_and_what_the_policy_refused_only_one():
+    tally = Tally()
+    by_policy, by_hook = ToolCall("1", "bash", {}), ToolCall("2", "write", {})
+    denied = Decision("deny", by="policy", reason="not allowed")
+    for event in (
+        ToolCalled(by_policy),
+        ToolCalled(by_hook),
+        PermissionDecided("a", Permission("run make", call_id="1"), denied),
+        ToolFinished(ToolResult("1", "denied", "no", Display("not allowed"))),
+        ToolFinished(ToolResult("2", "denied", "no", Display("not on Fridays"))),
+    ):
+        tally.hear(Envelope(1, 0.0, event))
+    summary = tally.ended(TurnEnded("t", "done"))
+    assert (summary.refusals, summary.exit) == (("run make (not allowed)", "write (not on Fridays)"), 4)
+
+
+@pytest.mark.req("CL-8")
+async def test_a_run_that_outlives_its_terminal_goes_on():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with _Stops(lambda reason: None, None):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.timeout(60)
+def test_a_schema_without_an_end_is_a_users_mistake():
+    with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: it has more than"):
+        Fitting("/dev/zero")
