@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.app.attaching import Attaching
+from ostler.app.attaching import MOST_BYTES, Attaching
 from ostler.vocabulary.prompt import Link, Resource
 
 
@@ -28,6 +28,7 @@ def work(tmp_path, monkeypatch):
         ("see @file:'b c.txt' and @file:\"a.txt\"", {"b c.txt": "blanks", "a.txt": "alpha"}),
         ("twice @a.txt @./a.txt", {"a.txt": "alpha"}),
         ("a folder @sub/", {"sub": "deeper/\nx.txt"}),
+        ("and so on: @a.txt… 「@sub/x.txt」 （@file:a.txt）。", {"a.txt": "alpha", "sub/x.txt": "x"}),
         ("mail me@a.txt or @agent:plan, @file: and @file", {}),
     ],
 )
@@ -44,6 +45,16 @@ async def test_addresses_are_links_and_homes_are_found(work):
     link, file = attaching.blocks.values()
     assert link == Link("https://example.org/x")
     assert isinstance(file, Resource) and file.text == "mine"
+
+
+@pytest.mark.req("CL-2")
+async def test_what_no_window_holds_is_left_to_the_agent(work):
+    (work / "huge.txt").write_text("x" * (MOST_BYTES + 1))
+    attaching = Attaching(work, outside=True)
+    await attaching.mentioned("look at @huge.txt")
+    assert not attaching.blocks
+    (told,) = attaching.told
+    assert told.startswith("@huge.txt is sent as it stands: its 1,048,577 bytes are more than can be attached")
 
 
 @pytest.mark.req("CL-2", "FS-2")

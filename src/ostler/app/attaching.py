@@ -10,6 +10,7 @@ from ostler.vocabulary.prompt import Block, Link, Resource
 from ostler.workspace.ground import Workspace
 
 ADDRESS = ("https://", "http://")
+MOST_BYTES = 1024 * 1024  # as much as fits into large windows
 
 
 class Attaching:
@@ -61,9 +62,21 @@ class Attaching:
             if os.path.isdir(place.absolute):
                 names = [f"{e.name}{'/' * (e.kind == 'directory')}" for e in await ground.entries(path)]
                 return Resource(place.shown, "\n".join(names))
+            if (size := _size(place.absolute)) > MOST_BYTES:
+                raise UsageError(
+                    f"its {size:,} bytes are more than can be attached", hint="the agent can read parts of it"
+                )
             return Resource(place.shown, (await ground.read_text(path)).text)
         finally:
             ground.close()
+
+
+def _size(path: str) -> int:
+    """None that counts where there is no such file: whoever reads it says so."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _path(text: str, end: int, mention: str) -> str:

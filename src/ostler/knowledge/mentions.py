@@ -2,8 +2,8 @@
 
 import re
 
-_MENTION = re.compile(r"""(?:(?<=[\s(\[])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`<>]+))""", re.MULTILINE)
-_TRAILING = ".,;:!?)]}"
+_MENTION = re.compile(r"""(?:(?<=[\s(\[（［「『【《])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`<>]+))""", re.MULTILINE)
+_TRAILING = ".,;:!?)]}…。，、；：！？）］」』】》"
 
 
 def mentions(text: str) -> list[tuple[int, int, str]]:
