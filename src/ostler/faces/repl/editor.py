@@ -162,6 +162,7 @@ class EditorConsole:
             if self._draft:
                 self._answers.deafen(self._last_key)
             buffer.reset()
+            self._session.app.vi_state.reset()
         elif was_asking and not asking and self._draft:
             self.draft(self._draft)
             self._draft = ""
@@ -217,6 +218,7 @@ class EditorConsole:
         if not _asks(self._menu) and text.strip() and worth_keeping(text):
             self._session.history.append_string(text)
         buffer.reset()
+        self._session.app.vi_state.reset()
         self.push(Steering(text) if steering else Line(text))
 
     async def edit(self, path: str) -> bool:
@@ -314,6 +316,8 @@ class EditorConsole:
     def _make(self, history: Path | None, *, vi: bool) -> "PromptSession[str]":
         from prompt_toolkit import PromptSession
 
+        from ostler.faces.repl.clusters import Apart
+
         session: PromptSession[str] = PromptSession(
             message=self._message,
             multiline=True,
@@ -325,6 +329,7 @@ class EditorConsole:
             prompt_continuation="  ",
             vi_mode=vi,
             completer=self._candidates,
+            input_processors=[Apart()],
             complete_while_typing=True,
         )
         session.app.ttimeoutlen = session.app.timeoutlen = ESCAPE_SECONDS

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ostler.faces.repl.console import Interrupt, Leave, WantDetails
 
 if TYPE_CHECKING:
-    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.filters import Condition, Filter
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     from ostler.faces.repl.completer import Candidates
@@ -67,12 +67,15 @@ def bindings(console: "EditorConsole", candidates: "Candidates") -> "KeyBindings
         console.push(WantDetails())
 
     _stopping(made, console)
+    _moving(made, writing)
     _answering(made, console, choosing)
     return made
 
 
 def _stopping(made: "KeyBindings", console: "EditorConsole") -> None:
     from prompt_toolkit.filters import has_completions, is_searching, vi_insert_mode
+
+    from ostler.faces.repl.clusters import size_after
 
     @made.add("c-c", filter=~is_searching)
     def _interrupt(event: "KeyPressEvent") -> None:
@@ -86,7 +89,7 @@ def _stopping(made: "KeyBindings", console: "EditorConsole") -> None:
         if not event.current_buffer.text:
             console.push(Leave())
         else:
-            event.current_buffer.delete()
+            event.current_buffer.delete(size_after(event.current_buffer.document))
 
     @made.add("escape", filter=~is_searching & ~vi_insert_mode & ~has_completions)
     def _escape(event: "KeyPressEvent") -> None:
@@ -97,6 +100,38 @@ def _stopping(made: "KeyBindings", console: "EditorConsole") -> None:
     @made.add("escape", filter=has_completions)
     def _close(event: "KeyPressEvent") -> None:
         event.current_buffer.cancel_completion()
+
+
+def _moving(made: "KeyBindings", writing: "Filter") -> None:
+    """Over a character of several code points as over any other; all else is left to the library."""
+    from prompt_toolkit.application.current import get_app
+    from prompt_toolkit.filters import Condition, vi_navigation_mode
+
+    from ostler.faces.repl.clusters import size_after, size_before
+
+    before = writing & Condition(lambda: size_before(get_app().current_buffer.document) > 1)
+    after = writing & Condition(lambda: size_after(get_app().current_buffer.document) > 1)
+
+    @made.add("left", filter=before)
+    @made.add("c-b", filter=before & ~vi_navigation_mode)
+    @made.add("h", filter=before & vi_navigation_mode)
+    def _back(event: "KeyPressEvent") -> None:
+        event.current_buffer.cursor_position -= size_before(event.current_buffer.document)
+
+    @made.add("right", filter=after)
+    @made.add("c-f", filter=after & ~vi_navigation_mode)
+    @made.add("l", filter=after & vi_navigation_mode)
+    def _on(event: "KeyPressEvent") -> None:
+        event.current_buffer.cursor_position += size_after(event.current_buffer.document)
+
+    @made.add("backspace", filter=before & ~vi_navigation_mode)
+    def _delete_before(event: "KeyPressEvent") -> None:
+        event.current_buffer.delete_before_cursor(size_before(event.current_buffer.document))
+
+    @made.add("delete", filter=after)
+    @made.add("x", filter=after & vi_navigation_mode)
+    def _delete(event: "KeyPressEvent") -> None:
+        event.current_buffer.delete(size_after(event.current_buffer.document))
 
 
 def _answering(made: "KeyBindings", console: "EditorConsole", choosing: "Condition") -> None:
