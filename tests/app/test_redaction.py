@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ostler.app.known_secrets import secrets_in_use
 from ostler.app.redaction import make_redactor
 from ostler.settings.load import load
 
@@ -45,3 +46,37 @@ def test_a_secret_of_the_settings_is_taken_out(redact, secret):
 @pytest.mark.parametrize("word", ["ordinary-host", "proxy.example", "other-host"])
 def test_where_a_server_is_stays(redact, word):
     assert redact(f"it said {word} there") == f"it said {word} there"
+
+
+def in_use(tmp_path, profile, *known, **env):
+    (tmp_path / ".ostler").mkdir(exist_ok=True)
+    (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"models": {"profiles": [PROFILE | profile]}}))
+    (tmp_path / ".ostler" / "key.txt").write_text("a-key-in-a-file\n")
+    (tmp_path / ".ostler" / "query.txt").write_text("x")
+    env = {"HOME": str(tmp_path), "HOST_NAME": "h", "TEAM_NAME": "team-of-many-people"} | env
+    return secrets_in_use(load(tmp_path, env), env, *known)
+
+
+def test_what_is_surely_a_secret_is_withheld(tmp_path):
+    headers = {
+        "Authorization": "Bearer of-the-profile-1",
+        "X-Zone": "eu-central-northern",
+        "X-Id": "8f3kQ0z9xW1m7Vb2Lp5T",
+    }
+    found = in_use(
+        tmp_path,
+        {"headers": headers, "proxy": "http://me:a-word-of-the-proxy@proxy.example:1"},
+        "the-flag-with-a-key",
+        OPENAI_API_KEY="sk-of-somebody-else",
+        DB_PASSWORD="correct-horse-9",
+    )
+    assert found == {
+        *("of-the-profile-1", "8f3kQ0z9xW1m7Vb2Lp5T", "a-word-of-the-proxy", "the-flag-with-a-key"),
+        *("sk-of-somebody-else", "correct-horse-9", "a-key-in-a-file"),
+    }
+
+
+def test_what_a_conversation_needs_is_not_torn_out_of_it(tmp_path):
+    harmless = {"SSH_AUTH_SOCK": "/tmp/ssh-1234567890/agent.1", "DB_PASSWORD": "developmentdb", "MY_TOKEN": "short1"}
+    found = in_use(tmp_path, {"apiKey": "ollama", "proxy": "", "headers": {}}, "", **harmless)
+    assert found == set()

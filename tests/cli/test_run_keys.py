@@ -106,3 +106,26 @@ def test_whatever_a_profile_holds_is_told_nowhere(ostler, models, fault):
     told = {place: said for place, said in everything(ostler, done).items() if place not in own}
     assert [(place, name) for place, said in told.items() for name in PLANTED if PLANTED[name] in said] == []
     assert any(place.endswith(".log") or place.endswith("/log") for place in told)
+
+
+@pytest.mark.req("SE-4", "MD-9")
+def test_a_conversation_does_not_tell_it_and_begins_alike_when_taken_up(ostler, models):
+    """It stands in a file, in a rule, in the prompt and in a command: neither a file of ours nor the model is told."""
+    planted = {"notes.txt": f"the key is {KEY}\n", "AGENTS.md": f"Use {KEY} with care.\n"}
+    for name, content in planted.items():
+        (ostler.workspace / name).write_text(content)
+    look = calls([("read", {"path": "notes.txt"}), ("bash", {"command": "cat notes.txt; env"})])
+    flags, env = ["run", "-o", "jsonl", "--model", "scripted", "--allow", "bash:*"], {"OSTLER_API_KEY": KEY}
+    with models.playing(look, text("seen"), text("again")) as server:
+        flags += ["--base-url", server.base_url]
+        first = ostler(*flags, f"is {KEY} the key?", env=env)
+        second = ostler(*flags, "-c", "and now?", env=env)
+        bodies = [request.json["messages"] for request in server.requests if request.body]
+    assert (first.code, second.code) == (0, 0), first.stdout + second.stdout
+    assert "WITHHELD" in json.dumps(bodies[0])
+    assert KEY not in json.dumps(bodies)
+    assert bodies[1][: len(bodies[0])] == bodies[0]
+    assert bodies[2][: len(bodies[1])] == bodies[1]
+    for name in planted:
+        (ostler.workspace / name).unlink()
+    assert leaks(ostler, first) == leaks(ostler, second) == []

@@ -10,6 +10,7 @@ from ostler.policy.verdict import Policy
 from ostler.settings.load import load
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.stagehand import ASK_ALL
+from ostler.text.withheld import MARK
 from ostler.tools.bounds import LIMIT
 from ostler.tools.host import LocalToolHost
 from ostler.vocabulary.errors import ToolFailure
@@ -146,3 +147,12 @@ async def test_a_call_that_goes_where_there_is_no_tool(rooms):
     room.session._tools = LocalToolHost([FakeTool("edit")], room.ground)
     told = await room.fails("str_replace_editor", command="create", path="b", file_text="x")
     assert "needs the tool write, which is not here" in told
+
+
+@pytest.mark.req("MD-3")
+async def test_a_mark_that_stands_for_a_secret_is_not_written_over_it(room):
+    (room.root / "a.env").write_text("KEY=secret\n")
+    await room.ok("read", path="a.env")
+    result = await room.call("write", {"path": "a.env", "content": f"KEY={MARK}\nMORE=1\n"})
+    assert (result.status, result.fault.code) == ("failed", "withheld")
+    assert (room.root / "a.env").read_text() == "KEY=secret\n"

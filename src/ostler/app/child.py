@@ -29,7 +29,7 @@ class ChildSession(Session):
         self._last = ""
         self._tokens = 0
         self._cost: float | None = 0.0
-        super().__init__(policy=policy, **joined)
+        super().__init__(policy=policy, conceal=parent.conceal, **joined)
 
     def emit(self, event: Event) -> None:
         super().emit(event)

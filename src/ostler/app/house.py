@@ -17,6 +17,7 @@ from ostler.app.folders import workspace as workspace
 from ostler.app.grounds import SessionGround, Shell, make_ground
 from ostler.app.hooks import HookedBackend
 from ostler.app.knowing import Knowledge
+from ostler.app.known_secrets import secrets_in_use
 from ostler.app.models import ModelChoice, choose_model
 from ostler.app.options import RunOptions
 from ostler.app.policies import make_policy
@@ -34,6 +35,7 @@ from ostler.backends.engine.helpers import Helpers
 from ostler.journal.memory import MemoryJournal
 from ostler.journal.store import new_id
 from ostler.knowledge.agent import Agent
+from ostler.session.concealing import concealing
 from ostler.session.session import Session
 from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
@@ -104,6 +106,7 @@ class LocalHouse:
             spawner=below.spawn if below and below.names() else None,
             cwd=str(cwd),
             journal=journal(opening.resume, fork=opening.fork),  # last: whatever fails before it leaves nothing held
+            conceal=concealing(secrets_in_use(settings, os.environ, self._options.model.get("api_key", ""))),
         )
         name = joined.name if joined else opening.backend
         await session.open(version=__version__, backend=name, options=self._chosen(opening))

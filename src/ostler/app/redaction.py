@@ -1,12 +1,11 @@
 """Makes the redactor of this machine: the names and shapes of secrets, the user's own, and the secrets in use."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import unquote
 
 import msgspec
 
+from ostler.app.known_secrets import STRONG, URL, in_url
 from ostler.journal.cleaning import Cleaner
 from ostler.settings.effective import Settings
 from ostler.settings.references import meant
@@ -17,7 +16,6 @@ from ostler.vocabulary.errors import UsageError
 
 SHORTEST = 8
 BASE_URLS = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
-_URL = re.compile(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
 
 
 def make_redactor(settings: Settings, env: Mapping[str, str], *known: str) -> Redactor:
@@ -41,17 +39,9 @@ def _in_use(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
     """The secrets of the config, what its references stand for, and the values in the queries of its URLs."""
     folders = {Path(layer.file).parent for layer in settings.layers if layer.file}
     for text in (*_in_config(settings.config), *(env.get(name, "") for name in BASE_URLS)):
-        for secret in _in_url(text) if _URL.match(text) else (text,):
+        for secret in in_url(text) if URL.match(text) else (text,):
             yield secret
             yield from meant(secret, env, folders)
-
-
-def _in_url(url: str) -> Iterator[str]:
-    """The password, and the values of the query; the host is no secret, however it is spelt."""
-    parts = _URL.match(url)
-    if parts:
-        yield parts["password"] or ""
-        yield from (unquote(pair.partition("=")[2]) for pair in (parts["query"] or "").split("&"))
 
 
 def _in_config(value: object) -> Iterator[str]:
@@ -59,7 +49,7 @@ def _in_config(value: object) -> Iterator[str]:
     match value:
         case Secret():
             yield value.reveal()
-        case str() if "?" in value and _URL.match(value):
+        case str() if "?" in value and URL.match(value):
             yield value
         case msgspec.Struct():
             for name in value.__struct_fields__:
@@ -73,4 +63,4 @@ def _in_config(value: object) -> Iterator[str]:
 
 
 def _in_environment(env: Mapping[str, str], names: SecretNames) -> Iterator[str]:
-    return (value for name, value in env.items() if names.grade(name) in ("password", "secret", "auth"))
+    return (value for name, value in env.items() if names.grade(name) in STRONG)

@@ -13,6 +13,7 @@ from ostler.journal.todos_file import todos_of
 from ostler.policy.verdict import Policy
 from ostler.session.asks import Asks
 from ostler.session.calls import Calls, fault_of_bug, ran_before
+from ostler.session.concealing import Conceal, conceal_nothing
 from ostler.session.judge import Judge, NoGrants
 from ostler.session.keeping import Keeping
 from ostler.session.repair import fresh, repair
@@ -78,7 +79,9 @@ class Session:
         undo: Undo | None = None,
         spawner: Spawner | None = None,
         clock: Callable[[], float] = time.time,
+        conceal: Conceal = conceal_nothing,
     ) -> None:
+        """`conceal` takes out of each event what nobody may keep or be told."""
         self.id = journal.session_id
         self.cwd = cwd
         self.state = state_of(journal.past())
@@ -87,6 +90,7 @@ class Session:
         self._journal = journal
         self._spawner = spawner
         self._clock = clock
+        self.conceal = conceal
         self._past = journal.past()
         self._counting = Counting(self._past)
         self._syncing = Syncing(journal)
@@ -230,6 +234,7 @@ class Session:
             return
         if isinstance(event, StateChanged) and not self._stating.hears(event):
             return
+        event = self.conceal(event)
         envelope = Envelope(self._seq + event.kept, self._clock(), event)
         if event.kept:
             self._keep(envelope)

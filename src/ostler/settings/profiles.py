@@ -21,6 +21,7 @@ from ostler.vocabulary.errors import UsageError
 # MD-3: these come before the key of the profile itself, and DASHSCOPE_API_KEY after everything.
 _KEYS_FIRST = ("OSTLER_API_KEY", "AGENT_API_KEY", "SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN")
 _KEY_LAST = "DASHSCOPE_API_KEY"
+MODEL_KEYS = (*_KEYS_FIRST, *dict.fromkeys(vendor.key_variable for vendor in VENDORS.values() if vendor.key_variable))
 # The code of the error about a variable that a profile needs and that is not set.
 UNSET = "key_unset"
 

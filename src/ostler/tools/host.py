@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ostler.text.withheld import MARK
 from ostler.tools.bounds import bound
 from ostler.tools.part import HUNKS, part
 from ostler.tools.understand import Understood, understand
@@ -62,6 +63,7 @@ class LocalToolHost:
         try:
             understood = await self.understood(call)
             self._have(understood)
+            _keeps_secrets(understood)
             if understood.call != call:
                 stage.emit(_called(understood, call))
             permission = await understood.tool.permission(understood.params, self._ground)
@@ -136,6 +138,17 @@ class LocalToolHost:
         close = getattr(self._ground, "aclose", None)
         if close is not None:
             await close()
+
+
+def _keeps_secrets(understood: Understood) -> None:
+    """A model that was not shown a secret must not write the mark over it."""
+    call, spec = understood.call, understood.tool.spec
+    if call.origin == "model" and spec.kind == "edit" and MARK in str(call.arguments):
+        raise ToolFailure(
+            f"{MARK} stands for a secret that you are not shown, and would take its place in the file",
+            code="withheld",
+            hint="change only the lines around it",
+        )
 
 
 class _Context:

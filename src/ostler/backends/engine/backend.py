@@ -238,7 +238,7 @@ class Engine:
         built, window = prefix(self._stage.records()), self._model.context_limit
         now = extended(built, tools, window) if built else build(self._system(), self._around.parts(), tools, window)
         if now is not built:
-            self._stage.emit(now)
+            now = self._kept(now)
         check_room(now, self._model, self._meter)
         return now
 
@@ -247,8 +247,13 @@ class Engine:
         now = extended(view.prefix, tools, self._model.context_limit)
         if now is not view.prefix:
             check_room(now, self._model, self._meter)
-            self._stage.emit(now)
+            now = self._kept(now)
             view.offer(now, guide_size(self._model, now))
+
+    def _kept(self, built: PrefixBuilt) -> PrefixBuilt:
+        """As the session has it from now on, which may withhold something."""
+        self._stage.emit(built)
+        return prefix(self._stage.records()) or built
 
     def _message_id(self) -> str:
         self._steps += 1

@@ -1,0 +1,66 @@
+"""The values that are surely secrets, so that nobody is told them, not even the model."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+import msgspec
+
+from ostler.settings.effective import Settings
+from ostler.settings.profiles import MODEL_KEYS
+from ostler.settings.references import meant
+from ostler.settings.secret import Secret
+from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
+from ostler.text.secret_values import looks_random, mixed
+
+# Shorter ones would tear ordinary words apart.
+SHORTEST_WITHHELD = 12
+STRONG = ("password", "secret", "auth")
+URL = re.compile(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
+
+
+def secrets_in_use(settings: Settings, env: Mapping[str, str], *known: str) -> set[str]:
+    """Keys, and what else is in use; `known` are those that only the caller knows of, such as a key given as a flag.
+
+    What a conversation needs must not be torn out of it: so a header or a variable counts only if its name or its value
+    tells that it is one, and nothing short does.
+    """
+    names = SecretNames((*DEFAULT_KEYS, *settings.config.context.redact_keys))
+    folders = {Path(layer.file).parent for layer in settings.layers if layer.file}
+    found = {*known, *(env.get(name, "") for name in MODEL_KEYS)}
+    for name, text in _named(settings.config):
+        for secret in (*meant(text, env, folders), *(in_url(text) if URL.match(text) else (text,))):
+            bare = secret.strip().rpartition(" ")[2]  # without a scheme like Bearer
+            found |= {bare} if names.grade(name) in STRONG or "://" in text or looks_random(bare) else set()
+    found |= {text for name, text in env.items() if names.grade(name) in STRONG and _looks_made_up(text)}
+    return {text for text in found if len(text.strip()) >= SHORTEST_WITHHELD and Secret(text).shown() != text}
+
+
+def _looks_made_up(text: str) -> bool:
+    """A value that no file holds by chance; a path or a word may well stand in one."""
+    return looks_random(text) or ("/" not in text and mixed(text))
+
+
+def _named(value: object, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every secret of the config, with the name it stands under."""
+    match value:
+        case Secret():
+            yield name, value.reveal()
+        case msgspec.Struct():
+            for field in value.__struct_fields__:
+                yield from _named(getattr(value, field), field)
+        case dict():
+            for key, item in value.items():
+                yield from _named(item, str(key))
+        case list() | tuple():
+            for item in value:
+                yield from _named(item, name)
+
+
+def in_url(url: str) -> Iterator[str]:
+    """The password, and the values of the query; the host is no secret, however it is spelt."""
+    parts = URL.match(url)
+    if parts:
+        yield parts["password"] or ""
+        yield from (unquote(pair.partition("=")[2]) for pair in (parts["query"] or "").split("&"))

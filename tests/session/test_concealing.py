@@ -1,0 +1,48 @@
+"""What is withheld: the very values, in every event, and nothing that only looks alike."""
+
+import pytest
+
+from ostler.session.concealing import conceal_nothing, concealing
+from ostler.text.withheld import MARK
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.events import MessageDone, Notice, TextDelta, ToolCalled, ToolFinished, TurnStarted, Unknown
+from ostler.vocabulary.message import Called, Message
+from ostler.vocabulary.prompt import Prompt, Resource, Text
+from ostler.vocabulary.tools import ToolCall, ToolResult
+
+pytestmark = pytest.mark.req("MD-3")
+
+KEY = 'sk-päss"wörd\\0123456789'
+CALL = ToolCall("c1", "bash", {"command": f"echo {KEY}", KEY: [KEY]}, raw=KEY)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        TurnStarted("t", Prompt("p", (Text(f"is {KEY} it?"), Resource("a.txt", f"{KEY}\n{KEY}")))),
+        MessageDone(Message("m", (Text(KEY), Called(CALL)))),
+        ToolCalled(CALL),
+        ToolFinished(ToolResult("c1", "ok", f"<{KEY}>", Display(KEY), data={"out": KEY})),
+        TextDelta("m", f"so {KEY}"),
+        Notice("info", "in a URL: sk-p%C3%A4ss%22w%C3%B6rd%5C0123456789"),
+        Unknown("later", {"told": [KEY]}),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_a_value_is_taken_out_of_every_event(event):
+    concealed = concealing([KEY])(event)
+    assert type(concealed) is type(event)
+    assert MARK in str(concealed)
+    assert "0123456789" not in str(concealed)
+    assert concealing([KEY])(concealed) == concealed
+
+
+def test_what_is_none_stays_as_it_is():
+    event = Notice("info", "sk-other-0123456789")
+    assert concealing(["sk-planted-0123456789"])(event) is event
+    assert concealing(()) is conceal_nothing
+
+
+def test_the_longest_value_goes_first():
+    told = concealing(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
+    assert told == Notice("info", f"{MARK}!")
