@@ -67,7 +67,7 @@ async def test_every_tool_is_heard_before_and_after(tmp_path, origin):
     around = Around()
     settings = load(tmp_path, {})
     ground = make_ground(tmp_path, settings, RunOptions(str(tmp_path)), attended=True)
-    tools = LocalToolHost(builtin_tools(settings), ground, other_tools(), around=around)
+    tools = LocalToolHost(builtin_tools(settings), ground, other_tools, around=around)
     journal = MemoryJournal("s")
     session = Session(backend=ScriptedBackend([]), tools=tools, journal=journal, policy=ALLOW_ALL, cwd=str(tmp_path))
     await session.open(version="test", backend="none", options={})

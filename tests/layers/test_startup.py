@@ -1,6 +1,7 @@
 """Holds start-up to its promise: `--version` and `--help` import next to nothing, the package itself does nothing."""
 
 import re
+import socket
 import subprocess
 import sys
 
@@ -95,3 +96,39 @@ def test_nothing_that_the_prompt_can_do_without_is_imported_before_it_is_there(t
     assert done.returncode == 0, done.stderr
     late = ("commands", "workspace", "tools", "models", "policy", "backends", "journal", "app.house", "app.persons")
     assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{room}" for room in late))}
+
+
+# Runs the program until it sends its first request to a model, and tells what it has read until then.
+UNTIL_ASKED = """
+import os, socket, sys
+plain = socket.socket.send
+def send(self, data, *more):
+    if bytes(data[:5]) == b"POST ":
+        sys.stdout.write(" ".join(sys.modules))
+        sys.stdout.flush()
+        os._exit(0)
+    return plain(self, data, *more)
+socket.socket.send = send
+from ostler.__main__ import main
+sys.exit(main())
+"""
+MOST_BEFORE_A_REQUEST = 285  # modules of ours; each costs a quarter of a millisecond, whatever is in it
+LATER = (  # what only an answer, a call, a change or a quieter moment needs
+    *("h11", "yaml", "shutil", "sqlite3", "tree_sitter", "re2", "pathspec", "prompt_toolkit"),
+    *("ostler.drawing.lines", "ostler.drawing.calls", "ostler.drawing.markdown", "ostler.policy.shell"),
+    *("ostler.text.redact", "ostler.text.secret_shapes", "ostler.text.secret_pairs", "ostler.text.secret_extent"),
+    *("ostler.models.dialects.text_calls", "ostler.xnl.reader", "ostler.tools.git_repo", "ostler.tools.stat"),
+    *("ostler.workspace.steps", "ostler.workspace.checkpoints", "ostler.workspace.ledger", "ostler.knowledge.checks"),
+)
+
+
+def test_only_what_a_request_needs_is_imported_before_it_goes_out(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as nobody:  # whose listening is enough to be sent something
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
+        done = python(tmp_path, "-c", UNTIL_ASKED, "run", "--base-url", url, "--model", "m", "--api-key", "k", "hello")
+    assert done.returncode == 0, done.stderr
+    read = done.stdout.split()
+    assert set(LATER).isdisjoint(read), set(LATER) & set(read)
+    ours = [name for name in read if name.startswith("ostler.")]
+    assert "ostler.models.openai_request" in ours
+    assert len(ours) <= MOST_BEFORE_A_REQUEST, len(ours)

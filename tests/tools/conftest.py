@@ -30,7 +30,7 @@ class Room:
         listed = builtin_tools(load(root, {"HOME": str(root)})) if tools is None else tools
         self.session = Session(
             backend=ScriptedBackend([]),
-            tools=LocalToolHost(listed, self.ground, other_tools()),
+            tools=LocalToolHost(listed, self.ground, other_tools),
             journal=MemoryJournal("session-1"),
             policy=policy,
             cwd=str(root),

@@ -59,7 +59,7 @@ def test_every_tool_declares_itself_whole(tmp_path):
 
 
 async def test_a_tool_that_is_not_offered_can_be_called_all_the_same(room):
-    host = LocalToolHost([FakeTool("shown")], room.ground, [FakeTool("hidden")])
+    host = LocalToolHost([FakeTool("shown")], room.ground, lambda: [FakeTool("hidden")])
     assert [spec.name for spec in host.specs()] == ["shown"]
     assert (await host.permission(ToolCall("1", "hidden", {}))).title == "use hidden"
 
@@ -67,7 +67,7 @@ async def test_a_tool_that_is_not_offered_can_be_called_all_the_same(room):
 async def test_an_offered_tool_goes_before_one_that_is_not(rooms):
     shown, hidden = FakeTool("same"), FakeTool("same")
     made = rooms([shown])
-    made.session._tools = LocalToolHost([shown], made.ground, [hidden])
+    made.session._tools = LocalToolHost([shown], made.ground, lambda: [hidden])
     await made.ok("same")
     assert (len(shown.runs), len(hidden.runs)) == (1, 0)
 

@@ -52,7 +52,7 @@ class AgentJoin:
             CreateTerminal(terminals, bash, network=offer.network),
         ]
         hooks = make_hooks(settings, ground.root)
-        host = LocalToolHost(builtin_tools(settings), ground, [*other_tools(), *asked], around=hooks)
+        host = LocalToolHost(builtin_tools(settings), ground, lambda: [*other_tools(), *asked], around=hooks)
         powers = Powers(
             Foresight(ground, bash),
             terminals,

@@ -1,6 +1,5 @@
 """What of a project's `.ostler/acp.json` trust is about: every program it names, in a line that holds all of it."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,13 @@ def agent_parts(cwd: Path, sources: Sources) -> list[str]:
 
 
 def _entries(value: Any) -> Iterator[str]:
+    from json import dumps  # only where there are any
+
     sections = value if isinstance(value, dict) else {"": value}
     for section, held in sections.items():
         named = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else [("", held)]
         for name, entry in named:
-            yield f"{NAME}: {section}.{name} = {json.dumps(masked(entry, str(name)))}"
+            yield f"{NAME}: {section}.{name} = {dumps(masked(entry, str(name)))}"
 
 
 def _programs(sources: Sources, value: Any) -> Iterator[str]:

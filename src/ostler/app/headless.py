@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +18,6 @@ from ostler.app.prompting import Prompting
 from ostler.app.trusting import load_settings
 from ostler.drawing.paint import Paint, wants_colour, window_columns
 from ostler.faces.printer.face import Printer
-from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import Output, make_output
 from ostler.faces.printer.summary import Tally
 from ostler.knowledge.agents import DEFAULT
@@ -26,6 +26,9 @@ from ostler.vocabulary.errors import OstlerError
 from ostler.vocabulary.prompt import Prompt
 from ostler.vocabulary.seams import Session
 from ostler.vocabulary.sessions import Opening
+
+if TYPE_CHECKING:
+    from ostler.faces.printer.fitting import Fitting
 
 
 class Headless(msgspec.Struct, frozen=True):
@@ -49,9 +52,16 @@ class Headless(msgspec.Struct, frozen=True):
         opening = Opening(self.options.cwd, self.options.backend, resume=self.resume, fork=self.fork, attended=False)
         output = make_output(self.output, paint, shaped=bool(self.schema))
         with recorded(output):
-            fitting = Fitting(self.schema) if self.schema else None
+            fitting = self._fitting()
         prompt = partial(self._prompt, fitting.ask(self.prompt) if fitting else self.prompt)
         return await Printer(opening, prompt, output, self.timeout, fitting).run(house)
+
+    def _fitting(self) -> "Fitting | None":
+        if not self.schema:
+            return None
+        from ostler.faces.printer.fitting import Fitting
+
+        return Fitting(self.schema)
 
     async def _prompt(self, words: str, session: Session) -> Prompt:
         """A path outside the workspace is read only where everything may be."""

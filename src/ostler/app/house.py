@@ -15,7 +15,6 @@ from ostler.app.backends import make_engine, tree_budget
 from ostler.app.folders import project_folder as project_folder  # many ask the house for both
 from ostler.app.folders import workspace as workspace
 from ostler.app.grounds import SessionGround, Shell, make_ground
-from ostler.app.hooks import HookedBackend
 from ostler.app.knowing import Knowledge
 from ostler.app.known_secrets import secrets_in_use
 from ostler.app.models import ModelChoice, choose_model
@@ -23,12 +22,9 @@ from ostler.app.options import RunOptions
 from ostler.app.policies import make_policy
 from ostler.app.profile_option import ProfileOption
 from ostler.app.sessions import agent_before, open_journal, session_index, session_store, summary
-from ostler.app.subagents import Subagents
 from ostler.app.titling import helpers
 from ostler.app.tools import make_hooks, make_tools
 from ostler.app.trusting import load_settings, waiting
-from ostler.app.undo_gaps import KnownGaps
-from ostler.app.undoing import WorkspaceUndo, checkpoints
 from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.validate import News, no_news
 from ostler.backends.engine.helpers import Helpers
@@ -43,10 +39,11 @@ from ostler.settings.home import project_id
 from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.seams import Backend, Ground, Journal, ToolRunner
 from ostler.vocabulary.sessions import Opening, Query, SessionSummary
-from ostler.workspace.watch import Watch
 
 if TYPE_CHECKING:
     from ostler.app.acp_backend import AgentJoin
+    from ostler.app.undoing import WorkspaceUndo
+    from ostler.workspace.watch import Watch
 
 MOST_SAID = 8
 
@@ -85,6 +82,8 @@ class LocalHouse:
         budget = tree_budget(settings, self._options)
         below = None
         if own:
+            from ostler.app.subagents import Subagents
+
             bench = partial(_childs_bench, own, settings)
             below = Subagents(cwd, settings, self._options, agents, choice, journal, budget, bench)
         ground = ground or own or make_ground(cwd, settings, self._options, attended=opening.attended)
@@ -165,7 +164,11 @@ class LocalHouse:
     ) -> Backend:
         backend = given or ProfileOption(await self._engine(name, cwd, tools, settings, choice, budget, news), choice)
         hooks = make_hooks(settings, str(cwd))
-        return HookedBackend(backend, hooks) if hooks else backend
+        if not hooks:
+            return backend
+        from ostler.app.hooks import HookedBackend
+
+        return HookedBackend(backend, hooks)
 
     async def _engine(
         self,
@@ -215,12 +218,17 @@ class LocalHouse:
         finally:
             index.close()
 
-    def _undo(self, cwd: Path, opening: Opening, own: SessionGround | None) -> WorkspaceUndo | Watch | None:
+    def _undo(self, cwd: Path, opening: Opening, own: SessionGround | None) -> "WorkspaceUndo | Watch | None":
         """Where something may be changed, what was there before is kept, or is at least known."""
         if not (opening.attended or self._options.write):
             return None
         if self._options.ephemeral:
+            from ostler.workspace.watch import Watch
+
             return Watch(str(cwd))
+        from ostler.app.undo_gaps import KnownGaps
+        from ostler.app.undoing import WorkspaceUndo, checkpoints
+
         past, known = checkpoints(cwd, project_folder(cwd)), KnownGaps(project_folder(cwd))
         return WorkspaceUndo(past, known, own.shell.busy) if own else WorkspaceUndo(past, known)
 

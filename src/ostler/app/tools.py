@@ -27,7 +27,7 @@ def make_tools(
         from ostler.tools.task import Task
 
         tools.append(Task(takers))
-    return LocalToolHost(tools, ground, other_tools(), offers, make_hooks(settings, ground.root))
+    return LocalToolHost(tools, ground, other_tools, offers, make_hooks(settings, ground.root))
 
 
 def make_hooks(settings: Settings, cwd: str) -> "Hooks | None":

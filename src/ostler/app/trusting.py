@@ -30,9 +30,6 @@ def settings_for_looking(cwd: Path, say: Callable[[str], None]) -> Settings:
 def project_parts(cwd: Path, settings: Settings) -> ProjectParts:
     """All that trust in a project is about: its config, what its agents, commands and hooks want beyond words, and
     the ACP agents it names."""
-    import hashlib
-    import json
-
     from ostler.app.acp_trust import agent_parts
     from ostler.knowledge.effective_parts import effective_parts
     from ostler.knowledge.sources import find_sources
@@ -42,6 +39,9 @@ def project_parts(cwd: Path, settings: Settings) -> ProjectParts:
     lines = [*effective_parts(sources, settings), *agent_parts(cwd, sources)]
     if not lines:
         return parts
+    import hashlib
+    import json
+
     data = json.dumps([parts.digest, lines]).encode()
     return ProjectParts(data, hashlib.sha256(data).hexdigest(), (*parts.lines, *lines))
 

@@ -1,6 +1,7 @@
 """What several commands take: the workspace, the model and what a run without a person may do."""
 
 import argparse
+import os
 from typing import Any, NoReturn
 
 from ostler.app.options import RunOptions
@@ -13,10 +14,22 @@ class Parser(argparse.ArgumentParser):
     """argparse whose complaint is one sentence and exit 2, and which takes no half of an option's name for it."""
 
     def __init__(self, prog: str | None = None, **options: Any) -> None:
-        super().__init__(prog, allow_abbrev=False, **options)
+        super().__init__(prog, allow_abbrev=False, formatter_class=_formatter, **options)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}", hint=f"`{self.prog} --help` tells what it takes")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """argparse makes one for every option, and would ask `shutil` each time how wide the terminal is."""
+    return argparse.HelpFormatter(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(1).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,8 @@ COMMANDS = {
     "doctor": ("ostler.cli.doctor", "look at this machine and say what is missing"),
 }
 
+MADE_BETWEEN_LOOKS = 50_000  # a start makes that many objects to stay; looking for garbage each 700 finds none
+
 HELP = """\
 usage: ostler [--version] [--help] COMMAND …
        ostler [options of chat]
@@ -67,10 +69,12 @@ def _unknown(name: str) -> int:
 
 
 def _guarded(name: str, rest: list[str]) -> int:
+    import gc
     from importlib import import_module
 
     from ostler.vocabulary.errors import OstlerError
 
+    gc.set_threshold(MADE_BETWEEN_LOOKS)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that cannot show it gets a mark
     try:

@@ -14,6 +14,7 @@ import msgspec
 
 from ostler.journal.meta import moment
 
+LET_START = 1.0  # seconds; whoever starts reads much else first, and what cleans a line is much to read
 SESSION: ContextVar[str] = ContextVar("session", default="")
 
 
@@ -65,6 +66,7 @@ class LogHandler(logging.Handler):
         self._sessions: dict[str, LogFile] = {}
         self._waiting: queue.SimpleQueue[logging.LogRecord | str | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
 
     def join_session(self, session_id: str, file: LogFile) -> None:
         """From now on a session's records go to a file of its own, too."""
@@ -85,11 +87,13 @@ class LogHandler(logging.Handler):
         """All that was logged is written, unless the disk hangs."""
         super().close()
         if self._thread:
+            self._closing.set()
             self._waiting.put(None)
             self._thread.join(timeout=2)
             self._thread = None
 
     def _write_all(self) -> None:
+        self._closing.wait(LET_START)
         clean = self._make_clean()
         while item := self._waiting.get():
             if isinstance(item, str):

@@ -8,6 +8,7 @@ import zlib
 
 import msgspec
 
+from ostler.text.regex import regex
 from ostler.vocabulary.events import Envelope, Event, ToolFinished, Unknown
 from ostler.wire.codec import BadWire, decode_event, encode_event
 
@@ -15,7 +16,7 @@ VERSION = 1
 LONGEST = 64 * 1024 * 1024
 START = b'{"v":'
 
-_HEAD = re.compile(
+_HEAD = regex(
     rb'\{"v":(?P<version>\d{1,9}),"seq":(?P<seq>\d{1,15}),"time":(?P<time>[0-9.eE+-]{1,32}),'
     rb'"event":(?P<event>\{"type":"(?P<kind>[^"\\]{1,64})")'
     rb'(?:,"result":\{"call_id":"(?P<call>[^"\\]{0,200})")?'

@@ -1,7 +1,6 @@
 """Where sessions are kept, one folder each, and how one is found again."""
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,12 @@ from ostler.journal.lock import SessionLock
 from ostler.journal.meta import MetaFile, read_meta
 from ostler.journal.missing import missing_told
 from ostler.journal.todos_file import TodosFile
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import UsageError
 
 LAST = "last"
 _BEGINNING = 256 * 1024
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ID = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -1,6 +1,5 @@
 """Which command checks the project after edits: what the config says, else what the workspace looks like."""
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -8,6 +7,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from ostler.settings.schema import Validation
+from ostler.text.regex import regex
 
 Read = Callable[[str], str | None]
 
@@ -40,9 +40,9 @@ _PRODUCT_FOLDERS = frozenset(["__pycache__", "node_modules"])
 _PRODUCT_TOPS = frozenset(["target", "dist", "build", "out", "coverage", "htmlcov", "venv"])
 _PRODUCT_ENDINGS = (".pyc", ".o", ".obj", ".a", ".so", ".class", ".jar", ".log", ".out", ".tmp", ".pid", ".db")
 _NO_TESTS = "no test specified"
-_FOR_PYTEST = re.compile(r"^(?:(?:async )?def test|import pytest\b|from pytest\b)", re.MULTILINE)
+_FOR_PYTEST = regex(r"^(?:(?:async )?def test|import pytest\b|from pytest\b)", re.MULTILINE)
 _MOST_LOOKED_AT = 20
-_MAKE_TEST = re.compile(r"^test[ \t]*:(?!=)", re.MULTILINE)
+_MAKE_TEST = regex(r"^test[ \t]*:(?!=)", re.MULTILINE)
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -140,6 +140,8 @@ def _by_language(names: frozenset[str], read: Read, languages: set[str]) -> Iter
 
 
 def _has_test_script(text: str) -> bool:
+    import json
+
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,13 +1,13 @@
 """What the model is told of where it works: nothing that changes with the clock, and no program is run for it."""
 
 import os
-import re
 
 from ostler.knowledge.folder import Folder
 from ostler.knowledge.parts import Part
+from ostler.text.regex import regex
 
-_BRANCH = re.compile(r"ref: refs/heads/([\w./+@#=-]{1,100})\n?")
-_WORKTREE = re.compile(r"gitdir: (/[^\n\0]{1,1000}/\.git/(?:worktrees|modules)/[^\n\0]{1,200})\n?")
+_BRANCH = regex(r"ref: refs/heads/([\w./+@#=-]{1,100})\n?")
+_WORKTREE = regex(r"gitdir: (/[^\n\0]{1,1000}/\.git/(?:worktrees|modules)/[^\n\0]{1,200})\n?")
 _SHORT = 4096
 
 

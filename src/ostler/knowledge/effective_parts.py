@@ -3,9 +3,6 @@
 Trust in a project is about these, each told in a line that holds all of it; what is only text is left out.
 """
 
-import hashlib
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,11 +17,12 @@ from ostler.knowledge.sources import Sources
 from ostler.knowledge.templates import shells_of
 from ostler.settings.effective import Settings
 from ostler.settings.narrow import model_names
+from ostler.text.regex import regex
 
 MOST_OF_A_PROGRAM = 4 * 1024 * 1024
 MOST_WORDS = 200
-_WORD = re.compile(r"[^\s'\"`;|&<>()=]+")
-_PLACE = re.compile(r"^\$\{?CLAUDE_PROJECT_DIR\}?/|^\./")
+_WORD = regex(r"[^\s'\"`;|&<>()=]+")
+_PLACE = regex(r"^\$\{?CLAUDE_PROJECT_DIR\}?/|^\./")
 
 
 def effective_parts(sources: Sources, settings: Settings) -> list[str]:
@@ -45,7 +43,7 @@ def _agents(sources: Sources, settings: Settings) -> Iterator[str]:
     for file in files:
         if file.scope == "project":
             for name, value in _widening(file, file.name in known, settings).items():
-                yield f"agent {file.name} ({file.origin}): {name} = {json.dumps(value)}"
+                yield f"agent {file.name} ({file.origin}): {name} = {_json(value)}"
 
 
 def _widening(file: AgentFile, known: bool, settings: Settings) -> Mapping[str, Any]:
@@ -64,16 +62,18 @@ def _commands(sources: Sources) -> Iterator[str]:
     for command in find_commands(sources).values():
         if command.scope == "project":
             for shell in shells_of(command.template):
-                yield f"command /{command.name} ({command.origin}): runs {json.dumps(shell)}"
+                yield f"command /{command.name} ({command.origin}): runs {_json(shell)}"
 
 
 def _hook(hook: Hook) -> str:
     told = {"match": hook.match, "command": hook.command, "seconds": hook.seconds}
-    return f"hook {hook.moment} ({hook.origin}): {json.dumps(told)}"
+    return f"hook {hook.moment} ({hook.origin}): {_json(told)}"
 
 
 def programs(work: Folder, command: Sequence[str]) -> dict[str, str]:
     """The project's own files that a command names, each with its hash: when one changes, so does what it does."""
+    import hashlib
+
     found: dict[str, str] = {}
     words = dict.fromkeys(_PLACE.sub("", word) for part in command for word in _WORD.findall(part))
     for path in list(words)[:MOST_WORDS]:
@@ -81,3 +81,9 @@ def programs(work: Folder, command: Sequence[str]) -> dict[str, str]:
         if inside and work.kind(inside) == "file":
             found[inside] = hashlib.sha256(work.read_bytes(inside, MOST_OF_A_PROGRAM)).hexdigest()
     return found
+
+
+def _json(value: object) -> str:
+    import json  # most projects want nothing that must be told
+
+    return json.dumps(value)

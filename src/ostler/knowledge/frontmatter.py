@@ -7,11 +7,12 @@ from typing import Any
 import msgspec
 
 from ostler.knowledge.folder import MOST_BYTES, Folder
+from ostler.text.regex import regex
 
 LONGEST_HEAD = 16 * 1024
 DEEPEST = 20
 _MOST_BRACKETS = 200  # beyond, YAML's reader takes ever longer for each
-_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
+_FIELD = regex(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
 _INDICATORS = "-?:,[]{}#&*!|>'\"%@`"
 
 

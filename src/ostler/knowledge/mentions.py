@@ -2,7 +2,9 @@
 
 import re
 
-_MENTION = re.compile(r"""(?:(?<=[\s(\[（［「『【《])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`<>]+))""", re.MULTILINE)
+from ostler.text.regex import regex
+
+_MENTION = regex(r"""(?:(?<=[\s(\[（［「『【《])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`<>]+))""", re.MULTILINE)
 _TRAILING = ".,;:!?)]}…。，、；：！？）］」』】》"
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ostler.knowledge.mentions import mentions
+from ostler.text.regex import regex
 
 MOST_PLACES = 100  # a long argument in very many places would fill the memory
-_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9][0-9]?(?![0-9]))")
-_SHELL = re.compile(r"!`([^`\n]+)`")
-_WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|\S)+)""")
+_PLACE = regex(r"\$(ARGUMENTS\b|[1-9][0-9]?(?![0-9]))")
+_SHELL = regex(r"!`([^`\n]+)`")
+_WORD = regex(r"""\s*((?:"[^"]*"|'[^']*'|\S)+)""")
 
 
 class Words(msgspec.Struct, frozen=True, tag="words"):

@@ -3,9 +3,10 @@
 import re
 
 from ostler.knowledge.mentions import mentions
+from ostler.text.regex import regex
 
 AGENT = "agent:"
-_SLASH = re.compile(r"/([A-Za-z][\w:./+@-]*)(?:\s+(.*))?", re.DOTALL)
+_SLASH = regex(r"/([A-Za-z][\w:./+@-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 def slash(text: str) -> tuple[str, str]:

@@ -1,13 +1,14 @@
 """Where an HTTP/1.1 body ends: the three framings, each fed what one socket read brought."""
 
-import re
 from collections.abc import Mapping
 from typing import Protocol
+
+from ostler.text.regex import regex
 
 _MANY = 4_096
 _MAX_SIZE_LINE = 256
 _MAX_TRAILERS = 16_384
-_SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
+_SIZE_LINE = regex(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
 
 
 class BadFraming(Exception):

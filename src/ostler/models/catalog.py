@@ -1,6 +1,5 @@
 """Which models a server has."""
 
-import re
 from typing import Any
 
 import msgspec
@@ -8,11 +7,12 @@ import msgspec
 from ostler.models.http import Headers, HttpClient
 from ostler.models.loose_json import NotJson, read_json
 from ostler.models.origin import BaseUrl
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import BackendError
 
 LIST_LIMIT = 4 * 1024 * 1024
 _MOST_MODELS = 2_000
-_PLAIN = re.compile(r"[\w .:/@+-]{1,200}")
+_PLAIN = regex(r"[\w .:/@+-]{1,200}")
 _WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window")
 
 

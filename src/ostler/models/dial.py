@@ -5,14 +5,14 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-import h11
-
 from ostler.models.origin import Origin
 from ostler.models.proxy import Proxy
 from ostler.models.wire import Wire
 from ostler.vocabulary.errors import BackendError
 
 if TYPE_CHECKING:
+    import h11
+
     from ostler.models.tls import Trust
 
 _MAX_PROXY_HEAD = 16_384
@@ -86,6 +86,8 @@ class Dialer:
 
     async def _tunnel(self, wire: Wire, proxy: Proxy) -> None:
         """Ask the proxy for a way to the server, then speak TLS through it."""
+        import h11  # only proxies are spoken to by it here
+
         peer = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_PROXY_HEAD)
         headers = [("host", self.origin.where), *self._credentials(proxy)]
         wire.write(peer.send(h11.Request(method="CONNECT", target=self.origin.where, headers=headers)) or b"")
@@ -112,7 +114,9 @@ class Dialer:
             raise BackendError(f"{self.origin.where} broke off the TLS handshake", code="tls")
         wire.transport = secured
 
-    async def _proxy_status(self, peer: h11.Connection, wire: Wire, proxy: Proxy) -> int:
+    async def _proxy_status(self, peer: "h11.Connection", wire: Wire, proxy: Proxy) -> int:
+        import h11
+
         broken = BackendError(
             f"the proxy {proxy.origin.where} does not answer as one", code="proxy", hint="check HTTPS_PROXY"
         )

@@ -8,6 +8,7 @@ import msgspec
 
 from ostler.models.hidden import Hidden
 from ostler.models.loose_json import NotJson, compact, read_json
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import BackendError
 
 REPEATABLE = frozenset({"unreachable", "timeout", "closed", "stalled", "cut", "rate_limited", "server_error"})
@@ -38,7 +39,7 @@ _TOOLS_WORDS = (
     "enable-auto-tool-choice",
     "tools param requires",
 )
-_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]+")
+_UNSHOWN = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]+")
 _SHOWN = 300
 
 

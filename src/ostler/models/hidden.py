@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from ostler.models.origin import BaseUrl
+from ostler.text.regex import regex
 
-_SECRET_NAME = re.compile("auth|key|token|secret|cookie|password|sig", re.IGNORECASE)
+_SECRET_NAME = regex("auth|key|token|secret|cookie|password|sig", re.IGNORECASE)
 # What is no secret by its name may be an ordinary word, whose loss would make a sentence unreadable.
 _SHORTEST, _SHORTEST_ELSE = 4, 6
 _MARK = "…"

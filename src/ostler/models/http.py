@@ -1,19 +1,22 @@
-"""A small HTTP/1.1 client for one server: h11 reads and writes the heads, one kept connection carries a whole turn."""
+"""A small HTTP/1.1 client for one server: h11 reads the heads of answers, one kept connection carries a whole turn."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-import h11
 import msgspec
 
 from ostler.models.body import BadFraming, Body, body_of
 from ostler.models.origin import Origin
+from ostler.models.request_head import request_head
 from ostler.models.wire import Wire
 from ostler.vocabulary.errors import BackendError, UsageError
 
 if TYPE_CHECKING:
+    import h11
+
     from ostler.models.dial import Dialer
 
 _MAX_HEAD = 65_536
@@ -34,6 +37,8 @@ class HttpClient:
     """One server. A connection that served a reply to its end serves the next request too."""
 
     def __init__(self, dialer: "Dialer") -> None:
+        """`on_sent` is called when a request has gone out."""
+        self.on_sent: Callable[[], None] = lambda: None
         self._dialer = dialer
         self._kept: Wire | None = None
         self._kept_since = 0.0
@@ -47,7 +52,9 @@ class HttpClient:
         """Send a request; the response is there to be waited for."""
         data = self._encode(method, target, headers, body)
         kept = self._take_kept()
-        return Response(self, data, kept or await self._dialer.dial(), reused=kept is not None)
+        response = Response(self, data, kept or await self._dialer.dial(), reused=kept is not None)
+        self.on_sent()
+        return response
 
     async def fetch(
         self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, timeout: float, limit: int
@@ -93,10 +100,8 @@ class HttpClient:
         head = [("host", self.origin.authority), ("user-agent", "ostler"), ("accept-encoding", "identity")]
         length = [("content-length", str(len(body)))] if body or method == "POST" else []
         try:
-            peer = h11.Connection(h11.CLIENT)
-            request = h11.Request(method=method, target=target, headers=[*head, *further, *headers, *length])
-            return b"".join((peer.send(request) or b"", body))
-        except (h11.LocalProtocolError, UnicodeEncodeError):
+            return b"".join((request_head(method, target, [*head, *further, *headers, *length]), body))
+        except ValueError:
             raise UsageError(
                 f"the request to {self.origin.where} would hold characters that HTTP forbids",
                 hint="check the key and the extra headers for line breaks and special characters",
@@ -114,15 +119,21 @@ class Response:
         self._wire = wire
         self._reused = reused
         self._heard = False
-        self._parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
         self._body: Body | None = None
         self._first = b""
         self._lasting = False
         self._over = False
-        # Only the answer goes through this parser, which must know that a request went out before it.
-        self._parser.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
-        self._parser.send(h11.EndOfMessage())
         wire.write(request)
+
+    @cached_property
+    def _parser(self) -> "h11.Connection":
+        """Only the answer goes through it, but it must know that a request went out before."""
+        import h11  # read while the request is under way
+
+        parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
+        parser.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
+        parser.send(h11.EndOfMessage())
+        return parser
 
     @property
     def where(self) -> str:
@@ -131,6 +142,8 @@ class Response:
 
     async def head(self, within: float | None = None) -> bool:
         """Wait for the head; false when nothing came within that time, and then it may be asked again."""
+        import h11
+
         while True:
             event = self._next_event()
             if event is h11.NEED_DATA:
@@ -193,12 +206,14 @@ class Response:
             self._wire.abort()
 
     def _next_event(self) -> object:
+        import h11
+
         try:
             return self._parser.next_event()
         except h11.RemoteProtocolError:
             raise self._broken("something that is not HTTP") from None
 
-    def _begin_body(self, event: h11.Response) -> None:
+    def _begin_body(self, event: "h11.Response") -> None:
         self.status = event.status_code
         for name, value in event.headers:
             key, text = name.decode("ascii"), value.decode("latin-1")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ostler.models.windows import Window
 
 _LEARNING_SECONDS = 5.0
+_LET_ASK = 1.0  # seconds in which the first request goes out, where one does
 _log = logging.getLogger("ostler.models")
 
 
@@ -60,6 +61,8 @@ class HttpModel:
         self._setup = setup
         self._window: Window | None = None
         self._learning: asyncio.Task[int] | None = None
+        self._may_learn = asyncio.Event()
+        setup.http.on_sent = self._may_learn.set
         self._asked_again = False
         self.reasoning: Literal["", "field", "tags"] = ""
         self._watch = PrefixWatch() if setup.explain_cache else None
@@ -119,10 +122,17 @@ class HttpModel:
         if self._setup.context and self._setup.http.origin.scheme == "https":
             return
         if self._learning is None or self._learning.done():
-            self._learning = asyncio.get_running_loop().create_task(self.learn_window())
+            self._learning = asyncio.get_running_loop().create_task(self._learn_beside())
+
+    async def _learn_beside(self) -> int:
+        """Once a request is under way, so that it need not wait for the question; soon where there is none."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._may_learn.wait(), _LET_ASK)
+        return await self.learn_window()
 
     async def learned(self) -> None:
         """Wait a little for the window that was asked for, for whoever is about to say much."""
+        self._may_learn.set()
         if self._learning is not None and not self._learning.done():
             await asyncio.wait([self._learning], timeout=_LEARNING_SECONDS)
 

@@ -5,15 +5,16 @@ from typing import Literal
 
 import msgspec
 
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import UsageError
 
-_URL = re.compile(
+_URL = regex(
     r"(?:(?P<scheme>[a-z][a-z0-9+.-]*)://)?(?P<user>[^/?#]*@)?(?P<host>\[[0-9a-f:.]+\]|[^/?#\[\]:@]+)(?::(?P<port>\d{1,5}))?"
     r"(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?(?:#.*)?",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"/v\d+[a-z0-9]*(?=/|$)")
-_LOOPBACK = re.compile(r"localhost|.*\.localhost|127(?:\.\d{1,3}){3}|::1")
+_VERSION = regex(r"/v\d+[a-z0-9]*(?=/|$)")
+_LOOPBACK = regex(r"localhost|.*\.localhost|127(?:\.\d{1,3}){3}|::1")
 
 
 class Origin(msgspec.Struct, frozen=True):

@@ -1,10 +1,9 @@
 """Server-sent events out of bytes as they come: in linear time, wherever the reads cut them."""
 
-import re
-
 from ostler.models.sse_runs import Runs
+from ostler.text.regex import regex
 
-_NEWLINE = re.compile(rb"\r\n|\n|\r")
+_NEWLINE = regex(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 _LINE_COST = 64  # so that a flood of empty lines has its end too
 

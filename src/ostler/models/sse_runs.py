@@ -1,15 +1,16 @@
 """Runs of events that differ only in one piece of text, made one event each: what a burst of tiny deltas mostly is."""
 
-import re
 from itertools import repeat
 
 import msgspec
+
+from ostler.text.regex import regex
 
 _WORTH = 2_048
 _LOOKED_AT = 16_384
 _TEXT = msgspec.json.Decoder(str)
 # A value of these keys goes on with the one before it; plain letters, so that it stands in the bytes as it is.
-_GROWING = re.compile(
+_GROWING = regex(
     rb'"(content|reasoning_content|reasoning|arguments|text|thinking|partial_json)": ?"([^"\\\x00-\x1f\x80-\xff]*)"'
 )
 

@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from json.decoder import JSONDecodeError, JSONDecoder
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 64
@@ -88,6 +87,8 @@ class _Reader:
     """One pass with a stack of its own, so that depth is a limit and not a crash."""
 
     def __init__(self, text: str) -> None:
+        from json.decoder import JSONDecoder  # only who has a config to read pays for it
+
         self.text = text
         self.at = 0
         self.lines = Lines(text)
@@ -171,6 +172,8 @@ class _Reader:
         return self._constant()
 
     def _string(self) -> str:
+        from json.decoder import JSONDecodeError
+
         start = self.at
         value: str
         try:

@@ -1,10 +1,11 @@
 """The hunks of a unified diff: told apart, and some of them made without the others."""
 
-import re
 from collections.abc import Container
 from itertools import pairwise
 
-_HEAD = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+from ostler.text.regex import regex
+
+_HEAD = regex(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 
 
 def hunks_of(diff: str) -> list[str]:

@@ -1,10 +1,10 @@
 """The tool that searches file contents."""
 
-import re
 from typing import Annotated, Any, Literal
 
 import msgspec
 
+from ostler.text.regex import regex
 from ostler.tools.declared import Declared
 from ostler.tools.places import reading
 from ostler.tools.search import LINE_WIDTH, Found, Line, Query, is_about_no_file, matching_files, matching_lines
@@ -15,7 +15,7 @@ from ostler.vocabulary.seams import Ground, ToolContext
 from ostler.vocabulary.tools import ToolResult
 
 MOST_CHARACTERS = 45_000
-_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n")
+_LINE_END = regex(r"(?<!\\)(?:\\\\)*\\n")
 
 
 class GrepParams(msgspec.Struct):

@@ -1,6 +1,7 @@
 """The one door: whoever asks, a call is understood, decided, run and bounded here."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
@@ -33,21 +34,27 @@ class LocalToolHost:
         self,
         tools: Iterable[Tool[Any]],
         ground: Ground,
-        unlisted: Iterable[Tool[Any]] = (),
+        unlisted: Callable[[], Iterable[Tool[Any]]] = tuple,
         offers: Callable[[str], bool] = lambda tool: True,
         around: Around | None = None,
         more: Callable[[], Mapping[str, Tool[Any]]] = dict,
     ) -> None:
-        """`offers` says which tools the model that works now has; those it has not are neither told of nor run.
+        """`unlisted` is looked at with the first call, for a session begins sooner without them.
+
+        `offers` says which tools the model that works now has; those it has not are neither told of nor run.
 
         `more` are tools by name that come and go, as those of a server do; none takes the place of one that stays.
         """
         self._own = {tool.spec.name: tool for tool in tools}
-        self._unlisted = {tool.spec.name: tool for tool in unlisted}
+        self._make_unlisted = unlisted
         self._more = more
         self._ground = ground
         self._offers = offers
         self._around = around
+
+    @cached_property
+    def _unlisted(self) -> dict[str, Tool[Any]]:
+        return {tool.spec.name: tool for tool in self._make_unlisted()}
 
     async def open(self, stage: Stage) -> None:
         """The tools that stay need nothing."""

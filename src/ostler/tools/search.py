@@ -1,14 +1,13 @@
 """Searching the workspace for lines and files: by ripgrep where there is one, else by ourselves."""
 
 import os
-import re
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from ostler.text.regex import regex
 from ostler.tools.search_globs import Files
 from ostler.vocabulary.errors import PathRefused, ToolFailure
 from ostler.vocabulary.seams import Ground
@@ -18,7 +17,7 @@ MOST = 10_000
 MOST_FILES = 100_000
 LINE_WIDTH = 500
 SECONDS = 30.0
-_BEYOND_ASCII = re.compile(r"\\[xupP]")
+_BEYOND_ASCII = regex(r"\\[xupP]")
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -158,6 +157,8 @@ def bad_pattern(why: str) -> ToolFailure:
 
 def ripgrep(workspace: str = "") -> str | None:
     """The ripgrep that came with us, else the machine's; never one that the workspace brings along."""
+    import shutil
+
     from ostler.processes.environment import path_without
 
     folders = path_without(os.environ.get("PATH", ""), [workspace] if workspace else [])

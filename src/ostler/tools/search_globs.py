@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import ToolFailure
 
 TYPES = {
@@ -59,8 +60,8 @@ _SAME = {
     "markdown": "md",
     "yml": "yaml",
 }
-_PLAIN_NAME = re.compile(r"(?:[\w.*?-]|\{[\w.*?,-]*\})+")
-_PLAIN_END = re.compile(r"[\w.-]+")
+_PLAIN_NAME = regex(r"(?:[\w.*?-]|\{[\w.*?,-]*\})+")
+_PLAIN_END = regex(r"[\w.-]+")
 _LONGEST = 1000
 
 
@@ -164,7 +165,7 @@ def _expression(glob: str) -> str:
     return "".join(_piece(found, braces) for found in _PIECES.finditer(glob))
 
 
-_PIECES = re.compile(r"(?s)\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]/]*\]|[{},]|\\.|.")
+_PIECES = regex(r"(?s)\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]/]*\]|[{},]|\\.|.")
 
 
 def _piece(found: re.Match[str], braces: bool) -> str:

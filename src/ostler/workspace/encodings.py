@@ -7,10 +7,10 @@ every byte.
 """
 
 import codecs
-import re
 
 import msgspec
 
+from ostler.text.regex import regex
 from ostler.workspace.magic import always_binary
 
 SAMPLE = 64 * 1024
@@ -22,10 +22,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CONTROLS = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PLAIN = re.compile("[\\t\\r\\n -~]")
-_STRANGE = re.compile("[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
+_CONTROLS = regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_SURROGATE = regex("[\ud800-\udfff]")
+_PLAIN = regex("[\\t\\r\\n -~]")
+_STRANGE = regex("[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
 
 
 class Form(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -20,8 +20,9 @@ from ostler.workspace.reach import Reach, refusals
 from ostler.workspace.refusals import outside
 from ostler.workspace.save import Target, save
 from ostler.workspace.seen import Seen, Sight, stamp_of
-from ostler.workspace.steps import Wish
-from ostler.workspace.together import make_together
+
+if TYPE_CHECKING:
+    from ostler.workspace.steps import Wish
 
 LARGE = 1024 * 1024
 MOST_FILES = 100_000
@@ -125,6 +126,8 @@ class Workspace:
 
     async def apply(self, changes: Sequence[FileChange], *, dry_run: bool = False) -> Sequence[Written]:
         """All changes or none; a dry run refuses what would be refused and tells what would be done."""
+        from ostler.workspace.together import make_together  # only who changes something pays for it
+
         wishes = [self._wish(change) for change in changes]
         work = partial(make_together, self._reach.jail, self._seen, wishes, really=not dry_run)
         return await self._change(".", work)
@@ -192,7 +195,9 @@ class Workspace:
             raise outside(path)
         return Target(shown, where, relative, base)
 
-    def _wish(self, change: FileChange) -> Wish:
+    def _wish(self, change: FileChange) -> "Wish":
+        from ostler.workspace.steps import Wish
+
         target = self._name(change.path) if change.delete or change.to else self._target(change.path)
         goal = self._name(change.to) if change.to else None
         return Wish(change, target, goal, self._target(change.like) if change.like else None)

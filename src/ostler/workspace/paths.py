@@ -4,6 +4,7 @@ import os
 import re
 import stat
 
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import PathRefused
 
 MAX_PATH = 4095
@@ -30,7 +31,7 @@ def check(path: str) -> str:
     return path
 
 
-_ESCAPE = re.compile(r"\\(?:[\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+_ESCAPE = regex(r"\\(?:[\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\"}
 _LONG = {short: char for char, short in _SHORT.items()}
 

@@ -1,11 +1,10 @@
 """The bytes of a text that was changed: what was not changed keeps the very bytes it had."""
 
-import re
-
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import PathRefused
 from ostler.workspace.encodings import DAMAGED, Form, decode
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_LINE = regex(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
 def rewritten(path: str, raw: bytes, form: Form, after: str) -> bytes:

@@ -1,7 +1,6 @@
 """One change of a set: checked when it is set up, then made, and finished or taken back with the others."""
 
 import os
-import secrets
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -173,7 +172,7 @@ class Delete(Step):
         self.refuse_changed(found, raw)
         text = _as_text(wish.target.shown, raw)
         self.written = _told(wish.target.shown, "deleted", text.text if text else "", "", 0)
-        self._aside = f".ostler-{secrets.token_hex(8)}.tmp"
+        self._aside = f".ostler-{os.urandom(8).hex()}.tmp"
 
     def make(self) -> None:
         self._rename(split(self.wish.target.relative)[1], self._aside)

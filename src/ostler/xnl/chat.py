@@ -6,11 +6,10 @@ from collections.abc import Mapping
 import msgspec
 
 from ostler.xnl.errors import XnlError
-from ostler.xnl.reader import parse
 from ostler.xnl.tree import DataElement, Node, Value
 from ostler.xnl.writer import format
 
-_RECORD_START = re.compile(r"^<(?!!--)", re.MULTILINE)
+_RECORD_START = r"(?m)^<(?!!--)"
 
 
 class ChatRecord(msgspec.Struct, frozen=True):
@@ -34,6 +33,8 @@ def write_record(role: str, fields: Mapping[str, Value]) -> str:
 
 def read_records(text: str) -> ChatHistory:
     """Every record of a history; a torn one costs itself alone, as records start at a line's start."""
+    from ostler.xnl.reader import parse  # whoever writes a history reads none
+
     history = ChatHistory([], [])
     try:
         _add(history, parse(text).nodes)
@@ -43,7 +44,9 @@ def read_records(text: str) -> ChatHistory:
 
 
 def _add_piecewise(history: ChatHistory, text: str) -> None:
-    starts = sorted({0, *(found.start() for found in _RECORD_START.finditer(text))})
+    from ostler.xnl.reader import parse
+
+    starts = sorted({0, *(found.start() for found in re.finditer(_RECORD_START, text))})
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         try:
             _add(history, parse(text[start:end]).nodes)

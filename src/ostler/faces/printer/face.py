@@ -3,9 +3,8 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import Output
 from ostler.faces.printer.summary import Summary, Tally
 from ostler.vocabulary.errors import Fault, OstlerError
@@ -13,6 +12,9 @@ from ostler.vocabulary.events import TurnEnded
 from ostler.vocabulary.prompt import Prompt, Text
 from ostler.vocabulary.seams import House, Reading, Session, Turn
 from ostler.vocabulary.sessions import EndReason, Opening
+
+if TYPE_CHECKING:
+    from ostler.faces.printer.fitting import Fitting
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Make = Callable[[Session], Awaitable[Prompt]]
@@ -27,7 +29,7 @@ class Printer:
         prompt: Prompt | Make,
         output: Output,
         timeout: float | None = None,
-        fitting: Fitting | None = None,
+        fitting: "Fitting | None" = None,
     ) -> None:
         """`prompt` may be made of what the session tells, once it is open."""
         self._opening = opening

@@ -1,12 +1,11 @@
 """The four ways a headless run speaks: text, simple, json, jsonl."""
 
 import sys
-from typing import Protocol, TextIO
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 import msgspec
 
-from ostler.drawing.calls import CallLines
-from ostler.drawing.lines import block_lines
 from ostler.drawing.paint import Paint
 from ostler.drawing.waiting import WaitingLines
 from ostler.faces.printer.summary import Summary
@@ -14,6 +13,9 @@ from ostler.session.transcript import Block, CallBlock, PromptBlock, TextBlock, 
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.events import Envelope, Event
 from ostler.wire.codec import encode_envelope
+
+if TYPE_CHECKING:
+    from ostler.drawing.calls import CallLines
 
 KINDS = ("text", "simple", "json", "jsonl")
 STOPPED = {"timeout": "the time was up; what was said until then may be half an answer", "cancelled": "cancelled"}
@@ -40,7 +42,6 @@ class TextOutput:
         self._transcript = Transcript()
         self._printed: set[str] = set()
         self._begun = False
-        self._calls = CallLines(paint)
         self._waiting = WaitingLines()
 
     def hear(self, envelope: Envelope) -> None:
@@ -53,7 +54,15 @@ class TextOutput:
         elif block.settled and not (self._calls.running and isinstance(block, TodosBlock)):  # the call shows its plan
             self._settled(block)
 
+    @cached_property
+    def _calls(self) -> "CallLines":
+        from ostler.drawing.calls import CallLines  # what draws is read while the model thinks
+
+        return CallLines(self._paint)
+
     def _settled(self, block: Block) -> None:
+        from ostler.drawing.lines import block_lines
+
         gap = [""] if self._begun and isinstance(block, TextBlock) else []
         self._printed.add(block.id)
         self._print([*gap, *block_lines(block, self._paint)])

@@ -8,7 +8,6 @@ import msgspec
 from ostler.models.call_ids import CallIds
 from ostler.models.dialects.history import in_words
 from ostler.models.dialects.native import TextEar, known_tools
-from ostler.models.dialects.text_calls import TextCalls
 from ostler.models.loose_json import write_json
 from ostler.models.words import Request
 from ostler.vocabulary.tools import ToolCall, ToolResult, ToolSpec
@@ -26,7 +25,7 @@ class Text:
         return msgspec.structs.replace(request, system=system, history=history, tools=())
 
     def listen(self, request: Request, ids: CallIds) -> TextEar:
-        return TextEar(TextCalls(*known_tools(request.tools, self._aliases)), ids)
+        return TextEar(*known_tools(request.tools, self._aliases), ids)
 
 
 def write_calls(calls: Sequence[ToolCall]) -> str:

@@ -1,11 +1,11 @@
 """Whether something goes round in circles: steps that repeat with their results, words that repeat themselves."""
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Literal
 
 from ostler.backends.engine.guests.plain_command import plain
+from ostler.text.regex import regex
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
 LONGEST_PERIOD = 4
@@ -17,10 +17,10 @@ STOP_LOOKING_AT = 8
 
 # Words about a call that change nothing of what it does.
 _REMARKS = frozenset(["reason", "description", "explanation", "title"])
-_WAITING = re.compile(r"\b(sleep|wait|watch|poll|tail -f|timeout)\b")
-_STANDING = re.compile(r"(?<![a-z])(status|state|progress|health|healthz|ready|pending|queue)(?![a-z])", re.IGNORECASE)
+_WAITING = regex(r"\b(sleep|wait|watch|poll|tail -f|timeout)\b")
+_STANDING = regex(r"(?<![a-z])(status|state|progress|health|healthz|ready|pending|queue)(?![a-z])", re.IGNORECASE)
 # What is another each time a program runs, and means nothing: times it took, addresses, ids, names of its own.
-_OF_THE_RUN = re.compile(
+_OF_THE_RUN = regex(
     r"0x[0-9a-f]+|\b(?:in|took|after) \d+(?:\.\d+)? ?m?s(?:ec(?:onds?)?)?\b|\d\d:\d\d:\d\d(?:[.,]\d+)?"
     r"|\b\d+\.\d+ ?m?s\b|/tmp/tmp\w{6,10}|\bpytest-\d+\b|\bpid[ =:]*\d+"
     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
@@ -73,6 +73,8 @@ def mark_of(exchanges: Iterable[tuple[ToolCall, ToolResult | None]]) -> int:
 
 def _exchange(exchange: tuple[ToolCall, ToolResult | None]) -> tuple[str, str, str, str]:
     """A call as it is meant, and its result without times, addresses and what the command printed about itself."""
+    import json  # only once calls were made
+
     call, result = exchange
     command, printed = plain(_command(call))
     meant = {name: value for name, value in call.arguments.items() if name not in _REMARKS}

@@ -1,13 +1,12 @@
 """A command line without what changes nothing: comments, spaces, quotes, and words that are only printed."""
 
-import re
-import shlex
+from ostler.text.regex import regex
 
 LONGEST = 4000
 _SEPARATORS = frozenset([";", "&&", "||", "&"])
 _NOISE = frozenset(["echo", "printf", "true", ":"])
-_LIVE = re.compile(r"[$`]|^[();<>|&]+$")
-_NUMBERS = re.compile(r"\d+")
+_LIVE = regex(r"[$`]|^[();<>|&]+$")
+_NUMBERS = regex(r"\d+")
 
 
 def plain(command: str) -> tuple[str, list[str]]:
@@ -27,6 +26,8 @@ def plain(command: str) -> tuple[str, list[str]]:
 
 def _parts(line: str) -> list[list[str]]:
     """The commands of a line as words, without a comment."""
+    import shlex
+
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     parts: list[list[str]] = [[]]

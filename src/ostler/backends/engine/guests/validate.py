@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from ostler.backends.engine.guests.guest import Guest, View
-from ostler.knowledge.checks import is_product
 from ostler.text.cut import cut_middle
 from ostler.vocabulary.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted
 from ostler.vocabulary.message import Message
@@ -70,6 +69,8 @@ class ValidationGuest(Guest):
 
     async def _changed(self, view: View, start: int) -> list[str]:
         """The files that were changed since a record, by whatever: those that tools tell of, and what commands did."""
+        from ostler.knowledge.checks import is_product  # read while the model thinks
+
         edited, others = _work_of(view, start)
         news = await self._checks.news() if others else ()
         return list(dict.fromkeys([*edited, *(path for path in news if not is_product(path))]))
