@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from ostler.faces.repl.answers import Answers
 from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
 from ostler.faces.repl.history import open_history, worth_keeping
-from ostler.faces.repl.keys import bindings
+from ostler.faces.repl.keys import bindings, wait_for_the_rest
 from ostler.faces.repl.pastes import Pastes
 from ostler.faces.repl.reflow import reflows, rows_cleared, rows_more
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
+from ostler.vocabulary.errors import UsageError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GATHER_SECONDS = 0.03
-ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
 TMUX_LATE_SECONDS = 0.25  # of changes close together it tells the last so much later than it wraps its lines
 SETTLE_SECONDS = 2 * TMUX_LATE_SECONDS  # a window that kept its size so long has got it
 UNDERWAY_SECONDS = 0.05  # what was drawn so short a time ago may not have reached the terminal
@@ -78,6 +78,7 @@ class EditorConsole:
         self._hold_while_resizing()
         self._running: asyncio.Task[None] | None = None
         self._suspending: asyncio.Future[None] | None = None
+        self._drafting: asyncio.Future[None] | None = None
 
     @property
     def page(self) -> tuple[int, int]:
@@ -226,6 +227,26 @@ class EditorConsole:
 
         return await self._lend(lambda: run_editor(path), in_executor=True)
 
+    def edit_typed(self) -> None:
+        """What is being typed, in the person's editor."""
+        self._drafting = asyncio.ensure_future(self._edit_typed())
+
+    async def _edit_typed(self) -> None:
+        """An ask that came meanwhile has laid the text aside; what became of it comes back after it."""
+        from ostler.faces.repl.drafting import drafted
+
+        buffer, asked = self._session.default_buffer, _asks(self._menu)
+        try:
+            text = await drafted(self._pastes.unfold(buffer.text), self.edit)
+        except UsageError as error:
+            self.show([f"  {sanitise(str(error))}"])
+            return
+        if _asks(self._menu) and not asked:
+            self._draft = text
+        else:
+            buffer.text = self._pastes.fold(text)
+            buffer.cursor_position = len(buffer.text)
+
     def suspend(self) -> None:
         """Into the background, with the terminal as it was; drawn anew when it comes back."""
         self._suspending = asyncio.ensure_future(self._lend(self._stop))
@@ -332,7 +353,7 @@ class EditorConsole:
             input_processors=[Apart()],
             complete_while_typing=True,
         )
-        session.app.ttimeoutlen = session.app.timeoutlen = ESCAPE_SECONDS
+        wait_for_the_rest(session.app)
         return session
 
     def _message(self) -> "StyleAndTextTuples":

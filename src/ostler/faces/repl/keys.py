@@ -4,7 +4,11 @@ from typing import TYPE_CHECKING
 
 from ostler.faces.repl.console import Interrupt, Leave, WantDetails
 
+ESCAPE_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
+SEQUENCE_SECONDS = 2.0  # so long keys like Ctrl-X Ctrl-E may be apart
+
 if TYPE_CHECKING:
+    from prompt_toolkit.application import Application
     from prompt_toolkit.filters import Condition, Filter
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
@@ -56,7 +60,7 @@ def bindings(console: "EditorConsole", candidates: "Candidates") -> "KeyBindings
 
     @made.add("c-x", "c-e", filter=writing)
     def _edit(event: "KeyPressEvent") -> None:
-        event.current_buffer.open_in_editor(validate_and_handle=False)
+        console.edit_typed()
 
     @made.add("c-z")
     def _suspend(event: "KeyPressEvent") -> None:
@@ -70,6 +74,20 @@ def bindings(console: "EditorConsole", candidates: "Candidates") -> "KeyBindings
     _moving(made, writing)
     _answering(made, console, choosing)
     return made
+
+
+def wait_for_the_rest(app: "Application[str]") -> None:
+    """A terminal sends the rest of what begins with Esc at once; a person takes a while from one key to the next."""
+    from prompt_toolkit.keys import Keys
+
+    keys = app.key_processor
+
+    def choose(_: object) -> None:
+        begun = keys.key_buffer[0].key if keys.key_buffer else None
+        app.timeoutlen = ESCAPE_SECONDS if begun == Keys.Escape else SEQUENCE_SECONDS
+
+    app.ttimeoutlen = ESCAPE_SECONDS
+    keys.after_key_press += choose
 
 
 def _stopping(made: "KeyBindings", console: "EditorConsole") -> None:

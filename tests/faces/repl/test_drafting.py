@@ -1,0 +1,97 @@
+"""What is typed, in an editor of the person's own: whatever that does, nothing typed is lost."""
+
+import os
+import pty
+
+import pytest
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.key_binding.key_processor import KeyPress
+from prompt_toolkit.keys import Keys
+
+from ostler.faces.repl import drafting
+from ostler.faces.repl.console import IDLE, Menu
+from ostler.faces.repl.drafting import drafted
+from ostler.faces.repl.editor import EditorConsole
+from ostler.faces.repl.keys import ESCAPE_SECONDS, SEQUENCE_SECONDS
+from ostler.vocabulary.errors import UsageError
+
+
+def writing(data, *, ends_well=True):
+    """An editor that leaves this in the file."""
+
+    async def edit(path):
+        with open(path, "wb") as file:
+            file.write(data)
+        return ends_well
+
+    return edit
+
+
+@pytest.fixture
+async def console():
+    master, slave = pty.openpty()
+    with open(slave, "w", encoding="utf-8") as out:
+        yield EditorConsole(out, None)
+    os.close(master)
+
+
+@pytest.mark.req("CL-1")
+@pytest.mark.parametrize(
+    ("left", "read"), [(b"one\ntwo\n", "one\ntwo"), ("世界".encode(), "世界"), (b"\xff", "\ufffd"), (b"", "")]
+)
+async def test_what_the_editor_leaves_is_typed(left, read):
+    assert await drafted("before", writing(left)) == read
+
+
+@pytest.mark.req("CL-1")
+async def test_an_editor_that_fails_is_told_by_its_name_and_leaves_no_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("EDITOR", "my-ed --wait")
+    monkeypatch.delenv("VISUAL", raising=False)
+    with pytest.raises(UsageError, match="EDITOR is 'my-ed --wait'"):
+        await drafted("before", writing(b"half", ends_well=False))
+    assert not list(tmp_path.iterdir())
+
+
+async def test_a_file_that_is_gone_or_has_no_end_is_one_sentence(monkeypatch):
+    async def away(path):
+        os.unlink(path)
+        return True
+
+    with pytest.raises(UsageError, match="cannot be read"):
+        await drafted("before", away)
+    monkeypatch.setattr(drafting, "LONGEST", 10)
+    with pytest.raises(UsageError, match="more than 10 characters"):
+        await drafted("before", writing(b"x" * 11))
+
+
+@pytest.mark.req("CL-1", "PM-5")
+@pytest.mark.parametrize("asks", [False, True])
+async def test_it_takes_the_place_of_what_was_typed_also_where_an_ask_came_meanwhile(console, asks):
+    buffer = console._session.default_buffer
+    buffer.text = "before"
+
+    async def edit(path):
+        if asks:
+            console.expect(Menu("allow? ", (("y", "Allow"),)))
+        return await writing(b"after\n")(path)
+
+    console.edit = edit
+    console.edit_typed()
+    await console._drafting
+    assert buffer.text == ("" if asks else "after")
+    console.expect(IDLE)
+    assert buffer.text == "after"
+
+
+@pytest.mark.req("CL-1")
+async def test_there_is_time_between_two_keys_and_none_is_lost_on_escape(console):
+    app = console._session.app
+    pressed = []
+    console.edit_typed = lambda: pressed.append("edit")
+    with set_app(app):
+        for key, waits in ((Keys.ControlX, SEQUENCE_SECONDS), (Keys.ControlE, None), (Keys.Escape, ESCAPE_SECONDS)):
+            app.key_processor.feed(KeyPress(key))
+            app.key_processor.process_keys()
+            assert waits in (None, app.timeoutlen)
+    assert pressed == ["edit"]
