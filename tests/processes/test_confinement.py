@@ -6,6 +6,8 @@ import pytest
 
 from ostler.processes import watch
 from ostler.processes.confinement import Confinement, inside, lay_out
+from ostler.processes.other_repositories import SETTINGS
+from ostler.processes.placeholders import Placeholders
 
 pytestmark = pytest.mark.req("SH-8")
 
@@ -26,7 +28,7 @@ def test_what_there_is_is_locked_and_what_there_is_not_is_held(workspace):
     layout = lay_out(Confinement(writable=(str(workspace),)), "/tmp")
     assert _names(layout.locked, workspace) == {".git/hooks", ".git/config"}
     assert _names(layout.absent, workspace) == {".ostler", ".mcp.json", ".vscode"}
-    assert _names(layout.watched, workspace) == {".git/commondir", ".git/config.worktree"}
+    assert _names(layout.watched, workspace) == {".git/commondir", ".git/config.worktree", *SETTINGS}
     assert _names(layout.pinned, workspace) == {".git"}
 
 
@@ -72,7 +74,8 @@ def test_start_up_files_of_a_shell_are_protected_when_the_home_is_writable(works
     (workspace / ".bashrc").write_text("")
     layout = lay_out(Confinement(writable=(str(workspace),)), "/tmp")
     assert str(workspace / ".bashrc") in layout.locked
-    assert str(workspace / ".zshrc") in layout.watched  # an empty folder there would break a login
+    assert {str(workspace / ".zshrc"), str(workspace / ".ssh")} <= set(layout.absent)
+    assert str(workspace / ".xsession") in layout.watched  # an empty one would end every session at once
 
 
 def test_a_link_in_place_of_a_protected_path_is_watched(workspace, tmp_path):
@@ -106,7 +109,7 @@ def test_a_change_in_a_watched_path_is_seen(tmp_path):
 
 def test_placeholders_go_with_the_last_session_that_needs_them(tmp_path):
     path = tmp_path / ".vscode"
-    first = watch.Placeholders([str(path)])
+    first = Placeholders([str(path)])
     assert path.is_dir()
     first.close()
     assert not path.exists()
@@ -114,7 +117,7 @@ def test_placeholders_go_with_the_last_session_that_needs_them(tmp_path):
 
 def test_a_placeholder_somebody_used_stays(tmp_path):
     path = tmp_path / ".vscode"
-    places = watch.Placeholders([str(path)])
+    places = Placeholders([str(path)])
     (path / "settings.json").write_text("{}")
     places.close()
     assert (path / "settings.json").exists()
@@ -123,14 +126,14 @@ def test_a_placeholder_somebody_used_stays(tmp_path):
 def test_a_placeholder_that_a_killed_session_left_goes_with_the_next(tmp_path):
     ours, theirs = tmp_path / ".mcp.json", tmp_path / ".vscode"
     theirs.mkdir()
-    left = watch.Placeholders([str(ours), str(theirs)])
+    left = Placeholders([str(ours), str(theirs)])
     for _, folder in left._held:
         os.close(folder)  # as `kill -9` does
     assert ours.is_dir()
     layout = lay_out(Confinement(writable=(str(tmp_path),)), str(tmp_path))
     assert str(ours) in layout.absent
     assert str(theirs) in layout.locked
-    again = watch.Placeholders(layout.absent)
+    again = Placeholders(layout.absent)
     again.close()
     assert not ours.exists()
     assert theirs.is_dir()

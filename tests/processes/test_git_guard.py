@@ -278,7 +278,7 @@ async def test_nothing_is_put_where_a_link_leads_meanwhile(tmp_path):
     root, outside = tmp_path / "w", tmp_path / "outside"
     for folder in (root / "in" / ".git", outside / ".git"):
         folder.mkdir(parents=True)
-    guard = GitGuard((str(root),), ())
+    guard = GitGuard((str(root),))
     await guard.enter()
     for folder in (root / "in", outside):
         (folder / ".git" / "config").write_text("[core]\n\teditor = evil\n")
@@ -364,7 +364,7 @@ async def test_a_change_in_the_very_moment_of_a_look_is_seen(tmp_path):
     """Stamps of young files are not believed: the clock of a kernel ticks, and two changes may bear the same time."""
     config = tmp_path / "in" / ".git" / "config"
     config.parent.mkdir(parents=True)
-    guard = GitGuard((str(tmp_path),), ())
+    guard = GitGuard((str(tmp_path),))
     await guard.enter()
     config.write_text("[core]\n\tabbrev = 1\n")
     await guard.check()
@@ -374,7 +374,7 @@ async def test_a_change_in_the_very_moment_of_a_look_is_seen(tmp_path):
 
 
 async def test_what_is_told_cannot_write_on_a_terminal(tmp_path):
-    guard = GitGuard((str(tmp_path),), ())
+    guard = GitGuard((str(tmp_path),))
     await guard.enter()
     config = tmp_path / "a\x1b[2J\nb\udcff" / ".git" / "config"
     config.parent.mkdir(parents=True)

@@ -1,5 +1,6 @@
 """The sandboxes of this kernel, really tried: as root and as nobody, by both backends."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -39,7 +40,6 @@ _OPEN_WITH_LANDLOCK = {
     "chmod",
     "protected hooks",
     "protected config",
-    "protected and absent",
     "protected by way of its folder",
 }
 _BACKENDS = [
@@ -291,16 +291,111 @@ async def test_protected_paths_are_locked_or_at_least_told(backend, sandboxed, b
         await processes.aclose()
         assert os.listdir(base / "workspace") == [".git"]  # nothing of ours is left in the workspace
     else:
-        assert "protected paths changed" in ran.stderr and ".vscode/tasks.json" in ran.stderr
+        assert f"{base}/workspace/.vscode was set aside" in ran.stderr
+        assert not (base / "workspace" / ".vscode").exists()
         assert not hook.exists() and f"{hook} was set aside" in ran.stderr
 
 
-async def test_a_watched_path_is_told_with_either_backend(sandboxed, base):
-    processes = sandboxed(
-        "bubblewrap" if not bubblewrap.missing() else "landlock", read_only=(f"{base}/workspace/a/b",)
-    )
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+async def test_what_no_sandbox_could_lock_is_set_aside_when_it_was_made(sandboxed, base):
+    processes = sandboxed("bubblewrap", read_only=(f"{base}/workspace/a/b",))
     ran = await processes.run("mkdir a; echo x > a/b", timeout=60)
-    assert "protected paths changed" in ran.stderr and "a/b" in ran.stderr
+    assert f"{base}/workspace/a/b was set aside" in ran.stderr
+    assert os.listdir(base / "workspace" / "a") == ["b.set-aside-by-ostler"]
+    started = await processes.start_background("echo x > a/b")
+    told = await processes.read_background(started, wait=60)
+    assert "was set aside" in told.text
+
+
+@pytest.fixture
+def at_home(base, monkeypatch, sandboxed):
+    """A workspace that is somebody's home."""
+    home = base / "workspace"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("ostler.processes.start_up.homes", lambda: (str(home),))
+    (home / ".bashrc").write_text("mine\n")
+    (home / "dotfiles").mkdir()
+    (home / "dotfiles" / "zshrc").write_text("mine\n")
+    (home / ".zshrc").symlink_to("dotfiles/zshrc")
+    (home / ".ssh").mkdir()
+    (home / ".ostler").mkdir()
+    (home / ".ostler" / "config.json").write_text("{}")
+    (home / "project").mkdir()
+    return home
+
+
+def _tree(folder):
+    found = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if ".git/" not in f"{path}/"}
+    return {
+        name: os.readlink(path) if path.is_symlink() else path.is_file() and path.read_text()
+        for name, path in found.items()
+    }
+
+
+_START_UP = (
+    *(".bashrc", ".profile", ".bash_profile", ".zshenv", ".xprofile", ".xsession", ".gitconfig", ".pam_environment"),
+    *(".config/autostart/x.desktop", ".config/systemd/user/x.service", ".ssh/authorized_keys", ".ostler/config.json"),
+    *(".local/bin/ls", ".vscode/tasks.json", ".mcp.json", "dotfiles/zshrc"),
+)
+
+
+@both
+async def test_start_up_files_of_a_home_are_as_they_were_there_or_not(backend, sandboxed, at_home):
+    before = _tree(at_home)
+    processes = sandboxed(backend)
+    lines = [f"mkdir -p $(dirname {name}); echo evil >> {name}" for name in _START_UP]
+    lines += ["rm -f .zshrc; echo evil > .zshrc", "mv .ssh away; mv .ostler away", "echo mine > project/file"]
+    await processes.run("\n".join(lines), timeout=60)
+    await processes.aclose()
+    after = {name: held for name, held in _tree(at_home).items() if "set-aside" not in name}
+    assert after == {**before, "project/file": "mine\n"}
+
+
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+async def test_a_login_goes_on_as_usual_while_a_sandbox_holds_a_home(sandboxed, at_home):
+    (at_home / ".profile").write_text("echo from the profile\n")
+    await sandboxed("bubblewrap").ready()
+    said = subprocess.run(
+        ["bash", "-l", "-c", "true"], env={"HOME": str(at_home)}, capture_output=True, text=True, check=True
+    )
+    assert (said.stdout, said.stderr) == ("from the profile\n", "")
+
+
+@pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())
+async def test_keys_in_a_home_cannot_be_read_under_landlock_either(sandboxed, at_home):
+    (at_home / ".ssh" / "id").write_text("secret")
+    processes = sandboxed("landlock", hidden=(str(at_home / ".ssh"),))
+    ran = await processes.run("cat .ssh/id; echo new > project/x; cat project/x .bashrc; echo y > y", timeout=60)
+    assert ran.stdout == "new\nmine\n"
+    assert "nothing new" in processes.statement
+
+
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+async def test_what_is_locked_stays_so_when_a_person_has_replaced_it(sandboxed, base):
+    """git writes settings by putting a new file in the old one's place, and a lock lies on the old one."""
+    processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
+    await processes.ready()
+    subprocess.run(["git", "-C", str(base / "workspace"), "config", "core.editor", "mine"], check=True)
+    before = config.read_text()
+    ran = await processes.run("echo '[core] fsmonitor = evil' >> .git/config", timeout=60)
+    assert "Read-only" in ran.stderr and config.read_text() == before
+
+
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+async def test_a_lock_lost_while_a_command_runs_is_made_up_for_when_it_ends(sandboxed, base):
+    processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
+    subprocess.run(["git", "-C", str(base / "workspace"), "config", "core.editor", "mine"], check=True)
+    os.mkfifo(base / "workspace" / "go")
+    running = asyncio.create_task(
+        processes.run("read x < go; printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config", timeout=60)
+    )
+    go = await asyncio.to_thread(open, base / "workspace" / "go", "w")
+    subprocess.run(["git", "-C", str(base / "workspace"), "config", "user.name", "me"], check=True)
+    go.write("on\n")
+    go.close()
+    ran = await running
+    assert "it sets core.fsmonitor" in ran.stderr
+    assert "evil" not in config.read_text() and "mine" in config.read_text() and "me" in config.read_text()
 
 
 @both

@@ -57,6 +57,13 @@ def test_what_git_would_take_for_a_repository_s_own_needs_a_person(room, path):
     assert (need.danger, "run programs" in need.why) == ("confirm", True)
 
 
+@pytest.mark.req("PM-8", "SH-3")
+@pytest.mark.parametrize("path", [".hg/hgrc", "deep/.hg/hgrc", ".bash_aliases", ".xprofile", ".local/bin/ls", ".hgrc"])
+def test_what_makes_programs_run_later_needs_a_person(room, path):
+    _, (need,) = writing("write", path, room.ground)
+    assert need.danger == "confirm"
+
+
 @pytest.mark.parametrize("path", ["config", "x/config", "hooks/use.ts", "bare/readme", "HEAD.md", "head"])
 def test_files_of_the_same_names_elsewhere_need_none(room, path):
     room.file("bare/HEAD")

@@ -2,9 +2,9 @@ import os
 
 import pytest
 
-from ostler.processes.watch import Placeholders
+from ostler.processes.placeholders import Placeholders
 from ostler.vocabulary.errors import PathRefused
-from ostler.vocabulary.seams import Entry
+from ostler.vocabulary.seams import Entry, FileChange
 from ostler.workspace import listing
 from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.ground import Workspace
@@ -97,7 +97,7 @@ async def test_rules_that_are_a_pipe_are_not_waited_for(ground, yard):
 async def test_what_keeps_a_place_for_the_sandbox_is_not_shown_and_not_undone(tmp_path):
     root = tmp_path / "w"
     (root / "kept").mkdir(parents=True)
-    places = Placeholders([str(root / ".vscode"), str(root / "deep.json")])
+    places = Placeholders([str(root / ".vscode"), str(root / "deep.json"), str(root / ".bash_profile")])
     try:
         ground = Workspace(str(root))
         assert [entry.name for entry in await ground.entries(".")] == ["kept"]
@@ -109,3 +109,21 @@ async def test_what_keeps_a_place_for_the_sandbox_is_not_shown_and_not_undone(tm
         past.close()
     finally:
         places.close()
+
+
+@pytest.mark.req("SH-8", "FS-5")
+@pytest.mark.parametrize("name", [".mcp.json", ".bash_profile", ".profile"])
+@pytest.mark.parametrize("together", [False, True])
+async def test_what_keeps_a_place_gives_way_to_who_may_write_there(tmp_path, name, together):
+    places, ground = Placeholders([str(tmp_path / name)]), Workspace(str(tmp_path))
+    try:
+        assert not ground.place(name).exists
+        if together:
+            await ground.apply([FileChange(name, text="mine\n")])
+        else:
+            assert (await ground.write_text(name, "mine\n")).operation == "created"
+    finally:
+        ground.close()
+        places.close()
+    assert (tmp_path / name).read_text() == "mine\n"
+    assert (tmp_path / name).stat().st_mode & 0o7000 == 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from ostler.processes.watch import stands_in
+from ostler.processes.placeholders import keeps_a_place
 from ostler.workspace.ignores import Ignores
 
 MOST = 500_000
@@ -122,7 +122,7 @@ def _listed(folder: int) -> list[tuple[str, bool]]:
             for entry in scan
             if entry.name != ".git"
             and entry.name.isprintable()
-            and not (entry.is_dir(follow_symlinks=False) and stands_in(entry.name, folder))
+            and not keeps_a_place(entry, folder)
         )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import msgspec
 from ostler.app.options import RunOptions
 from ostler.policy.wildcard import folder_of
 from ostler.settings.effective import Settings
+from ostler.settings.home import find_home
 from ostler.vocabulary.errors import ToolFailure
 from ostler.vocabulary.seams import Job, Ran, Running
 from ostler.workspace.ground import Workspace
@@ -80,8 +81,14 @@ class Shell:
     def _confinement(self) -> "Confinement":
         from ostler.processes.confinement import Confinement
 
-        writable = (self._root,) if self._writable else ()
-        return Confinement(mode=self._sandbox, writable=writable, hidden=_credentials(self._root))  # type: ignore[arg-type]  # settings took only these
+        own = _own_home()
+        writable = (self._root,) if self._writable and not (own and _inside(self._root, own)) else ()
+        return Confinement(
+            mode=self._sandbox,  # type: ignore[arg-type]  # settings took only these
+            writable=writable,
+            read_only=(own,) if own else (),
+            hidden=_credentials(self._root),
+        )
 
     async def _of(self, running: Running) -> "Confinement | None":
         """What differs from the usual for one command: the network it may have, the workspace it may not change."""
@@ -101,7 +108,7 @@ class Shell:
         if self._processes is None:
             from ostler.processes.session import Processes
 
-            self._processes = Processes(self._root, confinement=self._confinement())
+            self._processes = Processes(self._root, confinement=self._confinement(), marks=marks())
         return self._processes
 
 
@@ -110,11 +117,39 @@ def redirects(command: str) -> bool:
     return ">" in _TO_NOWHERE.sub("", command)
 
 
+def marks() -> str:
+    """Where it is kept what commands of a session that is killed may leave; nowhere without a home."""
+    own = _own_home()
+    return os.path.join(own, "running") if own else ""
+
+
+async def settle_killed(say: Callable[[str], None]) -> None:
+    """Before anybody works here: what commands of killed sessions left for git to run is set aside, and told."""
+    try:
+        left = os.listdir(marks())
+    except OSError:
+        return
+    if left:
+        from ostler.processes.git_marks import settle_left
+
+        for note in await settle_left(marks()):
+            say(note)
+
+
+def _own_home() -> str:
+    found = find_home(os.environ)
+    return os.path.realpath(found) if found else ""
+
+
+def _inside(path: str, folder: str) -> bool:
+    return f"{os.path.realpath(path)}/".startswith(f"{folder}/")
+
+
 def _credentials(root: str) -> tuple[str, ...]:
-    """Where keys lie in a home; without a network no honest command needs them."""
+    """Where keys lie in a home, and in ours; without a network no honest command needs them."""
     home = os.path.expanduser("~")
-    kept = (os.path.join(home, name) for name in CREDENTIALS)
-    return tuple(path for path in kept if os.path.lexists(path) and not root.startswith(path))
+    kept = {*(os.path.join(home, name) for name in CREDENTIALS), *filter(None, [_own_home()])}
+    return tuple(path for path in sorted(kept) if os.path.lexists(path) and not _inside(root, path))
 
 
 class SessionGround(Workspace):

@@ -14,7 +14,7 @@ from ostler.app.agents import AgentChoice
 from ostler.app.backends import make_engine, tree_budget
 from ostler.app.folders import project_folder as project_folder  # many ask the house for both
 from ostler.app.folders import workspace as workspace
-from ostler.app.grounds import SessionGround, Shell, make_ground
+from ostler.app.grounds import SessionGround, Shell, make_ground, settle_killed
 from ostler.app.knowing import Knowledge
 from ostler.app.known_secrets import secrets_in_use
 from ostler.app.models import ModelChoice, choose_model
@@ -69,6 +69,7 @@ class LocalHouse:
     async def open(self, opening: Opening, *, tools: ToolRunner | None = None, ground: Ground | None = None) -> Session:
         cwd = workspace(opening.cwd)
         settings = self._settings(cwd)
+        await settle_killed(self._say)
         opening = self._with_backend(opening, cwd, settings)
         own = ground if isinstance(ground, SessionGround) else None
         if not (ground or tools):
@@ -104,8 +105,8 @@ class LocalHouse:
             undo=undo,
             spawner=below.spawn if below and below.names() else None,
             cwd=str(cwd),
-            journal=journal(opening.resume, fork=opening.fork),  # last: whatever fails before it leaves nothing held
             conceal=concealing(secrets_in_use(settings, os.environ, self._options.model.get("api_key", ""))),
+            journal=journal(opening.resume, fork=opening.fork),  # last: whatever fails before it leaves nothing held
         )
         name = joined.name if joined else opening.backend
         await session.open(version=__version__, backend=name, options=self._chosen(opening))

@@ -2,23 +2,20 @@
 
 import os
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from ostler.processes.git_folders import GitFolders
-from ostler.processes.watch import stands_in
+from ostler.processes.other_repositories import SETTINGS as OTHERS_SETTINGS
+from ostler.processes.placeholders import stands_in
+from ostler.processes.start_up import StandIn, start_up_paths
 from ostler.vocabulary.errors import ToolFailure
 
 # Whoever can write these runs code outside the sandbox later, or changes what Ostler itself may do.
 _LOCKED_NAMES = (".git/hooks", ".git/config", ".ostler", ".mcp.json", ".vscode")
-# The same, but an empty folder in their place would break git or a login, so they are locked only where they exist.
-_IF_THERE_NAMES = (".git/commondir", ".git/config.worktree")
-_HOME_NAMES = (
-    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile"),
-    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".config/fish/config.fish"),
-    *(".gitconfig", ".config/git/config", ".ssh"),
-)
+# The same, but an empty folder in their place would break git, so they are locked only where they exist.
+_IF_THERE_NAMES = (".git/commondir", ".git/config.worktree", *OTHERS_SETTINGS)
 
 
 class Confinement(msgspec.Struct, frozen=True):
@@ -50,7 +47,8 @@ class Layout(msgspec.Struct, frozen=True):
 
     Inside writable folders, `locked` exist and must stay as they are, `absent` must not come to be, and `pinned` are
     the folders between, which must not be moved away with what they hold. `watched` can only be looked at afterwards.
-    `visible` must be readable whatever is masked.
+    Where a sandbox cannot lock, what is `shut` is kept shut all the same: it does not open the folders around, but what
+    else lies in them. `visible` must be readable whatever is masked.
     """
 
     writable: tuple[str, ...]
@@ -58,6 +56,7 @@ class Layout(msgspec.Struct, frozen=True):
     absent: tuple[str, ...]
     pinned: tuple[str, ...]
     watched: tuple[str, ...]
+    shut: tuple[str, ...]
     hidden: tuple[str, ...]
     visible: tuple[str, ...]
     network: bool
@@ -73,24 +72,34 @@ def inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+class _Candidate(NamedTuple):
+    """A path to protect, what may keep its place, and whether no folder around it may be opened where it lies."""
+
+    path: str
+    stand_in: StandIn
+    shut: bool = False
+
+
 def lay_out(confinement: Confinement, temp: str, visible: tuple[str, ...] = ()) -> Layout:
     roots = tuple(sorted({os.path.realpath(path) for path in confinement.writable if os.path.isdir(path)}))
     locked: list[str] = []
     absent: list[str] = []
     watched: list[str] = []
-    for path, placeable in _protected(confinement, roots):
+    found = list(_protected(confinement, roots))
+    for path, stand_in, _ in found:
         if os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
             watched.append(path)
         elif os.path.exists(path) and not stands_in(path):
             locked.append(path)
         else:
-            (absent if placeable else watched).append(path)
+            (watched if stand_in == "nothing" else absent).append(path)
     return Layout(
         writable=roots,
         locked=tuple(locked),
         absent=tuple(absent),
         pinned=_between(roots, (*locked, *absent)),
         watched=tuple(watched),
+        shut=_shut(roots, found),
         hidden=tuple(sorted({os.path.realpath(path) for path in confinement.hidden if os.path.lexists(path)})),
         visible=tuple(os.path.realpath(path) for path in visible),
         network=confinement.network,
@@ -98,29 +107,39 @@ def lay_out(confinement: Confinement, temp: str, visible: tuple[str, ...] = ()) 
     )
 
 
-def _protected(confinement: Confinement, roots: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """Each path to protect in a writable folder, once, and whether an empty folder may stand in for it."""
-    seen: set[str] = set()
-    for path, placeable in _candidates(confinement, roots):
-        parent = os.path.realpath(os.path.dirname(path))
-        path = os.path.join(parent, os.path.basename(path))
-        if path not in seen and any(inside(path, root) and path != root for root in roots):
-            seen.add(path)
-            yield path, placeable
+def _shut(roots: tuple[str, ...], found: list[_Candidate]) -> tuple[str, ...]:
+    """What of a root that holds something to be kept shut is to be: git's own files are looked after otherwise."""
+    wary = [root for root in roots if any(one.shut and inside(one.path, root) for one in found)]
+    paths = [one.path for one in found if "/.git/" not in f"{one.path}/"]
+    return tuple(path for path in paths if any(inside(path, root) for root in wary))
 
 
-def _candidates(confinement: Confinement, roots: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+def _protected(confinement: Confinement, roots: tuple[str, ...]) -> Iterator[_Candidate]:
+    """Each path to protect in a writable folder, once, and not what lies in one already protected."""
+    seen: list[str] = []
+    for one in _candidates(confinement, roots):
+        for path in _with_target(os.path.join(os.path.realpath(os.path.dirname(one.path)), os.path.basename(one.path))):
+            covered = any(inside(path, other) for other in seen)
+            if not covered and any(inside(path, root) and path != root for root in roots):
+                seen.append(path)
+                yield one._replace(path=path)
+
+
+def _with_target(path: str) -> tuple[str, ...]:
+    return (path, os.path.realpath(path)) if os.path.islink(path) and os.path.exists(path) else (path,)
+
+
+def _candidates(confinement: Confinement, roots: tuple[str, ...]) -> Iterator[_Candidate]:
     for root in roots:
         if os.path.isfile(git := os.path.join(root, ".git")):
-            yield git, False
-        yield from ((os.path.join(root, name), True) for name in _LOCKED_NAMES)
-        yield from ((os.path.join(root, name), False) for name in _IF_THERE_NAMES)
+            yield _Candidate(git, "nothing")
+        yield from (_Candidate(os.path.join(root, name), "folder") for name in _LOCKED_NAMES)
+        yield from (_Candidate(os.path.join(root, name), "nothing") for name in _IF_THERE_NAMES)
         for module in _submodules(root):
-            yield os.path.join(module, "config"), False
-            yield os.path.join(module, "hooks"), True
-    home = os.path.expanduser("~")
-    yield from ((os.path.join(home, name), False) for name in _HOME_NAMES)
-    yield from ((path, True) for path in confinement.read_only)
+            yield _Candidate(os.path.join(module, "config"), "nothing")
+            yield _Candidate(os.path.join(module, "hooks"), "folder")
+    yield from (_Candidate(path, "folder", shut=True) for path in confinement.read_only)
+    yield from (_Candidate(path, stand_in, shut=True) for path, stand_in in start_up_paths())
 
 
 def _submodules(root: str) -> list[str]:

@@ -8,6 +8,8 @@ from collections import deque
 
 import msgspec
 
+from ostler.processes.other_repositories import OTHERS
+
 MOST_FOLDERS = 50_000
 _TICK = 100_000_000  # nanoseconds within which two changes of a folder may bear the same time
 # Of a git directory only these hold others; git takes no path through `.git` for a work tree.
@@ -17,13 +19,15 @@ _ITS_OWN = frozenset({"objects", "refs", "logs", "info", "hooks"})
 
 
 class Found(msgspec.Struct):
-    """`directories` are git's own folders, bare ones too; `pointers` are files and links named .git.
+    """`directories` are git's own folders, bare ones too; `pointers` are files and links named .git; `others` are what
+    other version control has such folders in, or links to them.
 
     What is `shut` cannot be listed, though git may find its way by name.
     """
 
     directories: set[str] = msgspec.field(default_factory=set)
     pointers: set[str] = msgspec.field(default_factory=set)
+    others: set[str] = msgspec.field(default_factory=set)
     shut: set[str] = msgspec.field(default_factory=set)
     complete: bool = True
 
@@ -34,6 +38,7 @@ class _Folder(msgspec.Struct):
     below: list[str]
     directories: list[str]
     pointers: list[str]
+    others: list[str] = []
     shut: bool = False
 
 
@@ -85,6 +90,7 @@ class GitFolders:
             ahead.extend(folder.below)
             found.directories.update(folder.directories)
             found.pointers.update(folder.pointers)
+            found.others.update(folder.others)
             if folder.shut:
                 found.shut.add(path)
         self._known = known
@@ -103,6 +109,6 @@ def _look(path: str, changed: int, inode: int) -> _Folder:
     skipped = _ITS_OWN if is_git and "/.git/" in path else frozenset()
     above = path.rstrip("/")
     below = [f"{above}/{name}" for name, is_folder in kinds.items() if is_folder and name not in skipped]
-    return _Folder(
-        changed, inode, below, [path] if is_git else [], [f"{above}/.git"] if kinds.get(".git") is False else []
-    )
+    pointers = [f"{above}/.git"] if kinds.get(".git") is False else []
+    others = [f"{above}/{name}" for name in OTHERS if name in kinds]
+    return _Folder(changed, inode, below, [path] if is_git else [], pointers, others)

@@ -10,14 +10,19 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ostler.processes.git_folders import GitFolders
 from ostler.processes.git_pieces import ASIDE, Piece, Pieces, pieces_of, put_aside, root_of
 from ostler.processes.git_settings import Pair, Unreadable, harmless, read_settings, written
+from ostler.processes.other_repositories import harmless as others_harmless
 
-_EVERY = 1.0
+if TYPE_CHECKING:
+    from ostler.processes.git_marks import Mark
+
+_EVERY = 0.2
 _SHARE = 50  # looking takes at most one part in so many of the time
 _MOST_TOLD = 20
 _MOST_SHUT = 50
@@ -26,15 +31,16 @@ Judgement = tuple[str, bytes | None]
 
 
 class GitGuard:
-    """The repositories in some folders; what is `locked` no command can have changed."""
+    """The repositories in some folders; what is `locked` at a moment no command can have changed until then."""
 
-    def __init__(self, roots: tuple[str, ...], locked: tuple[str, ...]) -> None:
+    def __init__(self, roots: tuple[str, ...], locked: Callable[[], tuple[str, ...]] = tuple) -> None:
         self._roots = roots
         self._locked = locked
         self._folders = GitFolders(roots)
         self._known: Pieces = {}
         self._shut: set[str] = set()
         self._running = 0
+        self.mark: Mark | None = None
         self._looking = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
         self._notes: list[str] = []
@@ -47,9 +53,15 @@ class GitGuard:
             if self._running == 0:
                 self._read = {}
                 self._known = await asyncio.to_thread(partial(self._look, first=True))
+                if self.mark:
+                    self.mark.set(self._roots, self._known)
             self._running += 1
         if self._watch is None:
             self._watch = asyncio.create_task(self._keep_watch(), name="git guard")
+
+    def begin_from(self, known: Pieces) -> None:
+        """Commands have run since this was so, whoever kept it."""
+        self._known = known
 
     async def leave(self) -> None:
         """A command has ended, with all it started."""
@@ -60,18 +72,26 @@ class GitGuard:
             if self._running == 0 and self._watch:
                 self._watch.cancel()
                 self._watch = None
+            if self._running == 0 and self.mark:
+                self.mark.clear()
 
     async def check(self) -> None:
         """Set aside what commands made."""
         async with self._looking:
             now = await asyncio.to_thread(self._look)
+            locked = self._locked()
             known = {path: piece for path, piece in self._known.items() if path in now}
             for path, piece in now.items():
-                if not piece.same(self._known.get(path)):
-                    await self._settle(path, piece, known)
-                else:
+                if piece.same(self._known.get(path)) or root_of(path, locked):
                     known[path] = piece
+                else:
+                    await self._settle(path, piece, known)
             self._known = known
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs."""
+        return self._running > 0
 
     def take_notes(self) -> list[str]:
         """What there is to tell since it was last asked for."""
@@ -97,8 +117,7 @@ class GitGuard:
             found = self._folders.find()
         if not found.complete or found.shut - self._shut:
             self._tell("there are too many folders here to look in each for what git would run; mind that")
-        pieces = pieces_of(found, self._roots, self._known)
-        return {path: piece for path, piece in pieces.items() if not root_of(path, self._locked)}
+        return pieces_of(found, self._roots, self._known)
 
     async def _settle(self, path: str, piece: Piece, known: Pieces) -> None:
         """Take a new piece as known, or set it aside and take what stands there instead as known."""
@@ -132,6 +151,8 @@ class GitGuard:
             return "it is a link", was  # it may lead git elsewhere than us
         if piece.kind == "hook":
             return "it is a new hook", was
+        if piece.kind == "other":
+            return ("" if others_harmless(piece.data or b"-") else "it may name programs"), was
         if piece.kind == "pointer":
             return ("" if root_of(piece.leads_to, self._roots) else "it leads out of the workspace"), was
         if piece.kind == "common":

@@ -11,6 +11,7 @@ import msgspec
 
 from ostler.processes.git_folders import Found
 from ostler.processes.git_settings import LARGEST
+from ostler.processes.other_repositories import OTHERS
 
 ASIDE = ".set-aside-by-ostler"
 _TICK = 100_000_000  # nanoseconds within which two changes of a file may bear the same time
@@ -22,7 +23,7 @@ _SETTINGS: tuple[tuple[str, "Kind"], ...] = (
 )
 
 
-Kind = Literal["settings", "common", "hook", "pointer"]
+Kind = Literal["settings", "common", "hook", "pointer", "other"]
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -49,6 +50,10 @@ Pieces = dict[str, Piece]
 def pieces_of(found: Found, roots: tuple[str, ...], known: Mapping[str, Piece]) -> Pieces:
     """By path, all that was found; what has the stamps of a known piece is not read again."""
     pieces: Pieces = {}
+    for folder in found.others:
+        names = OTHERS[os.path.basename(folder)]
+        paths = [folder] if os.path.islink(folder) else [f"{folder}/{name}" for name in names]
+        pieces |= {path: piece for path in paths if (piece := _piece(path, "other", known))}
     ahead = list(found.directories)
     for pointer in found.pointers:
         if piece := _piece(pointer, "pointer", known):

@@ -1,7 +1,8 @@
 """Landlock: the kernel's own jail for writes, TCP and signals, for any user and without a helper program.
 
 It cannot take back inside a folder what it gave for the folder, so protected paths in a writable folder are watched,
-not locked. It knows no UDP and no sockets in the file system: the filter of `seccomp` stands in, so that without a
+not locked. In a home, where start-up files lie, what lies there is given instead of the folder: nothing new can be made
+in it. It knows no UDP and no sockets in the file system: the filter of `seccomp` stands in, so that without a
 grant there are no sockets but local ones, and none may be connected. It does not see chmod and chown: the filter
 refuses them where no workspace is writable, and elsewhere they stay open, since half of all builds need them.
 """
@@ -55,10 +56,11 @@ def plan(layout: Layout) -> dict[str, Any]:
     handled = _WRITE | _IN_FOLDERS | _MAKE_CHAR | _MAKE_BLOCK
     if version >= _IOCTL_ABI:
         handled |= _IOCTL_DEV
-    hidden = tuple(path for path in layout.hidden if not any(inside(path, root) for root in layout.writable))
+    given = _given(layout)
+    hidden = tuple(path for path in layout.hidden if not any(inside(path, folder) for folder in given))
     if hidden:
         handled |= _READ_FILE
-    rules = [(path, _WRITE | _IN_FOLDERS) for path in (*layout.writable, layout.temp, "/dev/shm")]
+    rules = [(path, _WRITE | (_IN_FOLDERS if os.path.isdir(path) else 0)) for path in (*given, layout.temp, "/dev/shm")]
     rules += [(path, (_WRITE | _IOCTL_DEV) & handled) for path in _DEVICES]
     if hidden:
         rules += [(path, _READ_FILE) for path in _all_but("/", hidden)]
@@ -78,6 +80,14 @@ def plan(layout: Layout) -> dict[str, Any]:
 def scope_only() -> dict[str, Any]:
     """Landlock for nothing but signals and abstract sockets, which stay inside; empty where it cannot."""
     return {"ruleset": struct.pack("<QQQ", 0, 0, 3), "rules": []} if abi() >= _SCOPE_ABI else {}
+
+
+def _given(layout: Layout) -> list[str]:
+    """What may be written to: the folders as they are, or what lies in one that holds what must stay shut."""
+    given: list[str] = []
+    for root in layout.writable:
+        given += _all_but(root, layout.shut) if any(inside(path, root) for path in layout.shut) else [root]
+    return given
 
 
 def _all_but(folder: str, hidden: tuple[str, ...]) -> list[str]:

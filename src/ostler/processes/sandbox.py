@@ -7,7 +7,9 @@ from ostler.processes import bubblewrap, landlock
 from ostler.processes.confinement import Confinement, Layout, SandboxUnavailable, lay_out
 from ostler.processes.git_guard import GitGuard
 from ostler.processes.keeping import Keeper, KeeperLost, shared
-from ostler.processes.watch import Placeholders
+from ostler.processes.mending import Unlocked
+from ostler.processes.other_repositories import OTHERS
+from ostler.processes.placeholders import Placeholders
 
 BACKENDS = ("bubblewrap", "landlock")
 
@@ -26,8 +28,8 @@ class Sandbox:
         self.layout = layout
         self._keeper = keeper
         self._places = places
-        locked = (*layout.locked, *layout.absent) if layout and name != "landlock" else ()
-        self.guard = GitGuard(layout.writable, locked) if layout and layout.writable else None
+        self._locked = {path: _identity(path) for path in _lockable(layout)} if name == "bubblewrap" else {}
+        self.guard = GitGuard(layout.writable, self._still_locked) if layout and layout.writable else None
 
     @property
     def keeper(self) -> Keeper:
@@ -38,6 +40,14 @@ class Sandbox:
         return self._keeper is None or self._keeper.alive
 
     @property
+    def intact(self) -> bool:
+        """Whether it locks what it locked at first: a file that somebody put in another's place is not locked."""
+        return len(self._still_locked()) == len(self._locked)
+
+    def _still_locked(self) -> tuple[str, ...]:
+        return tuple(path for path, identity in self._locked.items() if _identity(path) == identity)
+
+    @property
     def statement(self) -> str:
         """What is in force, in a sentence for a person."""
         if self.layout is None:
@@ -46,16 +56,16 @@ class Sandbox:
         network = "with the network" if self.layout.network else "without a network"
         said = f"commands run in {self.name}, {network}, and write only to {where}"
         if self.name == "landlock" and self.layout.writable:
-            return f"{said}; protected files in there are watched, not locked, and chmod is not held"
+            shut = "; directly in a home they can make nothing new" if self.layout.shut else ""
+            return f"{said}{shut}; protected files in there are watched, not locked, and chmod is held nowhere"
         return said
 
-    @property
-    def watched(self) -> tuple[str, ...]:
-        """Protected paths that this sandbox does not lock."""
+    def unlocked(self) -> Unlocked | None:
+        """Protected paths that it does not lock, as they are now; what is of repositories its guard looks after."""
         if self.layout is None:
-            return ()
+            return None
         paths = self.layout.protected if self.name == "landlock" else self.layout.watched
-        return tuple(path for path in paths if "/.git/" not in f"{path}/")  # more than watched: see `git_guard`
+        return Unlocked(tuple(path for path in paths if not _of_repository(path)), self.layout.writable)
 
     async def aclose(self) -> None:
         if self._keeper:
@@ -100,6 +110,22 @@ async def _open(name: str, layout: Layout) -> Sandbox:
         places.close()
         raise
     return Sandbox(name, keeper, layout, places)
+
+
+def _lockable(layout: Layout | None) -> tuple[str, ...]:
+    return (*layout.locked, *layout.absent) if layout else ()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _of_repository(path: str) -> bool:
+    return not {".git", *OTHERS}.isdisjoint(path.split("/"))
 
 
 def room_to_write(environ: dict[str, str], temp: str) -> dict[str, str]:

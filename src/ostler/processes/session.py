@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.processes import watch
 from ostler.processes.background import Background, BackgroundOutput
 from ostler.processes.command import Command, KeeperSource, Request
 from ostler.processes.confinement import Confinement
 from ostler.processes.environment import for_commands
 from ostler.processes.git_guard import GitGuard, guarded
 from ostler.processes.keeping import Keeper
+from ostler.processes.mending import Unlocked
 from ostler.processes.output import MEMORY_CAP, Live, Output, Spill
 from ostler.processes.running import CANCEL_GRACE, GRACE, note, run_to_end
 from ostler.processes.sandbox import BACKENDS, Sandbox, open_sandbox, room_to_write
@@ -29,7 +29,8 @@ class Processes:
 
     Without a confinement commands may write to `cwd` and their temporary folder, in a sandbox where there is one.
     `env` replaces the environment that is scrubbed for commands. Output too long for memory goes to `spill_dir`, which
-    is the caller's to remove; a folder of our own goes with the session. `limits` are rlimits by name.
+    is the caller's to remove; a folder of our own goes with the session. In `marks`, which commands cannot write to, is
+    kept what a killed session would leave. `limits` are rlimits by name.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Processes:
         confinement: Confinement | None = None,
         env: Mapping[str, str] | None = None,
         spill_dir: str | None = None,
+        marks: str = "",
         limits: Mapping[str, int] | None = None,
         backends: Sequence[str] = BACKENDS,
         grace: float = GRACE,
@@ -50,9 +52,12 @@ class Processes:
         self._backends = backends
         self._grace = grace
         self._spill_dir = spill_dir or ""
+        self._marks = marks
         self._spills = 0
         self._own_folder: SessionFolder | None = None
         self._sandboxes: dict[Confinement, Sandbox] = {}
+        self._replaced: list[Sandbox] = []
+        self._told: list[str] = []
         self._was_confined = False
         self._opening = asyncio.Lock()
         self._running: set[Command] = set()
@@ -96,7 +101,7 @@ class Processes:
         sandbox = await self._sandbox(confined)
         request = self._request(command, sandbox, cwd, env)
         output = Output(self._open_spill, Live(on_output) if on_output else None, cap)
-        before = watch.look(sandbox.watched)
+        unlocked = sandbox.unlocked()
         async with guarded(sandbox.guard):
             ran = await run_to_end(
                 self._source(confined),
@@ -107,10 +112,8 @@ class Processes:
                 grace=self._grace,
                 running=self._running,
             )
-        told = self._notes()
-        if touched := watch.changed(before, watch.look(sandbox.watched)):
-            told.append(f"protected paths changed while this command ran: {', '.join(touched[:10])}")
-        for line in told:
+        self._mend(unlocked)
+        for line in self._notes():
             ran = msgspec.structs.replace(ran, stderr=note(ran.stderr, line))
         return ran
 
@@ -126,6 +129,7 @@ class Processes:
         confined = confinement or self._confinement
         sandbox = await self._sandbox(confined)
         request = self._request(command, sandbox, cwd, env, linger=True)
+        unlocked = sandbox.unlocked()
         if sandbox.guard:
             await sandbox.guard.enter()
         try:
@@ -134,13 +138,17 @@ class Processes:
             if sandbox.guard:
                 await asyncio.shield(sandbox.guard.leave())
             raise
-        self._ends[id] = asyncio.create_task(self._see_out(id, sandbox.guard), name=f"the end of {id}")
+        self._ends[id] = asyncio.create_task(self._see_out(id, sandbox.guard, unlocked), name=f"the end of {id}")
         return id
 
-    async def _see_out(self, id: str, guard: GitGuard | None) -> None:
+    async def _see_out(self, id: str, guard: GitGuard | None, unlocked: Unlocked | None) -> None:
         await self._background.wait(id)
         if guard:
             await guard.leave()
+        self._mend(unlocked)
+
+    def _mend(self, unlocked: Unlocked | None) -> None:
+        self._told += unlocked.mend() if unlocked else ()
 
     def background(self) -> list[Job]:
         return self._background.list()
@@ -168,14 +176,16 @@ class Processes:
         )
         await asyncio.gather(*self._ends.values(), return_exceptions=True)
         async with self._opening:
-            await asyncio.gather(*(sandbox.aclose() for sandbox in self._sandboxes.values()))
+            await asyncio.gather(*(sandbox.aclose() for sandbox in (*self._sandboxes.values(), *self._replaced)))
             self._sandboxes = {}
         if self._own_folder:
             await asyncio.to_thread(self._own_folder.remove)
 
     def _notes(self) -> list[str]:
-        """What the guards of all sandboxes have to tell: a background command's doings go with the next result."""
-        return [note for sandbox in self._sandboxes.values() if sandbox.guard for note in sandbox.guard.take_notes()]
+        """What there is to tell of all sandboxes: a background command's doings go with the next result."""
+        told, self._told = self._told, []
+        guards = [sandbox.guard for sandbox in (*self._sandboxes.values(), *self._replaced)]
+        return [*(note for guard in guards if guard for note in guard.take_notes()), *told]
 
     def _source(self, confinement: Confinement) -> KeeperSource:
         async def keeper() -> Keeper:
@@ -188,16 +198,33 @@ class Processes:
             if self._closed:
                 raise ToolFailure("the session is closed, so no command can be run", code="closed")
             sandbox = self._sandboxes.get(confinement)
-            if sandbox and not sandbox.alive:
-                await self._sandboxes.pop(confinement).aclose()
+            if sandbox and not (sandbox.alive and sandbox.intact):
+                await self._let_go(self._sandboxes.pop(confinement))
                 sandbox = None
             if not sandbox:
                 temp = self._temp(confinement) if confinement.mode != "off" else ""
                 seen = (self._cwd, self._spill_folder())
                 sandbox = await open_sandbox(self._no_weaker(confinement), temp, seen, self._backends)
+                if self._marks:
+                    await self._keep_marks(sandbox)
                 self._sandboxes[confinement] = sandbox
                 self._was_confined = self._was_confined or sandbox.layout is not None
             return sandbox
+
+    async def _keep_marks(self, sandbox: Sandbox) -> None:
+        from ostler.processes.git_marks import Mark, settle_left
+
+        self._told += await settle_left(self._marks)
+        if sandbox.guard:
+            sandbox.guard.mark = Mark(self._marks)
+
+    async def _let_go(self, sandbox: Sandbox) -> None:
+        """One that is dead, or does not lock any more what it should; commands that run in it may end in it."""
+        if sandbox.alive and sandbox.guard and sandbox.guard.busy:
+            self._replaced.append(sandbox)
+            return
+        self._told += sandbox.guard.take_notes() if sandbox.guard else ()
+        await sandbox.aclose()
 
     def _no_weaker(self, confinement: Confinement) -> Confinement:
         """What a sandbox held once in this session is not run without one later: a command may have seen to that."""

@@ -1,5 +1,6 @@
 """What going to a path needs: inside the workspace the tool's own key, outside a grant of its own, and writes never."""
 
+from ostler.processes.other_repositories import OTHERS
 from ostler.vocabulary.permission import Need
 from ostler.vocabulary.seams import Ground, Place
 
@@ -7,19 +8,22 @@ PROTECTED = frozenset(
     {
         *(".git", ".ostler", ".mcp.json", ".vscode", ".claude", ".opencode", ".eidolon", ".eidolon.json", ".envrc"),
         # where the workspace is somebody's home
-        *(".ssh", ".gitconfig", ".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout"),
-        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".config"),
+        *(".ssh", ".gnupg", ".config", ".local", ".gitconfig", ".hgrc", ".profile", ".pam_environment"),
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".mkshrc"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".cshrc", ".tcshrc", ".login", ".logout"),
+        *(".xprofile", ".xsession", ".xsessionrc", ".xinitrc"),
     }
 )
 
 MAKES_A_REPOSITORY = "HEAD"  # git takes any folder that has it, and a few more names, for a repository
+_REPOSITORIES = frozenset({".git", *OTHERS})
 _RUNS_PROGRAMS = frozenset({"config", "config.worktree", "commondir"})
 
 
 def protected(shown: str) -> bool:
     """Whether a path of the workspace belongs to git, to us or to another program that would run what it says."""
-    first, name = shown.split("/", 1)[0].casefold(), shown.rsplit("/", 1)[-1]
-    return first in PROTECTED or "/.git/" in f"/{shown.casefold()}/" or name == MAKES_A_REPOSITORY
+    parts, name = shown.casefold().split("/"), shown.rsplit("/", 1)[-1]
+    return parts[0] in PROTECTED or not _REPOSITORIES.isdisjoint(parts) or name == MAKES_A_REPOSITORY
 
 
 def reading(key: str, path: str, ground: Ground) -> tuple[Place, tuple[Need, ...]]:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from ostler.processes.watch import stands_in
+from ostler.processes.placeholders import stands_in
+from ostler.processes.start_up import CONTENTS
 from ostler.workspace.ignores import Ignores
 from ostler.workspace.jail import DIRECTORY, Jail
 
@@ -102,7 +103,9 @@ class Census:
                     here[name] = known
                 elif stat.S_ISFIFO(found.st_mode):
                     here[name] = Item(found.st_ctime_ns, found.st_ino, 0, found.st_mode, PIPE)
-                elif name != ".git" and (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+                elif name == ".git" or (name in CONTENTS and stands_in(name, fd)):
+                    continue
+                elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
                     self.fresh.append((folder, name, _unread(found)))
         unread = len(self.fresh) - fresh
         self._left -= len(here) + unread

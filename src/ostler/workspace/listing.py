@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Literal
 
-from ostler.processes.watch import stands_in
+from ostler.processes.placeholders import keeps_a_place
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Entry
 from ostler.workspace.ignores import FILE, Ignores, Named
@@ -33,8 +33,8 @@ def entries(fd: int, path: str) -> list[Entry]:
     found: list[Entry] = []
     with os.scandir(fd) as scan:
         for entry in scan:
-            if entry.is_dir(follow_symlinks=False) and stands_in(entry.name, fd):
-                continue  # the sandbox keeps the place of something; it is no file of anybody's
+            if keeps_a_place(entry, fd):
+                continue
             if len(found) == MOST_ENTRIES:
                 reason = f"the directory has more than {MOST_ENTRIES:,} entries"
                 raise PathRefused("too_large", path, reason, hint="search it by pattern instead")

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ostler.processes.placeholders import stands_in
 from ostler.vocabulary.seams import Place
 from ostler.workspace.files import READ
 from ostler.workspace.jail import Jail
@@ -43,7 +44,8 @@ class Reach:
     def place(self, path: str) -> Place:
         """Where a path leads, with every link followed."""
         absolute, shown, inside = self.locate(path)
-        return Place(shown, escaped(absolute), inside, os.path.lexists(absolute))
+        exists = os.path.lexists(absolute) and not stands_in(absolute)
+        return Place(shown, escaped(absolute), inside, exists)
 
     def locate(self, path: str) -> tuple[str, str, bool]:
         """Where a path leads, how that is shown, and whether it is inside."""

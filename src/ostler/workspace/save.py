@@ -4,6 +4,7 @@ import errno
 import os
 from typing import Literal
 
+from ostler.processes.placeholders import give_way
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Written
 from ostler.workspace import writing
@@ -34,6 +35,7 @@ class Target:
 def save(jail: Jail, seen: Seen, target: Target, text: str) -> Written:
     """Write a whole text; the system's errors are the caller's to translate, and leave the file as it was."""
     with jail.spot(target.relative, create=True) as spot:
+        give_way(spot.name, spot.directory)
         try:
             fd = os.open(spot.name, READ | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.directory)
         except FileNotFoundError:

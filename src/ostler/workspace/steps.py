@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from ostler.processes.placeholders import give_way
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import FileChange, TextFile, Written
 from ostler.workspace import moves, writing
@@ -99,6 +100,7 @@ class Create(Step):
         target = self.wish.target
         self.undo_parents(target)
         with self.jail.entry(target.relative, create=True) as spot:
+            give_way(spot.name, spot.directory)
             try:
                 writing.create(spot, self._data)
             except writing.ChangedMeanwhileError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ostler.processes.placeholders import stands_in
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Written
 from ostler.workspace.jail import Jail
@@ -39,7 +40,7 @@ def _step(jail: Jail, seen: Seen, wish: Wish, freed: set[str]) -> Step:
 def _stands(jail: Jail, target: Target) -> bool:
     try:
         with jail.entry(target.relative) as spot:
-            return spot.stat() is not None
+            return spot.stat() is not None and not stands_in(spot.name, spot.directory)
     except FileNotFoundError:
         return False
 

@@ -1,0 +1,22 @@
+"""Version control besides git: the files of a repository by which it makes its program run others."""
+
+import re
+
+_HG = ("hgrc", "hgrc-not-shared", "sharedpath")
+OTHERS: dict[str, tuple[str, ...]] = {
+    ".hg": _HG,
+    ".sl": ("config", *_HG),
+    ".jj": ("repo/config.toml", "workspace-config.toml"),
+    "_darcs": ("prefs/defaults",),
+    ".pijul": ("config",),
+    ".bzr": ("branch/branch.conf", "branch/location"),
+}
+SETTINGS = tuple(f"{folder}/{name}" for folder, names in OTHERS.items() for name in names)
+
+# Where changes come from and go to; whoever clones a repository of Mercurial writes that into it.
+_PATHS = re.compile(rb"\s*(?:[#;].*|\[paths\]|default(?:-push)?\s*=\s*(?:https?|ssh|file)://[^\s:-][^\s]*|)")
+
+
+def harmless(data: bytes) -> bool:
+    """Whether settings only say where a repository was cloned from."""
+    return all(_PATHS.fullmatch(line) for line in data.splitlines())

@@ -1,0 +1,61 @@
+"""Settings of Mercurial, Sapling, Jujutsu, darcs and the like that a command made."""
+
+import pytest
+
+from ostler.processes.git_guard import GitGuard
+from ostler.processes.git_pieces import ASIDE
+from ostler.processes.other_repositories import SETTINGS, harmless
+
+pytestmark = pytest.mark.req("SH-8")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("above", ["", "deep/er/"])
+async def test_new_settings_are_set_aside_at_any_depth(tmp_path, name, above):
+    guard = GitGuard((str(tmp_path),))
+    await guard.enter()
+    file = tmp_path / above / name
+    file.parent.mkdir(parents=True)
+    file.write_text("[hooks]\npost-status = evil\n")
+    await guard.leave()
+    assert not file.exists() and file.with_name(file.name + ASIDE).exists()
+    assert f"{file} was set aside" in guard.take_notes()[0]
+
+
+async def test_settings_that_were_there_are_as_they_were(tmp_path):
+    file = tmp_path / ".hg" / "hgrc"
+    file.parent.mkdir()
+    file.write_text("[hooks]\npost-status = mine\n")
+    guard = GitGuard((str(tmp_path),))
+    await guard.enter()
+    file.write_text("[hooks]\npost-status = evil\n")
+    await guard.leave()
+    assert file.read_text() == "[hooks]\npost-status = mine\n"
+
+
+async def test_a_link_to_a_repository_is_set_aside(tmp_path):
+    guard = GitGuard((str(tmp_path),))
+    await guard.enter()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "hgrc").write_text("[alias]\nstatus = !evil\n")
+    (tmp_path / ".hg").symlink_to("elsewhere")
+    await guard.leave()
+    assert not (tmp_path / ".hg").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "stays"),
+    [
+        ("# example repository config\n[paths]\ndefault = https://example.org/a b\n", False),
+        ("# example repository config\n[paths]\ndefault = https://example.org/hg\n\n; more\n", True),
+        ("[paths]\ndefault = ssh://hg@example.org/x\ndefault-push = ssh://example.org/x\n", True),
+        ("[paths]\ndefault = ssh://-oProxyCommand=evil/x\n", False),
+        ("[paths]\ndefault = ../there\n", False),
+        ("[hooks]\nupdate = evil\n", False),
+        ("%include ../evil\n", False),
+        ("[paths]\ndefault = https://example.org/hg\n  [hooks]\n", False),
+        ("", True),
+    ],
+)
+def test_where_a_clone_came_from_may_be_said(text, stays):
+    assert harmless(text.encode()) is stays
