@@ -138,7 +138,7 @@ def test_a_character_that_cannot_be_seen_hides_no_other_reason():
 
 
 def test_tabs_newlines_and_letters_of_any_script_are_fine():
-    assert look("ls\t-l\nécho 'naïve 日本 → ✓'").verdict == "ordinary"
+    assert look("ls\t-l\n./écho 'naïve 日本 → ✓'").verdict == "ordinary"
 
 
 @pytest.mark.req("SH-6", "SH-7")

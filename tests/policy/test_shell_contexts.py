@@ -179,6 +179,7 @@ CONTEXTS: dict[str, Callable[[str], str]] = {
 }
 NEUTRAL = {  # harmless commands may be stopped here: the context itself is not plain
     "fed by base64", "git alias", "default value", "arithmetic", "index", "output substitution", "exec", "alias",
+    "a stranger", "a stranger's rest",
 }  # fmt: skip
 
 

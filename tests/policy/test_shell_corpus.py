@@ -10,7 +10,7 @@ from ostler.policy.shell import Analysis, analyse
 CORPUS = Path(__file__).parents[1] / "data" / "shell"
 FILES = (
     "notes.txt a.txt b.txt log.txt data.csv script.sh list.txt src/main.py src/app.py docs/guide.md x y f archive.tar"
-    " archive.tgz archive.zip db.sqlite fix.patch big.bin Makefile package.json .git/config"
+    " archive.tgz archive.zip db.sqlite fix.patch big.bin Makefile package.json README.md .git/config"
 )
 
 
@@ -50,6 +50,12 @@ def test_the_dangerous_are_stopped(tier, tree):
 @pytest.mark.req("SH-5")
 def test_the_harmless_pass(tree):
     assert [line for line, verdict in verdicts("harmless", tree).items() if verdict != "ordinary"] == []
+
+
+@pytest.mark.req("SH-5")
+def test_strangers_are_asked_about_for_nothing_else(tree):
+    found = judged("strangers", tree)
+    assert [line for line, analysis in found.items() if analysis.verdict != "confirm" or not analysis.tame] == []
 
 
 @pytest.mark.req("SH-6")

@@ -2,9 +2,10 @@
 
 import pytest
 
+from ostler.policy import danger
 from ostler.policy import danger_programs as programs
 from ostler.policy.danger_subcommands import SUBCOMMANDS
-from ostler.policy.shell import analyse
+from ostler.policy.shell import analyse, known
 
 THERE = {"/w", "/w/notes.txt"}
 
@@ -46,23 +47,58 @@ SPEAKING = [
 ]
 SILENT = [
     "frobnicate",
-    "frobnicate list",
-    "frobnicate get delete.txt",
+    "frobnicate run",
     "frobnicate --name x -v",
     "frobnicate -o new.txt",
     "frobnicate -e 'print(1)'",
-    "frobnicate -- ls",
-    "frobnicate sh -c 'ls'",
     "frobnicate -m 'rm the old code'",
     "frobnicate --title 'mv is gone'",
     "frobnicate --message='rm x'",
     "frobnicate 'hello world'",
-    "frobnicate delete --help",
-    "./frobnicate delete x",
-    "npm rm lodash",
-    "cargo remove serde",
     "echo 'hook: ls' > new.conf; frobnicate new.conf",
     "FROB_PAGER=cat frobnicate",
+    "/usr/local/bin/frobnicate x",
+    "~/.local/bin/frobnicate x",
+    "env A=1 frobnicate x",
+    "sudo-less() { frobnicate x; }; sudo-less",
+    "npx frobnicate",
+    "npx @frob/nicate x",
+    "uvx frobnicate x",
+    "git frobnicate",
+    "docker frobnicate",
+    "kubectl -n x frobnicate",
+    "aws s3 frobnicate",
+    "az vm frobnicate -n x",
+    "gh pr frobnicate",
+    "systemctl frobnicate x",
+]
+KNOWN = [
+    "frobnicate list",
+    "frobnicate get delete.txt",
+    "frobnicate server list",
+    "frobnicate delete --help",
+    "frobnicate -V",
+    "frobnicate apply --dry-run",
+    "./frobnicate delete x",
+    "bin/frobnicate x",
+    "/w/tools/frobnicate x",
+    ".venv/bin/frobnicate x",
+    "node_modules/.bin/frobnicate x",
+    "poetry run frobnicate x",
+    "uv run frobnicate x",
+    "bundle exec frobnicate x",
+    "docker run --rm image frobnicate x",
+    "frobnicate() { ls; }; frobnicate x",
+    "alias frobnicate=ls; frobnicate x",
+    "npm rm lodash",
+    "cargo remove serde",
+    "clang-tidy-17 x.c",
+    "x86_64-linux-gnu-objdump -d x",
+    "git st",
+    "kubectl -n x get pods",
+    "aws frob describe-things",
+    "az vm show -n x",
+    "docker reset-everything --help",
 ]
 
 
@@ -72,8 +108,33 @@ def test_a_stranger_that_speaks_of_harm_is_asked_about():
 
 
 @pytest.mark.req("SH-5")
-def test_a_stranger_that_does_not_is_ordinary():
-    assert [line for line in SILENT if verdict(line) != "ordinary"] == []
+def test_a_stranger_that_does_not_is_asked_about_for_being_one_alone():
+    found = {line: analyse(line, cwd="/w", exists=THERE.__contains__) for line in SILENT}
+    assert [line for line, analysis in found.items() if (analysis.verdict, analysis.tame) != ("confirm", True)] == []
+    assert [line for line, analysis in found.items() if "know" not in analysis.why] == []
+    assert [line for line, analysis in found.items() if not any(part.stranger for part in analysis.commands)] == []
+
+
+@pytest.mark.req("SH-5")
+def test_what_is_known_only_looks_or_is_the_projects_own_is_ordinary():
+    assert [line for line in KNOWN if verdict(line) != "ordinary"] == []
+
+
+def test_the_stranger_among_commands_is_told_apart():
+    found = analyse("ls && frobnicate x", cwd="/w")
+    assert [(part.text, found.danger(part)) for part in found.commands] == [
+        ("ls", "ordinary"),
+        ("frobnicate x", "stranger"),
+    ]
+    found = analyse("rm x && frobnicate x", cwd="/w")
+    assert {found.danger(part) for part in found.commands} == {"confirm"}
+
+
+def test_no_program_is_known_as_harmless_and_dangerous_at_once():
+    names = known.programs_known()
+    assert len(names) > 1500
+    assert sorted(names & set(danger.ALWAYS)) == []
+    assert sorted(names & set(known.verbs_known())) == []
 
 
 @pytest.mark.req("SH-5")

@@ -1,5 +1,6 @@
 """The way to a verdict, step by step, as a table."""
 
+import msgspec
 import pytest
 
 from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, READ_ONLY_AGENT, WRITE_FLAG, YOLO_FLAG
@@ -123,6 +124,50 @@ def test_the_dangerous_class_always_asks_and_only_once(origin, profile):
     policy = Policy(rules=everything, profile=profile, flags=everything, whitelist=("rm",))
     said = asked(Need("bash", "rm x", "confirm", "deletes"), policy=policy, origin=origin, grants=everything)
     assert (said.action, said.once_only) == ("ask", True)
+
+
+STRANGER = Need("bash", "acme lint x", "stranger", "acme is a program Ostler does not know", always="acme *")
+
+
+@pytest.mark.req("SH-3", "PM-2", "PM-3")
+@pytest.mark.parametrize(
+    ("policy", "context", "action"),
+    [
+        (Policy(), {}, "ask"),
+        (Policy(rules=(Rule("*", "*", "allow"),)), {}, "ask"),
+        (Policy(rules=(Rule("bash", "*", "allow"),)), {}, "ask"),
+        (Policy(rules=(Rule("bash", "a* *", "allow"),)), {}, "ask"),
+        (Policy(rules=(Rule("bash", "acme *", "allow"),)), {}, "allow"),
+        (Policy(rules=(Rule("bash", "acme lint *", "allow"),)), {}, "allow"),
+        (Policy(rules=(Rule("bash", "acme fix *", "allow"), Rule("bash", "*", "allow"))), {}, "ask"),
+        (Policy(rules=(Rule("bash", "acme *", "allow"), Rule("bash", "acme lint *", "deny"))), {}, "deny"),
+        (Policy(narrow=((Rule("bash", "acme *", "allow", "a stranger's repository"),),)), {}, "ask"),
+        (Policy(flags=(parse_flag("bash:acme *"),), attended=False), {}, "allow"),
+        (Policy(flags=(parse_flag("bash"),), attended=False), {}, "deny"),
+        (Policy(), {"grants": (Rule("bash", "acme *", "allow", "your answer: project"),)}, "allow"),
+        (Policy(whitelist=("acme",)), {}, "allow"),
+        (Policy(profile="god_mode"), {}, "allow"),
+        (Policy(profile="paranoid"), {}, "ask"),
+        (Policy(), {"origin": "person"}, "allow"),
+        (Policy(strangers_pass=True, rules=(Rule("*", "*", "allow"),)), {}, "allow"),
+    ],
+)
+def test_a_stranger_is_asked_about_until_somebody_vouches_for_it_by_name(policy, context, action):
+    said = asked(STRANGER, policy=policy, **context)
+    assert (said.action, said.once_only) == (action, False)
+
+
+@pytest.mark.req("PM-4")
+def test_a_stranger_that_the_sandbox_holds_is_as_good_as_known():
+    held = msgspec.structs.replace(STRANGER, confined=True)
+    assert asked(held, policy=Policy(attended=False, sandbox_passes=True)).action == "allow"
+    assert asked(held, policy=Policy(rules=(Rule("bash", "*", "allow"),))).action == "allow"
+    assert asked(STRANGER, policy=Policy(attended=False, sandbox_passes=True)).action == "deny"
+
+
+def test_what_would_allow_a_stranger_is_told():
+    said = asked(STRANGER, policy=Policy(attended=False))
+    assert "--allow 'bash:acme *' would allow it" in said.why
 
 
 @pytest.mark.req("SH-4", "PM-2")

@@ -30,6 +30,7 @@ def acp_policy(
         ),
         narrow=(tuple(settings.narrow_rules()),),
         attended=False,
+        strangers_pass=True,
     )
 
 

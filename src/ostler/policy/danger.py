@@ -42,8 +42,8 @@ _ALWAYS = {
     " pfexec gksudo gksu kdesudo kdesu ksu chroot sg newgrp machinectl please",
     ACCOUNTS: "passwd chpasswd usermod useradd userdel adduser deluser groupadd groupdel groupmod chsh chfn chage"
     " gpasswd",
-    KERNEL: "insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce ifdown bcdedit reg"
-    " regedit netsh net wevtutil rundll32 logoff aa-disable aa-complain aa-teardown auditctl rfkill",
+    KERNEL: "hostname insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce ifdown"
+    " bcdedit reg regedit netsh net wevtutil rundll32 logoff aa-disable aa-complain aa-teardown auditctl rfkill",
     IN_PLACE: "truncate ed red dos2unix unix2dos fromdos todos mogrify sponge patchelf xfs_io chrpath install_name_tool"
     " rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg upx ambr"
     " savelog",
@@ -68,6 +68,26 @@ LOOKS: Mapping[str, str] = {
     "sd": r"(?:-p|--preview) .*|(?:-\w+ )*\S+ \S+",
     "modprobe": r"(?:-n|--dry-run|--show-depends|-c|--showconfig)\b.*",
     "setenforce": r"",
+    "hostname": r"(?:-{1,2}[a-zA-Z-]+ ?)*",
+    "ldconfig": r"-p|-v -N|-vN|-N -v",
+    "pmset": r"-g.*",
+    "plutil": r"-(?:p|lint|extract|type) .*",
+    "codesign": r"(?:-d|-v|--display|--verify|-dv+|-vv+)\b.*",
+    "smbclient": r".*(?:^| )-L.*",
+    "iwconfig": r"\S*",
+    "xhost": r"",
+    "networksetup": r"-(?:list|get)\S*.*",
+    "dscl": r"(?:\S+ )?-?(?:list|read|search)\b.*",
+    "jhead": r"[^-].*",
+    "exiv2": r"(?:-p\w+ |pr |-[gK] \S+ )?[^-]\S*",
+    "eyeD3": r"[^-]\S*",
+    "fsck": r"(?:-\S* )*-N\b.*",
+    "machinectl": r"(?:list\S*|status|show)\b.*",
+    "restorecon": r".*(?:^| )-\w*n\w*\b.*",
+    "mkinitcpio": r"-[LH].*",
+    "detox": r".*(?:^| )(?:-n|--dry-run)\b.*",
+    "flashrom": r".*(?:^| )-[rv] .*",
+    "vidir": r"",
     "umount": r"-h",
     "auditctl": r"-[lsv]",
     "rfkill": r"(?:list.*)?",
@@ -105,11 +125,12 @@ WHEN: Mapping[str, tuple[str, str]] = {
     "ipmitool": (HALTS, r"power off|cycle|reset|soft"),
     "systemctl": (
         HALTS,
-        r"(?:poweroff|reboot|halt|rescue|emergency|kexec|shutdown|suspend|hibernate|exit)\.target|ctrl-alt-del.*",
+        r"(?!is-|get-)\S*(?:start|isolate|enable|default|wants|requires)\S*"
+        r" (?:poweroff|reboot|halt|rescue|emergency|kexec|shutdown|suspend|hibernate|exit)\.target|ctrl-alt-del.*",
     ),
     **dict.fromkeys(
         ("busctl", "dbus-send", "gdbus", "qdbus"),
-        (HALTS, r"(?i).*(?:PowerOff|Reboot|Halt|Suspend|Hibernate|Shutdown|StopUnit|KillUnit).*"),
+        (HALTS, r"(?i).*(?:Logout|PowerOff|Reboot|Halt|Suspend|Hibernate|Shutdown|StopUnit|KillUnit).*"),
     ),
     "arp": (KERNEL, r"-[ds]|--delete|--set"),
     **dict.fromkeys(("ebtables", "arptables", "conntrack", "ipvsadm"), (KERNEL, r"-[ADIFXPZCE]|--flush|--clear")),
@@ -194,10 +215,12 @@ OPTIONS: Mapping[str, tuple[str, tuple[str, ...]] | tuple[str, tuple[str, ...], 
     "systemd-run": (
         "",
         listed(
-            "on-calendar on-active on-boot on-startup on-unit-active on-unit-inactive on-clock-change timer-property"
-            " path-property socket-property"
+            "uid gid on-calendar on-active on-boot on-startup on-unit-active on-unit-inactive on-clock-change"
+            " timer-property path-property socket-property"
         ),
     ),
+    "setpriv": ("", ("reuid", "regid", "ruid", "euid")),
+    "ss": ("K", ("kill",)),
     "fallocate": ("pczdi", ("punch-hole", "collapse-range", "zero-range", "dig-holes", "insert-range")),
 }
 

@@ -58,6 +58,13 @@ def governs(rule: Rule, need: Need) -> bool:
     return by_key and matches(rule.pattern, need.subject)
 
 
+def names_program(rule: Rule, need: Need) -> bool:
+    """Whether a rule allows a command and says by name which program it means."""
+    name = rule.pattern.partition(" ")[0]
+    literal = bool(name) and not set("*?") & set(name) and name == need.subject.partition(" ")[0]
+    return rule.action == "allow" and literal and governs(rule, need)
+
+
 def last_match(rules: Sequence[Rule], need: Need) -> Rule | None:
     """The rule that decides a need, or nothing."""
     return next((rule for rule in reversed(rules) if governs(rule, need)), None)

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from ostler.policy.presets import BASELINE
-from ostler.policy.rules import STRICTNESS, last_match
+from ostler.policy.rules import STRICTNESS, last_match, names_program
 from ostler.policy.wildcard import matches
 from ostler.vocabulary.permission import Action, Need, Permission, Rule, Step, Verdict
 from ostler.vocabulary.tools import Origin
@@ -19,7 +19,8 @@ class Policy(msgspec.Struct, frozen=True):
 
     `rules` are the layers from the baseline to the agent, in order; `narrow` lists may only make stricter;
     `flags` turn ask into allow for what they name, `sandbox_passes` for what the system's sandbox holds.
-    `checks_pass`: the workspace is trusted, so its check after edits has a standing allow.
+    `checks_pass`: the workspace is trusted, so its check after edits has a standing allow. `strangers_pass`: a program
+    that nobody knows needs no rule that names it.
     """
 
     rules: tuple[Rule, ...] = BASELINE
@@ -30,6 +31,7 @@ class Policy(msgspec.Struct, frozen=True):
     attended: bool = True
     sandbox_passes: bool = False
     checks_pass: bool = False
+    strangers_pass: bool = False
 
 
 def verdict(
@@ -65,7 +67,8 @@ def _way(
     ruled = _by_rules(need, policy, origin, grants, narrow)
     profiled = _by_profile(need, policy, ruled.action)
     asked = _by_origin(origin, profiled.action)
-    guarded = _by_guards(need, asked.action)
+    voucher = _voucher(need, policy, origin, grants) if need.danger == "stranger" else ""
+    guarded = _by_guards(need, asked.action, voucher)
     attended = _by_attendance(need, policy, guarded.action)
     return (ruled, profiled, asked, guarded, attended)
 
@@ -120,12 +123,32 @@ def _by_origin(origin: Origin, action: Action) -> Step:
     return Step("who asks", action)
 
 
-def _by_guards(need: Need, action: Action) -> Step:
+def _voucher(need: Need, policy: Policy, origin: Origin, grants: Sequence[Rule]) -> str:
+    """Who or what answers for a program that nobody knows; empty when nobody does."""
+    if need.confined:
+        return "the sandbox holds it"
+    if origin == "person":
+        return "you typed it yourself"
+    if origin == "validation" and policy.checks_pass:
+        return "the check of a trusted workspace"
+    if policy.profile == "god_mode":
+        return "god_mode"
+    if policy.strangers_pass:
+        return "it may pass here"
+    if _whitelisted(need.subject, policy.whitelist):
+        return "on the shell whitelist"
+    rules = (*policy.rules, *grants, *policy.flags)
+    return next((_cite(rule) for rule in reversed(rules) if names_program(rule, need)), "")
+
+
+def _by_guards(need: Need, action: Action, voucher: str) -> Step:
     if need.danger == "deny":
         return Step("guards", "deny", need.why)
-    if need.danger == "confirm" and action == "allow":
-        return Step("guards", "ask", need.why)
-    return Step("guards", action, need.why if need.danger == "confirm" else "")
+    if voucher:
+        return Step("guards", action, f"{need.why}, but {voucher}" if action == "allow" else need.why)
+    if need.danger == "ordinary":
+        return Step("guards", action)
+    return Step("guards", "ask" if action == "allow" else action, need.why)
 
 
 def _by_attendance(need: Need, policy: Policy, action: Action) -> Step:

@@ -105,8 +105,8 @@ async def _needs(params: BashParams, analysis: "Analysis", ground: Ground) -> tu
         Need(
             "bash",
             part.text,
-            danger=analysis.verdict,
-            why=analysis.why,
+            danger=analysis.danger(part),
+            why=part.stranger or analysis.why,
             always=always_pattern(part.words) if part.literal else "",
             confined=confined,
         )

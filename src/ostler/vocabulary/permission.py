@@ -7,13 +7,14 @@ import msgspec
 from ostler.vocabulary.display import Display
 
 Action = Literal["allow", "ask", "deny"]
-Danger = Literal["ordinary", "confirm", "deny"]
+Danger = Literal["ordinary", "stranger", "confirm", "deny"]
 
 
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing a call would do: a permission key and what it would do it to.
 
     `danger` is the guards' word on it: `confirm` may only ever be allowed once, by a person; `deny` never.
+    `stranger` is asked about too, but a rule that names the program makes it ordinary.
     `always` is the pattern a standing rule would carry, if the person wants one. `confined` says that the system's
     sandbox holds it, whatever it does.
     """
@@ -51,7 +52,7 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def dangerous(self) -> bool:
         """Whether only a person may allow this, and only once."""
-        return any(need.danger != "ordinary" for need in self.needs)
+        return any(need.danger in {"confirm", "deny"} for need in self.needs)
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -153,7 +153,7 @@ async def no_sandbox():
         ),
         ("read", ["a\0b"], "", [("read", "a\0b", "deny")]),
         ("execute", [], "sudo ls", [("bash", "sudo ls", "confirm"), ("bash", "ls", "confirm")]),
-        ("execute", [], "", [("bash", "a title", "ordinary")]),
+        ("execute", [], "", [("bash", "a title", "stranger")]),
         ("fetch", [], "", [("network", "a title", "ordinary")]),
         ("think", [], "", [("agent", "a title", "ordinary")]),
         ("brand_new", ["x"], "", [("agent", "x", "ordinary")]),

@@ -14,13 +14,23 @@ LONGEST = 65536
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """The verdict on a command line, and what it rests on."""
+    """The verdict on a command line, and what it rests on.
+
+    `tame`: nothing dangerous was found in it; a verdict `confirm` is then for strangers alone.
+    """
 
     verdict: Literal["deny", "confirm", "ordinary"]
     why: str
     commands: tuple[Simple, ...]
     parsed: bool
     writes: tuple[str, ...]
+    tame: bool = False
+
+    def danger(self, part: Simple) -> Literal["deny", "confirm", "stranger", "ordinary"]:
+        """The guards' word on one of the commands: what is dangerous in one of them makes the whole line so."""
+        if not self.tame:
+            return self.verdict
+        return "stranger" if part.stranger else "ordinary"
 
 
 def analyse(

@@ -73,8 +73,9 @@ def _unpacks(call: Call, archive: Arg | None, folder: Arg | None) -> str:
         paths = call.scope.places(folder.text)
         if paths and all(path in places.made or not places.exists(path) for path in paths):
             return ""
-    alone = call.walk.commands_seen == 1
-    if alone and archive is not None and archive.text != "-" and not places.any_exists(archive, call.scope):
+    alone = call.walk.commands_seen == 1 and call.name != "unzip"
+    near = folder is None or not folder.text.startswith("/")
+    if alone and near and archive is not None and archive.text != "-" and not places.any_exists(archive, call.scope):
         return ""
     return "unpacks files over those that are there"
 
@@ -103,7 +104,7 @@ def _with_ending(archives: list[Arg], ending: str) -> list[Arg]:
 
 def _seven(call: Call) -> str:
     verb = call.args[0].text if call.args else ""
-    if verb in {"d", "rn", "u"} or "-sdel" in call.texts():
+    if verb in {"d", "rn", "u", *("m", "mf", "k")[: 2 * ("rar" in call.name)]} or "-sdel" in call.texts():
         return "changes an archive, or deletes what it packs"
     if verb in {"x", "e"}:
         return (

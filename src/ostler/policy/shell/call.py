@@ -45,7 +45,7 @@ class Walker(Protocol):
 
 
 class Call(msgspec.Struct):
-    """A command about to run."""
+    """A command about to run; `stranger` says why nobody can tell what it does."""
 
     walk: Walker
     scope: Scope
@@ -53,6 +53,7 @@ class Call(msgspec.Struct):
     name: str
     args: list[Arg]
     feed: Feed
+    stranger: str = ""
 
     def run(self, argv: Sequence[Arg], feed: Feed | None = None) -> None:
         """Judge another command that this one would start."""

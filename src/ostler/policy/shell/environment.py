@@ -27,7 +27,7 @@ def look(finder: Finder, name: str, text: str | None, scope: Scope) -> None:
     elif name in danger.COMMAND_VARIABLES or danger.COMMAND_VARIABLE.fullmatch(name):
         if text is None:
             finder.confirm(f"sets {name}, a command, to something known only when it runs")
-        elif text and text != HOLE:
+        elif text and text != HOLE and not _is_name_of(name, text):
             finder.text(_as_command(text), scope, NO_FEED, None)
     elif name == "ENV" and text and text.startswith((".", "/")):
         finder.confirm("sets ENV, a script that shells run first")
@@ -47,6 +47,12 @@ def _is_anybodys(path: str, scope: Scope) -> bool:
         folder in {"", ".", "./", "..", *scope.cwd} or (_TEMPORARY.match(folder) and not folder.startswith(own))
         for folder in folders
     )
+
+
+def _is_name_of(variable: str, text: str) -> bool:
+    """Whether a variable such as RM_CMD only says how that very program shall be called."""
+    program = text.split(" ", 1)[0].rpartition("/")[2].upper().replace("-", "_")
+    return variable in {f"{program}_CMD", f"{program}_COMMAND"}
 
 
 def _as_command(text: str) -> str:

@@ -33,7 +33,8 @@ def examine(
         walk.confirm(f"it matches the danger pattern {found}")
     if _HIDDEN.search(line):
         walk.confirm_also("it holds characters that cannot be seen")
-    return Analysis(walk.verdict, walk.why, tuple(walk.commands), walk.readable, tuple(walk.places.writes))
+    why = walk.why or walk.stranger
+    return Analysis(walk.verdict, why, tuple(walk.commands), walk.readable, tuple(walk.places.writes), not walk.level)
 
 
 def _walk(walk: Walk, line: str, cwd: str) -> None:

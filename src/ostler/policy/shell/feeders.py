@@ -91,6 +91,8 @@ def _fd(call: Call) -> str:
 
 def _parallel(call: Call) -> str:
     options = parse(call.args, "jaISNnLPd", _PARALLEL_LONGS, early=True)
+    if options.has("dry-run", "dryrun"):
+        return ""
     words = [arg.text for arg in options.operands]
     cut = next((at for at, word in enumerate(words) if word.startswith(":::")), len(words))
     command, given = words[:cut], words[cut + 1 :]
@@ -113,7 +115,7 @@ def _make(call: Call) -> str:
         recipes(call, text.text)
     for arg in options.operands:
         name, equals, value = arg.text.partition("=")
-        if equals and (" " in value or "$(" in value or name == "SHELL"):
+        if equals and ("$(" in value or name == "SHELL" or (" " in value and value[0] != "-")):
             recipes(call, f"\t{value}")
     files = options.values("f", "file", "makefile") or [Arg("Makefile"), Arg("makefile"), Arg("GNUmakefile")]
     reasons = [run_script(call, arg, lambda text: recipes(call, text)) for arg in files]

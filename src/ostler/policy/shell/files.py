@@ -55,6 +55,8 @@ def _cp(call: Call) -> str:
     if call.name != "cp" and options.has("d", "directory"):
         there = options.has("m", "o", "g", "mode", "owner", "group") and any(map(_exists(call), options.operands))
         return RIGHTS if there else ""
+    if any(re.fullmatch(r"0?[2-7]\d{3}|.*\bs\b.*|.*[+=]\w*s.*", mode.text) for mode in options.values("m", "mode")):
+        return RIGHTS
     if options.has("n", "no-clobber"):
         return ""
     target = options.value("t", "target-directory")

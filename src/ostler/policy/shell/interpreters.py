@@ -146,6 +146,9 @@ def _node(call: Call) -> str:
     packages = [arg for arg in call.args if arg.text.startswith("npm:")]
     for arg in packages[:1]:
         call.run(call.args[call.args.index(arg) :])
+    fetched = any(re.match(r"https?://", arg.text) for arg in call.args)
+    if fetched and any(re.match(r"-A$|--allow-(?:all|run|write|ffi)", text) for text in call.texts()):
+        return "runs a program from elsewhere that may do what you may"
     if options.operands[:1] and options.operands[0].text in {"run", "test", "install", "add", "x", "build", "eval"}:
         code = parse(options.operands[1:]).operands[:1] if options.operands[0].text == "eval" else code
         if not code:

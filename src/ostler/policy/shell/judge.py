@@ -14,6 +14,7 @@ from ostler.policy.shell import (
     files,
     git,
     interpreters,
+    known,
     leaks,
     shells,
     strangers,
@@ -27,7 +28,8 @@ from ostler.policy.shell.dynamic import hides_option, names_only
 from ostler.policy.shell.options import parse
 from ostler.policy.shell.wraps import RUNNERS, Wrap
 
-_HELP = frozenset({"--help", "--version"})
+_HELP = frozenset({"--help", "--version", "-V", "-?"})
+_HALTS = frozenset(name for name, why in danger.ALWAYS.items() if why == danger.HALTS)
 _LOADER = re.compile(r"ld-(?:linux|musl|\d)[\w.-]*\.so|ld\.so")
 _PACKAGE = re.compile(r"^npm:|(?<=\w)@[\w.^~-]+$")  # as package runners name programs
 _VERSIONED = re.compile(r"([a-z+]+?)[-_]?\d[\d.]*(?:\.exe)?")
@@ -48,10 +50,16 @@ _TABLES = (
 _WINDOWS = frozenset({"schtasks", "sc"})
 _DASHED_VERBS = frozenset({"--remove", "--remove-all", "--set", "--install", "--del", "--merge"})
 _FLAGS = frozenset(danger.listed("-y -q --user --system --global --force --yes --now --quiet --verbose --debug"))
-_REHEARSAL = frozenset({"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true"})
-_REHEARSES = frozenset(
-    danger.listed("rclone kubectl oc helm npm pnpm yarn bun cargo poetry uv apt apt-get")
-)  # with --dry-run nothing is done
+_REHEARSAL = frozenset({"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--dryrun"})
+_SIMULATES = frozenset(danger.listed("apt apt-get aptitude brew nala"))
+_SIMULATION = frozenset(danger.listed("-s --simulate --just-print --no-act --recon -n"))
+_TAKES_NAMES = frozenset(  # of packages, which may be called like a command
+    danger.listed(
+        "install i in ins isntall add require ci info view show search docs home repo why explain outdated update up"
+    )
+)
+_TAKES_ANY_WORD = frozenset({"defaults", "service"})  # and so `--help` for a name
+_RUNS = frozenset(danger.listed("run exec x dlx shell run-script ssh debug rsh"))
 _GNU = frozenset(  # as they are called where the system has others
     danger.listed(
         "rm mv chmod chown chgrp dd truncate shred ln unlink rmdir cp install tee sed awk tar find xargs split csplit"
@@ -73,10 +81,12 @@ _SAME = {
 
 def judge(call: Call) -> str:
     """Why a command must be asked for; empty when it is ordinary."""
-    if len(call.args) == 1 and call.args[0].text in _HELP:
+    if len(call.args) == 1 and _is_help(call):
         return ""
     call.name = _known(call.name)
-    handlers = _handlers(call.name)
+    handlers, operands = _handlers(call.name), _operands(call)
+    if (known.has_verbs(call.name) or call.name in SUBCOMMANDS) and _only_tells(call, operands[1]):
+        return ""
     reasons = [_always(call), hides_option(call), leaks.secret(call), *(handler(call) for handler in handlers)]
     if not handlers:
         reasons.append(strangers.judge(call))
@@ -88,18 +98,39 @@ def judge(call: Call) -> str:
         reasons.append(git.git_verb(call, call.name.removeprefix("git-"), call.args))
     elif _LOADER.match(call.name):
         reasons.append(wrappers.unwrap(call, Wrap("", ("library-path", "preload", "argv0", "audit")), call.args))
-    for reason in (*reasons, _subcommand(call), _option(call)):
+    for reason in (*reasons, _subcommand(call, *operands), _option(call)):
         if reason:
             return f"{call.name}: {reason}"
     if call.path.startswith("/etc/init.d/"):
         call.run_texts("service", call.name, *call.texts())
-    return _own_script(call) if "/" in call.path else ""
+    why = _own_script(call) if "/" in call.path else ""
+    if not why and not call.stranger:
+        call.stranger = known.stranger(call, bool(handlers), operands)
+    return why
+
+
+def _is_help(call: Call) -> bool:
+    """Whether a lone argument asks for help; `-h` stops the machine where that is what a program is for."""
+    word = call.args[0].text
+    return word in _HELP or (word == "-h" and call.name not in _HALTS)
+
+
+def _only_tells(call: Call, operands: list[str]) -> bool:
+    """Whether a program that is driven by a verb only says how it is used, or what it would do."""
+    texts = call.texts()
+    if not texts or "--" in texts or (operands and operands[0] in _RUNS):
+        return False
+    if texts[-1] in _HELP and texts[0][:1] != "-" and call.name not in _TAKES_ANY_WORD:
+        return True
+    return bool(_REHEARSAL & set(texts)) or (call.name in _SIMULATES and bool(_SIMULATION & set(texts)))
 
 
 def _of_runner(call: Call) -> str:
     """A second look at programs that run others, where they do something else."""
     verb = next((text for text in call.texts() if not text.startswith("-")), "")
     if verb in {"exec", "x", "dlx"} or (verb == "run" and call.name not in {"npm", "yarn", "pnpm", "bun"}):
+        return ""
+    if verb in _TAKES_NAMES and "--" not in call.texts():
         return ""
     return strangers.hands_on(call) if call.name in programs.MANAGERS else strangers.deletes(call)
 
@@ -139,17 +170,11 @@ def _known(name: str) -> str:
     return name
 
 
-def _subcommand(call: Call) -> str:
+def _subcommand(call: Call, every: list[str], certain: list[str]) -> str:
     lines = SUBCOMMANDS.get(_SAME.get(call.name, call.name), ())
-    every, certain = _operands(call)
     if certain[:1] == [HOLE] and (lines or call.name in programs.WITH_VERB):
         return "what it shall do is known only when it runs"
     guessed = [word.replace(HOLE, "*") for word in certain]
-    helps = call.name in programs.MANAGERS or call.name in programs.OPTION_DRIVEN
-    if helps and len(call.args) <= 3 and call.texts()[-1:] == ["--help"]:
-        return ""
-    if call.name in _REHEARSES and _REHEARSAL & set(call.texts()):
-        return ""
     for wanted, why in lines:
         if _matches(every, wanted) or _matches(certain, wanted):
             return f"{' '.join(wanted)} {why}"

@@ -34,8 +34,13 @@ class Options(msgspec.Struct):
         return given[2:] == name or (given[2:] not in self.longs and name.startswith(given[2:]))
 
 
-def parse(args: Sequence[Arg], valued: str = "", longs: Sequence[str] = (), *, early: bool = False) -> Options:
-    """Options and operands; `valued` short and `longs` long ones take a value, `early` ends at the first operand."""
+def parse(
+    args: Sequence[Arg], valued: str = "", longs: Sequence[str] = (), *, early: bool = False, whole: bool = False
+) -> Options:
+    """Options and operands; `valued` short and `longs` long ones take a value.
+
+    `early` ends at the first operand; `whole` takes no shortened names.
+    """
     options = Options([], [], longs)
     rest = deque(args)
     while rest:
@@ -45,7 +50,7 @@ def parse(args: Sequence[Arg], valued: str = "", longs: Sequence[str] = (), *, e
             options.operands.extend(rest)
             break
         if text.startswith("--"):
-            _long(options, arg, rest, longs)
+            _long(options, arg, rest, longs, whole)
         elif text.startswith("-") and len(text) > 1:
             _short(options, arg, rest, valued)
         elif early:
@@ -56,11 +61,11 @@ def parse(args: Sequence[Arg], valued: str = "", longs: Sequence[str] = (), *, e
     return options
 
 
-def _long(options: Options, arg: Arg, rest: deque[Arg], longs: Sequence[str]) -> None:
+def _long(options: Options, arg: Arg, rest: deque[Arg], longs: Sequence[str], whole: bool) -> None:
     name, equals, value = arg.text[2:].partition("=")
     if equals:
         options.given.append((f"--{name}", Arg(value, arg.glob, origin=arg.origin)))
-    elif name and rest and any(long.startswith(name) for long in longs):
+    elif name and rest and (name in longs if whole else any(long.startswith(name) for long in longs)):
         options.given.append((f"--{name}", rest.popleft()))
     else:
         options.given.append((f"--{name}", None))

@@ -83,6 +83,10 @@ def judge(code: str, call: Call) -> str:
         return "runs Python that is nested too deeply"
 
 
+_TELLERS = frozenset(listed("help print dir callable inspect.getsource inspect.signature inspect.getdoc"))
+_ABOUT = frozenset({"__doc__", "__name__", "__module__", "__qualname__"})  # what a function says of itself
+
+
 class _Reading(ast.NodeVisitor):
     """One pass over a module: imports and constants are noted, calls and names judged."""
 
@@ -195,6 +199,8 @@ class _Reading(ast.NodeVisitor):
             self._indirect(node, full)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        if node.attr in _ABOUT and self._full(node.value):
+            return
         self._indirect(node, self._full(node))
         if _HOLE_NAME in node.attr:
             self._ask(_UNKNOWN)
@@ -221,6 +227,8 @@ class _Reading(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         self.called.add(id(node.func))
         full = ".".join(self._full(node.func).split(".")[-2:])
+        if full in _TELLERS and all(self._full(arg) for arg in node.args):
+            return
         name = full.rpartition(".")[2]
         if full not in _LOOKERS and any(self._full(arg) in _RISKY for arg in node.args):
             self._ask("hands on a module that changes files or starts programs")

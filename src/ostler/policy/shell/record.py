@@ -19,12 +19,16 @@ _ASKED = 256  # so many plain words are looked for in the file system
 
 
 class Simple(msgspec.Struct, frozen=True):
-    """A simple command that would run; `literal` says that every word is known before it does."""
+    """A simple command that would run.
+
+    `literal` says that every word is known before it does; `stranger`, why nobody can tell what it does.
+    """
 
     text: str
     words: tuple[str, ...]
     literal: bool
     paths: tuple[str, ...]
+    stranger: str = ""
 
 
 def record(argv: Sequence[Arg], scope: Scope, places: Places) -> Simple:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import msgspec
+
 from ostler.policy.shell import environment, expand, leaks
 from ostler.policy.shell.args import HOLE, Arg, program
 from ostler.policy.shell.call import NO_FEED, PIPED, Call, Feed, Handler
@@ -52,6 +54,7 @@ class Runner:
         self.commands: list[Simple] = []
         self.level = 0
         self.why = ""
+        self.stranger = ""
         self.readable = True
         self._judge = judge
         self._depth = 0
@@ -69,8 +72,8 @@ class Runner:
 
     @property
     def verdict(self) -> Verdict:
-        """The gravest thing found."""
-        return _LEVELS[self.level]
+        """The gravest thing found; a stranger must be asked about like what is dangerous."""
+        return _LEVELS[max(self.level, bool(self.stranger))]
 
     def confirm(self, why: str) -> None:
         """A person must be asked."""
@@ -226,9 +229,12 @@ class Runner:
                 name = self.places.copies.get(name, name)
                 if HOLE in name:
                     self.confirm("runs a copy of a program that is known only when it runs")
-                why = self._judge(Call(self, scope, head.text, name, list(argv[1:]), feed))
-                if why:
+                at, call = len(self.commands) - 1, Call(self, scope, head.text, name, list(argv[1:]), feed)
+                if why := self._judge(call):
                     self.confirm(why)
+                elif call.stranger:
+                    self.stranger = self.stranger or call.stranger
+                    self.commands[at] = msgspec.structs.replace(self.commands[at], stranger=call.stranger)
                 self._deny_devices()
         self._depth -= 1
 

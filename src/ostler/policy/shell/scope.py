@@ -29,6 +29,7 @@ class Scope:
         self.cwd: tuple[str, ...] = (cwd,)  # empty: unknown
         self.if_cd_failed: tuple[str, ...] = ()
         self.stack: list[tuple[str, ...]] = []
+        self.own = False  # inside a container or an environment of the project, where its own programs are
 
     def fork(self) -> "Scope":
         """A copy, as a subshell gets it."""
@@ -41,6 +42,7 @@ class Scope:
         twin.cwd = self.cwd
         twin.if_cd_failed = self.if_cd_failed
         twin.stack = list(self.stack)
+        twin.own = self.own
         return twin
 
     def become(self, other: "Scope") -> None:

@@ -32,7 +32,7 @@ _RUBY = re.compile(
 _NODE = re.compile(
     r"\b(?:unlink|rmdir|writeFile|truncate|ftruncate|chmod|chown|lchown|copyFile|outputFile|emptyDir)(?:Sync)?\b"
     r"|createWriteStream"
-    r"|\b(?:rename|rm|cp|write|writev|symlink|exec|spawn|remove|move)Sync\b|\b(?:rename|rm|cp|remove|move)\s*\("
+    r"|\b(?:rename|rm|cp|write|writev|symlink|exec|spawn|remove|move)Sync\b(?!\s*\.(?:toString|name|length)\b)|\b(?:rename|rm|cp|remove|move)\s*\("
     r"|child_process"
     r"|\bspawn\b|\beval\b|\bFunction\s*\(|process\.(?:binding|kill|dlopen|mainModule|chdir)|\brequire\s*\(\s*[^'\"\s]"
     r"|\bfs\w*\s*\["
@@ -79,7 +79,11 @@ _WORDS: dict[str, re.Pattern[str]] = {
     "lua": _LUA,
     "gdb": _GDB,
 }
-_PRINTED = re.compile(r"""console\.(?:log|error)\(\s*(?:"[^"\\]*"|'[^'\\]*')\s*\)""")  # nothing but a text
+_PRINTED = re.compile(  # nothing but a text
+    r"""(?:console\.(?:log|error)|\b(?:print(?:ln|f)?|message|puts|putStr(?:Ln)?|display(?:ln)?|disp|say|writeln|echo|cat|show)!?)"""
+    r"""[\s(]\s{0,9}(?:"[^"\\$#`]*"|'[^'\\$#`]*')(?=\s*(?:[);]|$))"""
+)
+_VARIABLES_OF_R = re.compile(r"\brm\s*\(")  # a variable's end, not a file's
 _TARGETS: dict[str, re.Pattern[str]] = {
     "perl": re.compile(
         r"\bopen\b\s*\(?\s*(?:my\s+)?[\w$]+\s*,\s*(['\"])\s*>\s*(?:\1\s*,\s*(['\"])(?P<b>[^'\"$@]+)\2|(?P<a>[^'\"$@>&"
@@ -92,13 +96,31 @@ _TARGETS: dict[str, re.Pattern[str]] = {
 }
 
 
+_MASKED = frozenset({"perl", "ruby", "node", "php"})
+# ways to make a program, a name or the name of a file of a text
+_ROUNDABOUT = re.compile(
+    r"\b(?:require|import|f?open|new|eval|\w*send|method|call\w*|const_get|do|exec|system|spawn|load\w*|array_\w+|can|use"
+    r"|process|global\w*|Function|Object|Kernel|vm)\b|[&@$#]\{|&\$|`|->\s*\$|\[\s*['\"]|%[xwq]"
+)
+_TEXTS = re.compile(
+    r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?P<before>(?:\b(?:if|unless|and|or|not|grep|split)|[=!]~|[(,{!]|^)\s*)/(?:[^/\\\n]|\\.)+/"
+)
+
+
+def _without_texts(code: str) -> str:
+    """Program text without what it only prints or looks for, where texts cannot be anything else."""
+    return code if _ROUNDABOUT.search(code) else _TEXTS.sub(lambda found: (found["before"] or "") + "_", code)
+
+
 def judge(language: str, code: str, call: Call) -> str:
     """Why a one-liner must be asked for; a file that it would newly make is no reason."""
     if is_code_bomb(code):
         call.walk.deny("starts itself without end")
     if code.strip() and not code.strip(HOLE + " \n"):
         return "runs a program text that is known only when it runs"
-    rest = _PRINTED.sub("", code) if language == "node" else code
+    rest = _PRINTED.sub("_", code)
+    if call.name in {"R", "Rscript", "r", "littler"}:
+        rest = _VARIABLES_OF_R.sub("_(", rest)
     if targets := _TARGETS.get(language):
         for found in targets.finditer(code):
             name = found.groupdict().get("a") or found.groupdict().get("b") or HOLE
@@ -107,7 +129,7 @@ def judge(language: str, code: str, call: Call) -> str:
         rest = targets.sub("", rest)
     if re.search(rf"[\w.>:]{HOLE}\s*\(|(?:^|[;{{}}\n])\s*{HOLE}", rest):
         return "runs a program text that is known only when it runs"
-    found_word = _WORDS.get(language, _OTHER).search(rest)
+    found_word = _WORDS.get(language, _OTHER).search(_without_texts(rest) if language in _MASKED else rest)
     return (
         f"runs {language} that changes files or starts programs ({found_word.group().strip()[:20]})"
         if found_word

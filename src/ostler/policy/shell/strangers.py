@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from ostler.policy import danger_programs as programs
 from ostler.policy.danger_subcommands import SUBCOMMANDS
-from ostler.policy.shell import snippets, sql
+from ostler.policy.shell import known, snippets, sql
 from ostler.policy.shell.args import Arg, program
 from ostler.policy.shell.call import NO_FEED, Call
 from ostler.policy.shell.places import is_block_device
@@ -17,7 +17,6 @@ _CODE_OPTION = re.compile(
     r"(?:-\w+)*|-[ecxgEQqCrsoO]|-i?ex"
 )
 _SHELL_OPTION = re.compile(r"--?(?:\w+-)*(?:exec|command|cmd|run|hook|shell|preview)(?:-\w+)*|-[cex]")
-_VERB_NAME = re.compile(r"\$(?:\w*_)?(?:cmd|command|action|verb|op|subcommand)", re.IGNORECASE)
 _MESSAGE_OPTION = re.compile(
     r"-[mtbpd]|--?(?:message|title|body|prompt|description|comment|notes?|subject|name|filter)"
 )
@@ -35,10 +34,6 @@ _DELETING_OPTION = re.compile(
     r"--?(?:delete|purge|uninstall|destroy|wipe|erase|unregister|remove-all|drop|factory-reset)(?:[-_]?[\w-]+)?(?:=.*)?"
     r"|-rmr?|-expunge|--?(?:remove|clobber|overwrite(?:-[\w=-]+)?|in-?place|reset|shutdown)|/delete"
 )
-_DELETING_NAME = re.compile(
-    rf".+-(?:{_STRONG})-.+|(?:.+[-_.])?(?:{_STRONG}|rm|kill|umount|unmount|reboot|shutdown)(?:\.\w+)?"
-    rf"|(?:{_STRONG}|rm|kill)[-_].+"
-)
 _VERB = "|".join(sorted(programs.VERBS | programs.REMOVERS))
 _HIDDEN = re.compile(
     rf"""(?:(?:=\s*|[:(\[{{!,])[\"']?|[;&|]\s*|Command[= ])(?:/[\w/.-]+/)?(?:{_VERB})(?=[\s"')\]}},;]|$)""",
@@ -52,7 +47,7 @@ _LONG_OUTPUT = re.compile(r"--out(?:put|file)?(?:-?file)?")
 _CALLS = re.compile(r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/")
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
 _DEVICE_LOOKERS = frozenset({"smartctl", "lsblk", "blkid", "findmnt", "udevadm", "nvme", "df", "hdparm", "skdump"})
-_OWN_STACKS = frozenset({"supabase", "colima", "ddev", "lando", "valet", "multipass", "limactl"})  # a developer's own
+_RUNS_PROJECT = frozenset({"cargo", "dotnet", "swift", "dune", "cabal", "zig"})  # with `run`, by words of its own
 _DEEP = 4  # so many operands are looked at for a verb
 _FAR = 24  # so many arguments are looked at for a command
 
@@ -65,8 +60,6 @@ def judge(call: Call) -> str:
         return why
     if call.name not in _DEVICE_LOOKERS and any(is_block_device(text.rpartition("=")[2]) for text in call.texts()):
         return "works on a disk"
-    if call.args and _VERB_NAME.fullmatch(call.args[0].origin) and call.args[0].opens_unknown:
-        return "what it shall do is known only when it runs"
     own = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
     if own and any(_EMPTIES.fullmatch(text) for text in call.texts()[:_DEEP]):
         return "empties a database"
@@ -91,7 +84,10 @@ def hands_on(call: Call) -> str:
 def _command_at(call: Call) -> int:
     """Where among the arguments another command begins; behind the last one when none does."""
     before = Arg("")
+    own = call.name in _RUNS_PROJECT and call.texts()[:1] == ["run"]
     for at, arg in enumerate(call.args[:_FAR]):
+        if own and arg.text == "--":
+            break
         introduced = before.text == "--" or bool(_SHELL_OPTION.fullmatch(before.text))
         if introduced and _is_program(arg) and at + 1 < len(call.args):
             return at
@@ -185,18 +181,25 @@ def deleting_option(call: Call) -> str:
     return f"{found} deletes something" if found else ""
 
 
+_SEARCHES = frozenset({"search", "find", "show", "info", "list", "describe", "help", "view", "grep", "man", "explain"})
+
+
+def looks_first(texts: list[str]) -> bool:
+    """Whether the first word says that a program only looks, so that later ones are what it looks for."""
+    return next((text for text in texts if text[:1] != "-"), "") in _SEARCHES
+
+
 def deletes(call: Call) -> str:
-    """Why a program must be asked for whose name, first words, or options say that it deletes."""
-    if _DELETING_NAME.fullmatch(call.name.lower()):
-        return "deletes or ends something, by its name"
+    """Why a program must be asked for whose first words or options say that it deletes."""
     if call.texts()[-1:] == ["--help"]:
         return ""
     if any(sql.destroys(text) for text in call.texts()):
         return "changes a database"
+    if looks_first(call.texts()):
+        return deleting_option(call)
     words = [pair for pair in pairwise(["", *call.texts()]) if not pair[1].startswith("-")][:_DEEP]
     for before, word in words:
         value = _MESSAGE_OPTION.fullmatch(before) or re.fullmatch(r"-[^yfqvrRaA]", before)
-        pauses = word == "stop" and call.name in _OWN_STACKS
-        if not value and not pauses and _DELETES.fullmatch(word):
+        if not value and _DELETES.fullmatch(word) and not known.has_verb(call.name, words[0][1], word):
             return f"{word} deletes something"
     return deleting_option(call)

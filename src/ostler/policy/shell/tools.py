@@ -23,14 +23,21 @@ def _by_spec(call: Call) -> str:
 
 def _by_one_dash(call: Call) -> str:
     args = [Arg("-" + arg.text, arg.glob) if re.match(r"-[A-Za-z]", arg.text) else arg for arg in call.args]
-    return _judge_spec(call, ONE_DASH[call.name], args)
+    return _judge_spec(call, ONE_DASH[call.name], args, whole=True)
 
 
-def _judge_spec(call: Call, spec: Spec, args: list[Arg]) -> str:
-    options = parse(args, spec.valued, spec.longs)
+def _without_format(arg: Arg) -> Arg:
+    """The file in `png:picture`, as ImageMagick names them."""
+    return Arg(re.sub(r"^[a-zA-Z][\w-]*:(?!//)", "", arg.text), arg.glob, origin=arg.origin)
+
+
+def _judge_spec(call: Call, spec: Spec, args: list[Arg], *, whole: bool = False) -> str:
+    options = parse(args, spec.valued, spec.longs, whole=whole)
     for command in options.values(*spec.runs):
         call.text(command.text, NO_FEED)
     operands = options.operands[spec.operand] if len(options.operands) >= spec.least else []
+    if call.name in {"convert", "montage", "composite"}:
+        operands = [_without_format(arg) for arg in operands]
     outputs = [*options.values(*spec.out), *operands]
     return call.overwrites_any([arg for arg in outputs if not (spec.builds and arg.exact and is_product(arg.text))])
 
@@ -123,7 +130,7 @@ def _tls_client(call: Call) -> str:
 def _magick(call: Call) -> str:
     looks = call.texts()[:1] and call.texts()[0] in {"identify", "display", "-version"}
     operands = parse(call.args).operands
-    return "" if looks or len(operands) < 2 else call.overwrites_any(operands[-1:])
+    return "" if looks or len(operands) < 2 else call.overwrites_any([_without_format(operands[-1])])
 
 
 # machines and networks

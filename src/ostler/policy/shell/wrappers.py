@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from ostler.policy import danger
 from ostler.policy import danger_programs as programs
 from ostler.policy.shell import leaks, strangers
 from ostler.policy.shell.args import HOLE, Arg
@@ -11,7 +12,7 @@ from ostler.policy.shell.options import parse
 from ostler.policy.shell.running import quoted
 from ostler.policy.shell.shells import run_stdin
 from ostler.policy.shell.transfers import ssh_setting
-from ostler.policy.shell.wraps import RUNNERS, WRAPS, Wrap
+from ostler.policy.shell.wraps import FETCHERS, RUNNERS, WRAPS, Wrap
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_%]*)=(.*)", re.DOTALL)
 _GLOBAL_VALUED = {"docker": "cHl", "podman": "c", "npm": "C", "pnpm": "C"}
@@ -65,12 +66,14 @@ def _runner(call: Call) -> str:
             rest = operands[len(words) :]
             if call.name == "uv" and rest and (rest[0].text == "-" or rest[0].text.endswith(".py")):
                 rest = [Arg("python"), *rest]
-            words = [arg.text for arg in rest]
-            if "--" in words:
-                call.run(rest[words.index("--") + 1 :])
+            call.scope = call.scope.fork()
+            call.scope.own = call.name not in FETCHERS
             if wrap is RUNNERS["docker"][1]:
-                call.scope = call.scope.fork()
                 call.scope.cwd = ()
+            words = [arg.text for arg in rest]
+            behind = rest[words.index("--") + 1 :] if "--" in words else []
+            if behind and behind[0].text[:1] != "-":
+                call.run(behind)
             return unwrap(call, wrap, rest) or _container(call, rest)
     return ""
 
@@ -212,12 +215,19 @@ def _ansible(call: Call) -> str:
     options = parse(call.args, "amiuMfel", ("args", "module-name", "inventory"))
     module = options.value("m", "module-name")
     runs = module is None or module.text.rpartition(".")[2] in {"command", "shell", "raw", "script", "win_shell"}
+    if module is not None and module.text.rpartition(".")[2] in _ANSIBLE_CHANGES:
+        return "changes other machines"
     for given in options.values("a", "args"):
         if "state=absent" in given.text:
             return "deletes something on other machines"
         if runs:
             call.text(given.text)
     return ""
+
+
+_ANSIBLE_CHANGES = frozenset(
+    danger.listed("reboot shutdown win_reboot user group mount parted filesystem lvol iptables ufw cron authorized_key")
+)
 
 
 def _bwrap(call: Call) -> str:
@@ -242,6 +252,8 @@ _ONE_VALUE = re.compile(
 
 def _capsh(call: Call) -> str:
     texts = call.texts()
+    if any(text.startswith(("--uid=0", "--user=root")) for text in texts):
+        return danger.RAISES
     if "--" in texts:
         call.run([Arg("bash"), *call.args[texts.index("--") + 1 :]])
     return ""

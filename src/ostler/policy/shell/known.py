@@ -1,0 +1,141 @@
+"""Closed by default: a program or verb that no table knows is a stranger, unless it looks or is the project's own."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from ostler.policy import danger
+from ostler.policy import danger_programs as programs
+from ostler.policy.danger_subcommands import SUBCOMMANDS
+from ostler.policy.shell.call import Call
+
+_PROGRAM = "a program Ostler does not know"
+_LOOKING = (
+    r"list|ls|show|get|describe|status|stats?|info|help|logs?|diff|search|view|inspect|check|lint|tests?|validate|verify"
+    r"|query|find|cat|tree|history|top|ps|explain|doctor|preview|plan|whoami|count|print|outdated|audit|completions?"
+    r"|usage|man|docs?|ping|health|metrics|events|tail|head|summary|report|analy[sz]e|scan|graph|deps|dependencies|build"
+    r"|compile|which|where|why|current|dry-run|examples|size|monitor|versions?"
+)
+_LOOKS = re.compile(
+    rf"{_LOOKING}|(?:is|has|lookup|estimate|detect|filter|wait|batch-get|{_LOOKING})[-_:].+|.+[-_:](?:{_LOOKING})|wait"
+)
+_CERTAINLY_LOOKS = frozenset(danger.listed("list ls show info status get describe view search"))  # behind a group
+_LOOKING_OPTION = re.compile(
+    r"-[hV]|--?(?:help|version|list|show|status|info|check|dry-?run|print|dump|query|diff|test|validate|verify|lint"
+    r"|preview|simulate|what-?if|usage)(?:[-_][\w-]+)?(?:=.*)?"
+)
+_LOOKING_CMDLET = re.compile(
+    r"(?i)(?:get|test|measure|select|where|sort|group|compare|find|search|show|resolve|convert(?:to|from)?|format|join"
+    r"|split|write|read|wait|foreach|tee)-\w+"
+)
+_SYSTEM = re.compile(r"/(?:usr|opt|s?bin|snap|nix|Applications|System|Library)/|.*/(?<!node_modules/\.)s?bin/[^/]+$")
+_ENVIRONMENT = re.compile(r"(?:.*/)?(?:\.?v?env|\.?virtualenvs?|node_modules|\.tox|\.nox|vendor|target|build)/.*")
+_ENDING = re.compile(r"[-_.]?\d[\d.]*$|\.(?:exe|cmd|bat|sh|py|phar|jar)$")
+_FOREIGN = re.compile(
+    r"(?:x86_64|aarch64|arm\w*|i[3-6]86|riscv\d*|mips\w*|powerpc\w*)-[\w-]*?(?:gnu\w*|musl\w*|elf|eabi\w*)-"
+)
+_VERBS_DEEP = 5  # so many words of a cloud's client say what is done
+
+
+@cache
+def programs_known() -> frozenset[str]:
+    """The programs that are known to be harmless."""
+    lines = _data("known.txt")
+    return frozenset(word for line in lines for word in line.split())
+
+
+@cache
+def verbs_known() -> dict[str, frozenset[str]]:
+    """What each program that is driven by a verb does unasked."""
+    found: dict[str, frozenset[str]] = {}
+    for line in "\n".join(_data("verbs.txt")).replace("\n ", " ").splitlines():
+        names, _, verbs = line.partition(": ")
+        words = frozenset(verbs.split())
+        groups = {f"{word.partition('/')[0]}/" for word in words if "/" in word}
+        found.update(dict.fromkeys(names.split(), words | groups))
+    return found
+
+
+def _data(name: str) -> list[str]:
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+def stranger(call: Call, handled: bool, operands: tuple[Sequence[str], Sequence[str]]) -> str:
+    """Why nobody can say what a command does; empty when it is known, only looks, or is the project's own."""
+    verbs = verbs_known().get(call.name)
+    if verbs is not None:
+        return _strange_verb(call, verbs, operands)
+    looks = danger.LOOKS.get(call.name)
+    if looks is not None and re.fullmatch(looks, " ".join(call.texts())):
+        return ""
+    if handled or _is_known(call) or _is_own(call) or _only_looks(call, operands):
+        return ""
+    return f"{call.name} is {_PROGRAM}"
+
+
+def has_verb(program: str, group: str, word: str) -> bool:
+    """Whether a program is known to do unasked what a word says, by itself or behind a group."""
+    verbs = verbs_known().get(program, frozenset())
+    return (word == group and word in verbs) or f"{group}/{word}" in verbs
+
+
+def has_verbs(program: str) -> bool:
+    """Whether a program is driven by a verb."""
+    return program in verbs_known()
+
+
+def _strange_verb(call: Call, verbs: frozenset[str], operands: tuple[Sequence[str], Sequence[str]]) -> str:
+    readings = [words for words in operands if words]
+    if not readings or any(map(_LOOKING_OPTION.fullmatch, call.texts())):
+        return ""
+    if any(_is_verb(words, verbs) for words in readings):
+        return ""
+    return f"Ostler does not know what {call.name} {readings[-1][0][:30]} does"
+
+
+def _is_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
+    if "**" in verbs:
+        return any(word in verbs or _LOOKS.fullmatch(word) for word in words[:_VERBS_DEEP])
+    first, second = words[0], words[1] if len(words) > 1 else ""
+    if first in verbs or f"{first}/{second}" in verbs or _LOOKS.fullmatch(first):
+        return True
+    grouped = f"{first}/" in verbs or "*/" in verbs
+    return grouped and (not second or bool(_LOOKS.fullmatch(second)))
+
+
+def _is_known(call: Call) -> bool:
+    """Whether a table has the name of a program, as it is or without version, platform and ending."""
+    names = (call.name, call.name.lower(), _ENDING.sub("", call.name), _FOREIGN.sub("", call.name))
+    return any(
+        name in table
+        for name in names
+        for table in (
+            programs.HARMLESS,
+            programs_known(),
+            programs.MANAGERS,
+            danger.ALWAYS,
+            danger.WHEN,
+            danger.OPTIONS,
+            SUBCOMMANDS,
+        )
+    ) or bool(_LOOKING_CMDLET.fullmatch(call.name))
+
+
+def _is_own(call: Call) -> bool:
+    """Whether a program is the project's: by a path that is no system's, or run by an environment of the project."""
+    if call.path.startswith("@"):
+        return False
+    named = "/" in call.path and (not _SYSTEM.match(call.path) or call.path[0] not in "/~")
+    inside = any(call.path.startswith(f"{folder}/") for folder in call.scope.cwd)
+    return call.scope.own or named or inside or bool(_ENVIRONMENT.match(call.path))
+
+
+def _only_looks(call: Call, operands: tuple[Sequence[str], Sequence[str]]) -> bool:
+    if any(map(_LOOKING_OPTION.fullmatch, call.texts())) or call.texts() in (["-l"], ["-L"]):
+        return True
+    for words in operands:
+        if (words and _LOOKS.fullmatch(words[0])) or (len(words) > 1 and words[1] in _CERTAINLY_LOOKS):
+            return True
+    return False
