@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 import pyte
 import pytest
+from tests.faces.repl.multiplexer import Tmux
 from tests.starting import OSTLER, Started, take_terminal
 
 PATIENCE = 90
@@ -136,7 +137,12 @@ class Terminal:
 
     def ready(self) -> str:
         """Until nothing runs and a prompt waits."""
-        return self.wait_for(lambda text: text.rstrip().endswith("\n>") and not re.search(NOT_YET, text))
+        return self.prompted("")
+
+    def prompted(self, typed: str) -> str:
+        """Until nothing runs, and that stands at the prompt, right above the status."""
+        prompt = re.compile(rf"^>{re.escape(f' {typed}'.rstrip())}\n\S.*\s*\Z", re.MULTILINE)
+        return self.wait_for(lambda text: prompt.search(text) and not re.search(NOT_YET, text))
 
     def settle(self) -> None:
         """Until something more was printed, or for a moment nothing was."""
@@ -205,6 +211,20 @@ def terminal(ostler):
 
     def start(*args, **options) -> Terminal:
         made.append(Terminal(ostler, *args, **options))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def tmux(ostler, tmp_path):
+    """`tmux("chat", …)` starts the command line below a tmux of its own."""
+    made: list[Tmux] = []
+
+    def start(*args, **options) -> Tmux:
+        made.append(Tmux(ostler, tmp_path, *args, **options))
         return made[-1]
 
     yield start

@@ -121,7 +121,7 @@ def test_history_survives_a_restart(terminal, models):
         again.type("mem")
         again.wait_for("> remember me")
         again.type("\r")
-        again.wait_for(lambda shown: shown.rstrip().endswith("> remember me"))
+        again.prompted("remember me")
         again.type("\r")
         again.wait_for("second")
         assert last_words(server) == "remember me"

@@ -73,27 +73,3 @@ async def test_answers_do_not_enter_the_history(console):
     typed(console, "a prompt")
     console.send()
     assert list(console._session.history.get_strings()) == ["a prompt"]
-
-
-@pytest.mark.req("CL-1")
-async def test_nothing_is_printed_or_answered_while_the_window_is_being_dragged(console):
-    console.expect(ASK)
-    console._session.app._on_resize()
-    console.show(["said meanwhile"])
-    console._flush()
-    console._session.app.after_render.fire()
-    assert console._waiting == ["said meanwhile"]
-    assert not console._answers.hears()
-    console._settled()
-    console._flush()
-    console._session.app.after_render.fire()
-    assert console._waiting == []
-    assert console._answers.hears()
-
-
-@pytest.mark.req("CL-1")
-async def test_what_waited_for_the_window_is_printed_when_it_ends_meanwhile(console):
-    console._session.app._on_resize()
-    console.show(["the last word"])
-    await console.aclose()
-    assert console._waiting == []

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ostler.faces.repl.reflow import rows_cleared, rows_more
+from ostler.faces.repl.reflow import climbs, rows_more, taken_away
 
 
 def drawn(rows, x, columns=80):
@@ -40,6 +40,21 @@ def test_nothing_drawn_makes_no_rows():
 
 
 @pytest.mark.req("CL-6")
-def test_rows_are_cleared_one_by_one_from_below():
-    assert rows_cleared(0) == "\x1b[0m\x1b[J\r\x1b[2K"
-    assert rows_cleared(2) == "\x1b[0m\x1b[J\r\x1b[2K\x1b[A\x1b[2K\x1b[A\x1b[2K\x1b[2B"
+def test_all_is_cleared_from_where_it_begins_but_never_from_the_corner_of_the_screen():
+    assert taken_away(2, 0, climbing=False) == "\x1b[0m\r \x1b[J\r\x1b[K"
+    assert taken_away(2, 3, climbing=False) == "\x1b[0m\r\x1b[3A \x1b[J\r\x1b[K"
+    assert taken_away(2, 0, climbing=True) == "\x1b[0m\b\b\b\b \x1b[J\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("env", "so"),
+    [
+        ({"TMUX": "/tmp/tmux-0/default,1,0"}, True),
+        ({"TERM": "tmux-256color"}, True),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "screen"}, False),
+        ({"TMUX": "/tmp/tmux-0/default,1,0", "STY": "1.pts-0.host"}, False),  # screen within tmux
+    ],
+)
+def test_only_tmux_climbs(env, so):
+    assert climbs(env) is so

@@ -27,7 +27,7 @@ def test_undo_and_redo_move_the_words_and_the_files(terminal, models, ostler):
         term.type("/undo\r")
         term.wait_for("took back: write it")
         term.wait_for("restored a.txt")
-        term.wait_for(lambda shown: shown.rstrip().endswith("> write it"))
+        term.prompted("write it")
         assert (ostler.workspace / "a.txt").read_text() == "old\n"
         term.type("\x03what did I say?\r")
         term.wait_for("Later.")

@@ -76,7 +76,7 @@ class Console(Protocol):
         """Add lines to the scrollback."""
 
     def status(self, passing: str, standing: str) -> None:
-        """What stands above the prompt for now and never enters the scrollback; of what passes, the end counts."""
+        """What stands below the prompt for now and never enters the scrollback; of what passes, the end counts."""
 
     def expect(self, menu: Menu | None) -> None:
         """What is waited for from now on; nothing while something runs, though lines may be typed ahead."""

@@ -1,7 +1,9 @@
-"""The line editor: several lines, history, paste, and a status above the prompt that never enters the scrollback.
+"""The line editor: several lines, history, paste, and a status below the prompt that never enters the scrollback.
 
 One application runs from start to end, so that keys typed between two prompts are neither lost nor echoed by the
-terminal. What is printed goes above it: the prompt is taken away, lines are written, the prompt is drawn again.
+terminal. What is printed goes above it: the prompt is taken away, lines are written, the prompt is drawn again. The
+prompt comes first and the status below it, so that the cursor is where all of that begins, whatever a terminal makes of
+its rows when the window changes.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
 from ostler.faces.repl.history import open_history, worth_keeping
 from ostler.faces.repl.keys import bindings, wait_for_the_rest
 from ostler.faces.repl.pastes import Pastes
-from ostler.faces.repl.reflow import reflows, rows_cleared, rows_more
+from ostler.faces.repl.reflow import climbs, reflows, rows_more, taken_away
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 from ostler.vocabulary.errors import UsageError
@@ -31,9 +33,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GATHER_SECONDS = 0.03
-TMUX_LATE_SECONDS = 0.25  # of changes close together it tells the last so much later than it wraps its lines
-SETTLE_SECONDS = 2 * TMUX_LATE_SECONDS  # a window that kept its size so long has got it
 UNDERWAY_SECONDS = 0.05  # what was drawn so short a time ago may not have reached the terminal
+STANDING_COLUMNS, PASSING_COLUMNS = 120, 80  # so that a window made narrow has rows enough for what they become
 MENU_ROWS = 8
 ROWS_BELOW = 5  # the status, the prompt, and what a glance needs to find its place again
 OPENING = "opening the session …"
@@ -69,13 +70,12 @@ class EditorConsole:
         self._last_key = 0.0
         self._session = self._make(history, vi=vi)
         self._session.app.key_processor.before_key_press += self._note_key
+        self._session.app.before_render += self._make_room
         self._session.app.after_render += self._rendered
         self._session.default_buffer.on_completions_changed += self._candidates.came
-        self._session.default_buffer.on_completions_changed += self._make_room
-        self._settling: asyncio.TimerHandle | None = None
         self._drawn_at = 0.0
-        self._erase_cleanly(reflowing=reflows(os.environ))
-        self._hold_while_resizing()
+        self._erase_cleanly()
+        self._draw_in_the_window_as_it_is()
         self._running: asyncio.Task[None] | None = None
         self._suspending: asyncio.Future[None] | None = None
         self._drafting: asyncio.Future[None] | None = None
@@ -118,7 +118,7 @@ class EditorConsole:
         if self._flushing:
             self._flushing.cancel()
         self._flushing = None
-        if (self._lent or self._settling) and self._waiting:
+        if self._lent and self._waiting:
             self._flush_soon()
             return
         text = "".join(f"{line}\n" for line in self._waiting)
@@ -190,8 +190,8 @@ class EditorConsole:
         self._answers.reject()
 
     def _rendered(self, _: object) -> None:
-        if self._settling is None:
-            self._answers.drawn()
+        self._drawn_at = time.monotonic()
+        self._answers.drawn()
 
     def _note_key(self, _: object) -> None:
         self._last_key = time.monotonic()
@@ -267,9 +267,6 @@ class EditorConsole:
             return run_in_terminal(work, in_executor=in_executor)
 
     async def aclose(self) -> None:
-        if self._settling:
-            self._settling.cancel()
-            self._settling = None
         self._flush()
         if self._running is None:
             return
@@ -288,49 +285,39 @@ class EditorConsole:
         finally:
             loop.remove_signal_handler(signal.SIGTSTP)
 
-    def _erase_cleanly(self, *, reflowing: bool) -> None:
-        """Wherever the prompt is taken away, also the rows that a narrower window made of it, and row by row."""
+    def _erase_cleanly(self) -> None:
+        """Wherever the prompt is taken away, also the rows that a narrower window made of what was typed."""
         renderer = self._session.app.renderer
         plain_erase = renderer.erase
+        climbing, reflowing = climbs(os.environ), reflows(os.environ)
 
         def erase(leave_alternate_screen: bool = True) -> None:
-            sure = reflowing and time.monotonic() - self._drawn_at > UNDERWAY_SECONDS
+            sure = reflowing and not climbing and time.monotonic() - self._drawn_at > UNDERWAY_SECONDS
             more = rows_more(renderer, self._output.get_size().columns) if sure else 0
-            self._output.write_raw(rows_cleared(renderer._cursor_pos.y + more))
-            self._output.cursor_up(more)
+            cursor = renderer._cursor_pos
+            self._output.write_raw(taken_away(cursor.x, cursor.y + more, climbing=climbing))
+            renderer._cursor_pos = type(cursor)(0, 0)
             plain_erase(leave_alternate_screen)
 
         renderer.erase = erase  # type: ignore[method-assign]  # the library has no other place for it
 
-    def _hold_while_resizing(self) -> None:
-        """A window that is being dragged changes its size many times: meanwhile nothing is drawn that could be torn."""
-        app = self._session.app
-        plain_render = app.renderer.render
+    def _draw_in_the_window_as_it_is(self) -> None:
+        """A window may have changed before anybody told us: then nothing on the screen is where it was drawn."""
+        renderer = self._session.app.renderer
+        plain_render = renderer.render
 
         def render(*given: Any, **more: Any) -> None:
-            if self._settling is None:
-                plain_render(*given, **more)
-                self._drawn_at = time.monotonic()
+            if renderer._last_size not in (None, self._output.get_size()):
+                renderer.erase(leave_alternate_screen=False)
+            plain_render(*given, **more)
 
-        def resized() -> None:
-            if self._settling is None:
-                app.renderer.erase(leave_alternate_screen=False)
-            else:
-                self._settling.cancel()
-            self._settling = asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._settled)
-
-        app.renderer.render = render  # type: ignore[method-assign]
-        app._on_resize = resized  # type: ignore[method-assign]
-
-    def _settled(self) -> None:
-        self._settling = None
-        self._session.app.invalidate()
+        renderer.render = render  # type: ignore[method-assign]
 
     def _make_room(self, _: object) -> None:
         """Rows for the candidates while there are some, and none of them afterwards."""
         state = self._session.default_buffer.complete_state
         rows = min(len(state.completions) + 1, MENU_ROWS) if state else 0
-        if rows < self._session.reserve_space_for_menu and self._session.app.is_running and not self._lent:
+        if rows < self._session.reserve_space_for_menu:
             self._session.app.renderer.erase(leave_alternate_screen=False)
         self._session.reserve_space_for_menu = rows
 
@@ -354,14 +341,32 @@ class EditorConsole:
             complete_while_typing=True,
         )
         wait_for_the_rest(session.app)
+        _put_below(session, self._below)
         return session
 
     def _message(self) -> "StyleAndTextTuples":
+        return [("bold", (self._menu or IDLE).prompt), ("", self._answers.told)]
+
+    def _below(self) -> "StyleAndTextTuples":
+        """The status; while something runs, its second row is there also when empty, so that the prompt stays put."""
         columns = self._output.get_size().columns - 1
         passing, standing = self._status
-        rows = [f"  {_end(passing, columns - 2)}", clip(standing, columns)]
-        shown = [("fg:ansibrightblack", f"{row}\n") for row in rows if row.strip()]
-        return [*shown, ("bold", (self._menu or IDLE).prompt), ("", self._answers.told)]
+        rows = [clip(standing, min(columns, STANDING_COLUMNS))]
+        if passing or self._menu is None:
+            rows.append(f"  {_end(passing, min(columns, PASSING_COLUMNS) - 2)}")
+        return [("fg:ansibrightblack", "\n".join(rows))]
+
+
+def _put_below(session: "PromptSession[str]", text: "Callable[[], StyleAndTextTuples]") -> None:
+    """Rows right below what is typed, with whatever is empty below them."""
+    from prompt_toolkit.filters import Always
+    from prompt_toolkit.layout import FormattedTextControl, HSplit, VerticalAlign, Window
+
+    session.layout.current_window.dont_extend_height = Always()
+    container = session.layout.container
+    assert isinstance(container, HSplit)
+    container.align = VerticalAlign.TOP
+    container.children.append(Window(FormattedTextControl(text), dont_extend_height=True))
 
 
 def _end(text: str, columns: int) -> str:

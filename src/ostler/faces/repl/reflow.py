@@ -1,8 +1,9 @@
 """Taking the prompt away without a trace, also where the window became narrower or the terminal keeps what it clears.
 
-Terminals that wrap lines anew make more rows of them. Whoever then takes the prompt away must go up by as many rows
-more, or a piece of the status stays in the scrollback. Terminals that cut lines off instead must not: there the rows
-above belong to what was said.
+The cursor is in what is typed, and that is the first row: most often, all that is drawn is at the cursor and below it,
+wherever that is. Only where more was typed than fits into a row, there is something above the cursor. Terminals that
+wrap lines anew make more rows of that. Whoever then takes it away must go up by as many rows more, or a piece of it
+stays in the scrollback. Terminals that cut lines off instead must not: there the rows above belong to what was said.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ SIGNS = (
     *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "KONSOLE_VERSION"),
     *("WT_SESSION", "GHOSTTY_RESOURCES_DIR", "ITERM_SESSION_ID", "ZELLIJ"),
 )
+WIDEST = 500  # columns that a row may have had
 PROGRAMS = ("vscode", "WezTerm", "iTerm.app", "Apple_Terminal", "ghostty")
 
 
@@ -35,14 +37,22 @@ def rows_more(renderer: "Renderer", columns: int) -> int:
     return sum(max(0, wide - 1) // columns for wide in (*above, before))
 
 
-def rows_cleared(above: int) -> str:
-    """What clears all below the cursor, its own row and so many above, and leaves it at the beginning of its row.
+def climbs(env: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to go back with backspaces to where a line begins that it wrapped, as tmux does.
 
-    Not in one go from the top: where that is the top of the screen, tmux takes it for a screen that is cleared as a
-    whole, and puts what stood there into the scrollback.
+    Not so screen, which goes on to the line above.
     """
-    back = f"\x1b[{above}B" if above else ""
-    return "\x1b[0m\x1b[J\r\x1b[2K" + "\x1b[A\x1b[2K" * above + back
+    return not env.get("STY") and (bool(env.get("TMUX")) or env.get("TERM", "").startswith("tmux"))
+
+
+def taken_away(x: int, y: int, *, climbing: bool) -> str:
+    """What clears all from where the drawn place 0, 0 is, if the cursor is at that of x, y; and leaves it there.
+
+    Nothing is cleared from the very corner of the screen: tmux takes that for a screen that is cleared as a whole, and
+    puts what stood there into the scrollback.
+    """
+    up = "\b" * (2 * x) + ("\x1b[A" + "\b" * WIDEST) * y if climbing else "\r" + (f"\x1b[{y}A" if y else "")
+    return f"\x1b[0m{up} \x1b[J\r\x1b[K"
 
 
 def _columns(row: "Mapping[int, object]") -> int:

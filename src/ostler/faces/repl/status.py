@@ -1,4 +1,4 @@
-"""What stands above the prompt: who thinks, how full the context is, what it cost, what holds commands, and where."""
+"""What stands below the prompt: who thinks, how full the context is, what it cost, what holds commands, and where."""
 
 from collections.abc import Sequence
 
