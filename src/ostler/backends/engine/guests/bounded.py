@@ -1,12 +1,12 @@
-"""A model whose replies get no longer than what the budget has left for them."""
+"""A model whose replies get no longer than what the budget has left, and whose requests fit whoever is to answer."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 import msgspec
 
 from ostler.backends.engine.measure import byte_size
 from ostler.models.over import Over
-from ostler.models.words import CallChunk, Chunk, Finished, ModelClient, Request, TextChunk, ThoughtChunk, Usage
+from ostler.models.words import CallChunk, Chunk, Finished, Handed, ModelClient, Request, TextChunk, ThoughtChunk, Usage
 
 
 class Room(msgspec.Struct, frozen=True):
@@ -25,9 +25,11 @@ Told = Callable[[int], None]
 class Bounded(Over):
     """Unbound, it passes everything. `cut` tells whether the last reply was ended by its room."""
 
-    def __init__(self, model: ModelClient) -> None:
+    def __init__(self, model: ModelClient, handed: Callable[[], Awaitable[None]]) -> None:
+        """`handed` raises where the request does not fit another model that is about to get it."""
         super().__init__(model)
         self.cut = False
+        self._handed = handed
         self._room: Room | None = None
         self._told: Told = lambda size: None
 
@@ -46,6 +48,8 @@ class Bounded(Over):
                     whole = True
                     self.cut = chunk.reason == "length" and self._filled(size, counted)
                 yield chunk
+                if isinstance(chunk, Handed):
+                    await self._handed()
         finally:
             if isinstance(chunks, AsyncGenerator):
                 await chunks.aclose()

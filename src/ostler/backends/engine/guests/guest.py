@@ -9,7 +9,7 @@ from ostler.backends.engine.guests.bounded import Bounded
 from ostler.backends.engine.helpers import Helpers
 from ostler.backends.engine.history import History, by_hand
 from ostler.backends.engine.measure import Meter
-from ostler.backends.engine.prefix import fixed_size
+from ostler.backends.engine.prefix import SMALLEST_WINDOW, fixed_size
 from ostler.backends.engine.tally import Tally
 from ostler.models.terms import Price
 from ostler.models.words import ModelClient, Request, UserSaid
@@ -21,6 +21,8 @@ from ostler.vocabulary.seams import Stage
 from ostler.vocabulary.tools import ToolSpec
 
 BUILT_IN = Helpers()
+# Of a window, what a request may take that was made for another model.
+MOST_HANDED = 0.8
 GO_ON = "(That was a command of my own, run while you work. Go on.)"
 
 
@@ -41,7 +43,7 @@ class View:
         """`guide`: the bytes in which the tools are told in words, where no API takes them."""
         self.helpers = helpers
         self.stage = stage
-        self.model = Bounded(model)
+        self.model = Bounded(model, self._check_handed)
         self.meter = meter
         self.tally = Tally(stage)
         self.begun = self.asked_at = self.tally.begun
@@ -89,6 +91,18 @@ class View:
         if said and by_hand(said[-1]):  # many servers refuse a request that ends with an answer
             said = (*said, UserSaid((Text(GO_ON),)))
         return Request(self.system, said, self.offered)
+
+    async def _check_handed(self) -> None:
+        """Nobody has asked yet whether the window of a model that goes on for another is large enough."""
+        if self.tokens > SMALLEST_WINDOW and (learned := getattr(self.model, "learned", None)):
+            await learned()
+        if self.tokens > self.model.context_limit * MOST_HANDED:
+            raise BackendError(
+                f"the conversation of about {self.tokens} tokens is too long for the {self.model.context_limit} "
+                f"of {self.model.name}",
+                code="context_length",
+                hint="take a fallback with a larger window",
+            )
 
     def offers(self, tool: str) -> bool:
         return any(spec.name == tool for spec in self.offered)
