@@ -71,6 +71,12 @@ class Certificates:
     def path(self, name):
         return str(self.folder / name)
 
+    def alien(self):
+        """A certificate that nobody knows, as a profile names it."""
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                      "-subj", "/CN=alien", "-keyout", "alien.key", "-out", "alien.pem", "-days", "2")  # fmt: skip
+        return {"client_cert": self.path("alien.pem"), "client_key": self.path("alien.key")}
+
     def server_context(self, *, wants_client=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.path("server.pem"), self.path("server.key"))

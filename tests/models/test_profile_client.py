@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import ssl
 
 import pytest
 from model_talk import ask, collect, only, words
@@ -91,6 +92,29 @@ async def test_a_profiles_own_certificate_is_shown_to_a_server_that_asks(certifi
     mine = {"client_cert": certificates.path("client.pem"), "client_key": certificates.path("client.key")}
     async with ScriptedModelServer(text("known"), tls=certificates.server_context(wants_client=True)) as server:
         assert words(await collect(connect(profile(server, **who, **mine)))) == "known"
+
+
+@pytest.mark.parametrize("most", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_server_that_wants_to_know_us_says_so_in_its_own_way_and_the_setting_is_named(certificates, most):
+    """Its reason may be overtaken by the end of the connection; both lead to the setting."""
+    context = certificates.server_context(wants_client=True)
+    context.maximum_version = most
+    who, alien = {"ca": certificates.path("ca.pem")}, certificates.alien()
+    for own, told in (({}, "asks? for a client certificate"), (alien, "refuse.* client certificate.*alien.pem")):
+        async with ScriptedModelServer(tls=context) as server:
+            model = connect(profile(server, **who, **own))
+            with pytest.raises(BackendError, match=told) as caught:
+                await model._setup.http.fetch("GET", "/v1/models", timeout=60, limit=1000)
+            await model.aclose()
+        assert "`clientCert`" in caught.value.fault.hint
+
+
+async def test_a_web_server_that_asks_for_a_certificate_in_a_page_is_understood():
+    page = "<html><head><title>400 No required SSL certificate was sent</title></head></html>"
+    async with ScriptedModelServer(status(400, page)) as server:
+        with pytest.raises(BackendError, match="asks for a client certificate") as caught:
+            await collect(connect(profile(server)))
+    assert "`clientCert`" in caught.value.fault.hint
 
 
 @pytest.mark.req("MD-5")

@@ -50,6 +50,16 @@ class Dialer:
                 hint="check the base URL, the network and whether a proxy is needed",
             ) from None
 
+    def unanswered(self, error: OSError | None) -> BackendError | None:
+        """Why a new connection may have ended before a word of an answer; nothing where TLS has no part in it."""
+        if self.origin.scheme != "https":
+            return None
+        if isinstance(error, ssl.SSLError):
+            return self._tls_failure(error)
+        from ostler.models.tls import Trust, shut_out
+
+        return shut_out(self.origin, self._trust or Trust())
+
     async def _direct(self, origin: Origin, *, tls: bool) -> Wire:
         try:
             _, wire = await asyncio.get_running_loop().create_connection(
@@ -64,7 +74,8 @@ class Dialer:
         except ssl.SSLError as error:
             raise self._tls_failure(error) from None
         except OSError as error:
-            raise _unreachable(origin, error) from None
+            reset = tls and isinstance(error, ConnectionResetError)
+            raise (self.unanswered(error) if reset else None) or _unreachable(origin, error) from None
 
     async def _through(self, proxy: Proxy) -> Wire:
         try:
@@ -141,9 +152,9 @@ class Dialer:
         return self._context
 
     def _tls_failure(self, error: ssl.SSLError) -> BackendError:
-        from ostler.models.tls import tls_failure
+        from ostler.models.tls import Trust, tls_failure
 
-        return tls_failure(self.origin, error)
+        return tls_failure(self.origin, error, self._trust or Trust())
 
     @staticmethod
     def _credentials(proxy: Proxy) -> list[tuple[str, str]]:

@@ -71,6 +71,10 @@ class HttpClient:
         """A new connection, for a request whose kept one turned out to be dead."""
         return await self._dialer.dial()
 
+    def unanswered(self, error: OSError | None) -> BackendError | None:
+        """Why a new connection may have ended before a word of an answer, where the way to the server tells."""
+        return self._dialer.unanswered(error)
+
     def keep(self, wire: Wire) -> None:
         """Take back a connection whose reply was read to its end."""
         if self._kept is not None or not wire.idle:
@@ -227,20 +231,22 @@ class Response:
 
     async def _receive(self, within: float | None) -> bytes | None:
         """Bytes of the head. A kept connection that proves dead before the first of them is replaced, once."""
+        broken: OSError | None = None
         try:
             data = await self._wire.read(within)
             if data != b"":
                 self._heard = self._heard or data is not None
                 return data
-        except OSError:
-            pass
+        except OSError as error:
+            broken = error
         if self._reused and not self._heard:
             self._reused = False
             self._wire.abort()
             self._wire = await self._client.dial()
             self._wire.write(self._request)
             return await self._receive(within)
-        raise self._closed("before it answered")
+        why = None if self._heard else self._client.unanswered(broken)
+        raise why or self._closed("before it answered")
 
     async def _read_body(self, body: Body, tick: float | None) -> bytes | None:
         if self._over:

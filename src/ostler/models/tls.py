@@ -16,6 +16,11 @@ _USUAL_STORES = (
     "/etc/ssl/cert.pem",
 )
 
+_OWN = "name yours with the profile's `clientCert` (and `clientKey`)"
+_OTHER = "check the profile's `clientCert` and `clientKey`, and who the server takes certificates from"
+# What a server says of a certificate that it was shown.
+_ABOUT_OURS = ("UNKNOWN_CA", "CERTIFICATE", "ACCESS_DENIED", "DECRYPT_ERROR", "HANDSHAKE_FAILURE")
+
 
 class Trust(msgspec.Struct, frozen=True):
     """Files beyond the machine's store: a further authority, and what we show of ourselves."""
@@ -41,8 +46,8 @@ def tls_context(trust: Trust) -> ssl.SSLContext:
     return context
 
 
-def tls_failure(origin: Origin, error: ssl.SSLError) -> BackendError:
-    """What a failed handshake means for the person."""
+def tls_failure(origin: Origin, error: ssl.SSLError, trust: Trust) -> BackendError:
+    """What a failed handshake means for the person. TLS 1.3 lets a server refuse us only when all seemed well."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return BackendError(
             f"the certificate of {origin.where} is not trusted ({error.verify_message})",
@@ -51,11 +56,23 @@ def tls_failure(origin: Origin, error: ssl.SSLError) -> BackendError:
         )
     if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"):
         return BackendError(f"{origin.where} does not speak TLS", code="tls", hint="write http:// in the base URL")
-    return BackendError(
-        f"TLS with {origin.where} failed ({error.reason or 'handshake broken off'})",
-        code="tls",
-        hint="ask who runs the server whether it wants a client certificate",
-    )
+    reason = error.reason or "handshake broken off"
+    if "CERTIFICATE_REQUIRED" in reason:
+        return BackendError(f"{origin.where} asks for a client certificate", code="tls", hint=_OWN)
+    if trust.client_cert and any(word in reason for word in _ABOUT_OURS):
+        told = f"{origin.where} refused the client certificate {trust.client_cert} ({reason})"
+        return BackendError(told, code="tls", hint=_OTHER)
+    hint = _OTHER if trust.client_cert else f"if it asks for a client certificate, {_OWN}"
+    return BackendError(f"TLS with {origin.where} failed ({reason})", code="tls", hint=hint)
+
+
+def shut_out(origin: Origin, trust: Trust) -> BackendError:
+    """A connection that ended before a word of an answer: its end may overtake the reason that was told for it."""
+    if trust.client_cert:
+        why, hint = f"as servers do that refuse a client certificate (ours is {trust.client_cert})", _OTHER
+    else:
+        why, hint = "as servers do that ask for a client certificate", f"if it asks for one, {_OWN}"
+    return BackendError(f"{origin.where} closed the connection before it answered, {why}", code="closed", hint=hint)
 
 
 def _add_usual_store(context: ssl.SSLContext) -> None:
