@@ -7,9 +7,21 @@ import pytest
 from model_talk import ask, collect, only, thoughts, words
 
 from ostler.models.terms import Terms
-from ostler.models.words import CallChunk, Finished, TextChunk, ThoughtChunk, Usage
+from ostler.models.words import (
+    CallChunk,
+    Finished,
+    ModelSaid,
+    Request,
+    SystemSaid,
+    TextChunk,
+    ThoughtChunk,
+    Usage,
+    UserSaid,
+)
 from ostler.testing.model_server import Call, ScriptedModelServer, calls, event, events, html, raw, status, text
 from ostler.vocabulary.errors import BackendError
+from ostler.vocabulary.message import Message
+from ostler.vocabulary.prompt import Text
 
 STOP = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
 
@@ -428,6 +440,37 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(client, refu
     first, *later = [request.json for request in server.requests]
     assert gone in first
     assert all(gone not in body and (not there or there in body) for body in later)
+    assert naps.taken == []
+
+
+@pytest.mark.parametrize("code", [400, 500], ids=["by the server", "by its template"])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "Only user and assistant roles are supported!",
+        "System role not supported",
+        "Error rendering prompt with jinja template: system messages are only allowed at the start",
+    ],
+)
+async def test_a_template_without_system_messages_gets_them_in_the_users_name(client, naps, code, refusal):
+    """First those in mid-conversation, then the first one too; what was found out stays so."""
+    history = (UserSaid((Text("hi"),)), ModelSaid(Message("m1", (Text("so"),))), SystemSaid("note"))
+    request = Request("be brief", (*history, UserSaid((Text("go on"),))))
+    refused = status(code, {"error": {"message": refusal}})
+    async with ScriptedModelServer(refused, refused, text("a"), text("b")) as server:
+        model = client(server)
+        for _ in range(2):
+            assert [chunk async for chunk in model.stream(request)][-1] == Finished("stop")
+        await model.aclose()
+    told = [[(one["role"], one["content"]) for one in sent.json["messages"]] for sent in server.requests]
+    assert [[role for role, _ in messages] for messages in told] == [
+        ["system", "user", "assistant", "system", "user"],
+        ["system", "user", "assistant", "user"],
+        ["user", "assistant", "user"],
+        ["user", "assistant", "user"],
+    ]
+    assert told[2][0] == ("user", "<system>\nbe brief\n</system>\n\nhi")
+    assert told[2] == told[3]
     assert naps.taken == []
 
 

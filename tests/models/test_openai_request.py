@@ -140,7 +140,14 @@ def test_half_characters_in_a_tools_output_do_not_break_the_request():
 
 
 @pytest.mark.parametrize(
-    "refusal", ["System message must be at the beginning.", "Conversation roles must alternate user/assistant/user"]
+    "refusal",
+    [
+        "System message must be at the beginning.",
+        "Conversation roles must alternate user/assistant/user",
+        "Only user and assistant roles are supported!",
+        "After the optional system message, conversation roles must alternate user/assistant/user/assistant/...",
+        "Unexpected role 'system' after role 'user'",
+    ],
 )
 def test_a_server_that_wants_its_system_message_first_gets_notes_in_the_users_name(refusal):
     habits = Habits().learned(refusal, ask())
@@ -156,7 +163,9 @@ def test_a_server_that_wants_its_system_message_first_gets_notes_in_the_users_na
     assert [message["role"] for message in said] == ["system", "user", "assistant", "tool", "tool", "user"]
     texts = [part.get("text") for part in said[-1]["content"]]
     assert texts == ["<system>\nnote\n</system>", None, "x"]
-    assert habits.learned(refusal, ask()) is None
+    never = habits.learned(refusal, ask())
+    assert never.system == "never"
+    assert never.learned(refusal, ask()) is None
 
 
 def test_habits_change_only_by_what_was_sent():
@@ -174,4 +183,4 @@ def test_habits_change_only_by_what_was_sent():
 )
 def test_a_file_goes_ahead_of_the_words_that_mention_it(anywhere, messages):
     said = UserSaid((Text("see"), Resource("notes.md", "first\n")))
-    assert chat_messages(Request("", (said,)), Habits(system_anywhere=anywhere)) == messages
+    assert chat_messages(Request("", (said,)), Habits(system="anywhere" if anywhere else "first")) == messages

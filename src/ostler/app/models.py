@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WAYS = (
     "start a local server (vLLM, Ollama, llama.cpp, LM Studio), or set OSTLER_BASE_URL and OSTLER_MODEL "
-    "(and OSTLER_API_KEY), or write a profile into ~/.ostler/config.json, or install a small one (1.1 GB): "
+    "(and OSTLER_API_KEY), or write a profile into ~/.ostler/config.json, or install a small one (1.2 GB): "
     "ostler model install, or see it work without one: ostler demo"
 )
 

@@ -39,6 +39,12 @@ _TOOLS_WORDS = (
     "enable-auto-tool-choice",
     "tools param requires",
 )
+# A chat template, or a server, that takes system messages only at the beginning, or none.
+_ROLES_ASKED = re.compile(
+    r"roles? must alternate|only user(?:,? (?:and )?assistant)+ roles|roles? .{0,20}not supported|unexpected role"
+    r"|system.{0,60}begin|system (?:message|role|prompt)s?.{0,40}(?:first|start|not supported|not allowed|only)"
+    r"|(?:not support|unsupported|invalid|unknown) (?:the )?(?:role:? )?['\"]?system"
+)
 _UNSHOWN = regex(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff]+")
 _SHOWN = 300
 
@@ -65,10 +71,8 @@ class Refusal(msgspec.Struct, frozen=True):
         """The failure it means."""
         said, told = self._words()
         lower = told.lower()
-        if self.status in (401, 403):
-            return self._key_refused(said)
-        if 300 <= self.status < 400:
-            return self._redirected()
+        if shut_out := self._at_the_door(said):
+            return shut_out
         if self.status == 413 or (_any(_CONTEXT_WORDS, lower) and self.status != 429):
             return self._made("context_length", "says that the conversation is too long for the model", said, told)
         if _any(_TOOLS_WORDS, lower):
@@ -78,9 +82,20 @@ class Refusal(msgspec.Struct, frozen=True):
             return self._limited(said, told)
         if self.status == 404 or _any(_MODEL_WORDS, lower):
             return self._made("not_found", "does not have what was asked for", said, told)
-        if self.status >= 500 or self.status in (408, 409) or _any(("overloaded", "server_error", "api_error"), lower):
-            return self._made("server_error", "failed", said, told)
+        failed = self.status >= 500 or self.status in (408, 409)
+        if failed or _any(("overloaded", "server_error", "api_error"), lower):
+            # A template's refusal of a role is told as a failure by some, and asking again in the same way is no help.
+            return self._made("bad_request" if role_refused(lower) else "server_error", "failed", said, told)
         return self._made("bad_request", "refused the request", said, told)
+
+    def _at_the_door(self, said: str) -> ModelFailure | None:
+        """What has nothing to do with what was asked: who we are, and where we knock."""
+        if self.status in (400, 495, 496) and b"SSL certificate" in self.body:
+            hint = "name one that it takes with the profile's `clientCert` (and `clientKey`)"
+            return ModelFailure(f"{self.where} asks for a client certificate", code="tls", hint=hint)
+        if self.status in (401, 403):
+            return self._key_refused(said)
+        return self._redirected() if 300 <= self.status < 400 else None
 
     def _words(self) -> tuple[str, str]:
         """The message for a person, and all words of the error for telling kinds apart."""
@@ -118,6 +133,11 @@ class Refusal(msgspec.Struct, frozen=True):
         reason = f": {said}" if said else ""
         after = retry_after(self.headers)
         return ModelFailure(f"{self.where} {what}{number}{reason}", code=code, hint=hint, after=after, said=told)
+
+
+def role_refused(said: str) -> bool:
+    """Whether a refusal is about the roles that messages have."""
+    return _ROLES_ASKED.search(said.lower()) is not None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

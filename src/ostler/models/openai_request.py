@@ -1,10 +1,11 @@
 """Requests to an OpenAI-compatible server: the same history gives the same bytes, a longer one only adds."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from ostler.models.failures import role_refused
 from ostler.models.loose_json import write_json
 from ostler.models.speech import files_apart, least_of, runs_of, system_note, tool_name
 from ostler.models.words import ModelSaid, Request, Said, SystemSaid, Thinking, ToolsSaid, UserSaid
@@ -19,7 +20,7 @@ class Habits(msgspec.Struct, frozen=True):
     """What a server turned out not to take, learned from its refusals and kept for the client's life."""
 
     usage: bool = True
-    system_anywhere: bool = True
+    system: Literal["anywhere", "first", "never"] = "anywhere"
     limit_name: str = "max_tokens"
     left_out: frozenset[str] = frozenset()
 
@@ -30,8 +31,8 @@ class Habits(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(self, usage=False)
         if self.limit_name == "max_tokens" and "max_tokens" in said and "max_completion_tokens" in said:
             return msgspec.structs.replace(self, limit_name="max_completion_tokens")
-        if self.system_anywhere and ("alternate" in said or ("system" in said and "begin" in said)):
-            return msgspec.structs.replace(self, system_anywhere=False)
+        if self.system != "never" and role_refused(said):
+            return msgspec.structs.replace(self, system="first" if self.system == "anywhere" else "never")
         for name, sent in self._optional(request).items():
             if name in said and sent is not None:
                 return msgspec.structs.replace(self, left_out=self.left_out | {name})
@@ -76,12 +77,14 @@ def _reasoning(thinking: Thinking | None) -> dict[str, Any]:
 def chat_messages(request: Request, habits: Habits) -> list[dict[str, Any]]:
     """System prompt and history as chat messages."""
     messages: list[dict[str, Any]] = []
-    if request.system:
+    if request.system and habits.system == "never":
+        messages.append({"role": "user", "content": system_note(request.system)})
+    elif request.system:
         messages.append({"role": "system", "content": request.system})
     offered = {tool.name for tool in request.tools}
     for said in request.history:
         for message in _said(said, habits, offered):
-            _append(messages, message, joining=not habits.system_anywhere)
+            _append(messages, message, joining=habits.system != "anywhere")
     return messages
 
 
@@ -107,7 +110,7 @@ def _said(said: Said, habits: Habits, offered: Collection[str]) -> list[dict[str
     if isinstance(said, UserSaid):
         return _user(said, habits)
     if isinstance(said, SystemSaid):
-        if habits.system_anywhere:
+        if habits.system == "anywhere":
             return [{"role": "system", "content": said.text}]
         return [{"role": "user", "content": system_note(said.text)}]
     if isinstance(said, ModelSaid):
@@ -118,7 +121,7 @@ def _said(said: Said, habits: Habits, offered: Collection[str]) -> list[dict[str
 def _user(said: UserSaid, habits: Habits) -> list[dict[str, Any]]:
     """A prompt, with the files it brings along ahead of it."""
     files, rest = files_apart(said.blocks)
-    if habits.system_anywhere and rest:
+    if habits.system == "anywhere" and rest:
         ahead = [{"role": "system", "content": file} for file in files]
         return [*ahead, {"role": "user", "content": _content(runs_of(rest))}]
     return [{"role": "user", "content": _content(runs_of((*map(Text, files), *rest)))}]

@@ -92,7 +92,7 @@ def _next(kept: Path | None, *, none_found: bool) -> list[str]:
         (f'{called} run --write "add a test for …"', "may change files here"),
         (f"{called} undo", "takes that back"),
         (f"{called} doctor", "what this machine has and lacks"),
-        *([(f"{called} model install", "a small model on this machine, 1.1 GB, for this demo")] if none_found else []),
+        *([(f"{called} model install", "a small model on this machine, 1.2 GB, for this demo")] if none_found else []),
         *([(f"cd {kept}", "look at what it did")] if kept else []),
     ]
     width = max(len(command) for command, _ in tries)
