@@ -43,7 +43,7 @@ def long_reply() -> Iterator[bytes]:
 
 
 class MockModel:
-    """A blocking server in threads of its own; `on_request` hears of every request as soon as its first byte is in."""
+    """A blocking server in threads of its own; `on_request` hears of every question to the model, once its first line is in."""
 
     def __init__(self, on_request: Callable[[], None] | None = None) -> None:
         self.requests: list[bytes] = []
@@ -74,7 +74,7 @@ class MockModel:
 
     def _answer(self, connection: socket.socket, reader: Any, request_line: bytes) -> None:
         self.arrivals.append(time.perf_counter())
-        if self._on_request:
+        if self._on_request and request_line.startswith(b"POST"):
             self._on_request()
         length = 0
         while (header := reader.readline()) not in (b"\r\n", b""):

@@ -117,7 +117,13 @@ LATER = (  # what only an answer, a call, a change or a quieter moment needs
     *("h11", "yaml", "shutil", "sqlite3", "tree_sitter", "re2", "pathspec", "prompt_toolkit"),
     *("ostler.drawing.lines", "ostler.drawing.calls", "ostler.drawing.markdown", "ostler.policy.shell"),
     *("ostler.text.redact", "ostler.text.secret_shapes", "ostler.text.secret_pairs", "ostler.text.secret_extent"),
-    *("ostler.models.dialects.text_calls", "ostler.xnl.reader", "ostler.tools.git_repo", "ostler.tools.stat"),
+    *(
+        "ostler.models.dialects.text_calls",
+        "ostler.models.stream_reply",
+        "ostler.xnl.reader",
+        "ostler.tools.git_repo",
+        "ostler.tools.stat",
+    ),
     *("ostler.workspace.steps", "ostler.workspace.checkpoints", "ostler.workspace.ledger", "ostler.knowledge.checks"),
 )
 

@@ -1,6 +1,5 @@
 """The values that are surely secrets, so that nobody is told them, not even the model."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,13 +10,14 @@ from ostler.settings.effective import Settings
 from ostler.settings.profiles import MODEL_KEYS
 from ostler.settings.references import meant
 from ostler.settings.secret import Secret
+from ostler.text.regex import regex
 from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
 from ostler.text.secret_values import looks_random, mixed
 
 # Shorter ones would tear ordinary words apart.
 SHORTEST_WITHHELD = 12
 STRONG = ("password", "secret", "auth")
-URL = re.compile(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
+URL = regex(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
 
 
 def secrets_in_use(settings: Settings, env: Mapping[str, str], *known: str) -> set[str]:

@@ -1,13 +1,15 @@
 """The client of the Anthropic messages API."""
 
 import re
+from typing import TYPE_CHECKING
 
-from ostler.models.anthropic_reply import AnthropicReader
 from ostler.models.anthropic_request import ThinkingForm, messages_body
 from ostler.models.http_model import HttpModel, Setup
 from ostler.models.speech import least_of
-from ostler.models.stream_reply import Reader
 from ostler.models.words import Request
+
+if TYPE_CHECKING:
+    from ostler.models.stream_reply import Reader
 
 _MOST_OUT = 20_000
 
@@ -32,7 +34,9 @@ class AnthropicMessages(HttpModel):
         most = min(wanted, self._most_out or wanted)
         return messages_body(self.name, request, most, self._setup.extra, self._thinking)
 
-    def _reader(self, request: Request) -> Reader:
+    def _reader(self, request: Request) -> "Reader":
+        from ostler.models.anthropic_reply import AnthropicReader
+
         return AnthropicReader(self._setup.http.origin.where, request, self._setup.hidden)
 
     def _learn(self, said: str, request: Request) -> bool:

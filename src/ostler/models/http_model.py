@@ -16,13 +16,13 @@ from ostler.models.origin import BaseUrl
 from ostler.models.patience import Patience, StallWatch
 from ostler.models.prefix_watch import PrefixWatch
 from ostler.models.retry import Retries, with_retries
-from ostler.models.stream_reply import Post, Reader, stream_reply
 from ostler.models.terms import Price, Terms
 from ostler.models.words import Chunk, Noted, Request, Usage
 from ostler.vocabulary.errors import OstlerError
 
 if TYPE_CHECKING:
     from ostler.models.catalog import ModelEntry
+    from ostler.models.stream_reply import Reader
     from ostler.models.windows import Window
 
 _LEARNING_SECONDS = 5.0
@@ -154,15 +154,17 @@ class HttpModel:
         """One attempt; a refusal that tells how to ask better is answered at once and does not count."""
         while True:
             where = self._setup.http.origin.where
-            body = self._body(request)
-            post = Post(self._setup.base.endpoint(self.endpoint), self._headers(), body, self._setup.hidden)
+            body, target = self._body(request), self._setup.base.endpoint(self.endpoint)
             watch = StallWatch(self._setup.patience, where, self._setup.clock)
             self._log_request(where, number, len(body))
             if self._watch:
                 yield Noted(self._watch.compare(body))
-            reader = self._reader(request)
             try:
-                async with aclosing(stream_reply(self._setup.http, post, reader, watch)) as chunks:
+                response = await self._setup.http.send("POST", target, self._headers(), body)
+                from ostler.models.stream_reply import stream_reply  # all that hears is read while the request travels
+
+                reader = self._reader(request)
+                async with aclosing(stream_reply(response, reader, watch, self._setup.hidden)) as chunks:
                     async for chunk in chunks:
                         yield self._priced(chunk) if isinstance(chunk, Usage) else chunk
                 self.reasoning = reader.gather.reasoning or self.reasoning
@@ -196,7 +198,7 @@ class HttpModel:
     def _body(self, request: Request) -> bytes:
         raise NotImplementedError
 
-    def _reader(self, request: Request) -> Reader:
+    def _reader(self, request: Request) -> "Reader":
         raise NotImplementedError
 
     def _learn(self, said: str, request: Request) -> bool:

@@ -1,10 +1,13 @@
 """The client of OpenAI-compatible chat completions."""
 
+from typing import TYPE_CHECKING
+
 from ostler.models.http_model import HttpModel, Setup
-from ostler.models.openai_reply import OpenAIReader
 from ostler.models.openai_request import Habits, chat_body
-from ostler.models.stream_reply import Reader
 from ostler.models.words import Request
+
+if TYPE_CHECKING:
+    from ostler.models.stream_reply import Reader
 
 
 class OpenAIChat(HttpModel):
@@ -23,7 +26,9 @@ class OpenAIChat(HttpModel):
     def _body(self, request: Request) -> bytes:
         return chat_body(self.name, request, self._habits, self._setup.extra)
 
-    def _reader(self, request: Request) -> Reader:
+    def _reader(self, request: Request) -> "Reader":
+        from ostler.models.openai_reply import OpenAIReader
+
         return OpenAIReader(self._setup.http.origin.where, request, self._setup.hidden)
 
     def _learn(self, said: str, request: Request) -> bool:

@@ -1,15 +1,13 @@
-"""One attempt: a request goes out, and chunks come back as they arrive, whatever the server makes of it."""
+"""One reply: chunks as they arrive, whatever the server makes of it."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Protocol
 
-import msgspec
-
 from ostler.models.failures import ModelFailure, Refusal, clean
 from ostler.models.gather import Gather
 from ostler.models.hidden import Hidden
-from ostler.models.http import HttpClient, Response
+from ostler.models.http import Response
 from ostler.models.odd_events import apart, is_done, is_json, lines_of
 from ostler.models.patience import StallWatch
 from ostler.models.sse import EventTooLong, SseSplitter
@@ -19,15 +17,6 @@ from ostler.vocabulary.errors import BackendError
 _MAX_REFUSAL = 65_536
 _MAX_DOCUMENT = 32 * 1024 * 1024
 _LITTLE = 512  # bytes that make an unfinished event a sign of life
-
-
-class Post(msgspec.Struct, frozen=True):
-    """A request as it goes out. `hidden` is what no message may show."""
-
-    target: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    hidden: Hidden = Hidden()
 
 
 class Reader(Protocol):
@@ -49,17 +38,18 @@ class Reader(Protocol):
         """The last chunks of a complete reply."""
 
 
-async def stream_reply(http: HttpClient, post: Post, reader: Reader, watch: StallWatch) -> AsyncGenerator[Chunk, None]:
-    """Play one exchange. Where it breaks, what was understood comes first and then the `BackendError`."""
-    response = await http.send("POST", post.target, post.headers, post.body)
+async def stream_reply(
+    response: Response, reader: Reader, watch: StallWatch, hidden: Hidden
+) -> AsyncGenerator[Chunk, None]:
+    """Where it breaks, what was understood comes first and then the `BackendError`, which shows nothing `hidden`."""
     try:
         while not await response.head(watch.tick):
             if waiting := watch.quiet():
                 yield waiting
         if not 200 <= response.status < 300:
             body = await response.rest(_MAX_REFUSAL, within=5.0)
-            raise Refusal(response.where, response.status, response.headers, body, post.hidden).failure()
-        async with aclosing(_content(response, reader, watch, post.hidden)) as chunks:
+            raise Refusal(response.where, response.status, response.headers, body, hidden).failure()
+        async with aclosing(_content(response, reader, watch, hidden)) as chunks:
             async for chunk in chunks:
                 yield chunk
         if reader.over:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 from ostler.text.secret_words import HARMLESS_KEYS, HARMLESS_PASSES, HARMLESS_TOKENS, QUALIFIERS, SOFT_NAMES
@@ -51,9 +51,13 @@ class SecretNames:
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = {squashed for key in keys if (squashed := "".join(words_of(key)))}
         self._grades: dict[str, Grade] = {}
-        stems = {*_STEMS, *(words_of(key)[-1] for key in keys if words_of(key))}
+        self._last_words = {words[-1] for key in keys if (words := words_of(key))}
+
+    @cached_property
+    def _stems(self) -> re.Pattern[str]:
+        stems = {*_STEMS, *self._last_words}
         shortest = [stem for stem in stems if not any(other in stem for other in stems if other != stem)]
-        self._stems = re.compile("|".join(map(re.escape, sorted(shortest))))
+        return re.compile("|".join(map(re.escape, sorted(shortest))))
 
     def hits(self, lowered: str) -> Iterator[int]:
         """Where a name that may be secret has its telling part, in text of lower case."""
