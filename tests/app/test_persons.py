@@ -1,11 +1,13 @@
 """What the prompt uses of a machine, by itself."""
 
+import subprocess
 import threading
 
 import pytest
 
 from ostler.app.options import RunOptions
 from ostler.app.persons import PersonsServices
+from ostler.vocabulary.errors import UsageError
 
 
 class SlowIndex:
@@ -36,3 +38,12 @@ async def test_candidates_come_when_the_first_look_around_took_longer_than_the_k
 async def test_a_path_outside_is_not_waited_for(tmp_path):
     services = PersonsServices(tmp_path, RunOptions(str(tmp_path)), None)
     assert await services.files("/nothing/like/this") == []
+
+
+@pytest.mark.req("CL-7")
+async def test_a_repository_without_a_commit_has_no_diff_and_no_tool_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    with pytest.raises(UsageError, match="the repository has no commits yet") as told:
+        await PersonsServices(tmp_path, RunOptions(str(tmp_path)), None).diff("")
+    assert "git_status" not in str(told.value)

@@ -85,6 +85,20 @@ async def test_status_names_what_undo_does_not_reach(table):
 
 
 @pytest.mark.req("CL-7")
+@pytest.mark.parametrize("name", ["undo", "redo", "new", "quit", "exit", "compact", "details", "status", "todo"])
+async def test_words_that_a_command_would_ignore_keep_it_from_running(table, name):
+    with pytest.raises(UsageError, match=f"/{name} takes no words, and nothing was done"):
+        await table.run(f"{name} the other file")
+    assert table.services.took == []
+
+
+@pytest.mark.req("CL-7", "EN-11")
+async def test_words_to_steer_where_nothing_runs_begin_a_turn(table):
+    said = await table.run("steer look again")
+    assert isinstance(said, Say) and said.prompt.text == "look again"
+
+
+@pytest.mark.req("CL-7")
 async def test_every_required_command_is_there(table):
     for name in REQUIRED.split():
         assert ALIASES.get(name, name) in COMMANDS, name
@@ -122,6 +136,8 @@ async def test_what_the_face_does_itself(table, line, outcome):
         ("help", "/review"),
         ("help", "!command runs"),
         ("help undo", "take back the last prompt"),
+        ("help /review", "review the code"),
+        ("help unod", "there is no /unod; did you mean /undo?"),
         ("?", "/undo"),
         ("todo", "there is no plan"),
         ("agents", "plan   changes nothing"),

@@ -26,7 +26,7 @@ async def tree_diff(cwd: Path, settings: Settings, options: RunOptions, path: st
         asked = GitDiffParams(path=path, from_ref="HEAD", max_bytes=MOST_BYTES)
         result = await GitDiff().run(asked, _Looking(ground))
     except OstlerError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(error.fault.message) from None  # its hint is for a model
     finally:
         await ground.aclose()
     return str(result.data["data"]["diff"])

@@ -12,6 +12,7 @@ from ostler.commands.telling import Telling
 from ostler.commands.timeline import Timeline
 from ostler.text.names import nearest
 from ostler.text.sanitise import sanitise
+from ostler.vocabulary.errors import UsageError
 from ostler.vocabulary.events import Envelope
 from ostler.vocabulary.prompt import Prompt, Text
 from ostler.vocabulary.seams import Session
@@ -58,9 +59,11 @@ class Commands:
 
     async def run(self, name: str, rest: str) -> Outcome:
         """What a command comes to; an `OstlerError` says why it does not."""
-        run = self._ours.get(ALIASES.get(name, name))
-        if run:
-            return await run(rest)
+        ours = ALIASES.get(name, name)
+        if ours in self._ours:
+            if rest and not COMMANDS[ours].hint:
+                raise UsageError(f"/{name} takes no words, and nothing was done", hint=f"/{name} alone")
+            return await self._ours[ours](rest)
         if name in (one.name for one in self._session.info.commands):
             return Say(Prompt(self._new_id(), (Text(f"/{name} {rest}".rstrip()),)))  # the backend knows what it means
         found = await self._services.expand(name, rest, self._session.call)
@@ -77,9 +80,13 @@ class Commands:
         if name in COMMANDS:
             entry = COMMANDS[name]
             return told(f"  /{name} {entry.hint}".rstrip(), f"  {entry.told}")
+        discovered = await self.discovered()
+        if wanted:
+            theirs = [sanitise(f"  /{one.name}  {one.told}").rstrip() for one in discovered if one.name == wanted]
+            return told(*(theirs or [await self._unknown(wanted)]))
         width = max(len(f"{name} {entry.hint}") for name, entry in COMMANDS.items())
         ours = [f"  /{f'{name} {entry.hint}':<{width}}  {entry.told}" for name, entry in COMMANDS.items()]
-        theirs = [sanitise(f"  /{one.name}  {one.told}").rstrip() for one in await self.discovered()]
+        theirs = [sanitise(f"  /{one.name}  {one.told}").rstrip() for one in discovered]
         return told(*ours, *(["", "  from your files and the backend:", *theirs] if theirs else []), "", TRIGGERS)
 
     async def discovered(self) -> list[Named]:
@@ -113,5 +120,8 @@ class Commands:
     async def steer(self, rest: str) -> Outcome:
         if not rest:
             return told("  say what: /steer words")
-        taken = await self._session.apply(Steer(Prompt(self._new_id(), (Text(rest),))))
-        return told(f"  ↳ {sanitise(rest)}" if taken else "  nobody took it: no turn runs, or it cannot be steered")
+        ready = await self._services.words(rest)
+        if self._session.turn is None:
+            return Say(ready.prompt, tuple(ready.told))
+        taken = await self._session.apply(Steer(ready.prompt))
+        return told(f"  ↳ {sanitise(rest)}" if taken else "  nobody took it: this backend cannot be steered")

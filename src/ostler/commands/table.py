@@ -45,7 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "permissions": Entry("the rules you gave; with a number, take that one back", "", "[number]"),
     "diff": Entry("what differs from the last commit", "files", "[path]"),
     "memory": Entry("edit the rules for this folder (AGENTS.md)"),
-    "init": Entry("let the model write an AGENTS.md for this folder"),
+    "init": Entry("let the model write an AGENTS.md for this folder", "words", "[words]"),
     "export": Entry("write this session to a file (.md, .html or .json), without secrets", "files", "[file]"),
     "doctor": Entry("what this machine has and lacks"),
     "details": Entry("show calls in full, or in short again (also Ctrl-O)"),

@@ -33,6 +33,7 @@ PLAIN = Paint(on=False)
         ("@!  ", Shell("")),
         ("/help", Slash("help", "")),
         ("/models  gpt x ", Slash("models", "gpt x")),
+        ("/", Slash("help", "")),
         ("/steer one\ntwo", Slash("steer", "one\ntwo")),
         ("/etc/hosts is what?", Words("/etc/hosts is what?")),
         ("/ what", Words("/ what")),

@@ -28,10 +28,12 @@ _SLASH = re.compile(r"/([A-Za-z?][\w:.+@-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 def meaning(line: str) -> Words | Shell | Slash | None:
-    """Nothing for an empty line; a path at the beginning is no command."""
+    """Nothing for an empty line; a path at the beginning is no command, and a slash alone asks for them all."""
     said = line.strip()
     if not said:
         return None
+    if said == "/":
+        return Slash("help", "")
     for mark in ("!", "@!"):
         if said.startswith(mark):
             return Shell(said[len(mark) :].strip())
