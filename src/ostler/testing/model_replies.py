@@ -45,6 +45,7 @@ class Reply:
     silent: bool = False
     comments: bool = False
     write_size: int = 0
+    pause: float = 0.0
 
     def cut_after(self, size: int, *, reset: bool = False) -> "Reply":
         """Close the connection, or reset it, after so many bytes of the body."""
@@ -65,6 +66,10 @@ class Reply:
     def in_writes_of(self, size: int) -> "Reply":
         """Write so many bytes at a time."""
         return replace(self, write_size=size)
+
+    def paced(self, pause: float) -> "Reply":
+        """Wait so many seconds after each piece, as models do."""
+        return replace(self, pause=pause)
 
     def then_close(self) -> "Reply":
         """Close after the reply without having said so."""

@@ -264,6 +264,8 @@ async def _write(reply: Reply, writer: asyncio.StreamWriter, piece: bytes) -> No
         writer.write(data[at : at + size])
         await writer.drain()
         await asyncio.sleep(0)
+    if reply.pause:
+        await asyncio.sleep(reply.pause)
 
 
 def _end(writer: asyncio.StreamWriter, *, reset: bool) -> bool:

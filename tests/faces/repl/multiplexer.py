@@ -1,10 +1,11 @@
 """A window of a tmux server of its own, which wraps lines anew and keeps a scrollback."""
 
+import os
 import subprocess
 import sys
 import time
 
-PATIENCE = 45
+PATIENCE = 90
 LOOK_SECONDS = 0.05
 SETTINGS = ("history-limit 30000", "default-terminal tmux-256color", "status off", "remain-on-exit on")
 
@@ -45,6 +46,15 @@ class Tmux:
             assert time.monotonic() < until, f"never saw {wanted!r} in:\n{shown[-3000:]}"
             time.sleep(LOOK_SECONDS)
         return shown
+
+    def told(self, columns, rows):
+        """Until tmux has told of that size, which it does some time after it has wrapped its lines."""
+        tty = os.open(self("display", "-p", "#{pane_tty}").strip(), os.O_RDONLY | os.O_NOCTTY)
+        until = time.monotonic() + PATIENCE
+        while os.get_terminal_size(tty) != (columns, rows):
+            assert time.monotonic() < until, os.get_terminal_size(tty)
+            time.sleep(LOOK_SECONDS)
+        os.close(tty)
 
     def cursor(self):
         return int(self("display", "-p", "#{cursor_x}"))
