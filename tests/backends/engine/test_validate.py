@@ -189,3 +189,21 @@ async def test_a_check_that_is_refused_is_told_at_the_end(stage):
 def test_trust_lets_the_check_pass_and_lifts_no_refusal(policy, action):
     permission = Permission("run make test", (Need("bash", "make test"),))
     assert verdict(permission, policy, origin="validation").action == action
+
+
+@pytest.mark.parametrize("reason", ["timeout", "cancelled"])
+@pytest.mark.parametrize("edits", [True, False])
+async def test_a_turn_that_is_stopped_says_that_its_edits_are_unchecked(stage, reason, edits):
+    class Stopping(Answering):
+        async def run(self, params, context):
+            stage.session.turn.cancel(reason)
+            return await super().run(params, context)
+
+    calls = [Said("", ("edit", {}))] if edits else []
+    model = Model(script(*calls, Said("", ("look", {})), Said("never")))
+    look = Stopping("look", ToolResult("", "ok", "seen"))
+    await stage.open(model, [edit(), look, Answering("bash", ran(0))], checks=Checks(lambda changed: ["make test"]))
+    ended = await stage.turn("go")
+    assert ended.reason == reason
+    told = [notice.text for notice in stage.past(Notice)]
+    assert told == ["the turn ended before its edits were checked"] * edits

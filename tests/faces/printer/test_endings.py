@@ -14,7 +14,7 @@ from ostler.faces.printer.schema import run_schema
 from ostler.faces.printer.summary import EXIT, Tally
 from ostler.vocabulary.display import Display
 from ostler.vocabulary.errors import Fault, UsageError
-from ostler.vocabulary.events import Envelope, PermissionDecided, ToolCalled, ToolFinished, TurnEnded
+from ostler.vocabulary.events import Envelope, Notice, PermissionDecided, ToolCalled, ToolFinished, TurnEnded
 from ostler.vocabulary.permission import Decision, Permission
 from ostler.vocabulary.tools import ToolCall, ToolResult
 
@@ -38,6 +38,14 @@ def test_half_an_answer_is_said_to_be_none(capsys, reason, told, shaped):
     make_output("simple", Paint(False), shaped=shaped).close(Tally().stopped(reason))
     printed = capsys.readouterr()
     assert (printed.out, told in printed.err) == ("", True)
+
+
+@pytest.mark.req("CL-8", "EN-6")
+def test_what_a_person_should_know_is_told_beside_the_answer(capsys):
+    tally = Tally()
+    tally.hear(Envelope(1, 0.0, Notice("warning", "the turn ended before its edits were checked")))
+    make_output("simple", Paint(False)).close(tally.ended(TurnEnded("t", "done")))
+    assert capsys.readouterr() == ("", "ostler: the turn ended before its edits were checked\n")
 
 
 @pytest.mark.req("CL-8")

@@ -127,7 +127,11 @@ class Engine:
         view = self._view(self._prefix(tools))
         self._budget.join(view)
         guests = self._guests()
-        ended = await self._in_time(Loop(view, self._tools, guests, self._message_id), handed_out(prompt))
+        try:
+            ended = await self._in_time(Loop(view, self._tools, guests, self._message_id), handed_out(prompt))
+        except asyncio.CancelledError:
+            guests.stopped(view)
+            raise
         if ended.reason == "limit":
             await guests.cut_short(view)
         return ended

@@ -102,7 +102,13 @@ class SimpleOutput:
         error = [summary.error.message] if summary.error else []
         limit = [f"the run reached a limit: {summary.limit}"] if summary.limit else []
         stopped = [STOPPED[summary.reason]] if summary.reason in STOPPED else []
-        for line in (*error, *limit, *stopped, *(f"not allowed here: {why}" for why in summary.refusals)):
+        for line in (
+            *summary.notices,
+            *error,
+            *limit,
+            *stopped,
+            *(f"not allowed here: {why}" for why in summary.refusals),
+        ):
             sys.stderr.write(f"ostler: {sanitise(line)}\n")
 
     def _print(self, line: str) -> None:

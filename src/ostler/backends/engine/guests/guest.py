@@ -138,6 +138,9 @@ class Guest:
     async def cut_short(self, view: View) -> None:
         """The turn has ended at a limit, whatever was still to be done."""
 
+    def stopped(self, view: View) -> None:
+        """The turn is being cancelled: somebody waits for that, so nothing may be waited for here."""
+
 
 class Guests(Guest):
     """All guests as one, asked in their order; the first end is the turn's."""
@@ -184,3 +187,7 @@ class Guests(Guest):
     async def cut_short(self, view: View) -> None:
         for guest in self._guests:
             await guest.cut_short(view)
+
+    def stopped(self, view: View) -> None:
+        for guest in self._guests:
+            guest.stopped(view)

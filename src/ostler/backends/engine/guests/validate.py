@@ -62,9 +62,16 @@ class ValidationGuest(Guest):
         return True
 
     async def cut_short(self, view: View) -> None:
+        self._tell_unchecked(view, await self._changed(view, max(self._seen, view.begun)))
+
+    def stopped(self, view: View) -> None:
+        """What commands changed would have to be looked for, which takes too long."""
+        self._tell_unchecked(view, _work_of(view, max(self._seen, view.begun))[0])
+
+    def _tell_unchecked(self, view: View, changed: Sequence[str]) -> None:
         if self._rounds:
             view.stage.emit(Notice("warning", "the check still failed when the turn ended"))
-        elif self._commands(await self._changed(view, max(self._seen, view.begun))):
+        elif self._commands(changed):
             view.stage.emit(Notice("warning", "the turn ended before its edits were checked"))
 
     async def _changed(self, view: View, start: int) -> list[str]:
