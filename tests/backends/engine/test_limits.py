@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from engine_play import Model, Said, script
 
+from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.guest import BUILT_IN
 from ostler.backends.engine.guests.limits import Limits
 from ostler.backends.engine.helpers import Helpers
@@ -181,3 +182,10 @@ async def test_what_a_server_does_not_count_is_estimated(stage):
     async with ScriptedModelServer(*uncounted) as server:
         await stage.open(priced(server, Price(input=1000.0)), [FakeTool("probe")], limits=Limits(cost=2.0))
         assert (await stage.turn("go")).limit == "$2"
+
+
+async def test_the_budget_of_a_tree_counts_each_reply_once(stage):
+    model = Model(counting())
+    await stage.open(model, [FakeTool("probe")], budget=Budget(calls=2))
+    ended = await stage.turn("go")
+    assert (ended.reason, ended.limit, len(stage.past(MessageDone))) == ("limit", "2 steps", 2)

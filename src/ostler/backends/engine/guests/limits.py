@@ -23,6 +23,7 @@ class LimitGuest(Guest):
     def __init__(self, steps: int, budget: Budget) -> None:
         self._steps = steps
         self._budget = budget
+        self._counted: Message | None = None
 
     async def before_step(self, view: View) -> TurnEnded | None:
         if view.tally.steps >= self._steps:
@@ -31,7 +32,9 @@ class LimitGuest(Guest):
         return _reached(limit) if limit else None
 
     async def after_step(self, view: View, message: Message) -> TurnEnded | None:
-        self._budget.answered()
+        if message is not self._counted:  # it stands twice among the guests, before and behind whoever asks a model too
+            self._counted = message
+            self._budget.answered()
         return _reached(self._budget.cut_short(view)) if view.model.cut else None
 
 
