@@ -1,5 +1,6 @@
 """Dialects from the command line: real process, real server, real files."""
 
+import asyncio
 import json
 
 import pytest
@@ -49,6 +50,29 @@ def test_a_bad_block_costs_an_answer_and_not_the_turn(ostler, models, workspace)
     assert '<tool_resp id="c1" #c1>INVALID_CALL' in told
     assert "hello" in told
     assert "the block was not closed" in told
+
+
+@pytest.mark.req("MD-6")
+def test_a_call_runs_while_the_model_still_speaks(ostler, models, workspace):
+    made = workspace / "made"
+
+    async def is_made():
+        while not made.exists():
+            await asyncio.sleep(0.02)
+
+    said = (
+        '!unquote_start <tool_call id="c1" #>SysBuiltIn.write({ path: "made", content: "x" })</#> !unquote_end'
+        " I wait until it is there."
+    )
+    reply = text(said, chunks=len(said)).hold_after(1 + said.index(" I wait"), is_made)
+    with models.playing(reply, text("Done.")) as server:
+        done = ostler("run", "--write", "--dialect", "xnl", "-o", "json", *at(server), "go", timeout=120)
+    assert done.code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["answer"], [tool["status"] for tool in told["tools"]]) == ("Done.", ["ok"])
+    *_, reply, results = server.requests[1].json["messages"]
+    assert (reply["role"], results["role"]) == ("assistant", "user")
+    assert reply["content"].endswith("I wait until it is there.")
 
 
 @pytest.mark.req("MD-6")

@@ -1,6 +1,7 @@
 """The XNL dialect: guides in order, blocks understood while they stream, one answer for each call."""
 
 import json
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,17 @@ from ostler.models.dialects.wrap import with_dialect
 from ostler.models.dialects.xnl import Xnl
 from ostler.models.dialects.xnl_calls import explain, route, write_calls, write_results
 from ostler.models.dialects.xnl_guide import brief, detail, guide
-from ostler.models.words import CallChunk, Finished, ModelSaid, Request, TextChunk, ToolsSaid, UserSaid
+from ostler.models.words import (
+    CallChunk,
+    Finished,
+    ModelSaid,
+    Request,
+    TextChunk,
+    ThoughtChunk,
+    ToolsSaid,
+    UserSaid,
+    WasThought,
+)
 from ostler.testing.model_server import ScriptedModelServer, text
 from ostler.vocabulary.message import Called, Message
 from ostler.vocabulary.prompt import Text
@@ -115,8 +126,33 @@ async def test_a_block_is_a_call_and_no_text(client, pieces):
     async with ScriptedModelServer(text(f"I look.\n\n{BLOCK}\n\nThen I tell.", chunks=pieces)) as server:
         chunks = await collect(with_dialect(client(server), "xnl"))
     assert words(chunks) == "I look.\n\nThen I tell."
-    assert only(chunks, CallChunk) == [CallChunk("c1", "SysBuiltIn.read", '{"path":"a.txt"}')]
+    assert only(chunks, CallChunk) == [CallChunk("c1", "SysBuiltIn.read", '{"path":"a.txt"}', begin=True)]
     assert chunks[-1] == Finished("calls")
+
+
+def test_the_calls_of_a_block_begin_with_its_last_and_no_others_do():
+    two = f"!unquote_start {CALL} {CALL.replace('c1', 'c2')} !unquote_end"
+    tagged = '<tool_call>{"name": "read", "arguments": {"path": "b"}}</tool_call>'
+    calls = only(hear([f"{two} {tagged}\n {BLOCK} !unquote_start {CALL}"]), CallChunk)
+    assert [call.begin for call in calls] == [False, True, False, True, False]
+
+
+async def test_no_call_begins_in_reasoning_that_a_server_is_known_to_open_unseen():
+    """Only the first reply can tell that it does."""
+    thinks = [TextChunk(f"I could {BLOCK} but no."), WasThought(), TextChunk(f"{BLOCK} So."), Finished("stop")]
+
+    class Server:
+        replies: ClassVar = [thinks, thinks, [TextChunk(BLOCK), Finished("stop")], [ThoughtChunk("hm"), *thinks]]
+
+        async def stream(self, request):
+            for chunk in self.replies.pop(0):
+                yield chunk
+
+        async def aclose(self): ...
+
+    model = with_dialect(Server(), "xnl")
+    begun = [[call.begin for call in only(await collect(model), CallChunk)] for _ in range(4)]
+    assert begun == [[True, True], [False, True], [False], [True, True]]
 
 
 async def test_a_call_comes_as_soon_as_its_block_closes(client):

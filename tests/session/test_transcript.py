@@ -28,6 +28,14 @@ def test_text_before_calls_is_a_plan_and_the_last_is_the_answer():
     assert [(block.segment, block.text) for block in (plan, answer)] == [("plan", "I will look."), ("answer", "Found.")]
 
 
+@pytest.mark.req("CL-5", "MD-6")
+def test_what_follows_calls_in_one_reply_is_no_answer_yet():
+    transcript = Transcript()
+    transcript.take(MessageDone(Message("m1", (Text("I look."), Called(CALL)))))
+    rest = transcript.take(MessageDone(Message("m1-1", (Text("And more."),), continues=True)))
+    assert rest.segment == "plan"
+
+
 @pytest.mark.req("CL-6")
 def test_an_answer_grows_in_place_and_is_settled_whole():
     transcript = Transcript()

@@ -157,3 +157,11 @@ def test_what_is_no_event_is_said_so(wire):
         decode_event(wire)
     with pytest.raises(BadWire):
         decode_envelope(wire)
+
+
+@pytest.mark.req("SE-1", "MD-6")
+def test_a_piece_of_a_reply_is_told_as_one_and_older_records_are_none():
+    done = events.MessageDone(Message("m1-1", (Text("more"),), continues=True))
+    assert decode_event(encode_event(done)) == done
+    whole = decode_event(b'{"type":"message_done","message":{"id":"m1","parts":[]}}')
+    assert isinstance(whole, events.MessageDone) and not whole.message.continues

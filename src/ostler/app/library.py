@@ -275,7 +275,7 @@ async def _end(turn: Turn) -> None:
 def _played(events: list[Event]) -> Played:
     calls = {event.call.id: event.call for event in events if isinstance(event, ToolCalled)}
     used = [event.result for event in events if isinstance(event, ToolFinished)]
-    answers = [e.message.text for e in events if isinstance(e, MessageDone) and not e.message.calls]
+    answers = [e.message.text for e in events if isinstance(e, MessageDone) and not e.message.has_more_to_do]
     ended = next(event for event in reversed(events) if isinstance(event, TurnEnded))
     tools = tuple(Used(calls[result.call_id], result) for result in used if result.call_id in calls)
     return Played(answers[-1] if answers else "", ended, tools, tuple(events))

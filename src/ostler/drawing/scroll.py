@@ -1,5 +1,7 @@
 """A session as lines that are printed once and in order: what a face adds to its end as things happen."""
 
+from typing import Literal
+
 from ostler.drawing.calls import CallLines
 from ostler.drawing.lines import block_lines, shortened
 from ostler.drawing.paint import Paint
@@ -79,9 +81,8 @@ class Scroll:
 
     def _message(self, message: Message) -> list[str]:
         stream = self._stream(message.id)
-        lines = (
-            stream.done(message.text, "plan" if message.calls else "answer", cut=message.cut) if message.text else []
-        )
+        segment: Literal["plan", "answer"] = "plan" if message.has_more_to_do else "answer"
+        lines = stream.done(message.text, segment, cut=message.cut) if message.text else []
         lines = self._spaced(message.id, lines)
         del self._streams[message.id]
         return lines

@@ -77,8 +77,8 @@ class Meta(msgspec.Struct, omit_defaults=True):
                 if not self.title:
                     self.title = self.first_words = title_of(prompt.text)
                     self.first_seq = envelope.seq
-            case MessageDone():
-                self.messages += 1
+            case MessageDone(message):
+                self.messages += not message.continues
             case SessionOpened():
                 self._opened(envelope.event)
             case Reverted(to_seq) if not self.named:  # a prompt that was refused or taken back names nothing

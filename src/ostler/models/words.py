@@ -75,11 +75,16 @@ class WasThought(msgspec.Struct, frozen=True):
 
 
 class CallChunk(msgspec.Struct, frozen=True):
-    """A call, whole: its name and its arguments as the text that came, which may be broken JSON."""
+    """A call, whole: its name and its arguments as the text that came, which may be broken JSON.
+
+    `begin` says that it and the calls before it may start now, while the reply goes on: nothing that follows can make
+    them mean something else.
+    """
 
     id: str
     tool: str
     arguments: str
+    begin: bool = False
 
 
 class Usage(msgspec.Struct, frozen=True):

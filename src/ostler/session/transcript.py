@@ -156,7 +156,7 @@ class Transcript:
             return None
         text = self._get(TextBlock, f"{message.id}/text")
         text.text, text.settled, text.cut = message.text, True, message.cut
-        text.segment = "plan" if message.calls else "answer"
+        text.segment = "plan" if message.has_more_to_do else "answer"
         return text
 
     def _status(self, call_id: str, status: Literal["waiting", "asking", "running"]) -> CallBlock:

@@ -1,7 +1,7 @@
 """What a scripted model server answers: replies and faults, built by name and written in either API's wire format."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -44,6 +44,7 @@ class Reply:
     stall: int | None = None
     silent: bool = False
     comments: bool = False
+    hold: tuple[int, Callable[[], Awaitable[object]]] | None = None
     write_size: int = 0
     pause: float = 0.0
 
@@ -54,6 +55,10 @@ class Reply:
     def stall_after(self, pieces: int, *, comments: bool = False) -> "Reply":
         """Stop after so many pieces of the body and keep the connection open, or alive with comments."""
         return replace(self, stall=pieces, comments=comments)
+
+    def hold_after(self, pieces: int, until: Callable[[], Awaitable[object]]) -> "Reply":
+        """Write so many pieces of the body, and the others when this has been waited for."""
+        return replace(self, hold=(pieces, until))
 
     def framed(self, framing: Framing) -> "Reply":
         """Mark the body's end by chunks, by its length, or by closing."""

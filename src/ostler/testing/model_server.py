@@ -197,6 +197,8 @@ class ScriptedModelServer:
         for at, piece in enumerate(pieces):
             if at == reply.stall:
                 break
+            if reply.hold and at == reply.hold[0]:
+                await reply.hold[1]()
             if reply.cut is not None and sent + len(piece) >= reply.cut:
                 await _write(reply, writer, piece[: reply.cut - sent])
                 return _end(writer, reset=reply.reset)

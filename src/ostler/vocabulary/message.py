@@ -24,12 +24,17 @@ Part = TextPart | Thought | Called | Image
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the model said in one step. `cut` says that the stream broke off."""
+    """What the model said in one step, or a piece of it. `cut` says that the stream broke off.
+
+    A reply whose calls start while it goes on is kept in pieces; `continues` says that the message before is the same
+    reply's, so that to the model both are one.
+    """
 
     id: str
     parts: tuple[Part, ...]
     model: str = ""
     cut: bool = False
+    continues: bool = False
 
     @property
     def text(self) -> str:
@@ -40,3 +45,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls, in order."""
         return tuple(part.call for part in self.parts if isinstance(part, Called))
+
+    @property
+    def has_more_to_do(self) -> bool:
+        """Whether its reply has calls, in it or before it: then its words are no answer yet."""
+        return self.continues or bool(self.calls)

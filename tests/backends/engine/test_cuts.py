@@ -96,16 +96,32 @@ def _step(draw, log):
     calls = [ToolCall(log.new("call"), "read", {"path": "a"}) for _ in range(draw(st.integers(0, 3)))]
     text, cut = draw(words), draw(st.integers(0, 6)) == 0
     parts = [Thought("hm", draw(st.sampled_from(["", "seal"]))), *([Text(text)] if text else [])]
-    log.add(MessageDone(Message(log.new("m"), (*parts, *(Called(call) for call in calls if not cut)), "m", cut)))
-    if cut:
-        return
-    for call in draw(st.permutations(calls)):
+    calls = [] if cut else calls
+    log.add(MessageDone(Message(log.new("m"), (*parts, *map(Called, calls)), "m", cut)))
+    while calls:
+        left = _some_results(draw, log, calls)
+        if not draw(st.booleans()):
+            _some_results(draw, log, left, all_of=True)
+            return
+        more = [ToolCall(log.new("call"), "read", {"path": "b"}) for _ in range(draw(st.integers(0, 2)))]
+        parts = (Text(draw(words.filter(bool))), *map(Called, more))
+        log.add(MessageDone(Message(log.new("m"), parts, "m", not more, continues=True)))
+        _some_results(draw, log, left, all_of=True)
+        calls = more
+
+
+def _some_results(draw, log, calls, *, all_of=False):
+    """In any order; those calls that are left."""
+    calls = draw(st.permutations(calls))
+    some = len(calls) if all_of else draw(st.integers(0, len(calls)))
+    for call in calls[:some]:
         log.add(ToolCalled(call))
         log.add(ToolStarted(call.id, call.tool))
         if draw(st.booleans()):
             log.add(Reminded("nudge"))
         images = (Image("image/png", "AA=="),) if draw(st.integers(0, 5)) == 0 else ()
         log.add(ToolFinished(ToolResult(call.id, "ok", draw(words), images=images)))
+    return calls[some:]
 
 
 def resumed(records):

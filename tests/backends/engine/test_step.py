@@ -53,6 +53,7 @@ class Model:
 class Stage:
     def __init__(self):
         self.events = []
+        self.begun = []
 
     def emit(self, event):
         self.events.append(event)
@@ -64,12 +65,22 @@ class Stage:
         return [event for event in self.events if isinstance(event, kinds)]
 
 
+async def taken(model, stage, *, go_on=True):
+    """One step of the model; the pieces whose calls begin are told to the stage as they are."""
+
+    async def begin(piece):
+        stage.begun.append(piece)
+        return go_on
+
+    return await take_step(model, Request("", ()), stage, "m1", begin)
+
+
 async def step(*chunks):
     stage = Stage()
-    message, finish = await take_step(Model(*chunks, Finished("stop")), Request("", ()), stage, "m1")
-    assert finish == "stop"
-    assert stage.of(MessageDone) == [MessageDone(message)]
-    return message, stage
+    taken_step = await taken(Model(*chunks, Finished("stop")), stage)
+    assert taken_step.finish == "stop"
+    assert stage.of(MessageDone) == [MessageDone(taken_step.message)]
+    return taken_step.message, stage
 
 
 def kinds(message):
@@ -141,7 +152,7 @@ async def test_a_call_is_known_as_soon_as_the_reply_goes_on_after_it():
 async def test_a_broken_stream_keeps_the_words_and_drops_the_calls():
     stage = Stage()
     with pytest.raises(BackendError):
-        await take_step(Model(TextChunk("half"), READ, BackendError("gone")), Request("", ()), stage, "m1")
+        await taken(Model(TextChunk("half"), READ, BackendError("gone")), stage)
     (done,) = stage.of(MessageDone)
     assert (done.message.text, done.message.calls, done.message.cut) == ("half", (), True)
 
@@ -149,7 +160,7 @@ async def test_a_broken_stream_keeps_the_words_and_drops_the_calls():
 async def test_a_stream_that_broke_before_a_word_leaves_no_message():
     stage = Stage()
     with pytest.raises(BackendError):
-        await take_step(Model(BackendError("gone")), Request("", ()), stage, "m1")
+        await taken(Model(BackendError("gone")), stage)
     assert stage.events == []
 
 
@@ -184,7 +195,76 @@ async def test_another_model_that_goes_on_is_told_and_signs_the_message():
     stage = Stage()
     handed = Handed("spare", "m2", "the quota is used up")
     model = Two(ThoughtChunk("void"), handed, TextChunk("a"), Usage(5, 1), Finished("stop"))
-    message, _ = await take_step(model, Request("", ()), stage, "m1")
+    message = (await taken(model, stage)).message
     assert (message.model, message.parts) == ("m2", (Text("a"),))
     assert stage.of(Notice) == [Notice("warning", "the quota is used up; going on with m2 (profile spare)")]
     assert [usage.model for usage in stage.of(UsageReported)] == ["m2"]
+
+
+BEGIN = CallChunk("c1", "read", '{"path": "a"}', begin=True)
+
+
+@pytest.mark.req("MD-6")
+async def test_a_reply_whose_calls_begin_is_kept_in_pieces_and_is_one_message():
+    stage = Stage()
+    model = Model(TextChunk("a"), READ, CallChunk("c2", "read", "{}", begin=True), TextChunk("b"), Finished("stop"))
+    step = await taken(model, stage)
+    first, rest = (event.message for event in stage.of(MessageDone))
+    assert ([call.id for call in first.calls], first.continues) == (["c1", "c2"], False)
+    assert (rest.parts, rest.continues, rest) == ((Text("b"),), True, step.rest)
+    assert stage.begun == [first]
+    assert step.message.parts == (*first.parts, *rest.parts)
+    assert [event.message_id for event in stage.of(TextDelta)] == [first.id, rest.id]
+    assert first.id != rest.id
+
+
+@pytest.mark.req("MD-6")
+async def test_an_id_that_came_before_in_the_reply_is_given_anew():
+    stage = Stage()
+    step = await taken(Model(BEGIN, BEGIN, Finished("stop")), stage)
+    first, second = step.message.calls
+    assert first.id == "c1" != second.id
+    assert len(stage.of(MessageDone)) == 2
+
+
+@pytest.mark.req("MD-5")
+@pytest.mark.parametrize("anew", [Again(2, 0.5, "it broke"), Handed("spare", "m2", "it broke")])
+async def test_nobody_begins_a_reply_anew_whose_calls_have_begun(anew):
+    stage = Stage()
+    step = await taken(Model(TextChunk("a"), BEGIN, TextChunk("b"), anew, BEGIN), stage)
+    assert [call.id for call in step.message.calls] == ["c1"]
+    assert (step.message.text, step.message.cut) == ("ab", True)
+    (told,) = stage.of(Notice)
+    assert told.text == "it broke, so the reply is cut; going on from the results of its calls"
+
+
+@pytest.mark.req("MD-5")
+async def test_a_failure_that_is_no_cut_is_told_although_calls_have_begun():
+    stage = Stage()
+    with pytest.raises(BackendError, match="the key"):
+        await taken(Model(BEGIN, TextChunk("b"), BackendError("the key is wrong", code="auth")), stage)
+    assert [event.message.cut for event in stage.of(MessageDone)] == [False, True]
+
+
+@pytest.mark.req("MD-4")
+async def test_a_call_that_has_begun_stays_where_the_words_turn_out_to_be_thoughts():
+    stage = Stage()
+    step = await taken(Model(TextChunk("a"), BEGIN, TextChunk("b"), READ, WasThought(), TextChunk("c")), stage)
+    assert step.message.parts == (Text("a"), Called(step.message.calls[0]), Thought("b"), Text("c"))
+    assert len(stage.begun) == 1
+
+
+async def test_where_the_calls_may_not_begin_nobody_waits_for_more_of_the_reply():
+    class Endless(Model):
+        left = False
+
+        async def stream(self, request):
+            try:
+                yield BEGIN
+                yield TextChunk("never heard")
+            finally:
+                self.left = True
+
+    model, stage = Endless(), Stage()
+    step = await taken(model, stage, go_on=False)
+    assert (model.left, step.message.text, len(stage.of(MessageDone))) == (True, "", 1)

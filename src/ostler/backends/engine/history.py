@@ -1,6 +1,6 @@
 """What the model is sent: a fold over the kept events, always a valid request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -155,6 +155,8 @@ class _Fold:
     def take(self, event: Event, seq: int) -> None:
         """The commonest first: a long session is folded whole when it is resumed."""
         match event:
+            case MessageDone(message) if message.continues:
+                self._go_on(message)
             case MessageDone(message):
                 if message.parts:
                     self._say(seq, ModelSaid(message))
@@ -207,6 +209,20 @@ class _Fold:
         self.entries.append(Entry(seq, said, size))
         self.size += size
 
+    def _go_on(self, message: Message) -> None:
+        """More of the reply whose calls are open: to the model it is one message, and results follow the whole.
+
+        Where none are, a summary took the beginning of the reply, and with it the rest.
+        """
+        if not self._open:
+            return
+        reply = self.entries.pop()
+        assert isinstance(reply.said, ModelSaid)
+        entry = _entry(reply.seq, ModelSaid(joined([reply.said.message, message])))
+        self.entries.append(entry)
+        self.size += entry.size - reply.size
+        self._open += message.calls
+
     def _close(self) -> None:
         if self._open or self._later:
             ending = self.ending()
@@ -240,6 +256,12 @@ class _Fold:
                 entry = _entry(entry.seq, ToolsSaid(tuple(results)))
             kept.append(entry)
         self._replace(kept)
+
+
+def joined(pieces: Sequence[Message]) -> Message:
+    """A reply that was kept in pieces."""
+    parts = tuple(part for piece in pieces for part in piece.parts)
+    return msgspec.structs.replace(pieces[0], parts=parts, cut=pieces[-1].cut)
 
 
 def pruned(result: ToolResult, chars: int) -> ToolResult:

@@ -1,17 +1,16 @@
 """The loop: query, run tools, repeat, until there is an answer, a limit or a stop."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 
+from ostler.backends.engine.acting import Acting
 from ostler.backends.engine.endings import ended_early
 from ostler.backends.engine.guests.guest import Guest, View
 from ostler.backends.engine.steering import Steering
-from ostler.backends.engine.step import take_step
+from ostler.backends.engine.step import Step, take_step
 from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.events import MessageDone, Notice, StateChanged, ToolCalled, TurnEnded
+from ostler.vocabulary.events import MessageDone, Notice, StateChanged, TurnEnded
 from ostler.vocabulary.message import Message
-from ostler.vocabulary.tool_names import find_name
-from ostler.vocabulary.tools import ToolCall, ToolSpec
+from ostler.vocabulary.tools import ToolSpec
 
 
 class Loop:
@@ -22,8 +21,7 @@ class Loop:
     ) -> None:
         self._view = view
         self._stage = view.stage
-        self._tools_now = tools
-        self._tools: dict[str, ToolSpec] = {}
+        self._tools = tools
         self._guests = guests
         self._new_id = new_id
         self._steering = Steering(view.stage)
@@ -32,8 +30,9 @@ class Loop:
         """To the end; `first` is a message to begin with in place of the model's."""
         if first:
             self._stage.emit(MessageDone(first))
-            if ended := await self._act(first):
-                return ended
+            async with self._acting() as acting:
+                if ended := await self._act(Step(first, first), acting):
+                    return ended
         while True:
             ended = await self._step()
             if ended:
@@ -44,16 +43,17 @@ class Loop:
         self._steering.deliver()
         if ended := await self._guests.before_step(self._view):
             return ended
-        message, finish = await self._query()
-        if ended := await self._guests.after_step(self._view, message):
-            return ended
-        if ended := ended_early(finish):
-            return ended
-        if message.calls:
-            return await self._act(message)
-        if await self._goes_on(message):
+        async with self._acting() as acting:
+            step = await self._query(acting)
+            if ended := await self._guests.after_step(self._view, step.message):
+                return ended
+            if ended := acting.ended or ended_early(step.finish):
+                return ended
+            if step.message.calls:
+                return await self._act(step, acting)
+        if await self._goes_on(step.message):
             return None
-        if not message.text.strip():
+        if not step.message.text.strip():
             self._stage.emit(Notice("warning", "the model ended its reply without a word"))
         return TurnEnded("", "done")
 
@@ -63,45 +63,23 @@ class Loop:
             return True
         return bool(self._steering.undelivered())
 
-    async def _query(self) -> tuple[Message, str]:
+    async def _query(self, acting: Acting) -> Step:
         while True:
             self._stage.emit(StateChanged("model_generating"))
             try:
-                return await take_step(self._view.model, self._view.request(), self._stage, self._new_id())
+                return await take_step(
+                    self._view.model, self._view.request(), self._stage, self._new_id(), acting.begin
+                )
             except BackendError as error:
+                await acting.results()  # the next request tells of them
                 if not await self._guests.after_failure(self._view, error):
                     raise
 
-    async def _act(self, message: Message) -> TurnEnded | None:
-        if ended := await self._guests.before_tools(self._view, message):
-            return ended
-        await self._run(message.calls)
-        return await self._guests.after_tools(self._view, message)
+    async def _act(self, step: Step, acting: Acting) -> TurnEnded | None:
+        """What has not begun while the reply came begins now."""
+        if step.rest.calls and not await acting.begin(step.rest):
+            return acting.ended
+        return await acting.finish(step.message)
 
-    async def _run(self, calls: Sequence[ToolCall]) -> None:
-        """The calls in order; neighbours that change nothing, and tasks, run side by side."""
-        self._tools = {tool.name: tool for tool in self._tools_now()}
-        for call in calls:
-            spec = self._meant(call)
-            self._stage.emit(ToolCalled(call, kind=spec.kind if spec else "other"))
-        for group in self._groups(calls):
-            async with asyncio.TaskGroup() as tasks:
-                for call in group:
-                    tasks.create_task(self._stage.run_tool(call))
-
-    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
-        groups: list[list[ToolCall]] = []
-        for call in calls:
-            if groups and self._harmless(call) and self._harmless(groups[-1][-1]):
-                groups[-1].append(call)
-            else:
-                groups.append([call])
-        return groups
-
-    def _harmless(self, call: ToolCall) -> bool:
-        spec = self._meant(call)
-        return spec is not None and (not spec.effects or spec.name == "task")
-
-    def _meant(self, call: ToolCall) -> ToolSpec | None:
-        """The tool that is called, by whatever name."""
-        return self._tools.get(find_name(call.tool, self._tools) or "")
+    def _acting(self) -> Acting:
+        return Acting(self._view, self._tools, self._guests)

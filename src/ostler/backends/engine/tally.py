@@ -1,6 +1,6 @@
 """What a turn's records tell so far, each looked at once: its steps, what it used, and the newest of a kind."""
 
-from ostler.vocabulary.events import Event, UsageReported
+from ostler.vocabulary.events import Event, MessageDone, UsageReported
 from ostler.vocabulary.seams import Stage
 
 
@@ -37,8 +37,10 @@ class Tally:
         for at in range(self._read, len(records)):
             kind = records.kind(at)
             self._latest[kind] = at
-            self._steps += kind == "message_done"
-            if kind == "usage_reported" and isinstance(event := records[at].event, UsageReported):
+            event = records[at].event if kind in ("message_done", "usage_reported") else None
+            if isinstance(event, MessageDone):
+                self._steps += not event.message.continues
+            elif isinstance(event, UsageReported):
                 self._usage.append((at, event))
         self._read = len(records)
         return self

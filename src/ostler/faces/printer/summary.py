@@ -77,7 +77,7 @@ class Tally:
 
     def hear(self, envelope: Envelope) -> None:
         match envelope.event:
-            case MessageDone(message) if not message.calls:
+            case MessageDone(message) if not message.has_more_to_do:
                 self.answer = message.text
             case ToolCalled(call):
                 self._names[call.id] = call.tool

@@ -57,6 +57,7 @@ class Chat:
         self._waiting = WaitingLines()
         self._playing = Playing(session, self._rest, self._not_sent)
         self._typed: dict[str, list[str]] = {}  # what was typed here, and what is told of it below
+        self._held: list[str] = []
         self._changed = asyncio.Event()
         self._cancelled = self._warned = False
         self._began = 0.0
@@ -104,10 +105,18 @@ class Chat:
             if not new:
                 past.take(event, lines)
                 continue
-            self._console.show(lines if self._console.has_status else [*lines, *self._waiting.take(event)])
+            self._show(lines if self._console.has_status else [*lines, *self._waiting.take(event)])
             self._asking.hear(event)
+            self._show([])
             self._playing.hear(event)
             self._note(event)
+
+    def _show(self, lines: list[str]) -> None:
+        """While a person is asked, nothing that a model goes on to say comes between the ask and its answer."""
+        self._held += lines
+        if not self._asking and self._held:
+            held, self._held = self._held, []
+            self._console.show(held)
 
     def _note(self, event: Event) -> None:
         match event:

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import groupby
 from typing import Literal, Protocol
 
+import msgspec
+
 from ostler.models.call_ids import CallIds, used_ids
 from ostler.models.over import Over
 from ostler.models.terms import Price
@@ -70,6 +72,7 @@ class _Speaker(Over):
         super().__init__(client)
         self._dialect = dialect
         self.called_by: Literal["", "api", "text"] = ""
+        self._thinks_unmarked = False
 
     @property
     def price(self) -> Price | None:
@@ -83,10 +86,11 @@ class _Speaker(Over):
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         """One reply; where it breaks off, what was held back comes first."""
-        reply = _Reply(self._dialect, request)
+        reply = _Reply(self._dialect, request, in_answer=not self._thinks_unmarked)
         chunks = self._client.stream(self._dialect.write(request))
         try:
             async for chunk in chunks:
+                self._thinks_unmarked = self._thinks_unmarked or isinstance(chunk, WasThought)
                 for heard in _joined(reply.hear(chunk)):
                     if isinstance(heard, CallChunk):
                         self.called_by = "api" if isinstance(chunk, CallChunk) else "text"
@@ -101,6 +105,10 @@ class _Speaker(Over):
                 await close()
 
 
+def _waiting(chunk: Chunk) -> Chunk:
+    return msgspec.structs.replace(chunk, begin=False) if isinstance(chunk, CallChunk) else chunk
+
+
 def _joined(chunks: list[Chunk]) -> list[Chunk]:
     """Words that follow each other as one chunk: what one read of the socket brought is told at once."""
     if len(chunks) < 2:
@@ -113,9 +121,13 @@ def _joined(chunks: list[Chunk]) -> list[Chunk]:
 
 
 class _Reply:
-    """One reply on its way through a dialect."""
+    """One reply on its way through a dialect.
 
-    def __init__(self, dialect: Dialect, request: Request) -> None:
+    `in_answer`: where a server is known to open the reasoning unseen, no call begins before that is over.
+    """
+
+    def __init__(self, dialect: Dialect, request: Request, *, in_answer: bool) -> None:
+        self._in_answer = in_answer
         self._dialect = dialect
         self._request = request
         self._ids = CallIds(used_ids(request))
@@ -127,6 +139,7 @@ class _Reply:
         if isinstance(chunk, TextChunk):
             return self._noted(self._ear.hear(chunk.text))
         if isinstance(chunk, ThoughtChunk | Noted | Silence):
+            self._in_answer = self._in_answer or isinstance(chunk, ThoughtChunk)
             return [chunk]
         if isinstance(chunk, Again):
             self.rest()
@@ -134,7 +147,7 @@ class _Reply:
             return [chunk]
         if isinstance(chunk, WasThought):
             words = [heard for heard in self.rest() if isinstance(heard, TextChunk)]
-            self._called = False
+            self._called, self._in_answer = False, True
             return [*words, chunk]
         return [*self.rest(), self._last(chunk)]
 
@@ -154,7 +167,7 @@ class _Reply:
 
     def _noted(self, chunks: list[Chunk]) -> list[Chunk]:
         self._called = self._called or any(isinstance(chunk, CallChunk) for chunk in chunks)
-        return chunks
+        return chunks if self._in_answer else list(map(_waiting, chunks))
 
     def _new_ear(self) -> Ear:
         return self._dialect.listen(self._request, self._ids)

@@ -60,19 +60,21 @@ class XnlEar:
         before = self._settle()
         self._calls.called()
         source = f"{START}{piece.text}{'' if unclosed else END}"
-        return before + (self._unread(source) if unclosed else self._block(piece.text, source))
+        return [*before, *(self._unread(source) if unclosed else self._block(piece.text, source))]
 
-    def _block(self, text: str, source: str) -> list[Chunk]:
-        calls: list[Chunk] = []
+    def _block(self, text: str, source: str) -> list[CallChunk]:
+        """The calls of a block that is whole: with the last of them all may begin."""
+        calls: list[CallChunk] = []
         for entry in read_block(text):
             if isinstance(entry, FoundCall):
                 arguments = write_json(entry.arguments).decode()
                 calls.append(CallChunk(self._ids.fresh(entry.id), entry.function, arguments))
             else:
                 calls += self._unread(source, entry.id or "")
-        return calls or self._unread(source)
+        *before, last = calls or self._unread(source)
+        return [*before, msgspec.structs.replace(last, begin=True)]
 
-    def _unread(self, source: str, call_id: str = "") -> list[Chunk]:
+    def _unread(self, source: str, call_id: str = "") -> list[CallChunk]:
         """A call that cannot run: it names no tool, lest somebody mend it; its source has the model told why."""
         return [CallChunk(self._ids.fresh(call_id), NO_TOOL, source)]
 

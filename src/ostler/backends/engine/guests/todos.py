@@ -38,7 +38,7 @@ class TodoGuest(Guest):
         return None
 
     async def before_tools(self, view: View, message: Message) -> TurnEnded | None:
-        self._steps_since += 1
+        self._steps_since += not message.continues
         if any(find_name(call.tool, (TOOL,)) for call in message.calls):
             self._steps_since = 0
         elif view.offers(TOOL) and not _open_plan(view) and is_complex(_request(view)):
