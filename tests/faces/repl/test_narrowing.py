@@ -55,6 +55,13 @@ class Desk:
     def tell(self, columns):
         fcntl.ioctl(self._out, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
 
+    def lend(self, shown):
+        """To a program that shows this in place of the prompt."""
+        self._app.renderer.erase()
+        self._app._running_in_terminal = True
+        self._out.write(shown)
+        self._out.flush()
+
     def narrow(self, columns):
         self._screen.narrow(columns)
 
@@ -153,3 +160,13 @@ async def test_a_new_size_is_drawn_at_once_also_before_a_signal_says_so(desk):
         "working, Ctrl-C cancels · build · scri…",
         f"  {PASSING[-37:]}",
     ]
+
+
+@pytest.mark.req("CL-1")
+async def test_a_window_that_changes_under_another_program_is_left_to_it(desk):
+    desk = desk()
+    desk.drawn()
+    desk.lend("what an editor shows")
+    desk.tell(40)
+    desk._app._on_resize()
+    assert "what an editor shows" in desk.drawn()

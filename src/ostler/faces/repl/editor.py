@@ -292,6 +292,8 @@ class EditorConsole:
         climbing, reflowing = climbs(os.environ), reflows(os.environ)
 
         def erase(leave_alternate_screen: bool = True) -> None:
+            if self._lent:
+                return  # what stands there is another program's, also when the window changes
             sure = reflowing and not climbing and time.monotonic() - self._drawn_at > UNDERWAY_SECONDS
             more = rows_more(renderer, self._output.get_size().columns) if sure else 0
             cursor = renderer._cursor_pos
