@@ -116,3 +116,24 @@ def test_paths_outside_are_listed_folder_by_folder(root, monkeypatch):
     assert listed_paths("/", f"{root}/d") == [f"{root}/docs/"]
     assert listed_paths("/", "~/.e") == ["~/.env"]
     assert listed_paths("/", "/nowhere/at/all") == []
+
+
+class Clock:
+    """Each look at it takes a while, as on a machine that is busy with other things."""
+
+    def __init__(self, step):
+        self._now, self._step = 0.0, step
+
+    def monotonic(self):
+        self._now += self._step
+        return self._now
+
+
+@pytest.mark.req("CL-4")
+@pytest.mark.parametrize(("step", "found"), [(0.1, ["a/9999_last.py"]), (3.0, [])], ids=["slow", "too slow"])
+def test_nothing_is_not_said_before_it_is_sure_or_the_time_is_up(monkeypatch, tmp_path, step, found):
+    index = FileIndex(str(tmp_path))
+    paths = [f"a/{number}.py" for number in range(9999)] + ["a/9999_last.py"]
+    index._names = [file_index._Name(path, path, False) for path in paths]
+    monkeypatch.setattr(file_index, "time", Clock(step))
+    assert index.find("9las") == found

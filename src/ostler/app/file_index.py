@@ -16,6 +16,7 @@ from ostler.workspace.ignores import Ignores
 MOST = 500_000
 STALE_SECONDS = 10.0
 LOOK_SECONDS = 0.15
+LONGEST_LOOK_SECONDS = 2.0
 LIMIT = 50
 MOST_COMPARED = 5000
 LONGEST_WORD = 200
@@ -47,12 +48,17 @@ class FileIndex:
             self._walking.start()
 
     def find(self, wanted: str, limit: int = LIMIT) -> list[str]:
-        """The paths that have these letters in this order, the likeliest first; after a moment, the best so far."""
+        """The paths that have these letters in this order, the likeliest first; after a moment, the best so far.
+
+        Where nothing is found by then it is looked further, for a while: an empty list would say that there is nothing.
+        """
         low = wanted.lower()[:LONGEST_WORD]
-        until = time.monotonic() + LOOK_SECONDS
-        hits = _hits(self._names, lambda name: low in name, until)
-        if len(hits) < limit:
-            hits = list(dict.fromkeys([*hits, *_hits(self._names, _has(low), until)]))
+        now = time.monotonic()
+        until, latest = now + LOOK_SECONDS, now + LONGEST_LOOK_SECONDS
+        hits = _hits(self._names, lambda name: low in name, until, latest)
+        if not hits or (len(hits) < limit and time.monotonic() < until):
+            more = _hits(self._names, _has(low), until, until if hits else latest)
+            hits = list(dict.fromkeys([*hits, *more]))
         return [name.path for name in heapq.nsmallest(limit, hits, key=lambda name: _rank(name, low))]
 
     def _walk(self) -> None:
@@ -74,12 +80,12 @@ def _has(low: str) -> Callable[[str], object]:
     return re.compile("".join(f"[^{re.escape(c)}]*+{re.escape(c)}" for c in low), re.DOTALL).match
 
 
-def _hits(names: Sequence[_Name], fits: Callable[[str], object], until: float) -> list[_Name]:
+def _hits(names: Sequence[_Name], fits: Callable[[str], object], until: float, latest: float) -> list[_Name]:
     """The first that fit, which are the shallow ones: as many as are worth comparing, and as a moment allows."""
     hits: list[_Name] = []
     for number in range(0, len(names), 2000):
         hits += [name for name in names[number : number + 2000] if fits(name.low)]
-        if len(hits) >= MOST_COMPARED or time.monotonic() > until:
+        if len(hits) >= MOST_COMPARED or time.monotonic() > (until if hits else latest):
             break
     return hits
 
@@ -120,9 +126,7 @@ def _listed(folder: int) -> list[tuple[str, bool]]:
         return sorted(
             (entry.name, entry.is_dir(follow_symlinks=False))
             for entry in scan
-            if entry.name != ".git"
-            and entry.name.isprintable()
-            and not keeps_a_place(entry, folder)
+            if entry.name != ".git" and entry.name.isprintable() and not keeps_a_place(entry, folder)
         )
 
 
