@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ostler.app.chatting import _holds_secret
 from ostler.app.known_secrets import secrets_in_use
 from ostler.app.redaction import make_redactor
 from ostler.settings.load import load
@@ -80,3 +81,11 @@ def test_what_a_conversation_needs_is_not_torn_out_of_it(tmp_path):
     harmless = {"SSH_AUTH_SOCK": "/tmp/ssh-1234567890/agent.1", "DB_PASSWORD": "developmentdb", "MY_TOKEN": "short1"}
     found = in_use(tmp_path, {"apiKey": "ollama", "proxy": "", "headers": {}}, "", **harmless)
     assert found == set()
+
+
+def test_a_prompt_that_holds_a_secret_is_known(tmp_path, monkeypatch):
+    monkeypatch.setenv("OSTLER_API_KEY", 'sk-"planted"-0123456789')
+    settings = load(tmp_path, {"HOME": str(tmp_path)})
+    assert _holds_secret(settings, "", 'is sk-"planted"-0123456789 it?')
+    assert _holds_secret(settings, "given-as-a-flag", "given-as-a-flag")
+    assert not _holds_secret(settings, "", "is it?")

@@ -17,7 +17,7 @@ from ostler.drawing.paint import THEMES, Paint, wants_colour, window_columns
 from ostler.faces.repl.console import Console
 from ostler.faces.repl.face import Repl
 from ostler.faces.repl.plain import PlainConsole
-from ostler.settings.schema import Ui
+from ostler.settings.effective import Settings
 from ostler.text.sanitise import sanitise
 from ostler.vocabulary.seams import Ground, Session, ToolRunner
 from ostler.vocabulary.sessions import Opening, Query, SessionSummary
@@ -48,9 +48,10 @@ class Chatting(msgspec.Struct, frozen=True):
         editor = not self.plain and capable()
         columns = partial(window_columns, sys.stdout) if editor else lambda: 0
         paint = Paint(editor and wants_colour(sys.stdout, os.environ), columns=columns)
-        ui = load_settings(cwd, trust=self.options.trust).config.ui
+        settings = load_settings(cwd, trust=self.options.trust)
+        ui = settings.config.ui
         paint.theme = ui.theme if ui.theme in THEMES else paint.theme
-        console = self._editor(cwd, paint, ui) if editor else _plain()
+        console = self._editor(cwd, paint, settings) if editor else _plain()
 
         def say(line: str) -> None:
             from ostler.drawing.wrap import told_rows
@@ -67,12 +68,15 @@ class Chatting(msgspec.Struct, frozen=True):
 
         return await Repl(opening, console, paint, services, ui.details).run(house)
 
-    def _editor(self, cwd: Path, paint: Paint, ui: Ui) -> Console:
+    def _editor(self, cwd: Path, paint: Paint, settings: Settings) -> Console:
         from ostler.faces.repl.editor import EditorConsole
 
         history = None if self.options.ephemeral else project_folder(cwd) / "prompt_history"
+        ui = settings.config.ui
         vi = ui.keys.get("editing") == "vi"
-        return EditorConsole(sys.stdout, history, colour=paint.on, vi=vi, bell=ui.bell)
+        console = EditorConsole(sys.stdout, history, colour=paint.on, vi=vi, bell=ui.bell)
+        console.hides = partial(_holds_secret, settings, self.options.model.get("api_key", ""))
+        return console
 
 
 class LateHouse:
@@ -96,6 +100,16 @@ class LateHouse:
 
     async def delete(self, session_id: str) -> None:
         await self._house.delete(session_id)
+
+
+def _holds_secret(settings: Settings, flag: str, text: str) -> bool:
+    """Whether a prompt has a secret in it that is in use."""
+    import json
+
+    from ostler.app.known_secrets import secrets_in_use
+    from ostler.text.withheld import Withheld
+
+    return Withheld(secrets_in_use(settings, os.environ, flag)).found_in(json.dumps(text).encode())
 
 
 def capable() -> bool:

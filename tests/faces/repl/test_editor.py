@@ -73,3 +73,12 @@ async def test_answers_do_not_enter_the_history(console):
     typed(console, "a prompt")
     console.send()
     assert list(console._session.history.get_strings()) == ["a prompt"]
+
+
+@pytest.mark.req("MD-3")
+async def test_what_must_be_kept_nowhere_does_not_enter_the_history(console):
+    console.hides = lambda text: "sk-planted" in text
+    for text in ("take sk-planted-0123", "a prompt"):
+        typed(console, text)
+        console.send()
+    assert list(console._session.history.get_strings()) == ["a prompt"]

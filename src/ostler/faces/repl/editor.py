@@ -53,6 +53,7 @@ class EditorConsole:
     ) -> None:
         from ostler.faces.repl.completer import Candidates
 
+        self.hides: Callable[[str], bool] = lambda text: False  # what no history may keep
         self._output = _output(out, colour=colour)
         self._bell = bell
         self._candidates = Candidates()
@@ -216,7 +217,7 @@ class EditorConsole:
         """Take what is in the editor as a line, or as words for the turn that runs."""
         buffer = self._session.default_buffer
         text = self._pastes.unfold(buffer.text)
-        if not _asks(self._menu) and text.strip() and worth_keeping(text):
+        if not _asks(self._menu) and text.strip() and worth_keeping(text) and not self.hides(text):
             self._session.history.append_string(text)
         buffer.reset()
         self._session.app.vi_state.reset()
