@@ -5,7 +5,6 @@ import threading
 
 import pytest
 
-from ostler.app import persons
 from ostler.app.options import RunOptions
 from ostler.app.persons import PersonsServices
 from ostler.vocabulary.errors import UsageError
@@ -33,20 +32,6 @@ async def test_candidates_come_when_the_first_look_around_took_longer_than_the_k
     services = PersonsServices(tmp_path, RunOptions(str(tmp_path)), None)
     services._index = SlowIndex()
     assert await services.files("main") == ["main.py"]
-
-
-@pytest.mark.req("CL-4")
-async def test_a_tree_that_is_never_known_whole_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    class Endless(SlowIndex):
-        def find(self, wanted):
-            self.looks += 1
-            return []
-
-    monkeypatch.setattr(persons, "FIRST_LOOK_SECONDS", 0)
-    services = PersonsServices(tmp_path, RunOptions(str(tmp_path)), None)
-    services._index = Endless()
-    assert await services.files("main") == []
-    assert services._index.looks == persons.MOST_LOOKS
 
 
 @pytest.mark.req("CL-4")

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FIRST_LOOK_SECONDS = 0.05
-MOST_LOOKS = 40  # so that nobody waits for more than two seconds
 KNOWN_SECONDS = 3.0
 LISTED = 20
 RULES = ("AGENTS.md", "CLAUDE.md")
@@ -91,10 +90,10 @@ class PersonsServices:
         """While the first look around goes on and found nothing yet, it is looked at again: no further key may come."""
         if wanted.startswith(("/", "~/", "../")):
             return await asyncio.to_thread(listed_paths, str(self._cwd), wanted)
-        for _ in range(MOST_LOOKS):
+        found = await asyncio.to_thread(self._indexed, wanted)
+        while not found and not self._index.whole.is_set():
+            await asyncio.sleep(FIRST_LOOK_SECONDS)
             found = await asyncio.to_thread(self._indexed, wanted)
-            if found or self._index.whole.is_set():
-                break
         return found
 
     def _indexed(self, wanted: str) -> list[str]:
