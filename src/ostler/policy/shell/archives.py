@@ -104,7 +104,9 @@ def _with_ending(archives: list[Arg], ending: str) -> list[Arg]:
 
 def _seven(call: Call) -> str:
     verb = call.args[0].text if call.args else ""
-    if verb in {"d", "rn", "u", *("m", "mf", "k")[: 2 * ("rar" in call.name)]} or "-sdel" in call.texts():
+    if verb in {"d", "rn", "u", *("m", "mf", "k")[: 2 * ("rar" in call.name)]} or {"-sdel", "-df", "-dr", "-dw"} & set(
+        call.texts()
+    ):
         return "changes an archive, or deletes what it packs"
     if verb in {"x", "e"}:
         return (

@@ -71,9 +71,10 @@ def _framework(call: Call) -> str:
         if not (texts[:1] and texts[0].endswith(("manage.py", "artisan"))):
             return ""
         texts = texts[1:]
-    if texts[:1] == ["migrate"] and texts[2:3] == ["zero"]:
-        return "empties a database"
-    if texts[:2] in (["migrate", "reset"], ["db", "reset"]) or {"--force-reset"} & set(call.texts()):
+    if texts[:1] == ["help"]:
+        return ""
+    undone = texts[:1] == ["migrate"] and texts[2:3] == ["zero"]
+    if undone or texts[:2] in (["migrate", "reset"], ["db", "reset"]) or "--force-reset" in call.texts():
         return "empties a database"
     code = texts[1:2] if texts[:1] in (["runner"], ["r"]) else strangers.code_texts(call)
     code = [text for text in code if re.search(r"[\s(\[{;.:]", text)]

@@ -18,7 +18,9 @@ _LOOKING = (
     r"|compile|which|where|why|current|dry-run|examples|size|monitor|versions?"
 )
 _LOOKS = re.compile(
-    rf"{_LOOKING}|(?:is|has|lookup|estimate|detect|filter|wait|batch-get|{_LOOKING})[-_:].+|.+[-_:](?:{_LOOKING})|wait"
+    rf"{_LOOKING}|(?:is|has|lookup|estimate|detect|filter|wait|batch-get|{_LOOKING})[-_:].+|wait"
+    r"|(?!delete|remove|destroy|purge|drop|clear|reset|rm|del|set|put|update|unset|stop|kill)"
+    r".+[-_:](?:list|ls|info|status|show|get|stats|describe|view|logs?|lint|validate|check)"
 )
 _CERTAINLY_LOOKS = frozenset(danger.listed("list ls show info status get describe view search"))  # behind a group
 _LOOKING_OPTION = re.compile(
@@ -79,6 +81,11 @@ def has_verb(program: str, group: str, word: str) -> bool:
     """Whether a program is known to do unasked what a word says, by itself or behind a group."""
     verbs = verbs_known().get(program, frozenset())
     return (word == group and word in verbs) or f"{group}/{word}" in verbs
+
+
+def looks(word: str) -> bool:
+    """Whether a verb says by itself that it only looks."""
+    return bool(_LOOKS.fullmatch(word))
 
 
 def has_verbs(program: str) -> bool:

@@ -122,7 +122,9 @@ def _trap(call: Call) -> str:
 def _alias(call: Call) -> str:
     for arg in call.args:
         name, equals, value = arg.text.partition("=")
-        if equals:
+        if equals and not re.fullmatch(
+            rf"{re.escape(name)}(?: -[a-zA-Z]+)*", value
+        ):  # a name for the very same command
             call.text(value, NO_FEED, None)
             call.scope.aliases[name] = value
     return ""

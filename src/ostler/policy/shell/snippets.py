@@ -100,8 +100,9 @@ _MASKED = frozenset({"perl", "ruby", "node", "php"})
 # ways to make a program, a name or the name of a file of a text
 _ROUNDABOUT = re.compile(
     r"\b(?:require|import|f?open|new|eval|\w*send|method|call\w*|const_get|do|exec|system|spawn|load\w*|array_\w+|can|use"
-    r"|process|global\w*|Function|Object|Kernel|vm)\b|[&@$#]\{|&\$|`|->\s*\$|\[\s*['\"]|%[xwq]"
+    r"|process|global\w*|Function|Object|Kernel|vm)\b|&\$|->\s*\$|\[\s*['\"]|%[xwq]"
 )
+_INTERPOLATES = re.compile(r"[&@$#]\{|`")
 _TEXTS = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?P<before>(?:\b(?:if|unless|and|or|not|grep|split)|[=!]~|[(,{!]|^)\s*)/(?:[^/\\\n]|\\.)+/"
 )
@@ -109,7 +110,8 @@ _TEXTS = re.compile(
 
 def _without_texts(code: str) -> str:
     """Program text without what it only prints or looks for, where texts cannot be anything else."""
-    return code if _ROUNDABOUT.search(code) else _TEXTS.sub(lambda found: (found["before"] or "") + "_", code)
+    masked = _TEXTS.sub(lambda found: (found["before"] or "") + '""', code)
+    return code if _INTERPOLATES.search(code) or _ROUNDABOUT.search(masked) else masked
 
 
 def judge(language: str, code: str, call: Call) -> str:

@@ -181,12 +181,15 @@ def deleting_option(call: Call) -> str:
     return f"{found} deletes something" if found else ""
 
 
-_SEARCHES = frozenset({"search", "find", "show", "info", "list", "describe", "help", "view", "grep", "man", "explain"})
+_NAMES_FOLLOW = frozenset(
+    {"create", "new", "init", "add", "install", "clone", "start", "use", "sub", "pub", "snapshots"}
+)
 
 
-def looks_first(texts: list[str]) -> bool:
-    """Whether the first word says that a program only looks, so that later ones are what it looks for."""
-    return next((text for text in texts if text[:1] != "-"), "") in _SEARCHES
+def _takes_names(call: Call) -> bool:
+    """Whether the first word says that a program only looks or makes something, so that later ones are names."""
+    first = next((text for text in call.texts() if text[:1] != "-"), "")
+    return first in _NAMES_FOLLOW or known.looks(first) or call.name.startswith("create-")
 
 
 def deletes(call: Call) -> str:
@@ -195,7 +198,7 @@ def deletes(call: Call) -> str:
         return ""
     if any(sql.destroys(text) for text in call.texts()):
         return "changes a database"
-    if looks_first(call.texts()):
+    if _takes_names(call):
         return deleting_option(call)
     words = [pair for pair in pairwise(["", *call.texts()]) if not pair[1].startswith("-")][:_DEEP]
     for before, word in words:
