@@ -39,6 +39,29 @@ def completing(services, commands):
     return Completing(services, commands, ("dark", "light"))
 
 
+@pytest.mark.req("CL-4")
+@pytest.mark.parametrize(
+    ("before", "path", "after"),
+    [
+        ("@it", 'it"s.txt', ["@'it\"s.txt' "]),
+        ("@'it", 'it"s.txt', ["@'it\"s.txt' "]),
+        ("@it", "it's.txt", ['@"it\'s.txt" ']),
+        ("@it", 'it\'s "so".txt', []),
+        ("!cat a", "a b.txt", ["!cat 'a b.txt'"]),
+        ("!cat $", "$(reboot).txt", ["!cat '$(reboot).txt'"]),
+        ("!cat ~/a", "~/a b.txt", ["!cat ~/'a b.txt'"]),
+        ("!ls s", "src/", ["!ls src/"]),
+        ("/diff it", 'it"s.txt', ['/diff it"s.txt']),
+    ],
+)
+async def test_an_odd_name_is_quoted_so_that_it_is_meant(completing, services, before, path, after, monkeypatch):
+    async def files(wanted):
+        return [path]
+
+    monkeypatch.setattr(services, "files", files)
+    assert await results(completing, before, asked=True) == after
+
+
 async def results(completing, before, asked=False):
     """The text as it would be after each candidate."""
     found = await completing.candidates(before, asked=asked)

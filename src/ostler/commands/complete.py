@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 2.0
 LONGEST = 4096
 _COMMAND = re.compile(r"\s*/([\w:?.+@-]*)")
 _ARGUMENT = re.compile(r"\s*/([\w:?.+@-]+)\s+(.*)", re.DOTALL)
-_MENTION = re.compile(r"""(?:(?<=[\s(\[])|^)@(agent:|file:)?(?:"([^"\n]*)|([^\s"'`<>]*))$""")
+_MENTION = re.compile(r"""(?:(?<=[\s(\[])|^)@(agent:|file:)?(?:"([^"\n]*)|'([^'\n]*)|([^\s"'`<>]*))$""")
 _SHELL = re.compile(r"\s*@?!")
 _WORD = re.compile(r"\S*$")
 _QUOTED = re.compile(r"""[\s"'`<>]""")
@@ -51,11 +51,11 @@ class Completing:
     async def _candidates(self, before: str, *, asked: bool) -> Sequence[Candidate]:
         if _SHELL.match(before):
             last = _WORD.search(before)
-            return await self._files(last[0] if last else "", "", 0) if asked else ()
+            return await self._shell_words(last[0] if last else "") if asked else ()
         if command := _COMMAND.fullmatch(before):
             return await self._named(command[1])
         if mention := _MENTION.search(before):
-            quoted, word = mention[2] is not None, mention[2] or mention[3] or ""
+            quoted, word = mention[4] is None, mention[2] or mention[3] or mention[4] or ""
             if mention[1] == "agent:":
                 return _prefixed(await self._services.agents(), word)
             return await self._files(word, mention[1] or "", 1 + quoted + len(mention[1] or ""))
@@ -96,11 +96,18 @@ class Completing:
             case _:
                 return [Named(theme) for theme in self._themes] if takes == "themes" else ()
 
+    async def _shell_words(self, begun: str) -> Sequence[Candidate]:
+        """Paths as a shell takes them."""
+        found = await self._services.files(begun)
+        return [Candidate(_as_word(path), len(begun), sanitise(path)) for path in found]
+
     async def _files(self, begun: str, mark: str, marks: int) -> Sequence[Candidate]:
         """Paths; in a mention, with the mark before them, and in quotes where they must be."""
         found = await self._services.files(begun)
         return [
-            Candidate(_mentioned(path, mark) if marks else path, len(begun) + marks, sanitise(path)) for path in found
+            Candidate(_mentioned(path, mark) if marks else path, len(begun) + marks, sanitise(path))
+            for path in found
+            if not (marks and '"' in path and "'" in path)  # that no quotes can hold
         ]
 
 
@@ -109,7 +116,15 @@ def _mentioned(path: str, mark: str) -> str:
     folder = path.endswith("/")
     if not _QUOTED.search(path):
         return f"@{mark}{path}{'' if folder else ' '}"
-    return f'@{mark}"{path}' + ("" if folder else '" ')
+    quote = "'" if '"' in path else '"'
+    return f"@{mark}{quote}{path}" + ("" if folder else f"{quote} ")
+
+
+def _as_word(path: str) -> str:
+    """Quoted where it must be, but for the sign of a home."""
+    from shlex import quote
+
+    return f"~/{quote(path[2:])}" if path.startswith("~/") and path[2:] else quote(path)
 
 
 def _prefixed(things: Sequence[Named], begun: str) -> list[Candidate]:
