@@ -7,6 +7,7 @@ from model_talk import ask, collect, only, thoughts, words
 
 from ostler.app.models import choose_model, make
 from ostler.models.fallback import REST_SECONDS, Standby, WithFallback
+from ostler.models.terms import Sampling, Terms
 from ostler.models.words import CallChunk, Finished, Handed, ThoughtChunk
 from ostler.settings.load import load
 from ostler.settings.profiles import Profile
@@ -196,3 +197,15 @@ async def test_changing_takes_a_profiles_name_or_a_models(tmp_path):
         await collect(choice.make("three"))
     assert (second.requests[0].json["model"], first.requests[0].json["model"]) == ("two", "three")
     assert second.requests[0].headers["authorization"] == "Bearer sk-of-the-second"
+
+
+async def test_the_longest_reply_is_that_of_whoever_answers(client):
+    def most(tokens):
+        return Terms(sampling=Sampling(max_tokens=tokens))
+
+    async with ScriptedModelServer(QUOTA) as first, ScriptedModelServer(text("a")) as second:
+        model = pair(client(first, terms=most(100)), client(second, terms=most(70)))
+        assert model.longest_reply == 100
+        await collect(model)
+        assert model.longest_reply == 70
+    assert second.requests[0].json["max_tokens"] == 70

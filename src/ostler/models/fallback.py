@@ -54,6 +54,11 @@ class WithFallback:
         """What tokens of the model that answered last cost."""
         return getattr(self._client(self._at), "price", None)
 
+    @property
+    def longest_reply(self) -> int | None:
+        """The most tokens that a reply of the model that answered last may have, where that is set."""
+        return getattr(self._client(self._at), "longest_reply", None)
+
     async def learned(self) -> None:
         """Wait a little for the window of the model that answers next, where it was asked for."""
         self._at = self._first_awake()
