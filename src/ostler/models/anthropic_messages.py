@@ -25,6 +25,11 @@ class AnthropicMessages(HttpModel):
         self._most_out: int | None = None
         self._thinking: ThinkingForm = "budget"
 
+    @property
+    def longest_reply(self) -> int:
+        """The API insists on a limit, so there is one where nobody sets it."""
+        return super().longest_reply or _MOST_OUT
+
     def _key_headers(self) -> tuple[tuple[str, str], ...]:
         version = ("anthropic-version", "2023-06-01")
         return (("x-api-key", self._setup.key), version) if self._setup.key else (version,)

@@ -16,6 +16,7 @@ from ostler.models.origin import BaseUrl
 from ostler.models.patience import Patience, StallWatch
 from ostler.models.prefix_watch import PrefixWatch
 from ostler.models.retry import Retries, with_retries
+from ostler.models.speech import least_of
 from ostler.models.terms import Price, Terms
 from ostler.models.words import Chunk, Noted, Request, Usage
 from ostler.vocabulary.errors import OstlerError
@@ -92,7 +93,9 @@ class HttpModel:
     @property
     def longest_reply(self) -> int | None:
         """The most tokens that a reply may have, where that is set."""
-        return self._setup.terms.sampling.max_tokens
+        extra = self._setup.extra
+        own = self._setup.terms.sampling.max_tokens
+        return least_of(own, extra.get("max_tokens"), extra.get("max_completion_tokens"))
 
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """One reply, ending with `Finished`; retried where that is harmless."""

@@ -89,6 +89,17 @@ async def test_the_servers_own_name_for_it_is_kept(stage):
     assert 500 < bound < 900
 
 
+async def test_what_a_profile_sends_anyway_bounds_what_is_set_aside(stage):
+    async with ScriptedModelServer(text("done")) as server:
+        assert client(server, api="anthropic").longest_reply == 20_000
+        assert client(server, api="anthropic", extra={"max_tokens": 64_000}).longest_reply == 64_000
+        assert client(server, extra={"max_completion_tokens": 300}, most=500).longest_reply == 300
+        assert client(server).longest_reply is None
+        await stage.open(client(server, api="anthropic"), limits=Limits(tokens=30_000))
+        await stage.turn("go")
+    assert sent(server) == [20_000]
+
+
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
 @pytest.mark.parametrize("reply", [ENDLESS, ENDLESS_CALL], ids=["words", "a call"])
 async def test_a_server_that_does_not_stop_is_cut_off(stage, api, reply):
