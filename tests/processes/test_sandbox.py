@@ -82,7 +82,7 @@ def _breaches(proofs: list[list[object]]) -> set[str]:
 
 def _expect(proofs: list[list[object]], backend: str) -> None:
     assert proofs[0] == ["sandbox", True, backend]
-    assert len(proofs) == 23
+    assert len(proofs) == 24
     expected = set() if backend == "bubblewrap" else _OPEN_WITH_LANDLOCK
     if landlock.abi() < 6 and backend == "landlock":
         expected = expected | {"kill"}

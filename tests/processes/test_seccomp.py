@@ -64,7 +64,16 @@ def _program(monkeypatch, machine, **options):
         ("ioctl TIOCSTI with high bits", 16, 29, (0, 1 << 32 | 0x5412), "EPERM"),
         ("ioctl TCGETS", 16, 29, (0, 0x5401), _ALLOW),
         ("ptrace", 101, 117, (), _ALLOW),
-        ("fchmodat", 268, 53, (), _ALLOW),
+        ("fchmodat", 268, 53, (0, 0, 0o755), _ALLOW),
+        ("fchmodat, as its owner", 268, 53, (0, 0, 0o4755), "EPERM"),
+        ("fchmod, as its group, which folders have", 91, 52, (0, 0o2775), _ALLOW),
+        ("fchmod, as its owner", 91, 52, (0, 0o104755), "EPERM"),
+        ("mknodat, as its owner", 259, 33, (0, 0, 0o104755), "EPERM"),
+        ("openat", 257, 56, (0, 0, 0o101, 0o644), _ALLOW),
+        ("openat, a new file as its owner", 257, 56, (0, 0, 0o101, 0o4755), "EPERM"),
+        ("openat, one without a name", 257, 56, (0, 0, 0o20200002, 0o4755), "EPERM"),
+        ("openat, a mode that does not count", 257, 56, (0, 0, 0o2, 0o4755), _ALLOW),
+        ("openat2", 437, 437, (), "ENOSYS"),
     ],
 )
 def test_each_call_gets_its_verdict(monkeypatch, call, x86, arm, arguments, expected):

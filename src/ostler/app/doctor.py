@@ -5,7 +5,7 @@ import platform
 import shutil
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -17,6 +17,18 @@ from ostler.settings.home import ensure_home
 from ostler.settings.profiles import unset_in
 from ostler.tools.search import ripgrep
 from ostler.vocabulary.errors import OstlerError
+
+if TYPE_CHECKING:
+    from ostler.processes.proving import Proof
+
+
+# What Landlock does not hold, in the words of whoever has to live with it.
+_NOT_HELD = {
+    "chmod": "a command can change the mode of files that are yours, also outside the workspace",
+    "protected hooks": "a command can write there; a hook that git would run is set aside when it has ended",
+    "protected config": "a command can write there; what would make git run a program is set aside when it has ended",
+    "protected by way of its folder": "a command can move .git away; what it makes instead is looked at afterwards",
+}
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -103,7 +115,15 @@ async def examine_sandbox() -> list[Finding]:
 
     have = [Finding(found.name, "good" if found.available else "poor", found.detail) for found in probe()]
     proofs = await prove()
-    return have + [Finding(proof.name, "good" if proof.held else "bad", proof.detail) for proof in proofs]
+    by_landlock = proofs[0].detail == "landlock"
+    return have + [_proven(proof, _NOT_HELD.get(proof.name, "") if by_landlock else "") for proof in proofs]
+
+
+def _proven(proof: "Proof", meaning: str) -> Finding:
+    if proof.held or not meaning:
+        return Finding(proof.name, "good" if proof.held else "bad", proof.detail)
+    remedy = "bubblewrap holds it; on Debian: apt-get install bubblewrap"
+    return Finding(proof.name, "bad", f"not held: {meaning}", remedy)
 
 
 def _git() -> Finding:

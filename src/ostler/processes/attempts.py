@@ -37,6 +37,7 @@ def _attempts(aims: dict[str, str]) -> dict[str, Callable[[], object]]:
         "rename": lambda: os.rename(file, os.path.join(workspace, "moved")),
         "delete": lambda: os.unlink(file),
         "chmod": lambda: os.chmod(file, 0o777),
+        "run as its owner": lambda: os.chmod(_made(os.path.join(workspace, "as-owner")), 0o4755),
         "TCP": lambda: socket.create_connection(("127.0.0.1", int(aims["tcp"])), 2).sendall(b"x"),
         "UDP": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(aims["udp"]))),
         "abstract socket": lambda: socket.socket(socket.AF_UNIX).connect("\0" + aims["abstract"]),
@@ -57,6 +58,11 @@ def _attempts(aims: dict[str, str]) -> dict[str, Callable[[], object]]:
 def _write(path: str, text: str = "intruder") -> None:
     with open(path, "a") as file:
         file.write(text)
+
+
+def _made(path: str) -> str:
+    _write(path)
+    return path
 
 
 def _datagram(path: str) -> None:

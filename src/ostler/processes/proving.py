@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,7 @@ class _Scene:
             "create": Path(self.outside, "new").exists(),
             **dict.fromkeys(("rename", "delete"), not file.exists()),
             "chmod": file.exists() and file.stat().st_mode & 0o777 != _MODE,
+            "run as its owner": _runs_as_owner(os.path.join(self.workspace, "as-owner")),
             "TCP": _reached(self.tcp),
             "UDP": _reached(self.udp),
             "abstract socket": _reached(self.abstract),
@@ -169,6 +171,10 @@ class _Scene:
         self.victim.kill()
         self.victim.wait()
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _runs_as_owner(path: str) -> bool:
+    return os.path.exists(path) and bool(os.stat(path).st_mode & stat.S_ISUID)
 
 
 def _reached(listener: socket.socket) -> bool:

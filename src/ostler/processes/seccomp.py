@@ -60,13 +60,31 @@ _ATTRIBUTES = {
     "removexattrat": (466, 466),
     "file_setattr": (469, 469),
 }
+# What gives a file its mode, and which argument that is: a program that runs as its owner would outlive the sandbox.
+_MODES = {
+    "chmod": (90, -1, 1),
+    "fchmod": (91, 52, 1),
+    "fchmodat": (268, 53, 2),
+    "fchmodat2": (452, 452, 2),
+    "creat": (85, -1, 1),
+    "mknod": (133, -1, 1),
+    "mknodat": (259, 33, 2),
+}
+_OPENS = {"open": (2, -1, 1), "openat": (257, 56, 2)}  # the flags, and behind them the mode, which counts for new files
 # Programs fall back to older calls, whose arguments a filter can see.
-_UNKNOWN = {"clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426)}
+_UNKNOWN = {
+    "clone3": (435, 435),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "openat2": (437, 437),
+}
 _CLONE, _SOCKET, _SOCKETPAIR, _CONNECT, _IOCTL = (56, 220), (41, 198), (53, 199), (42, 203), (16, 29)
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _X32_BIT = 0x40000000
 _NEW_USER_NAMESPACE = 0x10000000
+_AS_OWNER = 0o4000
+_MAKES_A_FILE = 0o20000100  # O_CREAT, O_TMPFILE
 _INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into a terminal
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
@@ -86,7 +104,8 @@ def program(*, families: tuple[int, ...] | None, connect: bool, attributes: bool
     """The filter.
 
     Only sockets of `families` may be made (None: any). Without `connect` none may be connected, and none may be made
-    that can send without it. Without `attributes` no mode, owner or extended attribute may be changed.
+    that can send without it. Without `attributes` no mode, owner or extended attribute may be changed; with them no
+    file may become one that runs as its owner.
     """
     architecture, column = _ARCHITECTURES[machine()]
     code = [_step(_LOAD, _ARCHITECTURE_AT), _step(_EQUAL, architecture, yes=1), _step(_RETURN, _KILL)]
@@ -102,6 +121,7 @@ def program(*, families: tuple[int, ...] | None, connect: bool, attributes: bool
     code += _look_at(
         _IOCTL[column], [_argument(1), *(step for number in _INJECTIONS for step in _refuse(number, errno.EPERM))]
     )
+    code += _refuse_as_owner(column)
     types = [] if connect else [_argument(1), _step(_AND, 0xF), *_only((socket.SOCK_STREAM, socket.SOCK_SEQPACKET))]
     if families is not None:
         code += _look_at(_SOCKET[column], [_argument(0), *_only(families), *types])
@@ -112,6 +132,16 @@ def program(*, families: tuple[int, ...] | None, connect: bool, attributes: bool
 def local_families() -> tuple[int, ...]:
     """Families that stay on this machine when the network is a namespace of its own."""
     return (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+
+
+def _refuse_as_owner(column: int) -> list[bytes]:
+    code: list[bytes] = []
+    for *numbers, index in _MODES.values():
+        code += _look_at(numbers[column], [_argument(index), *_refuse_bit(_AS_OWNER)])
+    for *numbers, index in _OPENS.values():
+        check = [_argument(index + 1), *_refuse_bit(_AS_OWNER)]
+        code += _look_at(numbers[column], [_argument(index), _step(_HAS_BIT, _MAKES_A_FILE, no=len(check)), *check])
+    return code
 
 
 def _refuse(number: int, error: int) -> list[bytes]:
@@ -130,6 +160,8 @@ def _only(values: tuple[int, ...]) -> list[bytes]:
 
 def _look_at(number: int, checks: list[bytes]) -> list[bytes]:
     """Checks on one call; what they let pass is allowed."""
+    if number < 0:
+        return []
     body = [*checks, _step(_RETURN, _ALLOW)]
     return [_step(_EQUAL, number, no=len(body)), *body]
 
