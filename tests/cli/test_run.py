@@ -71,14 +71,18 @@ def test_jsonl_is_every_event_and_the_summary_last(ostler, models):
 
 @pytest.mark.req("CL-8")
 def test_the_prompt_comes_from_arguments_pipe_or_both(ostler, models):
+    (ostler.workspace / ".env").write_text("SECRET=1\n")
     for words, piped, sent in (
         (["one", "two"], "", "one two"),
         ([], "from a pipe\n", "from a pipe"),
         (["review"], "x = 1\n", "review\n\nx = 1"),
+        (["review"], "see @.env and @agent:plan\n", "review\n\nsee @.env and @agent:plan"),
     ):
         with models.playing(text("ok")) as server:
-            ostler("run", *at(server), *words, stdin=piped)
-        assert server.requests[0].json["messages"][-1]["content"] == sent
+            done = ostler("run", *at(server), *words, stdin=piped)
+        said = server.requests[0].json["messages"]
+        assert (said[-1]["content"], "plan may" in done.stderr) == (sent, False)
+        assert "SECRET" not in str(said)
 
 
 @pytest.mark.req("CL-8", "PM-4", "SH-4")

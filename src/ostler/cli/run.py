@@ -64,10 +64,18 @@ def _play(given: Namespace) -> int:
     from ostler.faces.printer.outputs import make_output
 
     with recorded(make_output(given.output, Paint(False))):
-        prompt = _prompt(given.prompt, given.timeout)
+        prompt, context = _prompt(given.prompt, given.timeout)
 
-    options = run_options(given)
-    return Headless(prompt, options, given.output, given.resume, given.fork, given.timeout, given.output_schema).play()
+    return Headless(
+        prompt,
+        context,
+        run_options(given),
+        given.output,
+        given.resume,
+        given.fork,
+        given.timeout,
+        given.output_schema,
+    ).play()
 
 
 @contextmanager
@@ -112,16 +120,15 @@ class _PrintSchema(Action):
         parser.exit()
 
 
-def _prompt(words: list[str], timeout: float | None) -> str:
-    """From the arguments, the pipe, or both; a terminal is never read."""
+def _prompt(words: list[str], timeout: float | None) -> tuple[str, str]:
+    """From the arguments or the pipe, and where both are there, the pipe's as its context; a terminal is never read."""
     piped = "" if _no_pipe() else _piped(timeout)
-    said = os.fsencode(" ".join(words)).decode("utf-8", "replace")
-    prompt = "\n\n".join(part for part in (said.strip(), piped.strip()) if part)
-    if not prompt:
+    said, piped = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip(), piped.strip()
+    if not (said or piped):
         raise UsageError(
             "there is no prompt", hint='write it as an argument, `ostler run "fix the test"`, or pipe it in'
         )
-    return prompt
+    return (said, piped) if said else (piped, "")
 
 
 def _piped(timeout: float | None) -> str:

@@ -1,5 +1,6 @@
 """How a run ends: what is printed of it, in which shape, and which signals it hears."""
 
+import io
 import json
 import signal
 
@@ -7,6 +8,7 @@ import jsonschema
 import pytest
 
 from ostler.drawing.paint import Paint
+from ostler.faces.printer.aside import say
 from ostler.faces.printer.face import _Stops
 from ostler.faces.printer.fitting import Fitting
 from ostler.faces.printer.outputs import make_output
@@ -82,3 +84,14 @@ async def test_a_run_that_outlives_its_terminal_goes_on():
 def test_a_schema_without_an_end_is_a_users_mistake():
     with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: it has more than"):
         Fitting("/dev/zero")
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError("full"), ValueError("closed")])
+def test_nobody_who_hears_what_is_said_beside_the_answer_is_no_error(monkeypatch, error):
+    class Lost(io.StringIO):
+        def write(self, text):
+            raise error
+
+    monkeypatch.setattr("sys.stderr", Lost())
+    say("the model is such and such")

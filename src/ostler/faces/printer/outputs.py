@@ -8,6 +8,7 @@ import msgspec
 
 from ostler.drawing.paint import Paint
 from ostler.drawing.waiting import WaitingLines
+from ostler.faces.printer.aside import say
 from ostler.faces.printer.summary import Summary
 from ostler.session.transcript import Block, CallBlock, PromptBlock, TextBlock, TodosBlock, Transcript
 from ostler.text.sanitise import sanitise
@@ -109,7 +110,7 @@ class SimpleOutput:
             *stopped,
             *(f"not allowed here: {why}" for why in summary.refusals),
         ):
-            sys.stderr.write(f"ostler: {sanitise(line)}\n")
+            say(line)
 
     def _print(self, line: str) -> None:
         self._out.write(line + "\n")
@@ -154,7 +155,7 @@ class JsonlOutput:
 def _tell_waiting(waiting: WaitingLines, event: Event) -> None:
     """Why nothing comes, for whoever looks."""
     for line in waiting.take(event):
-        sys.stderr.write(f"ostler: {line}\n")
+        say(line)
 
 
 def make_output(kind: str, paint: Paint, out: TextIO | None = None, *, shaped: bool = False) -> Output:
