@@ -657,6 +657,17 @@ async def test_an_end_that_comes_while_it_is_looked_ahead_waits_for_that(root, p
 
 
 @pytest.mark.req("EN-13")
+async def test_a_look_that_waits_for_another_call_does_not_wait_beyond_the_end(root, past, counts, monkeypatch):
+    monkeypatch.setattr(checkpoints, "_A_MOMENT", 3600.0)
+    await past.begin("t")
+    (root / "new").write_text("x")
+    past.resting("t")
+    async with asyncio.timeout(300):
+        assert [change.path for change in (await past.finish("t")).changed] == ["new"]
+    assert len(counts) == 2
+
+
+@pytest.mark.req("EN-13")
 async def test_a_look_in_the_middle_of_a_turn_does_not_forget_what_it_changed_when_it_dies(root, tmp_path, counts):
     (root / "a").write_text("before")
     dying = Checkpoints(str(root), str(tmp_path / "mid"))

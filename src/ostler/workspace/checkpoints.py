@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ostler.vocabulary.errors import OstlerError
@@ -33,6 +34,7 @@ class Checkpoints:
         self._one_at_a_time = asyncio.Lock()
         self._looking: asyncio.Task[bool] | None = None
         self._stop_looking = threading.Event()
+        self._ends = asyncio.Event()
 
     async def begin(self, turn_id: str) -> Coverage:
         """Keep the workspace as it is now; what this cannot keep is named."""
@@ -52,7 +54,7 @@ class Checkpoints:
         """Nothing of the turn runs: what its end has to look at can be looked at meanwhile, where that takes long."""
         self._drop_look()
         if self._archive is not None and self._archive.seconds >= WORTH_A_LOOK_AHEAD:
-            self._stop_looking = threading.Event()
+            self._stop_looking, self._ends = threading.Event(), asyncio.Event()
             self._looking = asyncio.create_task(self._look_ahead(turn_id, self._stop_looking), name="a look ahead")
 
     def _drop_look(self) -> None:
@@ -61,7 +63,8 @@ class Checkpoints:
 
     async def _look_ahead(self, turn_id: str, stopped: threading.Event) -> bool:
         """Whether there is a look that the turn's end can rely on."""
-        await asyncio.sleep(_A_MOMENT)  # often the next call comes at once
+        with suppress(TimeoutError):  # often the next call comes at once; at the turn's end none will
+            await asyncio.wait_for(self._ends.wait(), _A_MOMENT)
         if stopped.is_set():
             return False
         from ostler.workspace.census import StoppedError
@@ -84,6 +87,7 @@ class Checkpoints:
         """What the turn changed; nothing for one that was not begun."""
         stopped = threading.Event()
         looking, self._looking = self._looking, None
+        self._ends.set()
         rests = looking is not None and await looking
         try:
             return await self._do(lambda archive: archive.finish(turn_id, stopped.is_set, at_rest=rests), stopped)
