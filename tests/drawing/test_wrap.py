@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ostler.drawing.fitting import columns_of
@@ -91,6 +91,7 @@ WORDS = st.lists(
 )
 
 
+@example(words=["  ", "longer-one"], columns=12, hanging="")
 @given(words=WORDS, columns=st.integers(12, 40), hanging=st.sampled_from(["", "  ", "\x1b[2m│ \x1b[0m"]))
 def test_nothing_is_lost_and_no_row_is_too_long(words, columns, hanging):
     line = " ".join(words)

@@ -79,8 +79,8 @@ class _Rows:
         self._gap += len(text) if gap else 0
 
     def word(self, word: str) -> None:
-        wide = width(word)
-        if self._used + self._gap + wide > self._columns and self._indent + wide <= self._columns and self._used:
+        wide, before = width(word), self._used + self._gap
+        if before and before + wide > self._columns >= self._indent + wide:
             self._break()
         self._row += [*self._between, word]
         for code in self._between:
@@ -95,8 +95,10 @@ class _Rows:
         return [*self._rows, "".join((*self._row, *self._between))]
 
     def _break(self) -> None:
-        self._rows.append("".join(self._row) + (_OFF if self._style else ""))
-        self._row = [self._hanging, self._style]
-        self._used = self._indent
+        """To the next row; one of mere spaces is left out."""
+        if self._row:
+            self._rows.append("".join(self._row) + (_OFF if self._style else ""))
+            self._row = [self._hanging, self._style]
+            self._used = self._indent
         self._between = [code for code in self._between if code.startswith("\x1b")]
         self._gap = 0
