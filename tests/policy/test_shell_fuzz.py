@@ -92,6 +92,10 @@ HOSTILE = {
     "a stranger's code": lambda n: "frob -e '" + "open (" * (n // 6) + "'",
     "strangers in strangers": lambda n: "frob sh -c " * (n // 11),
     "a file for a stranger": lambda n: "echo '" + "a: x\n" * (n // 6) + "' > new; frob new",
+    "a looker's dashes": lambda n: "hostname " + "-" * n,
+    "a looker's words": lambda n: "mkcert " + "a" * (n // 2) + " " + "a " * (n // 4) + "-x",
+    "a printed text": lambda n: "julia -e 'print(" + '"a' * (n // 2) + "'",
+    "a quoted text": lambda n: "perl -e 'print " + '"' + "\\" * n + "'",
     "words not known": lambda n: "find . " + "$x " * (n // 3),
     "loops behind": lambda n: "while :; do { " * 20 + "a & " * (n // 40) + "} ; done; " * 20,
 }

@@ -24,8 +24,8 @@ _LOOKS = re.compile(
 )
 _CERTAINLY_LOOKS = frozenset(danger.listed("list ls show info status get describe view search"))  # behind a group
 _LOOKING_OPTION = re.compile(
-    r"-[hV]|--?(?:help|version|list|show|status|info|check|dry-?run|print|dump|query|diff|test|validate|verify|lint"
-    r"|preview|simulate|what-?if|usage)(?:[-_][\w-]+)?(?:=.*)?"
+    r"-[hV]|--?(?:help|version)|--?(?:list|show)(?:[-_][\w-]+)?(?:=.*)?|--(?:status|info|check|lint|validate|diff|simulate)"
+    r"|--?dry-?run(?:=(?!none|false)\w+)?|--?(?:preview|what-?if)"
 )
 _LOOKING_CMDLET = re.compile(
     r"(?i)(?:get|test|measure|select|where|sort|group|compare|find|search|show|resolve|convert(?:to|from)?|format|join"
@@ -114,6 +114,8 @@ def _is_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
 
 def _is_known(call: Call) -> bool:
     """Whether a table has the name of a program, as it is or without version, platform and ending."""
+    if call.path.startswith("@"):  # a package by its scope, as package runners name it
+        return call.path.partition("/")[0] + "/" in programs_known()
     names = (call.name, call.name.lower(), _ENDING.sub("", call.name), _FOREIGN.sub("", call.name))
     return any(
         name in table
