@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.app.undoing import plan_of
+from ostler.app.undoing import checkpoints, plan_of
 from ostler.vocabulary.errors import UsageError
 from ostler.workspace.checkpoints import Checkpoints
 
@@ -20,6 +20,19 @@ async def two_turns(tmp_path):
         (root / turn).write_text("made")
         await past.finish(turn)
     yield root, past
+    past.close()
+
+
+async def test_what_ostler_itself_keeps_is_no_work_of_a_turn(tmp_path, monkeypatch):
+    """Started in a home, its own journals lie in the workspace."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = tmp_path / ".ostler" / "projects" / "p"
+    (folder / "sessions").mkdir(parents=True)
+    past = checkpoints(tmp_path, folder)
+    assert (await past.begin("t")).uncovered == ()
+    (folder / "sessions" / "journal.jsonl").write_text("said")
+    (tmp_path / "made").write_text("by the turn")
+    assert [change.path for change in (await past.finish("t")).changed] == ["made"]
     past.close()
 
 

@@ -1,9 +1,11 @@
 """Joins sessions to the workspace's checkpoints, and whoever takes something back to both."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ostler.app.undo_gaps import KnownGaps
+from ostler.settings.home import home
 from ostler.vocabulary.errors import UsageError
 from ostler.workspace.changes import UndoPlan
 from ostler.workspace.checkpoints import Checkpoints
@@ -47,7 +49,7 @@ class WorkspaceUndo:
 
 def checkpoints(root: Path, folder: Path) -> Checkpoints:
     """The past of a workspace, kept in its folder of Ostler's home."""
-    return Checkpoints(str(root), str(folder / "checkpoints"))
+    return Checkpoints(str(root), str(folder / "checkpoints"), ours=str(home(os.environ)))
 
 
 async def plan_of(past: Checkpoints, direction: str, turn: str = "") -> UndoPlan:

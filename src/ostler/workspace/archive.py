@@ -28,7 +28,7 @@ _Told = tuple[Folder, int, list[Gap]]
 class Archive:
     """Blocking, and for one thread at a time; `Checkpoints` is its face to the rest."""
 
-    def __init__(self, root: str, store: str, cap: int) -> None:
+    def __init__(self, root: str, store: str, cap: int, ours: str = "") -> None:
         self._jail = Jail(root)
         os.makedirs(store, mode=0o700, exist_ok=True)
         self._store = store
@@ -47,8 +47,8 @@ class Archive:
         self._heavy: dict[str, str] = {}
         self._gaps: dict[str, str] = {}
         self._told: dict[str, _Told] = {}
-        own = beneath(os.path.realpath(store), self._jail.names)
-        self._own = {own: "the copies themselves are kept there"} if own else {}
+        own = (beneath(os.path.realpath(place), self._jail.names) for place in (ours or store, store))
+        self._own = {path: "what Ostler keeps is there" for path in own if path and path != "."}
 
     def close(self) -> None:
         """Let the store go; a turn that is still open is closed when the past is next opened."""

@@ -26,9 +26,11 @@ class Checkpoints:
     request to the model. If the past cannot be kept, `begin` says so in its coverage and the turn goes on.
     """
 
-    def __init__(self, root: str, store: str, *, cap_bytes: int = CAP) -> None:
+    def __init__(self, root: str, store: str, *, cap_bytes: int = CAP, ours: str = "") -> None:
+        """`ours` is a folder around the store that no turn's work lies in."""
         self._root = root
         self._store = store
+        self._ours = ours
         self._cap = cap_bytes
         self._archive: Archive | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -145,5 +147,5 @@ class Checkpoints:
         if self._archive is None:
             from ostler.workspace.archive import Archive
 
-            self._archive = Archive(self._root, self._store, self._cap)
+            self._archive = Archive(self._root, self._store, self._cap, self._ours)
         return self._archive
