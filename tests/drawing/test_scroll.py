@@ -4,9 +4,11 @@ import pytest
 
 from ostler.drawing.paint import Paint
 from ostler.drawing.scroll import Scroll
-from ostler.vocabulary.events import MessageDone, MessageSoFar, TextDelta
+from ostler.vocabulary.display import Display
+from ostler.vocabulary.events import MessageDone, MessageSoFar, TextDelta, ToolCalled, ToolFinished, ToolStarted
 from ostler.vocabulary.message import Message
 from ostler.vocabulary.prompt import Text
+from ostler.vocabulary.tools import ToolCall, ToolResult
 
 DONE = MessageDone(Message("m", (Text("one\ntwo\nthree"),)))
 
@@ -21,3 +23,13 @@ def lines(*events):
 def test_what_was_missed_of_a_message_is_printed_once(heard):
     whole = lines(TextDelta("m", "one\ntwo\nth"), DONE)
     assert lines(*heard, MessageSoFar("m", "one\ntwo\nth"), DONE) == whole
+
+
+@pytest.mark.req("CL-5", "MD-6")
+@pytest.mark.parametrize("said", [True, False])
+def test_a_result_stands_below_its_call_also_when_words_came_between(said):
+    begun = (ToolCalled(ToolCall("c", "read", {})), ToolStarted("c", "read", False))
+    words = (TextDelta("m", "one\ntwo\nthree"), DONE) if said else ()
+    *_, call, result = lines(*begun, *words, ToolFinished(ToolResult("c", "ok", "x", Display("1 line"))))
+    assert (call, result) == ("⏺ read {}", "  ⎿ 1 line")
+    assert len(lines(*begun)) == 1

@@ -17,6 +17,7 @@ class CallLines:
         self.running: CallBlock | None = None  # announced, and without a result yet
         self.last: CallBlock | None = None  # the one whose result was shown last
         self._paint = paint
+        self._parted = False
         self._held: list[CallBlock] = []
         self._settled: set[str] = set()
         self._seen: set[str] = set()
@@ -24,6 +25,10 @@ class CallLines:
     def seen(self, asked: Display) -> None:
         """The person was shown this before it was done; the same diff is not shown again as a result."""
         self._seen.update(part.diff for part in asked.blocks if isinstance(part, DiffShown))
+
+    def words(self) -> None:
+        """Something was said meanwhile: the result of the call that runs gets the call's line anew."""
+        self._parted = self.running is not None
 
     def take(self, block: CallBlock) -> list[str]:
         """The lines to add."""
@@ -39,10 +44,10 @@ class CallLines:
         if block is not self.running:
             self._held.append(block)
             return lines
-        lines += self._result(block)
-        self.running, held, self._held = None, self._held, []
+        lines += self._anew(block) if self._parted else self._result(block)
+        self.running, self._parted, held, self._held = None, False, self._held, []
         for other in held:
-            lines += [*([call_line(other.call, self._paint, other.title)] if other.call else []), *self._result(other)]
+            lines += self._anew(other)
         return lines
 
     def again(self) -> list[str]:
@@ -54,6 +59,10 @@ class CallLines:
             call_line(block.call, self._paint, block.title, whole=True),
             *result_lines(block, self._paint, whole=True),
         ]
+
+    def _anew(self, block: CallBlock) -> list[str]:
+        line = [call_line(block.call, self._paint, block.title)] if block.call else []
+        return [*line, *self._result(block)]
 
     def _result(self, block: CallBlock) -> list[str]:
         self.last = block

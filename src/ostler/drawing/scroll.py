@@ -89,6 +89,8 @@ class Scroll:
 
     def _spaced(self, message_id: str, lines: list[str]) -> list[str]:
         """An empty line before each message that is not the first thing."""
+        if lines:
+            self.calls.words()
         if not lines or message_id in self._printed:
             return lines
         self._printed.add(message_id)

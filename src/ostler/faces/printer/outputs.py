@@ -64,7 +64,10 @@ class TextOutput:
     def _settled(self, block: Block) -> None:
         from ostler.drawing.lines import block_lines
 
-        gap = [""] if self._begun and isinstance(block, TextBlock) else []
+        words = isinstance(block, TextBlock)
+        if words:
+            self._calls.words()
+        gap = [""] if self._begun and words else []
         self._printed.add(block.id)
         self._print([*gap, *block_lines(block, self._paint)])
 
