@@ -137,6 +137,28 @@ def test_no_program_is_known_as_harmless_and_dangerous_at_once():
     assert sorted(names & set(known.verbs_known())) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("git reset --hard --help", "ordinary"),
+        ("aws s3 rm s3://b/x --dryrun", "ordinary"),
+        ("apt-get -s purge x", "ordinary"),
+        ("helm uninstall x --dry-run", "ordinary"),
+        ("kubectl delete pod x --dry-run=none", "confirm"),
+        ("git -c core.pager='rm x' log --dry-run", "confirm"),
+        ("git -c alias.x='!rm x' x --help", "confirm"),
+        ("docker compose run web rm x --dry-run", "confirm"),
+        ("npm exec rimraf x --dry-run", "confirm"),
+        ("docker exec c rm x --help", "confirm"),
+        ("kubectl exec p -- rm x --help", "confirm"),
+        ("shutdown -h", "confirm"),
+        ("defaults delete x --help", "confirm"),
+    ],
+)
+def test_help_and_rehearsals_are_ordinary_where_they_are_what_is_run(line, expected):
+    assert verdict(line) == expected
+
+
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("word", ["$(cat f)", "$OPTS", '"${OPTS[@]}"', "-$X", "--$X"])
 def test_an_option_that_is_not_known_is_asked_about(word):

@@ -59,7 +59,7 @@ _TAKES_NAMES = frozenset(  # of packages, which may be called like a command
     )
 )
 _TAKES_ANY_WORD = frozenset({"defaults", "service"})  # and so `--help` for a name
-_RUNS = frozenset(danger.listed("run exec x dlx shell run-script ssh debug rsh"))
+_RUNS = frozenset(danger.listed("run exec dlx shell run-script ssh debug rsh"))
 _GNU = frozenset(  # as they are called where the system has others
     danger.listed(
         "rm mv chmod chown chgrp dd truncate shred ln unlink rmdir cp install tee sed awk tar find xargs split csplit"
@@ -118,11 +118,19 @@ def _is_help(call: Call) -> bool:
 def _only_tells(call: Call, operands: list[str]) -> bool:
     """Whether a program that is driven by a verb only says how it is used, or what it would do."""
     texts = call.texts()
-    if not texts or "--" in texts or (operands and operands[0] in _RUNS):
+    if not texts or "--" in texts or _runs_another(call.name, operands):
         return False
-    if texts[-1] in _HELP and texts[0][:1] != "-" and call.name not in _TAKES_ANY_WORD:
+    if call.name in git.HANDLERS and texts[0][:1] == "-":  # which may set what git runs
+        return False
+    if texts[-1] == "--help" and texts[0][:1] != "-" and call.name not in _TAKES_ANY_WORD:
         return True
     return bool(_REHEARSAL & set(texts)) or (call.name in _SIMULATES and bool(_SIMULATION & set(texts)))
+
+
+def _runs_another(name: str, operands: list[str]) -> bool:
+    """Whether the verb is one behind which another command stands."""
+    subs = RUNNERS[name][0] if name in RUNNERS else ()
+    return (operands[:1] and operands[0] in _RUNS) or any(operands[: len(s.split())] == s.split() for s in subs)
 
 
 def _of_runner(call: Call) -> str:
