@@ -222,5 +222,13 @@ def test_harmless_commands_stay_harmless(context):
     assert [judged(CONTEXTS[context](command)) for command in ("ls", "echo 'rm notes.txt'")] == ["ordinary"] * 2
 
 
+@pytest.mark.req("SH-5")
+@pytest.mark.parametrize(
+    "context", sorted(set(CONTEXTS) - {"uv run", "docker"})
+)  # where the project's own programs are
+def test_a_stranger_stays_one(context):
+    assert judged(CONTEXTS[context]("frobnicate x")) == "confirm"
+
+
 def test_there_are_enough_contexts():
     assert len(CONTEXTS) >= 100

@@ -130,7 +130,7 @@ def _only_tells(call: Call, operands: list[str]) -> bool:
 def _runs_another(name: str, operands: list[str]) -> bool:
     """Whether the verb is one behind which another command stands."""
     subs = RUNNERS[name][0] if name in RUNNERS else ()
-    return (operands[:1] and operands[0] in _RUNS) or any(operands[: len(s.split())] == s.split() for s in subs)
+    return not _RUNS.isdisjoint(operands[:1]) or any(operands[: len(s.split())] == s.split() for s in subs)
 
 
 def _of_runner(call: Call) -> str:
