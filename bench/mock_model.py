@@ -43,7 +43,7 @@ def long_reply() -> Iterator[bytes]:
 
 
 class MockModel:
-    """A blocking server in threads of its own; `on_request` hears of every question to the model, once its first line is in."""
+    """A blocking server in threads of its own; `on_request` hears of each question to the model, at its first line."""
 
     def __init__(self, on_request: Callable[[], None] | None = None) -> None:
         self.requests: list[bytes] = []

@@ -1,5 +1,6 @@
 """`./run test`: what fails only beside others is run again alone and told; what fails twice fails the run."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,8 @@ def suite(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     (folder / "tasks").symlink_to(PROJECT / "tasks")
     command = [sys.executable, "-m", "tasks.test"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=150)
+    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist.plugin"}  # no others
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=150)
 
 
 def test_what_fails_beside_others_only_is_told_and_passes(tmp_path):
