@@ -246,6 +246,24 @@ async def test_a_change_after_the_plan_was_shown_is_seen_in_time(root, past):
 
 
 @pytest.mark.req("EN-13")
+async def test_a_folder_that_a_turn_closed_or_made_and_closed_is_put_right(root, past):
+    (root / "was").mkdir(0o755)
+    (root / "was" / "in").write_text("before")
+    (root / "alias").symlink_to("nowhere")
+    await past.begin("t")
+    (root / "was" / "in").write_text("after")
+    (root / "alias").unlink()
+    (root / "alias").mkdir()
+    (root / "alias" / "new").write_text("x")
+    for folder in ("was", "alias"):
+        os.chmod(root / folder, 0o500)
+    await past.finish("t")
+    undone = await past.undo(await past.plan_undo("t"))
+    assert undone.left == ()
+    assert os.readlink(root / "alias") == "nowhere" and (root / "was").stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.req("EN-13")
 async def test_only_what_the_plan_says_is_done(root, past):
     await past.begin("t")
     sh("echo t > src/main.py; echo t > src/other.py", root)

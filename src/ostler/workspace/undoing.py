@@ -85,7 +85,7 @@ class WayBack:
         restored: list[str] = []
         deleted: list[str] = []
         left: list[Gap] = []
-        self._open_up(steps)
+        given, steps = steps, self._open_up(steps)
         for step in reversed(steps):
             if step.removes and self._try(self._remove, step, left) and step.wanted is None:
                 deleted.append(escaped(step.path))
@@ -93,7 +93,7 @@ class WayBack:
         for step in steps:
             if step.wanted is not None and escaped(step.path) not in blocked and self._try(self._restore, step, left):
                 restored.append(escaped(step.path))
-        self._close_up(steps)
+        self._close_up(given)
         return Undone(tuple(restored), tuple(reversed(deleted)), tuple(left))
 
     def _try(self, action: Action, step: Step, left: list[Gap]) -> bool:
@@ -161,11 +161,19 @@ class WayBack:
         else:
             writing.replace(spot, data, before, found, mode, sync=False)
 
-    def _open_up(self, steps: list[Step]) -> None:
-        """Let us into directories whose own mode is part of the change, as long as it takes."""
-        for step in steps:
-            if step.expected is not None and step.expected.is_directory and not same(step.expected, step.wanted):
-                self._chmod(step.path, step.expected.mode | 0o700)
+    def _open_up(self, steps: list[Step]) -> list[Step]:
+        """Let us into directories whose own mode is part of the change, as long as it takes; the steps from there."""
+        return [self._opened(step) for step in steps]
+
+    def _opened(self, step: Step) -> Step:
+        expected = step.expected
+        if expected is None or not expected.is_directory or same(expected, step.wanted):
+            return step
+        mode = expected.mode | 0o700
+        if mode == expected.mode or not same(self._observe(step.path, expected), expected):
+            return step
+        self._chmod(step.path, mode)
+        return msgspec.structs.replace(step, expected=expected._replace(mode=mode))
 
     def _close_up(self, steps: list[Step]) -> None:
         """Give every directory the mode it shall have; one that stays gets back its own."""
