@@ -9,7 +9,7 @@ from ostler.policy.shell.call import NO_FEED, Feed
 from ostler.policy.shell.scope import Scope
 
 _TEMPORARY = re.compile(r"/(?:var/)?tmp(?:/|$)|/dev/shm")
-_UNSET = frozenset({"", "/dev/null", "0", "false", "no"})
+_UNSET = frozenset({"", "/dev/null", "0", "false", "no", "none", "off"})
 
 
 class Finder(Protocol):
@@ -27,7 +27,7 @@ def look(finder: Finder, name: str, text: str | None, scope: Scope) -> None:
     elif name in danger.COMMAND_VARIABLES or danger.COMMAND_VARIABLE.fullmatch(name):
         if text is None:
             finder.confirm(f"sets {name}, a command, to something known only when it runs")
-        elif text and text != HOLE and not _is_name_of(name, text):
+        elif text.strip() not in _UNSET and text != HOLE and not _is_name_of(name, text):
             finder.text(_as_command(text), scope, NO_FEED, None)
     elif name == "ENV" and text and text.startswith((".", "/")):
         finder.confirm("sets ENV, a script that shells run first")

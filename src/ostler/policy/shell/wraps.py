@@ -148,4 +148,4 @@ RUNNERS: dict[str, tuple[tuple[str, ...], Wrap]] = {
 RUNNERS["podman"] = RUNNERS["nerdctl"] = RUNNERS["docker"]
 RUNNERS["docker-compose"] = (("run", "exec"), RUNNERS["docker"][1])
 # of these, the ones that fetch what they run; the others run what the project, a container or an environment has
-FETCHERS = frozenset(listed("npm bun pipx mise asdf rustup perf rr op doppler sops aws-vault direnv heroku vagrant lxc"))
+FETCHERS = frozenset(listed("npm bun pipx mise asdf rustup perf op doppler sops aws-vault direnv heroku vagrant lxc"))
