@@ -17,6 +17,8 @@ from ostler.vocabulary.seams import Stage
 
 # A reply that could not even say this much is not worth asking for.
 SHORTEST_REPLY = 16
+# Where several share what is left, none is given less than this, and twice the longest reply so far: others wait.
+FAIR_REPLY = 1_024
 
 
 class Aside(msgspec.Struct, frozen=True):
@@ -50,6 +52,7 @@ class Budget:
         self._most_cost = cost
         self._most_calls = calls
         self._root: View | None = None
+        self._turns: set[int] = set()
         self._calls = 0
         self._aside: dict[int, Aside] = {}
         self._uncounted: list[Aside] = []
@@ -62,10 +65,12 @@ class Budget:
             self._root, self._calls = view, 0
             self._aside.clear()
             self._uncounted.clear()
+        self._turns.add(id(view.stage))
 
     def leave(self, stage: Stage) -> None:
         """The turn on this stage is over, however it ended."""
         self._free(stage)
+        self._turns.discard(id(stage))
         if self._root is not None and self._root.stage is stage:
             self._root = None
 
@@ -114,11 +119,21 @@ class Budget:
 
     def _set_aside(self, view: View, root: View) -> None:
         room, sent, most = self._nearest(view, self._held()).tokens, view.tokens, view.longest_reply
-        rates, reply = self._rates(view), int(min(room, most))
+        rates, reply = self._rates(view), int(min(room, most, self._share(view, room)))
         cost = sent * (rates.sent or 0.0) + reply * (rates.said or 0.0)
         self._aside[id(view.stage)] = Aside(sent + reply, cost, sent, len(view.stage.records()))
-        bounds = Room(view.meter.bytes(room), reply if reply < most else None) if math.isfinite(room) else None
+        bounds = Room(view.meter.bytes(room)) if math.isfinite(room) else None
+        bounds = Room(view.meter.bytes(reply), reply) if reply < most else bounds
         view.model.bind(bounds, lambda size: self._settle(view, size))
+
+    def _share(self, view: View, room: float) -> float:
+        """What of the rest one reply may take, while other turns are about to ask as well."""
+        idle = {id(self._root.stage)} if self._root and self._root.stage is not view.stage else set()
+        asking = self._turns - self._aside.keys() - idle
+        return max(room / max(len(asking), 1), FAIR_REPLY, 2 * self._longest(view))
+
+    def _longest(self, view: View) -> int:
+        return max((usage.tokens_out for usage in (self._root or view).usage()), default=0)
 
     def _settle(self, view: View, size: int) -> None:
         """A reply of so many bytes is over, and what it took is told by then, by the server or as we estimate it."""
@@ -154,10 +169,8 @@ class Budget:
         """The limit that the next call would pass, if its reply is as long as the longest so far."""
         if self._most_calls is not None and self._calls + len(self._aside) >= self._most_calls:
             return many(self._most_calls, "step")
-        used = (self._root or view).usage()
         nearest = self._nearest(view, held)
-        shortest = max((usage.tokens_out for usage in used), default=0)
-        return nearest.limit if nearest.tokens < max(shortest, SHORTEST_REPLY) else ""
+        return nearest.limit if nearest.tokens < max(self._longest(view), SHORTEST_REPLY) else ""
 
     def _nearest(self, view: View, held: list[Aside]) -> Left:
         """The limit that leaves least for the next reply."""
