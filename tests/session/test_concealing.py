@@ -2,13 +2,20 @@
 
 import pytest
 
-from ostler.session.concealing import conceal_nothing, concealing
+from ostler.backends.scripted import ScriptedBackend
+from ostler.journal.memory import MemoryJournal
+from ostler.session.concealing import WITHHELD, conceal_nothing, concealing
+from ostler.session.session import Session
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.stagehand import ALLOW_ALL
 from ostler.text.withheld import MARK
+from ostler.tools.host import LocalToolHost
 from ostler.vocabulary.display import Display
 from ostler.vocabulary.events import MessageDone, Notice, TextDelta, ToolCalled, ToolFinished, TurnStarted, Unknown
 from ostler.vocabulary.message import Called, Message
 from ostler.vocabulary.prompt import Prompt, Resource, Text
 from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.workspace.ground import Workspace
 
 pytestmark = pytest.mark.req("MD-3")
 
@@ -46,3 +53,23 @@ def test_what_is_none_stays_as_it_is():
 def test_the_longest_value_goes_first():
     told = concealing(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
     assert told == Notice("info", f"{MARK}!")
+
+
+async def test_a_session_keeps_the_mark_and_says_so_once(tmp_path):
+    tool = FakeTool("probe")
+    session = Session(
+        backend=ScriptedBackend([]),
+        tools=LocalToolHost([tool], Workspace(str(tmp_path))),
+        journal=MemoryJournal("session-1"),
+        policy=ALLOW_ALL,
+        cwd=str(tmp_path),
+        conceal=concealing([KEY]),
+    )
+    await session.open(version="1", backend="none", options={})
+    for number in range(2):
+        await session.call(ToolCall(f"c{number}", "probe", {"subject": KEY}))
+    past = list(session.past())
+    await session.aclose()
+    assert [event for event in past if isinstance(event, Notice)] == [Notice("warning", WITHHELD)]
+    assert "0123456789" not in str(past)
+    assert len(tool.runs) == 2

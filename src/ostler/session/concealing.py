@@ -6,11 +6,12 @@ the same bytes again.
 
 from collections.abc import Callable, Iterable
 
-from ostler.text.withheld import Withheld
+from ostler.text.withheld import MARK, Withheld
 from ostler.vocabulary.events import Event
 from ostler.wire.codec import decode_event, encode_event
 
 Conceal = Callable[[Event], Event]
+WITHHELD = f"a secret that is in use came up here; the model and the session are told {MARK} in its place"
 
 
 def conceal_nothing(event: Event) -> Event:

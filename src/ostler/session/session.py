@@ -13,7 +13,7 @@ from ostler.journal.todos_file import todos_of
 from ostler.policy.verdict import Policy
 from ostler.session.asks import Asks
 from ostler.session.calls import Calls, fault_of_bug, ran_before
-from ostler.session.concealing import Conceal, conceal_nothing
+from ostler.session.concealing import WITHHELD, Conceal, conceal_nothing
 from ostler.session.judge import Judge, NoGrants
 from ostler.session.keeping import Keeping
 from ostler.session.repair import fresh, repair
@@ -91,6 +91,7 @@ class Session:
         self._spawner = spawner
         self._clock = clock
         self.conceal = conceal
+        self._withheld = False
         self._past = journal.past()
         self._counting = Counting(self._past)
         self._syncing = Syncing(journal)
@@ -234,11 +235,14 @@ class Session:
             return
         if isinstance(event, StateChanged) and not self._stating.hears(event):
             return
-        event = self.conceal(event)
+        given, event = event, self.conceal(event)
         envelope = Envelope(self._seq + event.kept, self._clock(), event)
         if event.kept:
             self._keep(envelope)
         self._publish(envelope, envelope.seq)
+        if event is not given and not self._withheld:
+            self._withheld = True
+            self.emit(Notice("warning", WITHHELD))
 
     def past(self) -> Sequence[Event]:
         return Events(self._counting)
