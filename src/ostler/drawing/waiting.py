@@ -10,7 +10,7 @@ def waiting_line(event: Event) -> str:
         case Waiting(_, reason):
             told = f"waiting: {reason}"
         case Retrying(attempt, seconds, reason):
-            when = f"in {seconds:.0f} s" if seconds >= 0.5 else "at once"
+            when = f"in {seconds:.0f} s" if round(seconds) else "at once"
             told = f"{reason}; trying again {when} (attempt {attempt})"
         case _:
             return ""
