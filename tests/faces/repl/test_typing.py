@@ -115,7 +115,7 @@ def test_memory_is_edited_in_the_persons_editor(terminal, models, ostler):
         term = terminal("chat", *at(server), env=env)
         term.ready()
         term.type("/memory\r")
-        term.wait_for("> /memory")
+        term.wait_for("a session that begins from now on is told it")
         term.ready()
         term.type("!cat AGENTS.md\r")
         term.wait_for("# Rules")

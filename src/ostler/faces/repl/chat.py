@@ -28,6 +28,7 @@ from ostler.vocabulary.seams import Session
 from ostler.vocabulary.sessions import Steer
 
 AGAIN = "Ctrl-C again leaves"
+NEXT_TIME = "a session that begins from now on is told it: /new"
 RUNNING = "something is running; cancel it first (Ctrl-C)"
 WORTH_RINGING_SECONDS = 5.0
 
@@ -260,8 +261,8 @@ class Chat:
             case Say():
                 self._begin(outcome)
             case EditFile(path):
-                if not await self._console.edit(path):
-                    self._tell([f"no editor could be run on {path}; set EDITOR to yours"])
+                edited = await self._console.edit(path)
+                self._tell([NEXT_TIME if edited else f"no editor could be run on {path}; set EDITOR to yours"])
             case Adjust("theme", value):
                 self._theme(value)
             case Adjust():
