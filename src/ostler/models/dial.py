@@ -74,8 +74,8 @@ class Dialer:
         except ssl.SSLError as error:
             raise self._tls_failure(error) from None
         except OSError as error:
-            reset = tls and isinstance(error, ConnectionResetError)
-            raise (self.unanswered(error) if reset else None) or _unreachable(origin, error) from None
+            hung_up = tls and isinstance(error, ConnectionResetError | BrokenPipeError | ConnectionAbortedError)
+            raise (self.unanswered(error) if hung_up else None) or _unreachable(origin, error) from None
 
     async def _through(self, proxy: Proxy) -> Wire:
         try:

@@ -56,6 +56,8 @@ def tls_failure(origin: Origin, error: ssl.SSLError, trust: Trust) -> BackendErr
         )
     if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"):
         return BackendError(f"{origin.where} does not speak TLS", code="tls", hint="write http:// in the base URL")
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return shut_out(origin, trust)
     reason = error.reason or "handshake broken off"
     if "CERTIFICATE_REQUIRED" in reason:
         return BackendError(f"{origin.where} asks for a client certificate", code="tls", hint=_OWN)
