@@ -117,10 +117,14 @@ def _shut(roots: tuple[str, ...], found: list[_Candidate]) -> tuple[str, ...]:
 def _protected(confinement: Confinement, roots: tuple[str, ...]) -> Iterator[_Candidate]:
     """Each path to protect in a writable folder, once, and not what lies in one already protected."""
     seen: list[str] = []
+    real: dict[str, str] = {}  # most lie in the same few folders
     for one in _candidates(confinement, roots):
-        for path in _with_target(os.path.join(os.path.realpath(os.path.dirname(one.path)), os.path.basename(one.path))):
-            covered = any(inside(path, other) for other in seen)
-            if not covered and any(inside(path, root) and path != root for root in roots):
+        folder, name = os.path.split(one.path)
+        if folder not in real:
+            real[folder] = os.path.realpath(folder)
+        for path in _with_target(os.path.join(real[folder], name)):
+            within = any(inside(path, root) and path != root for root in roots)
+            if within and not any(inside(path, other) for other in seen):
                 seen.append(path)
                 yield one._replace(path=path)
 

@@ -153,6 +153,13 @@ def put_aside(path: str, roots: tuple[str, ...], instead: bytes | None, mode: in
             _write(name + ASIDE + "-new", name, fd, instead, mode)
 
 
+def put_link(path: str, roots: tuple[str, ...], target: str) -> None:
+    """A link where nothing is; OSError when that cannot be."""
+    folder, name = os.path.split(path)
+    with _opened(folder, root_of(path, roots)) as fd:
+        os.symlink(target, name, dir_fd=fd)
+
+
 def _rename(name: str, fd: int) -> None:
     for number in ("", *(f"-{number}" for number in range(2, 100))):
         aside = f"{name}{number}{ASIDE}"

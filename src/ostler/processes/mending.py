@@ -3,7 +3,7 @@
 import os
 
 from ostler.processes import watch
-from ostler.processes.git_pieces import ASIDE, put_aside
+from ostler.processes.git_pieces import ASIDE, put_aside, put_link
 
 _MOST_TOLD = 10
 
@@ -36,7 +36,7 @@ class Unlocked:
             if os.path.lexists(path):
                 put_aside(path, self._roots, None, 0)
             if was is not None:
-                os.symlink(was, path)
+                put_link(path, self._roots, was)
         except OSError as error:
             return f"{path} came from a command and could not be set aside ({error.strerror}): look at it"
         return f"{path} was set aside, with {ASIDE} at its end: commands may not make it, for programs run what it says"
