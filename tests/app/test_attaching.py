@@ -57,6 +57,16 @@ async def test_what_no_window_holds_is_left_to_the_agent(work):
     assert told.startswith("@huge.txt is sent as it stands: its 1,048,577 bytes are more than can be attached")
 
 
+@pytest.mark.req("CL-2")
+async def test_words_of_pasted_code_that_are_no_files_are_told_in_one_line(work):
+    attaching = Attaching(work, outside=False)
+    await attaching.mentioned("see @a.txt\n" + "".join(f"@decorator{number}\ndef x(): ...\n" for number in range(9)))
+    attached, missing = attaching.told
+    assert attached.startswith("attached a.txt")
+    assert missing.startswith("sent as they stand, for there are no such files: @decorator0, @decorator1")
+    assert missing.endswith("@decorator4 and 4 more")
+
+
 @pytest.mark.req("CL-2", "FS-2")
 async def test_what_cannot_be_had_is_told_and_stays_as_it_is(work):
     attaching = Attaching(work, outside=False)

@@ -10,6 +10,7 @@ from ostler.vocabulary.prompt import Block, Link, Resource
 from ostler.workspace.ground import Workspace
 
 ADDRESS = ("https://", "http://")
+SEVERAL, MOST_NAMED = 3, 5
 MOST_BYTES = 1024 * 1024  # as much as fits into large windows
 
 
@@ -21,7 +22,17 @@ class Attaching:
         self._cwd = cwd
         self._outside = outside
         self.blocks: dict[str, Block] = {}
-        self.told: list[str] = []
+        self._told: list[str] = []
+        self._missing: dict[str, str] = {}
+
+    @property
+    def told(self) -> list[str]:
+        """A line for each file; those that are not there share one: code that was pasted is full of such words."""
+        if len(self._missing) < SEVERAL:
+            return [*self._told, *self._missing.values()]
+        named, more = list(self._missing)[:MOST_NAMED], len(self._missing) - MOST_NAMED
+        names = ", ".join(f"@{path}" for path in named) + (f" and {more} more" if more > 0 else "")
+        return [*self._told, f"sent as they stand, for there are no such files: {names}"]
 
     async def mentioned(self, text: str) -> None:
         """What a person mentioned in their own words."""
@@ -38,12 +49,16 @@ class Attaching:
         try:
             found = await self._read(os.path.expanduser(path) if typed else path, typed=typed)
         except OstlerError as error:
-            self.told.append(f"@{path} is sent as it stands: {error}")
+            told = f"@{path} is sent as it stands: {error}"
+            if error.fault.code == "not_found":
+                self._missing[path] = told
+            else:
+                self._told.append(told)
             return
         if found.uri not in self.blocks:
             self.blocks[found.uri] = found
             lines = len(found.text.splitlines())
-            self.told.append(f"attached {found.uri} ({lines:,} line{'s' * (lines != 1)})")
+            self._told.append(f"attached {found.uri} ({lines:,} line{'s' * (lines != 1)})")
 
     async def _read(self, path: str, *, typed: bool) -> Resource:
         from ostler.text.redact import sensitive_file
