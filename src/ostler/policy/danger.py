@@ -44,7 +44,7 @@ _ALWAYS = {
     " gpasswd",
     KERNEL: "hostname insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce ifdown"
     " bcdedit reg regedit netsh net wevtutil rundll32 logoff aa-disable aa-complain aa-teardown auditctl rfkill",
-    IN_PLACE: "truncate ed red dos2unix unix2dos fromdos todos mogrify sponge patchelf xfs_io chrpath install_name_tool"
+    IN_PLACE: "ed red dos2unix unix2dos fromdos todos mogrify sponge patchelf xfs_io chrpath install_name_tool"
     " rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg upx ambr"
     " savelog",
     LATER: "at batch update-rc.d chkconfig anacron",

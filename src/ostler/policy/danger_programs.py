@@ -23,7 +23,7 @@ HANDS_ON = frozenset(
 # programs that look, print, edit by hand, build or test: words among their arguments are no verbs
 HARMLESS = frozenset(
     listed(
-        "unalias"
+        "unalias ri pydoc pydoc3 godoc"
         " echo printf grep egrep fgrep zgrep pcregrep ugrep look which type whereis whatis apropos tldr help cat bat"
         " ls ll"
         " la eza exa lsd tree stat file basename dirname realpath readlink head tail wc nl cut tr comm diff cmp"

@@ -40,7 +40,14 @@ def _tar(call: Call) -> str:
         return call.overwrites_any(options.values("f", "file"))
     if not options.has("x", "extract", "get") or options.has(*_TAR_KEEPS):
         return ""
-    return _unpacks(call, options.value("f", "file"), options.value("C", "directory"))
+    folder = options.value("C", "directory")
+    members = [Arg(f"{folder.text}/{arg.text}") if folder else arg for arg in options.operands]
+    if options.has("overwrite") or any(call.walk.places.any_exists(arg, call.scope) for arg in members):
+        return _OVER
+    return _unpacks(call, options.value("f", "file"), folder)
+
+
+_OVER = "unpacks files over those that are there"
 
 
 def _dashed(args: list[Arg]) -> list[Arg]:
@@ -77,7 +84,7 @@ def _unpacks(call: Call, archive: Arg | None, folder: Arg | None) -> str:
     near = folder is None or not folder.text.startswith("/")
     if alone and near and archive is not None and archive.text != "-" and not places.any_exists(archive, call.scope):
         return ""
-    return "unpacks files over those that are there"
+    return _OVER
 
 
 def _unzip(call: Call) -> str:
@@ -109,9 +116,7 @@ def _seven(call: Call) -> str:
     ):
         return "changes an archive, or deletes what it packs"
     if verb in {"x", "e"}:
-        return (
-            "" if any(arg.text in {"-so", "-aos"} for arg in call.args) else "unpacks files over those that are there"
-        )
+        return "" if any(arg.text in {"-so", "-aos"} for arg in call.args) else _OVER
     operands = parse(call.args[1:]).operands
     return call.overwrites_any(_with_ending(operands[:1], ".7z")) if verb == "a" else ""
 
@@ -123,7 +128,7 @@ def _cpio(call: Call) -> str:
     if options.has("t", "list"):
         return ""
     if options.has("i", "extract", "p", "pass-through", "r"):
-        return "unpacks files over those that are there" if options.has("u", "p", "i", "r") else ""
+        return _OVER if options.has("u", "p", "i", "r") else ""
     return call.overwrites_any(options.values("O", "F", "file"))
 
 

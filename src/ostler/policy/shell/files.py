@@ -44,6 +44,10 @@ def _dd(call: Call) -> str:
 
 
 def _format(call: Call) -> str:
+    if call.name == "wipefs" and not parse(call.args, "ot", ("offset", "types")).has("a", "all", "o", "offset", "f"):
+        return ""
+    if call.name == "wipefs" and parse(call.args, "ot", ("offset", "types")).has("n", "no-act"):
+        return ""
     for arg in call.args:
         if is_block_device(arg.text):
             call.walk.deny(f"wipes the device {arg.text}")
@@ -135,6 +139,10 @@ def _remember_links(call: Call, sources: list[Arg], target: Arg, soft: bool) -> 
             places.links[link] = join(folder, source.text)
 
 
+def _truncate(call: Call) -> str:
+    return call.overwrites_any(parse(call.args, "sr", ("size", "reference")).operands)
+
+
 def _tee(call: Call) -> str:
     options = parse(call.args)
     appends = options.has("a", "append")
@@ -197,6 +205,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(("cp", "install", "gcp", "ginstall"), _cp),
     **dict.fromkeys(("ln", "link"), _ln),
     "tee": _tee,
+    "truncate": _truncate,
     "patch": _patch,
     **dict.fromkeys(("split", "csplit"), _split),
     "history": _history,

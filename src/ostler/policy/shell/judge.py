@@ -50,7 +50,9 @@ _TABLES = (
 _WINDOWS = frozenset({"schtasks", "sc"})
 _DASHED_VERBS = frozenset({"--remove", "--remove-all", "--set", "--install", "--del", "--merge"})
 _FLAGS = frozenset(danger.listed("-y -q --user --system --global --force --yes --now --quiet --verbose --debug"))
-_REHEARSAL = frozenset({"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--dryrun"})
+_REHEARSAL = frozenset(
+    {"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--dryrun", "--assumeno"}
+)
 _SIMULATES = frozenset(danger.listed("apt apt-get aptitude brew nala"))
 _SIMULATION = frozenset(danger.listed("-s --simulate --just-print --no-act --recon -n"))
 _TAKES_NAMES = frozenset(  # of packages, which may be called like a command

@@ -63,6 +63,7 @@ _OTHER = re.compile(
     r"|run-program"
     r"|cmd|mv|cp|spit|sink|call-process|start-process|process_create|eval|kill|fork|supersede|sh|e?syscmd|dump|term"
     r"|loadlib"
+    r"|set-file-\w+"
     r"|dlopen|empty trash)\b|\bf?open\b[^;]{0,200}?w|file\.create|(?:ensure|content)\s*=>|\bfile\s*=\s*['\"]"
     r"|(?:^|[;|:(.])\s*!|`",
     re.IGNORECASE | _FLAGS,
@@ -83,6 +84,7 @@ _PRINTED = re.compile(  # nothing but a text
     r"""(?:console\.(?:log|error)|\b(?:print(?:ln|f)?|message|puts|putStr(?:Ln)?|display(?:ln)?|disp|say|writeln|echo|cat|show)!?)"""
     r"""[\s(]\s{0,9}(?:"[^"\\$#`]*"|'[^'\\$#`]*')(?=\s*(?:[);]|$))"""
 )
+_TYPE_ONLY = re.compile(r"\btypeof\s+[\w.]+(?:\(\s*['\"][\w:/]+['\"]\s*\)\s*\.\s*\w+)?")
 _VARIABLES_OF_R = re.compile(r"\brm\s*\(")  # a variable's end, not a file's
 _TARGETS: dict[str, re.Pattern[str]] = {
     "perl": re.compile(
@@ -121,6 +123,8 @@ def judge(language: str, code: str, call: Call) -> str:
     if code.strip() and not code.strip(HOLE + " \n"):
         return "runs a program text that is known only when it runs"
     rest = _PRINTED.sub("_", code)
+    if language == "node":
+        rest = _TYPE_ONLY.sub("_", rest)
     if call.name in {"R", "Rscript", "r", "littler"}:
         rest = _VARIABLES_OF_R.sub("_(", rest)
     if targets := _TARGETS.get(language):

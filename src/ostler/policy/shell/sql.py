@@ -22,6 +22,7 @@ _HARMLESS_DOT = re.compile(
 
 
 _LITERAL = re.compile(r"'[^']*'")
+_EXPLAINS = re.compile(r"\s*explain\s+(?!analy[sz]e|\()(?:query\s+plan\s+)?[^;]*;?\s*$", re.IGNORECASE)
 _EVALUATES = re.compile(r"exec|prepare|dblink|query_to|\bdo\b|eval", re.IGNORECASE)
 _DESTROYS = re.compile(
     r"\b(?:drop\s+(?:table|database|schema|view|index|user|role|collection|keyspace)|truncate\s+table|delete\s+from|detach\s+delete)\b",
@@ -31,11 +32,13 @@ _DESTROYS = re.compile(
 
 def destroys(text: str) -> bool:
     """Whether a text is SQL that drops or empties something, and no sentence that only sounds like it."""
-    return bool(_DESTROYS.search(_LITERAL.sub("''", text)))
+    return bool(_DESTROYS.search(_LITERAL.sub("''", text))) and not _EXPLAINS.match(text)
 
 
 def changes(text: str) -> bool:
     """Whether SQL loses data or writes elsewhere; what it only compares with does not count."""
+    if _EXPLAINS.match(text):
+        return False
     return bool(_CHANGES.search(text if _EVALUATES.search(text) else _LITERAL.sub("''", text)))
 
 

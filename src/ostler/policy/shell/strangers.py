@@ -32,7 +32,7 @@ _DELETES = re.compile(
 _EMPTIES = re.compile(r"[\w-]+(?::[\w-]+)*:(?:drop|purge|wipe|truncate)(?::\w+)?")
 _DELETING_OPTION = re.compile(
     r"--?(?:delete|purge|uninstall|destroy|wipe|erase|unregister|remove-all|drop|factory-reset)(?:[-_]?[\w-]+)?(?:=.*)?"
-    r"|-rmr?|-expunge|--?(?:remove|clobber|overwrite(?:-[\w=-]+)?|in-?place|reset|shutdown)|/delete"
+    r"|-rmr?|-expunge|--?(?:remove|clobber|(?:allow-)?overwrite(?:-[\w=-]+)?|in-?place|reset|shutdown)|/delete"
 )
 _VERB = "|".join(sorted(programs.VERBS | programs.REMOVERS))
 _HIDDEN = re.compile(
@@ -41,9 +41,10 @@ _HIDDEN = re.compile(
 )
 _WRITTEN = re.compile(rf"""(?:^|[\s"'=:(\[{{,!;&|])(?:/[\w/.-]+/)?(?:{_VERB})(?=[\s"')\]}},;]|$)""", re.MULTILINE)
 _OUTPUT_OPTION = re.compile(
-    r"-[oO]|--?(?:out(?:put|file)?|dump|save|write|export|log|result)(?:-?(?:to|file|bin|log))?"
+    r"-[oO]|--?(?:(?:\w+[-_])*out(?:put|file)?|dump|save|write|export|log|result)(?:-?(?:to|file|bin|log))?"
 )
-_LONG_OUTPUT = re.compile(r"--out(?:put|file)?(?:-?file)?")
+_LONG_OUTPUT = re.compile(r"--(?:\w+[-_])*out(?:put|file)?(?:-?file)?")
+_SHORT_OUTPUT = frozenset({"eslint", "rspec", "cscope", "stylelint"})  # of the harmless, those whose -o names a file
 _CALLS = re.compile(r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/")
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
 _DEVICE_LOOKERS = frozenset({"smartctl", "lsblk", "blkid", "findmnt", "udevadm", "nvme", "df", "hdparm", "skdump"})
@@ -55,7 +56,7 @@ _FAR = 24  # so many arguments are looked at for a command
 def judge(call: Call) -> str:
     """Why a program that no table knows must be asked for."""
     if call.name in programs.HARMLESS:
-        return _output(call, _LONG_OUTPUT)
+        return _output(call, _OUTPUT_OPTION if call.name in _SHORT_OUTPUT else _LONG_OUTPUT)
     if why := hands_on(call) or _code(call) or _output(call):
         return why
     if call.name not in _DEVICE_LOOKERS and any(is_block_device(text.rpartition("=")[2]) for text in call.texts()):
@@ -166,7 +167,8 @@ def _output(call: Call, names: re.Pattern[str] = _OUTPUT_OPTION) -> str:
         if not names.fullmatch(name):
             continue
         target = Arg(value) if equals else call.args[at + 1] if at + 1 < len(call.args) else Arg("-")
-        if target.exact and target.text[:1] != "-" and not _is_built(target.text) and (why := call.overwrites(target)):
+        named = target.exact and target.text[:1] != "-" and not _is_built(target.text)
+        if named and not call.walk.places.any_folder(target, call.scope) and (why := call.overwrites(target)):
             return why
     return ""
 

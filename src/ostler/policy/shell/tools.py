@@ -231,11 +231,11 @@ def _ssh_keygen(call: Call) -> str:
     options = parse(call.args, "tbfCNPOmVIsnEaZwrYDR")
     if options.has("p", "R", "H", "c"):
         return "changes a key or the list of known hosts"
-    return (
-        ""
-        if options.has("l", "L", "y", "e", "i", "B", "F", "Q", "s", "Y")
-        else call.overwrites_any(options.values("f"))
-    )
+    if options.has("l", "L", "y", "e", "i", "B", "F", "Q", "s", "Y"):
+        return ""
+    if call.feed.kind in {"text", "pipe"}:
+        return "answers what it would ask before it overwrites a key"
+    return call.overwrites_any(options.values("f"))
 
 
 def _bang(call: Call) -> str:
@@ -245,6 +245,8 @@ def _bang(call: Call) -> str:
             call.text(line.lstrip(" ~!"), NO_FEED)
         elif call.name not in {"mail", "mailx", "telnet"} and _DELETES_THERE.match(line):
             return "deletes or moves files on another machine"
+        elif (words := line.split())[:1] == ["get"] and len(words) == 3 and (why := call.overwrites(Arg(words[2]))):
+            return why
         elif re.match(r"\s*(?:m?put|send)\s", line) and any(map(leaks.is_secret, line.split()[1:])):
             return "sends a secret to another machine"
     return strangers.hands_on(call)
@@ -267,7 +269,18 @@ def _fsharp(call: Call) -> str:
     return ""
 
 
+def _rclone(call: Call) -> str:
+    operands = parse(call.args).operands
+    to_file = len(operands) > 2 and operands[0].text in {"copyto", "copyurl"} and ":" not in operands[2].text
+    return call.overwrites(operands[2]) if to_file else strangers.judge(call)
+
+
+def _m4(call: Call) -> str:
+    return call.overwrites_any(parse(call.args, "oDIU", ("output",)).values("o", "output"))
+
+
 HANDLERS: dict[str, Handler] = {
+    "rclone": _rclone,
     **dict.fromkeys(SPECS, _by_spec),
     **dict.fromkeys(ONE_DASH, _by_one_dash),
     **dict.fromkeys(COMPILERS, _compiler),
@@ -294,6 +307,7 @@ MORE: dict[str, Handler] = {
     **dict.fromkeys(("fzf", "sk"), _fzf),
     **dict.fromkeys(("mail", "mailx"), _mail),
     "openssl": _tls_client,
+    "m4": _m4,
     **dict.fromkeys(("docker", "docker-compose", "podman", "podman-compose", "nerdctl"), _compose),
     "go": _go_run,
     "dotnet": _fsharp,

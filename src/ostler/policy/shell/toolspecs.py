@@ -59,6 +59,10 @@ SPECS: Mapping[str, Spec] = {
     **dict.fromkeys(
         ("convert", "sox", "pdfunite", "montage", "composite", "wkhtmltopdf"), Spec(operand=_LAST, least=2)
     ),
+    **dict.fromkeys(
+        listed("sass lessc ebook-convert weasyprint pdfcrop ocrmypdf cjxl djxl gdal_translate gdalwarp opusenc xml2md"),
+        Spec(operand=_LAST, least=2),
+    ),
     "objcopy": Spec("IOFBj", operand=_LAST),
     "fallocate": Spec("lo", ("length", "offset"), operand=slice(0, 1)),
     "mkfile": Spec(operand=_LAST),
@@ -104,4 +108,4 @@ _PRODUCTS = frozenset(listed("o so a out exe bin elf wasm js map class d gch dyl
 def is_product(path: str) -> bool:
     """Whether a file is one that compilers make again and again."""
     base = path.rpartition("/")[2]
-    return "." not in base or base.rpartition(".")[2] in _PRODUCTS
+    return ("." not in base and not base[:1].isupper()) or base.rpartition(".")[2] in _PRODUCTS

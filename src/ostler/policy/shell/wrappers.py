@@ -218,15 +218,18 @@ def _ansible(call: Call) -> str:
     if module is not None and module.text.rpartition(".")[2] in _ANSIBLE_CHANGES:
         return "changes other machines"
     for given in options.values("a", "args"):
-        if "state=absent" in given.text:
-            return "deletes something on other machines"
+        if re.search(r"state=absent|\b(?:mode|owner|group)=", given.text):
+            return "deletes or changes something on other machines"
         if runs:
             call.text(given.text)
     return ""
 
 
 _ANSIBLE_CHANGES = frozenset(
-    danger.listed("reboot shutdown win_reboot user group mount parted filesystem lvol iptables ufw cron authorized_key")
+    danger.listed(
+        "lineinfile replace blockinfile reboot shutdown win_reboot user group mount parted filesystem lvol iptables ufw"
+        " cron authorized_key"
+    )
 )
 
 
