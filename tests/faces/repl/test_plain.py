@@ -1,5 +1,6 @@
 """The plain console by itself: what it prints, and what a line means."""
 
+import asyncio
 import io
 import os
 
@@ -39,3 +40,18 @@ async def test_an_idle_prompt_comes_again_after_each_line(typing):
     assert await console.read() == Line("")
     assert await console.read() == Line("2")
     assert out.getvalue() == "> > "
+
+
+@pytest.mark.req("CL-1")
+async def test_a_line_of_megabytes_is_one_line(typing):
+    console, _, type_in = typing
+    text = "long " * 500_000
+
+    def all_of_it():
+        data = f"{text}\n"
+        while data:
+            data = data[type_in(data[:60_000]) :]
+
+    writer = asyncio.create_task(asyncio.to_thread(all_of_it))
+    assert await console.read() == Line(text)
+    await writer

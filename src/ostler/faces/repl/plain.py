@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ostler.commands.complete import Completing
 
 CHUNK = 65536
-LONGEST_LINE = 1 << 20
+LONGEST_LINE = 1 << 24
 
 
 class PlainConsole:
