@@ -50,6 +50,17 @@ def test_what_is_none_stays_as_it_is():
     assert concealing(()) is conceal_nothing
 
 
+@pytest.mark.parametrize("secret", ["tool_finished", "call_id_of_it", "123456789012"])
+def test_a_secret_that_is_a_word_of_ours_harms_no_event(secret):
+    def event(word):
+        data = {"size": 123456789012, word: [word, None, 1.5]}
+        return ToolFinished(ToolResult("c1", "ok", f"so {word}", data=data))
+
+    assert concealing([secret])(event(secret)) == event(MARK)
+    harmless = ToolFinished(ToolResult("c1", "ok", "so", data={"size": 123456789012}))
+    assert concealing([secret])(harmless) is harmless
+
+
 def test_the_longest_value_goes_first():
     told = concealing(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
     assert told == Notice("info", f"{MARK}!")

@@ -104,12 +104,10 @@ class LateHouse:
 
 def _holds_secret(settings: Settings, flag: str, text: str) -> bool:
     """Whether a prompt has a secret in it that is in use."""
-    import json
-
     from ostler.app.known_secrets import secrets_in_use
     from ostler.text.withheld import Withheld
 
-    return Withheld(secrets_in_use(settings, os.environ, flag)).found_in(json.dumps(text).encode())
+    return Withheld(secrets_in_use(settings, os.environ, flag)).out_of(text) != text
 
 
 def capable() -> bool:

@@ -5,10 +5,13 @@ the same bytes again.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
 
 from ostler.text.withheld import MARK, Withheld
 from ostler.vocabulary.events import Event
-from ostler.wire.codec import decode_event, encode_event
+from ostler.wire.codec import encode_event
 
 Conceal = Callable[[Event], Event]
 WITHHELD = f"a secret that is in use came up here; the model and the session are told {MARK} in its place"
@@ -26,7 +29,27 @@ def concealing(values: Iterable[str]) -> Conceal:
         return conceal_nothing
 
     def conceal(event: Event) -> Event:
-        data = encode_event(event)
-        return decode_event(withheld.out_of(data)) if withheld.found_in(data) else event
+        if not withheld.found_in(encode_event(event)):
+            return event
+        concealed: Event = _without(event, withheld)
+        return concealed if concealed != event else event
 
     return conceal
+
+
+def _without(value: Any, withheld: Withheld) -> Any:
+    """The same of any shape, with the mark in its texts; what kind of event it is stays as it is."""
+    match value:
+        case str():
+            return withheld.out_of(value)
+        case msgspec.Struct():
+            fields = {name: _without(getattr(value, name), withheld) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **fields)
+        case dict():
+            return {_without(key, withheld): _without(item, withheld) for key, item in value.items()}
+        case list():
+            return [_without(item, withheld) for item in value]
+        case tuple():
+            return tuple(_without(item, withheld) for item in value)
+        case _:
+            return value

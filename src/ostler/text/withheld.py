@@ -1,40 +1,36 @@
-"""Known secrets taken out of JSON: by their very values, wherever they stand, and nothing else."""
+"""Known secrets taken out of text: by their very values, wherever they stand, and nothing else."""
 
+import json
 from collections.abc import Iterable
 
 MARK = "***WITHHELD-BY-OSTLER***"
 
 
 class Withheld:
-    """Replaces values by the mark in bytes of JSON; one object serves any number of texts."""
+    """Replaces values by the mark; one object serves any number of texts."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        forms = {form for value in values for form in _written(value.strip()) if value.strip()}
-        self._forms = sorted((form.encode("utf-8", "surrogatepass") for form in forms), key=len, reverse=True)
-        self._mark = MARK.encode()
+        forms = {form for value in values if value.strip() for form in _written(value.strip())}
+        self._forms = sorted(forms, key=len, reverse=True)
+        self._in_json = {json.dumps(form, ensure_ascii=False)[1:-1].encode("utf-8", "replace") for form in forms}
 
     def found_in(self, data: bytes) -> bool:
-        """Whether there is anything to take out."""
-        return any(form in data for form in self._forms)
+        """Whether JSON, as it is encoded, has one of them in a text."""
+        return any(form in data for form in self._in_json)
 
-    def out_of(self, data: bytes) -> bytes:
-        """The same JSON without them; a second time changes nothing."""
+    def out_of(self, text: str) -> str:
+        """The text without them; a second time changes nothing."""
         for form in self._forms:
-            data = data.replace(form, self._mark)
-        return data
+            text = text.replace(form, MARK)
+        return text
 
     def __bool__(self) -> bool:
         return bool(self._forms)
 
 
 def _written(value: str) -> set[str]:
-    """The value as JSON and as addresses write it."""
-    import json
+    """The value as it is, and as JSON and addresses write it."""
     from urllib.parse import quote, quote_plus
 
-    return {
-        json.dumps(value)[1:-1],
-        json.dumps(value, ensure_ascii=False)[1:-1],
-        quote(value, safe=""),
-        quote_plus(value),
-    }
+    in_json = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    return {value, *in_json, quote(value, safe=""), quote_plus(value)}
