@@ -160,6 +160,14 @@ def test_a_sandbox_that_the_workspace_brings_along_is_not_taken(tmp_path, monkey
     assert bubblewrap.missing(layout)
 
 
+def test_a_place_that_could_not_be_kept_does_not_keep_the_sandbox_from_starting(tmp_path):
+    """As in a workspace that belongs to somebody else."""
+    layout = lay_out(Confinement(writable=(str(tmp_path),)), str(tmp_path))
+    (tmp_path / ".vscode").mkdir()
+    words = bubblewrap.wrapper(layout)
+    assert str(tmp_path / ".vscode") in words and str(tmp_path / ".mcp.json") not in words
+
+
 def test_the_probe_starts_no_bwrap_of_the_folder_it_is_asked_in(tmp_path, monkeypatch):
     planted = tmp_path / "bin" / "bwrap"
     planted.parent.mkdir()

@@ -61,7 +61,8 @@ def wrapper(layout: Layout) -> list[str]:
     arguments += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
     arguments += _masks(layout)
     arguments += _writable([path for path in (*layout.writable, *layout.pinned) if path not in wide])
-    for path in (*layout.locked, *layout.absent):
+    # Where we could not put a placeholder, neither can a command.
+    for path in (*layout.locked, *(path for path in layout.absent if os.path.lexists(path))):
         arguments += ["--ro-bind", path, path]
     arguments += _hide(layout)
     return [*arguments, "--chdir", "/", "--"]
