@@ -5,6 +5,7 @@ import pytest
 from ostler.app.desk import Desk
 from ostler.app.doctor import examine
 from ostler.app.trusting import load_settings, settings_for_looking
+from ostler.app.undo_told import tell_session
 from ostler.vocabulary.errors import UsageError
 
 pytestmark = pytest.mark.req("PM-8")
@@ -51,3 +52,11 @@ async def test_the_doctor_looks_at_all_the_rest(broken):
     found = {finding.name: finding for finding in await examine(str(broken.parents[1]), {})}
     assert found["config"].state == "bad"
     assert {"model", "sandbox", "git"} <= found.keys()
+
+
+@pytest.mark.req("EN-13")
+def test_what_was_taken_back_is_no_error_where_a_person_s_own_file_is_broken(broken, tmp_path):
+    (tmp_path / "home" / ".ostler" / "config.json").write_text("{")
+    told = []
+    tell_session(broken.parents[1], "undo", "session/turn-1", ["a"], told.append)
+    assert len(told) == 1 and "config.json:1" in told[0]

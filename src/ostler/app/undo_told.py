@@ -19,7 +19,11 @@ _DONE = {
 def tell_session(cwd: Path, direction: str, checkpoint: str, paths: Sequence[str], say: Callable[[str], None]) -> None:
     """And the person, if something keeps it from being told; a turn of no kept session is nobody's to be told."""
     session_id, _, turn = checkpoint.partition("/")
-    store = session_store(settings_for_looking(cwd, say))
+    try:
+        store = session_store(settings_for_looking(cwd, say))
+    except UsageError as error:  # the person's own settings are broken; what was taken back stays so
+        say(f"its model is not told: {error.fault.message}")
+        return
     try:
         place = store.place(project_id(cwd), session_id)
         if not place.journal.exists():
