@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from ostler.app import chatting
 from ostler.cli import run, table
 from ostler.vocabulary.errors import UsageError
 
@@ -49,3 +50,22 @@ def test_no_escape_in_an_error_reaches_the_terminal(monkeypatch, capsys):
     monkeypatch.setattr(run, "_play", failing)
     assert table.dispatch(["run", "go"]) == 2
     assert capsys.readouterr().err == "ostler: there is no file x\n"
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize("flag", ["--resume", "--output-schema"])
+def test_a_variable_that_is_not_set_is_not_taken_for_a_flag_left_out(capsys, monkeypatch, flag):
+    monkeypatch.setattr(run, "_play", lambda given: pytest.fail("it began"))
+    assert table.dispatch(["run", flag, "", "go"]) == 2
+    assert f"{flag}: it is empty" in capsys.readouterr().err
+
+
+@pytest.mark.req("CL-8", "SE-5")
+@pytest.mark.parametrize(
+    ("words", "resume"), [([], ""), (["-c"], "last"), (["--continue"], "last"), (["--resume", "x"], "x")]
+)
+def test_a_prompt_goes_on_with_the_last_session_as_a_run_does(monkeypatch, words, resume):
+    opened = []
+    monkeypatch.setattr(chatting.Chatting, "play", lambda self: opened.append(self.resume) or 0)
+    assert table.dispatch(["chat", *words]) == 0
+    assert opened == [resume]

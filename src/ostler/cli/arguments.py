@@ -68,6 +68,21 @@ def add_grants(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--trust-project", action="store_true", help="let the project's own settings widen and run")
 
 
+def add_resuming(parser: argparse.ArgumentParser) -> None:
+    """With which session to go on; a variable that is not set names none, and is no wish for a new one."""
+    parser.add_argument("--resume", metavar="SESSION", type=named, help="go on with an earlier session")
+    parser.add_argument(
+        "-c", "--continue", dest="resume", action="store_const", const="last", help="go on with this folder's last one"
+    )
+
+
+def named(text: str) -> str:
+    """Something that is there."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
 def seconds(text: str) -> float:
     """A time that can pass."""
     value = float(text)

@@ -1,6 +1,15 @@
 """`ostler chat`, and `ostler` alone in a terminal: a prompt on the workspace."""
 
-from ostler.cli.arguments import Parser, add_backend, add_bounds, add_grants, add_model, add_workspace, run_options
+from ostler.cli.arguments import (
+    Parser,
+    add_backend,
+    add_bounds,
+    add_grants,
+    add_model,
+    add_resuming,
+    add_workspace,
+    run_options,
+)
 
 EPILOG = "In the prompt: /help lists the commands, !command runs one, @path attaches a file, Ctrl-D leaves."
 
@@ -9,7 +18,7 @@ def main(arguments: list[str]) -> int:
     """Parse, then talk until the person leaves."""
     parser = Parser("ostler chat", description="Work on this folder at a prompt.", epilog=EPILOG)
     parser.add_argument("--plain", action="store_true", help="plain lines only: nothing moves, menus have numbers")
-    parser.add_argument("--resume", metavar="SESSION", default="", help="go on with an earlier session")
+    add_resuming(parser)
     add_workspace(parser)
     add_backend(parser)
     add_model(parser)
@@ -19,4 +28,4 @@ def main(arguments: list[str]) -> int:
 
     from ostler.app.chatting import Chatting
 
-    return Chatting(run_options(given), given.resume, given.plain).play()
+    return Chatting(run_options(given), given.resume or "", given.plain).play()

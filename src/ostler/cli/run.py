@@ -14,7 +14,9 @@ from ostler.cli.arguments import (
     add_bounds,
     add_grants,
     add_model,
+    add_resuming,
     add_workspace,
+    named,
     run_options,
     seconds,
 )
@@ -33,13 +35,10 @@ def main(arguments: list[str]) -> int:
     parser = Parser("ostler run", description="Work on one prompt without a person.", epilog=EPILOG)
     parser.add_argument("prompt", nargs="*", help="what to do; with a pipe, its text is appended")
     parser.add_argument("-o", "--output", choices=("text", "simple", "json", "jsonl"), default="text")
-    parser.add_argument("--resume", metavar="SESSION", default="", help="go on with an earlier session")
-    parser.add_argument(
-        "-c", "--continue", dest="resume", action="store_const", const="last", help="go on with this folder's last one"
-    )
+    add_resuming(parser)
     parser.add_argument("--fork", action="store_true", help="leave that session as it is, and go on with a copy")
     parser.add_argument(
-        "--output-schema", metavar="FILE", default="", help="the answer must be JSON that fits this JSON Schema"
+        "--output-schema", metavar="FILE", type=named, help="the answer must be JSON that fits this JSON Schema"
     )
     parser.add_argument(
         "--print-schema", action=_PrintSchema, help="print the JSON Schema of -o json and jsonl, and end"
@@ -71,10 +70,10 @@ def _play(given: Namespace) -> int:
         context,
         run_options(given),
         given.output,
-        given.resume,
+        given.resume or "",
         given.fork,
         given.timeout,
-        given.output_schema,
+        given.output_schema or "",
     ).play()
 
 
