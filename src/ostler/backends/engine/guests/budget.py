@@ -87,7 +87,7 @@ class Budget:
             await self._freed.wait()
         root = self._root or view
         self._tell_unpriced(root, view.model.name if view.price is None else "")
-        self._set_aside(view, root)
+        self._set_aside(view)
         return ""
 
     @contextmanager
@@ -117,7 +117,7 @@ class Budget:
         used = f"${cost:.2g} is used" if limit.startswith("$") else f"{tokens:,} are used"
         return f"{limit}: about {used}, and the reply was cut"
 
-    def _set_aside(self, view: View, root: View) -> None:
+    def _set_aside(self, view: View) -> None:
         room, sent, most = self._nearest(view, self._held()).tokens, view.tokens, view.longest_reply
         rates, reply = self._rates(view), int(min(room, most, self._share(view, room)))
         cost = sent * (rates.sent or 0.0) + reply * (rates.said or 0.0)
