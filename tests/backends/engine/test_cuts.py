@@ -99,9 +99,9 @@ def _step(draw, log):
     calls = [] if cut else calls
     log.add(MessageDone(Message(log.new("m"), (*parts, *map(Called, calls)), "m", cut)))
     while calls:
-        left = _some_results(draw, log, calls)
-        if not draw(st.booleans()):
-            _some_results(draw, log, left, all_of=True)
+        over = draw(st.integers(0, 2)) > 0
+        left = _some_results(draw, log, calls, all_of=over)
+        if over:
             return
         more = [ToolCall(log.new("call"), "read", {"path": "b"}) for _ in range(draw(st.integers(0, 2)))]
         parts = (Text(draw(words.filter(bool))), *map(Called, more))
