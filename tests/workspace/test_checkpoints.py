@@ -305,6 +305,21 @@ async def test_names_that_share_a_file_share_it_still(root, past):
 
 
 @pytest.mark.req("EN-13")
+async def test_a_name_that_a_turn_gave_to_another_file_is_put_right_without_it(root, past):
+    (root / "one").write_text("1")
+    (root / "two").write_text("2")
+    await past.begin("t")
+    sh("ln -f one two", root)
+    await past.finish("t")
+    plan = await past.plan_undo("t")
+    assert plan.restore == ("two",)
+    assert (await past.undo(plan)).left == ()
+    assert ((root / "one").read_text(), (root / "two").read_text()) == ("1", "2")
+    assert (await past.redo(await past.plan_redo("t"))).left == ()
+    assert ((root / "one").read_text(), (root / "two").read_text()) == ("1", "1")
+
+
+@pytest.mark.req("EN-13")
 async def test_a_change_that_keeps_size_and_time_within_the_same_tick_is_found(root, past):
     for turn in range(10):
         path = root / "quick.txt"

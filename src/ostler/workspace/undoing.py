@@ -156,7 +156,8 @@ class WayBack:
             writing.create(spot, data, mode, sync=False)
             return
         before = self._bytes(spot)
-        if found.st_nlink > 1 and all_names_inside(self._jail, found):
+        # Other names of the file it was then share what it was; those of another file must not change with it.
+        if found.st_nlink > 1 and found.st_ino == wanted.inode and all_names_inside(self._jail, found):
             writing.overwrite(spot, data, before, mode)
         else:
             writing.replace(spot, data, before, found, mode, sync=False)
