@@ -20,6 +20,11 @@ import threading
 
 import ostler
 
+READ_LATE = (  # by ours when they are first wanted, so that reading ours does not read them
+    *("concurrent.futures.thread", "ctypes", "fastjsonschema", "h11", "hashlib", "json", "pathspec", "rapidfuzz"),
+    *("re2", "shutil", "sqlite3", "tempfile", "tree_sitter", "tree_sitter_bash", "urllib.parse", "yaml"),
+)
+
 
 def serve(channel: socket.socket) -> dict | None:
     """Fork for each command and tell how each ended; returns in the process that is to become one, or at the end."""
@@ -83,6 +88,8 @@ def become(command: dict) -> None:
 def run() -> None:
     for module in pkgutil.walk_packages(ostler.__path__, "ostler."):
         importlib.import_module(module.name)
+    for name in READ_LATE:
+        importlib.import_module(name)
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as channel:
         command = serve(channel)

@@ -57,17 +57,17 @@ def room_of(module: str) -> str:
     return ".".join(parts[: 2 if parts[:1] and parts[0] in HALLS else 1])
 
 
-def docstrings(tree: ast.Module) -> set[int]:
-    bodies = (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list))
+def docstrings(nodes: list[ast.AST]) -> set[int]:
+    bodies = (node.body for node in nodes if isinstance(getattr(node, "body", None), list))
     firsts = (body[0].value for body in bodies if body and isinstance(body[0], ast.Expr))
     return {id(value) for value in firsts}
 
 
 def targets(source: str) -> Iterator[tuple[int, str]]:
     """Every module of ours that a source names in an import or in a string, with its line."""
-    tree = ast.parse(source)
-    prose = docstrings(tree)
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(source)))
+    prose = docstrings(nodes)
+    for node in nodes:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -61,10 +61,25 @@ def picture(root: str) -> dict[str, tuple[int, bytes]]:
     return found
 
 
+TURNS = given(st.lists(DEEDS, max_size=12), st.lists(DEEDS, min_size=1, max_size=10), st.lists(DEEDS, max_size=6))
+
+
 @pytest.mark.req("EN-13")
-@settings(max_examples=120, deadline=None)
-@given(st.lists(DEEDS, max_size=12), st.lists(DEEDS, min_size=1, max_size=10), st.lists(DEEDS, max_size=6))
+@settings(max_examples=50, deadline=None)
+@TURNS
 def test_any_two_turns_are_undone_and_redone_in_order(standing, one, two):
+    undone_and_redone(standing, one, two)
+
+
+@pytest.mark.slow
+@pytest.mark.req("EN-13")
+@settings(max_examples=600, deadline=None)
+@TURNS
+def test_many_more_turns_are_undone_and_redone_in_order(standing, one, two):
+    undone_and_redone(standing, one, two)
+
+
+def undone_and_redone(standing, one, two):
     async def scene(root: str, store: str) -> None:
         past = Checkpoints(root, store)
         pictures = [picture(root)]
