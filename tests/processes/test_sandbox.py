@@ -393,15 +393,16 @@ async def test_what_is_locked_stays_so_when_a_person_has_replaced_it(sandboxed, 
 async def test_a_lock_lost_while_a_command_runs_is_made_up_for_when_it_ends(sandboxed, base):
     processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
     subprocess.run(["git", "-C", str(base / "workspace"), "config", "core.editor", "mine"], check=True)
-    os.mkfifo(base / "workspace" / "go")
-    running = asyncio.create_task(
-        processes.run("read x < go; printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config", timeout=60)
-    )
-    go = await asyncio.to_thread(open, base / "workspace" / "go", "w")
-    subprocess.run(["git", "-C", str(base / "workspace"), "config", "user.name", "me"], check=True)
-    go.write("on\n")
-    go.close()
-    ran = await running
+    work = base / "workspace"
+    os.mkfifo(work / "go")
+    with open(work / "go", "r+b", buffering=0) as go:
+        poison = "printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config"
+        running = asyncio.create_task(processes.run(f"touch started; read x < go; {poison}", timeout=600))
+        while not (running.done() or (work / "started").exists()):
+            await asyncio.sleep(0.01)
+        subprocess.run(["git", "-C", str(work), "config", "user.name", "me"], check=True)
+        go.write(b"on\n")
+        ran = await running
     assert "it sets core.fsmonitor" in ran.stderr
     assert "evil" not in config.read_text() and "mine" in config.read_text() and "me" in config.read_text()
 
