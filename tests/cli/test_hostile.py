@@ -158,15 +158,6 @@ def test_simple_says_what_went_wrong_beside_the_answer(ostler, models):
     assert "not allowed here: write x" in done.stderr
 
 
-@pytest.mark.req("CL-8")
-def test_a_timeout_is_in_the_journal_as_one(ostler, models):
-    from ostler.testing.model_server import stall
-
-    with models.playing(stall("body")) as server:
-        assert ostler("run", "--timeout", "4", *at(server), "wait").code == 124
-    assert '"reason":"timeout"' in sorted((ostler.home / ".ostler").rglob("journal.jsonl"))[0].read_text()
-
-
 @pytest.mark.req("FS-3", "PM-1")
 def test_a_command_does_not_read_elsewhere_without_yolo(ostler, models):
     secret = ostler.home / "secret.txt"

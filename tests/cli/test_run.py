@@ -147,11 +147,13 @@ def test_the_step_limit_is_exit_3(ostler, models):
 
 
 @pytest.mark.req("CL-8")
-def test_timeout_is_exit_124(ostler, models):
+def test_timeout_is_exit_124_and_in_the_journal(ostler, models):
     with models.playing(stall("body")) as server:
         done = ostler("run", "--timeout", "4", "-o", "json", *at(server), "wait")
     assert done.code == 124
     assert json.loads(done.stdout)["reason"] == "timeout"
+    (journal,) = (ostler.home / ".ostler").rglob("journal.jsonl")
+    assert '"reason":"timeout"' in journal.read_text()
 
 
 @pytest.mark.req("CL-9")
@@ -241,7 +243,7 @@ def test_a_server_that_refuses_is_told_in_a_sentence(ostler, models, reply, code
 
 
 def test_an_endpoint_that_is_not_there(ostler):
-    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hello", timeout=60)
+    done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hello", env={"WITHOUT_PAUSES": "1"})
     assert done.code == 1
     assert "127.0.0.1:9" in done.stdout
     assert "Traceback" not in done.stderr
