@@ -89,7 +89,8 @@ def judge(call: Call) -> str:
     handlers, operands = _handlers(call.name), _operands(call)
     if (known.has_verbs(call.name) or call.name in SUBCOMMANDS) and _only_tells(call, operands[1]):
         return ""
-    reasons = [_always(call), hides_option(call), leaks.secret(call), *(handler(call) for handler in handlers)]
+    reasons = [_always(call), hides_option(call), leaks.secret(call), _writes(call, operands[0])]
+    reasons += [handler(call) for handler in handlers]
     if not handlers:
         reasons.append(strangers.judge(call))
     elif call.name in RUNNERS:
@@ -109,6 +110,14 @@ def judge(call: Call) -> str:
     if not why and not call.stranger:
         call.stranger = known.stranger(call, bool(handlers), operands)
     return why
+
+
+def _writes(call: Call, operands: list[str]) -> str:
+    """Why a program that is driven by a verb must be asked for: it names a file that is there, to write to."""
+    driven = known.has_verbs(call.name) or call.name in programs.MANAGERS
+    if not driven or call.name in git.HANDLERS:  # git has options of its own for this
+        return ""
+    return strangers.output(call) or strangers.fetched(call, operands)
 
 
 def _is_help(call: Call) -> bool:

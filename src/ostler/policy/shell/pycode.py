@@ -234,6 +234,10 @@ class _Reading(ast.NodeVisitor):
             self._ask("hands on a module that changes files or starts programs")
         if full in _SHELLS or _SPAWNS.fullmatch(full):
             self._shell(node, full)
+        elif re.fullmatch(r"\w*\.?git\.[a-z_]+", full):  # GitPython: repo.git.reset("--hard")
+            self.call.run(
+                plain("git", name.replace("_", "-"), *(self._text(arg) or HOLE for arg in node.args)), NO_FEED
+            )
         elif full in _OPENERS or name == "open":
             self._open(node, full)
         elif full in _EVALUATORS:

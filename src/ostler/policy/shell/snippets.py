@@ -63,7 +63,7 @@ _OTHER = re.compile(
     r"|run-program"
     r"|cmd|mv|cp|spit|sink|call-process|start-process|process_create|eval|kill|fork|supersede|sh|e?syscmd|dump|term"
     r"|loadlib"
-    r"|set-file-\w+"
+    r"|set-file-\w+|file\s+attributes\b[^;\n]{0,200}?\s-(?:permissions|owner|group)\s+[^\s;]+"
     r"|dlopen|empty trash)\b|\bf?open\b[^;]{0,200}?w|file\.create|(?:ensure|content)\s*=>|\bfile\s*=\s*['\"]"
     r"|(?:^|[;|:(.])\s*!|`",
     re.IGNORECASE | _FLAGS,
@@ -94,6 +94,7 @@ _TARGETS: dict[str, re.Pattern[str]] = {
     "node": re.compile(r"\bwriteFile(?:Sync)?\s*\(\s*(['\"`])(?P<a>[^'\"`$]+)\1"),
     "ruby": re.compile(r"\b(?:File|IO)\.(?:write|open)\s*\(\s*(['\"])(?P<a>[^'\"#]+)\1(?:\s*,\s*(['\"])w\3)?"),
     "php": re.compile(r"\bfile_put_contents\s*\(\s*(['\"])(?P<a>[^'\"$]+)\1"),
+    "other": re.compile(r"\bset\s+out\w*\s+(['\"])(?P<a>[^'\"]+)\1"),  # gnuplot
     "lua": re.compile(r"io\.open\s*\(\s*(['\"])(?P<a>[^'\"]+)\1\s*,\s*(['\"])w\3"),
 }
 

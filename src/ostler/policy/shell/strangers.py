@@ -1,6 +1,7 @@
 """Programs that no table knows: what their arguments give away about commands they run and things they delete."""
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ostler.policy import danger_programs as programs
@@ -40,11 +41,13 @@ _HIDDEN = re.compile(
     re.MULTILINE,
 )
 _WRITTEN = re.compile(rf"""(?:^|[\s"'=:(\[{{,!;&|])(?:/[\w/.-]+/)?(?:{_VERB})(?=[\s"')\]}},;]|$)""", re.MULTILINE)
+_LONG_OUTPUT = re.compile(r"--?(?:\w+[-_])*out(?:put|file)?(?:[-_]?(?:file|path))?|--export-filename")
 _OUTPUT_OPTION = re.compile(
-    r"-[oO]|--?(?:(?:\w+[-_])*out(?:put|file)?|dump|save|write|export|log|result)(?:-?(?:to|file|bin|log))?"
+    rf"{_LONG_OUTPUT.pattern}|-[oO]|--?(?:dump|save|write|export|log|result)(?:-?(?:to|file|bin|log))?"
 )
-_LONG_OUTPUT = re.compile(r"--(?:\w+[-_])*out(?:put|file)?(?:-?file)?")
-_SHORT_OUTPUT = frozenset({"eslint", "rspec", "cscope", "stylelint"})  # of the harmless, those whose -o names a file
+_SHORT_OUTPUT = frozenset(
+    {"eslint", "rspec", "cscope", "stylelint", "terser"}
+)  # of the harmless, those whose -o names a file
 _CALLS = re.compile(r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/")
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
 _DEVICE_LOOKERS = frozenset({"smartctl", "lsblk", "blkid", "findmnt", "udevadm", "nvme", "df", "hdparm", "skdump"})
@@ -56,8 +59,8 @@ _FAR = 24  # so many arguments are looked at for a command
 def judge(call: Call) -> str:
     """Why a program that no table knows must be asked for."""
     if call.name in programs.HARMLESS:
-        return _output(call, _OUTPUT_OPTION if call.name in _SHORT_OUTPUT else _LONG_OUTPUT)
-    if why := hands_on(call) or _code(call) or _output(call):
+        return output(call, _OUTPUT_OPTION if call.name in _SHORT_OUTPUT else _LONG_OUTPUT)
+    if why := hands_on(call) or _code(call) or output(call):
         return why
     if call.name not in _DEVICE_LOOKERS and any(is_block_device(text.rpartition("=")[2]) for text in call.texts()):
         return "works on a disk"
@@ -160,17 +163,40 @@ def made_here(call: Call) -> str:
     return ""
 
 
-def _output(call: Call, names: re.Pattern[str] = _OUTPUT_OPTION) -> str:
+def output(call: Call, names: re.Pattern[str] = _OUTPUT_OPTION) -> str:
     """Why writing to a file must be asked for, where an option such as `--output` names one."""
     for at, arg in enumerate(call.args[:_FAR]):
         name, equals, value = arg.text.partition("=")
         if not names.fullmatch(name):
             continue
         target = Arg(value) if equals else call.args[at + 1] if at + 1 < len(call.args) else Arg("-")
+        target = Arg(target.text.partition("=")[2]) if re.match(r"[\w-]+=\w", target.text) else target  # json=file
         named = target.exact and target.text[:1] != "-" and not _is_built(target.text)
-        if named and not call.walk.places.any_folder(target, call.scope) and (why := call.overwrites(target)):
+        if named and not _is_folder(call, target) and (why := call.overwrites(target)):
             return why
     return ""
+
+
+_FETCHES = frozenset({"cp", "get", "pull", "download", "get-object", "copyto", "copyurl"})
+_FETCHED_TO = re.compile(r"-f|-d|--file|--dest(?:ination)?")
+
+
+def fetched(call: Call, operands: Sequence[str]) -> str:
+    """Why fetching must be asked for that names a file which is there: by the last word, or an option."""
+    verb = next((word for word in operands[:3] if word in _FETCHES), "")
+    if not verb or len(call.args) < 3:
+        return ""
+    remote = verb in {"pull", "get-object", "copyto"} or any(":" in word for word in operands)
+    targets = call.args[-1:] if remote and ":" not in call.args[-1].text else []
+    targets += [
+        after for before, after in pairwise(call.args) if verb == "download" and _FETCHED_TO.fullmatch(before.text)
+    ]
+    files = [arg for arg in targets if arg.exact and arg.text[:1] != "-" and not _is_folder(call, arg)]
+    return call.overwrites_any(files)
+
+
+def _is_folder(call: Call, arg: Arg) -> bool:
+    return call.walk.places.any_folder(arg, call.scope)
 
 
 def _is_built(path: str) -> bool:

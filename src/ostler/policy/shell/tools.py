@@ -39,6 +39,8 @@ def _judge_spec(call: Call, spec: Spec, args: list[Arg], *, whole: bool = False)
     if call.name in {"convert", "montage", "composite"}:
         operands = [_without_format(arg) for arg in operands]
     outputs = [*options.values(*spec.out), *operands]
+    if call.name == "aria2c" and (folder := options.value("d", "dir")):
+        outputs = [Arg(f"{folder.text}/{arg.text}", arg.glob) for arg in outputs]
     return call.overwrites_any([arg for arg in outputs if not (spec.builds and arg.exact and is_product(arg.text))])
 
 
@@ -249,7 +251,8 @@ def _bang(call: Call) -> str:
             return why
         elif re.match(r"\s*(?:m?put|send)\s", line) and any(map(leaks.is_secret, line.split()[1:])):
             return "sends a secret to another machine"
-    return strangers.hands_on(call)
+    local = parse(call.args, "BbcDFiJloPRSsX").operands[1:2] if call.name == "sftp" else []
+    return call.overwrites_any(local) or strangers.hands_on(call)
 
 
 _DELETES_THERE = re.compile(r"\s*-?(?:rm\w*|m?del\w*|rename|mv|chmod|chown|mrm)\s")
@@ -269,18 +272,11 @@ def _fsharp(call: Call) -> str:
     return ""
 
 
-def _rclone(call: Call) -> str:
-    operands = parse(call.args).operands
-    to_file = len(operands) > 2 and operands[0].text in {"copyto", "copyurl"} and ":" not in operands[2].text
-    return call.overwrites(operands[2]) if to_file else strangers.judge(call)
-
-
 def _m4(call: Call) -> str:
     return call.overwrites_any(parse(call.args, "oDIU", ("output",)).values("o", "output"))
 
 
 HANDLERS: dict[str, Handler] = {
-    "rclone": _rclone,
     **dict.fromkeys(SPECS, _by_spec),
     **dict.fromkeys(ONE_DASH, _by_one_dash),
     **dict.fromkeys(COMPILERS, _compiler),

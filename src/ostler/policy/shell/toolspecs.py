@@ -37,6 +37,8 @@ SPECS: Mapping[str, Spec] = {
     "xsltproc": Spec("o", ("output",), ("o", "output")),
     "dot": Spec("oTKGNE", (), ("o",)),
     "tcpdump": Spec("wricsFzGCW", (), ("w",), ("z",)),
+    **dict.fromkeys(("tshark", "dumpcap"), Spec("wrifcYTe", (), ("w",))),
+    "ab": Spec("geTHCnctps", (), ("g", "e")),
     "sdiff": Spec("ow", ("output",), ("o", "output")),
     "info": Spec("of", ("output", "file"), ("o", "output")),
     "pg_dump": Spec("fhpUdFntTj", ("file", "host", "port", "username", "dbname"), ("f", "file")),

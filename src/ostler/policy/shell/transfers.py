@@ -2,6 +2,7 @@
 
 import re
 
+from ostler.policy.danger import RIGHTS
 from ostler.policy.shell import leaks
 from ostler.policy.shell.args import HOLE, Arg
 from ostler.policy.shell.call import Call, Handler
@@ -19,6 +20,8 @@ def _rsync(call: Call) -> str:
         return ""
     if any(given.startswith(("--del", "--remove-s", "--force")) for given, _ in options.given):
         return "deletes files at the target or the source"
+    if any(given in {"--chown", "--chmod"} for given, _ in options.given):
+        return RIGHTS
     target = options.operands[-1]
     if options.has("ignore-existing") or _ELSEWHERE.match(target.text):
         return ""
