@@ -83,6 +83,11 @@ def judge(code: str, call: Call) -> str:
         return "runs Python that is nested too deeply"
 
 
+# libraries that act on other machines, services and processes; what their methods do is told by their names
+_AGENTS = frozenset(listed("boto3 docker psutil paramiko fabric kubernetes redis pymongo elasticsearch invoke pexpect"))
+_LOSES = re.compile(
+    r"(?:batch_)?(?:delete|remove|terminate|destroy|drop|purge|prune|kill|stop|flush|shutdown|suspend)\w*"
+)
 _TELLERS = frozenset(listed("help print dir callable inspect.getsource inspect.signature inspect.getdoc"))
 _ABOUT = frozenset({"__doc__", "__name__", "__module__", "__qualname__"})  # what a function says of itself
 
@@ -295,8 +300,16 @@ class _Reading(ast.NodeVisitor):
         text = self._text(target)
         self._ask(self.call.overwrites(Arg(text if text is not None else HOLE)))
 
+    def _by_agent(self, name: str, text: str | None) -> None:
+        if _LOSES.fullmatch(name):
+            self._ask(f"Python's {name} deletes or stops something")
+        elif name in {"run", "exec_command", "sudo", "exec_run", "spawn"} and text:
+            self.call.text(text, NO_FEED)
+
     def _method(self, node: ast.Call, full: str, name: str) -> None:
         first = node.args[0] if node.args else None
+        if not _AGENTS.isdisjoint(full.partition(".")[0] for full in self.names.values()):
+            self._by_agent(name, self._text(first))
         if name in {"write_text", "write_bytes"} and isinstance(node.func, ast.Attribute):
             self._writes(node.func.value)
         elif name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords:
