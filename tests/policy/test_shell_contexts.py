@@ -223,9 +223,7 @@ def test_harmless_commands_stay_harmless(context):
 
 
 @pytest.mark.req("SH-5")
-@pytest.mark.parametrize(
-    "context", sorted(set(CONTEXTS) - {"uv run", "docker"})
-)  # the own ones
+@pytest.mark.parametrize("context", sorted(set(CONTEXTS) - {"uv run", "docker"}))  # the own ones
 def test_a_stranger_stays_one(context):
     assert judged(CONTEXTS[context]("frobnicate x")) == "confirm"
 

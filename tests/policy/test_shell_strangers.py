@@ -71,6 +71,8 @@ SILENT = [
     "az vm frobnicate -n x",
     "gh pr frobnicate",
     "systemctl frobnicate x",
+    "cargo frobnicate",
+    "format-frobs x",
 ]
 KNOWN = [
     "frobnicate list",
@@ -95,6 +97,8 @@ KNOWN = [
     "clang-tidy-17 x.c",
     "x86_64-linux-gnu-objdump -d x",
     "git st",
+    "cargo +nightly fmt",
+    "pwsh -c 'Get-ChildItem | Format-Table'",
     "kubectl -n x get pods",
     "aws frob describe-things",
     "az vm show -n x",

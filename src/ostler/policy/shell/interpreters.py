@@ -215,7 +215,7 @@ def _other(call: Call) -> str:
 
 
 _POWERSHELL = re.compile(
-    r"\b(?:Remove|Clear|Move|Rename|Stop|Restart|Reset|Format|Disable|Uninstall|Unregister|Invoke|Copy|Suspend)-\w+"
+    r"\b(?:Remove|Clear|Move|Rename|Stop|Restart|Reset|Format(?!-(?:Table|List|Wide|Hex|Custom)\b)|Disable|Uninstall|Unregister|Invoke|Copy|Suspend)-\w+"
     r"|\b(?:Set|Add|Out)-(?:Content|Item|ItemProperty|File|Acl|ExecutionPolicy|Location)\b|Start-Process|Add-Type"
     r"|\b(?:rm|del|erase|rd|ri|rmdir|mv|move|mi|ren|rni|cp|copy|cpi|sc|clc|kill|spps|iex|saps|start|ni|tee)\b|::|>"
     r"|\.Delete|&\s*[\"'$({]",

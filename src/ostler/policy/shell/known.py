@@ -28,8 +28,8 @@ _LOOKING_OPTION = re.compile(
     r"|--?dry-?run(?:=(?!none|false)\w+)?|--?(?:preview|what-?if)"
 )
 _LOOKING_CMDLET = re.compile(
-    r"(?i)(?:get|test|measure|select|where|sort|group|compare|find|search|show|resolve|convert(?:to|from)?|format|join"
-    r"|split|write|read|wait|foreach|tee)-\w+"
+    r"(?i)(?:get|test|measure|select|where|sort|group|compare|show|resolve|convert(?:to|from)|foreach)-[a-z]+"
+    r"|format-(?:table|list|wide|hex)|write-(?:host|output|verbose|error|warning)"
 )
 _SYSTEM = re.compile(r"/(?:usr|opt|s?bin|snap|nix|Applications|System|Library)/|.*/(?<!node_modules/\.)s?bin/[^/]+$")
 _ENVIRONMENT = re.compile(r"(?:.*/)?(?:\.?v?env|\.?virtualenvs?|node_modules|\.tox|\.nox|vendor|target|build)/.*")
@@ -105,7 +105,8 @@ def _strange_verb(call: Call, verbs: frozenset[str], operands: tuple[Sequence[st
 def _is_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
     if "**" in verbs:
         return any(word in verbs or _LOOKS.fullmatch(word) for word in words[:_VERBS_DEEP])
-    first, second = words[0], words[1] if len(words) > 1 else ""
+    words = [word for word in words if word[:1] != "+"]  # a toolchain, as in `cargo +nightly`
+    first, second = [*words, "", ""][:2]
     if first in verbs or f"{first}/{second}" in verbs or _LOOKS.fullmatch(first):
         return True
     grouped = f"{first}/" in verbs or "*/" in verbs
