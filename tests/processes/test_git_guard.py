@@ -132,6 +132,12 @@ def yard(tmp_path):
     return Yard(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def only_at_the_end(monkeypatch):
+    """A look in the middle of an attack would make it another one, on a slow machine."""
+    monkeypatch.setattr("ostler.processes.git_guard._EVERY", 3600.0)
+
+
 @pytest.fixture
 async def processes(request, yard):
     """Of a sandboxed session; with the backend of the test's choice, or the best there is."""
@@ -234,6 +240,14 @@ async def test_what_a_background_command_does_is_undone_while_it_runs(yard, proc
     ran = await processes.run("true", timeout=60)
     assert "fsmonitor" not in yard.config("in")
     assert "was set aside" in text + ran.stderr
+
+
+async def test_it_is_looked_at_while_a_command_runs(yard, processes, monkeypatch):
+    monkeypatch.setattr("ostler.processes.git_guard._EVERY", 0.01)
+    await processes.start_background(f"git init -q in; git -C in config {EVIL}; sleep 1000")
+    async with asyncio.timeout(300):
+        while not (yard.root / "in" / ".git" / f"config{ASIDE}").exists():
+            await asyncio.sleep(0.01)
 
 
 async def test_what_a_background_command_does_is_undone_when_the_session_closes(yard, processes):

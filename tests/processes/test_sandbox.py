@@ -168,6 +168,13 @@ def test_a_place_that_could_not_be_kept_does_not_keep_the_sandbox_from_starting(
     assert str(tmp_path / ".vscode") in words and str(tmp_path / ".mcp.json") not in words
 
 
+@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+async def test_a_socket_that_goes_while_the_sandbox_starts_is_no_reason_to_have_none(sandboxed, base, monkeypatch):
+    answers = iter([[str(base / "gone" / "socket")], []])
+    monkeypatch.setattr(bubblewrap, "_sockets", lambda: next(answers, []))
+    assert await sandboxed("bubblewrap").ready() == "bubblewrap"
+
+
 def test_the_probe_starts_no_bwrap_of_the_folder_it_is_asked_in(tmp_path, monkeypatch):
     planted = tmp_path / "bin" / "bwrap"
     planted.parent.mkdir()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from ostler.processes import bubblewrap, landlock
 from ostler.processes.confinement import Confinement, Layout, SandboxUnavailable, lay_out
@@ -100,16 +101,28 @@ async def _open(name: str, layout: Layout) -> Sandbox:
         raise KeeperLost(reason)
     places = Placeholders(layout.absent if name == "bubblewrap" else ())
     try:
-        keeper = Keeper(bubblewrap.wrapper(layout) if name == "bubblewrap" else (), backend.plan(layout))
+        wrapper = bubblewrap.wrapper(layout) if name == "bubblewrap" else []
         try:
-            await keeper.ready()
-        except BaseException:
-            keeper.abandon()
-            raise
+            keeper = await _started(wrapper, backend.plan(layout))
+        except KeeperLost:
+            # What it should hide, such as somebody's socket, may have gone meanwhile.
+            if not wrapper or (again := bubblewrap.wrapper(layout)) == wrapper:
+                raise
+            keeper = await _started(again, backend.plan(layout))
     except BaseException:
         places.close()
         raise
     return Sandbox(name, keeper, layout, places)
+
+
+async def _started(wrapper: list[str], plan: dict[str, Any]) -> Keeper:
+    keeper = Keeper(wrapper, plan)
+    try:
+        await keeper.ready()
+    except BaseException:
+        keeper.abandon()
+        raise
+    return keeper
 
 
 def _lockable(layout: Layout | None) -> tuple[str, ...]:
