@@ -33,7 +33,8 @@ class Bench:
             (self.work / f"f{number}.txt").write_text(f"this is file {number}\n")
         self.repeats = repeats
         self.model = MockModel()
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "dumb"}
+        installed = str(HERE / "as_installed")  # what the tools of development add is not there
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "dumb", "PYTHONPATH": installed}
         self.ostler = [sys.executable, "-P", "-m", "ostler"]
         flags = ["--base-url", self.model.base_url, "--model", "mock", "--api-key", "x", "--allow", "bash:cat *"]
         self.prompt = [*self.ostler, "run", *flags, "say it"]

@@ -1,7 +1,6 @@
 """Makes the ground of a session: the workspace's files, and commands through the session's own processes."""
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from ostler.app.options import RunOptions
 from ostler.policy.wildcard import folder_of
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import ToolFailure
 from ostler.vocabulary.seams import Job, Ran, Running
 from ostler.workspace.ground import Workspace
@@ -20,7 +20,7 @@ CREDENTIALS = (
     *(".ssh", ".gnupg", ".aws", ".azure", ".kube", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".ostler"),
     *(".docker/config.json", ".config/gcloud", ".config/gh", ".config/op", ".claude", ".codex"),
 )
-_TO_NOWHERE = re.compile(r"[0-9]?>&[012](?=[\s;|&)]|$)|(?:[0-9]|&)?>{1,2} {0,8}/dev/null(?=[\s;|&)]|$)")
+_TO_NOWHERE = regex(r"[0-9]?>&[012](?=[\s;|&)]|$)|(?:[0-9]|&)?>{1,2} {0,8}/dev/null(?=[\s;|&)]|$)")
 
 if TYPE_CHECKING:
     from ostler.processes.confinement import Confinement

@@ -40,7 +40,7 @@ _TOOLS_WORDS = (
     "tools param requires",
 )
 # A chat template, or a server, that takes system messages only at the beginning, or none.
-_ROLES_ASKED = re.compile(
+_ROLES_ASKED = regex(
     r"roles? must alternate|only user(?:,? (?:and )?assistant)+ roles|roles? .{0,20}not supported|unexpected role"
     r"|system.{0,60}begin|system (?:message|role|prompt)s?.{0,40}(?:first|start|not supported|not allowed|only)"
     r"|(?:not support|unsupported|invalid|unknown) (?:the )?(?:role:? )?['\"]?system"

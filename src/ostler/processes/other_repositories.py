@@ -1,6 +1,6 @@
 """Version control besides git: the files of a repository by which it makes its program run others."""
 
-import re
+from ostler.text.regex import regex
 
 _HG = ("hgrc", "hgrc-not-shared", "sharedpath")
 OTHERS: dict[str, tuple[str, ...]] = {
@@ -14,7 +14,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
 SETTINGS = tuple(f"{folder}/{name}" for folder, names in OTHERS.items() for name in names)
 
 # Where changes come from and go to; whoever clones a repository of Mercurial writes that into it.
-_PATHS = re.compile(rb"\s*(?:[#;].*|\[paths\]|default(?:-push)?\s*=\s*(?:https?|ssh|file)://[^\s:-][^\s]*|)")
+_PATHS = regex(rb"\s*(?:[#;].*|\[paths\]|default(?:-push)?\s*=\s*(?:https?|ssh|file)://[^\s:-][^\s]*|)")
 
 
 def harmless(data: bytes) -> bool:

@@ -48,6 +48,8 @@ def _special() -> Pattern[str]:
 
 def sanitise(text: str) -> str:
     """The text without anything that a terminal would obey or a reader could not see."""
+    if text.isascii() and text.isprintable():
+        return text
     sanitiser = Sanitiser()
     return sanitiser.feed(text) + sanitiser.flush()
 

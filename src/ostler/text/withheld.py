@@ -1,6 +1,5 @@
 """Known secrets taken out of text: by their very values, wherever they stand, and nothing else."""
 
-import json
 from collections.abc import Iterable
 
 MARK = "***WITHHELD-BY-OSTLER***"
@@ -12,7 +11,7 @@ class Withheld:
     def __init__(self, values: Iterable[str] = ()) -> None:
         forms = {form for value in values if value.strip() for form in _written(value.strip())}
         self._forms = sorted(forms, key=len, reverse=True)
-        self._in_json = {json.dumps(form, ensure_ascii=False)[1:-1].encode("utf-8", "replace") for form in forms}
+        self._in_json = {_quoted(form, ascii_only=False).encode("utf-8", "replace") for form in forms}
 
     def found_in(self, data: bytes) -> bool:
         """Whether JSON, as it is encoded, has one of them in a text."""
@@ -32,5 +31,11 @@ def _written(value: str) -> set[str]:
     """The value as it is, and as JSON and addresses write it."""
     from urllib.parse import quote, quote_plus
 
-    in_json = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    in_json = {_quoted(value, ascii_only=True), _quoted(value, ascii_only=False)}
     return {value, *in_json, quote(value, safe=""), quote_plus(value)}
+
+
+def _quoted(text: str, *, ascii_only: bool) -> str:
+    import json  # only where a secret is known
+
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]

@@ -1,7 +1,5 @@
 """One step: a model call, streamed to the stage and gathered into a message."""
 
-import json
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
@@ -23,6 +21,7 @@ from ostler.models.words import (
     Usage,
     WasThought,
 )
+from ostler.text.regex import regex
 from ostler.vocabulary.errors import BackendError
 from ostler.vocabulary.events import (
     MessageDone,
@@ -41,7 +40,7 @@ from ostler.vocabulary.tools import ToolCall
 
 # The beginnings of ids that the house gives: no model may name a call so that one of ours counts as run.
 OWN_IDS = ("check-", "task-", "person-", "prompt-")
-_FIT = re.compile(r"[!-~]{1,128}\Z")
+_FIT = regex(r"[!-~]{1,128}\Z")
 
 # Has the calls of a piece start; False where the turn is to end instead.
 Begin = Callable[[Message], Awaitable[bool]]
@@ -253,6 +252,8 @@ def _usage(usage: Usage, model: ModelClient) -> UsageReported:
 
 def _arguments(text: str) -> dict[str, Any]:
     """The arguments, or nothing when they are no JSON object: the tool host then looks at the raw text."""
+    import json  # only a model that calls pays for it
+
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError):
