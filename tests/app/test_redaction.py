@@ -89,3 +89,11 @@ def test_a_prompt_that_holds_a_secret_is_known(tmp_path, monkeypatch):
     assert _holds_secret(settings, "", 'is sk-"planted"-0123456789 it?')
     assert _holds_secret(settings, "given-as-a-flag", "given-as-a-flag")
     assert not _holds_secret(settings, "", "is it?")
+
+
+@pytest.mark.parametrize("name", ["PWD", "OLDPWD"])
+def test_the_folder_a_shell_is_in_is_no_password(tmp_path, name):
+    folder = "/tmp/pytest-of-root/pytest-709/test_x0kQ9zR7/workspace"
+    env = {"HOME": str(tmp_path), name: folder, "DB_PASSWORD": folder}
+    assert secrets_in_use(load(tmp_path, {"HOME": str(tmp_path)}), {"HOME": str(tmp_path), name: folder}) == set()
+    assert folder in secrets_in_use(load(tmp_path, env), env)  # by another name it counts

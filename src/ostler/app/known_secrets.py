@@ -17,6 +17,7 @@ from ostler.text.secret_values import looks_random, mixed
 # Shorter ones would tear ordinary words apart.
 SHORTEST_WITHHELD = 12
 STRONG = ("password", "secret", "auth")
+FOLDERS = ("PWD", "OLDPWD")  # a shell's own; they only sound like a password
 URL = regex(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
 
 
@@ -33,7 +34,8 @@ def secrets_in_use(settings: Settings, env: Mapping[str, str], *known: str) -> s
         for secret in (*meant(text, env, folders), *(in_url(text) if URL.match(text) else (text,))):
             bare = secret.strip().rpartition(" ")[2]  # without a scheme like Bearer
             found |= {bare} if names.grade(name) in STRONG or "://" in text or looks_random(bare) else set()
-    found |= {text for name, text in env.items() if names.grade(name) in STRONG and _looks_made_up(text)}
+    named = {text for name, text in env.items() if name not in FOLDERS and names.grade(name) in STRONG}
+    found |= {text for text in named if _looks_made_up(text)}
     return {text for text in found if len(text.strip()) >= SHORTEST_WITHHELD and Secret(text).shown() != text}
 
 
