@@ -111,7 +111,8 @@ class _Stops:
     def __init__(self, stop: Callable[[EndReason], None], timeout: float | None) -> None:
         self._stop = stop
         self._timeout = timeout
-        self._heard = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # `nohup`
+        outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # `nohup`
+        self._heard = [number for number in _SIGNALS if number != signal.SIGHUP or not outlives]
         self._loop = asyncio.get_running_loop()
 
     def __enter__(self) -> None:
