@@ -421,6 +421,37 @@ async def test_a_wrong_path_is_said(client, models):
     assert "/v1" in str(caught.value)
 
 
+TOO_MUCH = [
+    "max_tokens is too large: 97000. This model supports at most 16384 completion tokens, whereas you provided 97000.",
+    "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 8192]",
+    "This model's maximum context length is 98000 tokens. However, you requested 99300 tokens (2300 in the messages, "
+    "97000 in the completion). Please reduce the length of the messages or completion.",
+    "max_tokens=97000 is too large. This model's maximum context length is 98000 tokens and your request has 2300.",
+]
+
+
+@pytest.mark.req("EN-8")
+@pytest.mark.parametrize("refusal", TOO_MUCH)
+async def test_a_longest_reply_that_a_server_does_not_allow_is_left_to_it(client, refusal):
+    """What a budget leaves may be more than a model can say at once; a shorter limit is told all the same."""
+    async with ScriptedModelServer(status(400, {"error": {"message": refusal}}), *[text("a")] * 3) as server:
+        model = client(server)
+        for most in (97_000, 120_000, 500):
+            assert [chunk async for chunk in model.stream(ask(max_tokens=most))][-1] == Finished("stop")
+        await model.aclose()
+    assert [request.json.get("max_tokens") for request in server.requests] == [97_000, None, None, 500]
+
+
+async def test_a_refusal_in_the_middle_of_a_reply_begins_no_other(client):
+    told = {"error": {"message": "maximum context length: you asked for 97000 in the completion", "code": 400}}
+    words = {"choices": [{"index": 0, "delta": {"content": "half"}}]}
+    async with ScriptedModelServer(events(words, told)) as server:
+        chunks = []
+        with pytest.raises(BackendError):
+            await collect(client(server), ask(max_tokens=97_000), into=chunks)
+    assert only(chunks, TextChunk) == [TextChunk("half")]
+
+
 @pytest.mark.parametrize(
     ("refusal", "gone", "there"),
     [

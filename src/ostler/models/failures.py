@@ -19,6 +19,7 @@ _CONTEXT_WORDS = (
     "context length",
     "context window",
     "context size",
+    "context limit",
     "prompt is too long",
     "input is too long",
     "input length should be",

@@ -18,7 +18,7 @@ from ostler.models.prefix_watch import PrefixWatch
 from ostler.models.retry import Retries, with_retries
 from ostler.models.speech import least_of
 from ostler.models.terms import Price, Terms
-from ostler.models.words import Chunk, Noted, Request, Usage
+from ostler.models.words import Chunk, Noted, Request, Silence, Usage
 from ostler.vocabulary.errors import OstlerError
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _LEARNING_SECONDS = 5.0
 _LET_ASK = 1.0  # seconds in which the first request goes out, where one does
+# A window may also be too small only for the reply that was asked for.
+_TEACHING = ("bad_request", "context_length")
 _log = logging.getLogger("ostler.models")
 
 
@@ -154,7 +156,11 @@ class HttpModel:
         await self._setup.http.aclose()
 
     async def _attempt(self, request: Request, number: int) -> AsyncGenerator[Chunk, None]:
-        """One attempt; a refusal that tells how to ask better is answered at once and does not count."""
+        """One attempt; a refusal that tells how to ask better is answered at once and does not count.
+
+        One that comes in the middle of a reply is none.
+        """
+        begun = False
         while True:
             where = self._setup.http.origin.where
             body, target = self._body(request), self._setup.base.endpoint(self.endpoint)
@@ -169,6 +175,7 @@ class HttpModel:
                 reader = self._reader(request)
                 async with aclosing(stream_reply(response, reader, watch, self._setup.hidden)) as chunks:
                     async for chunk in chunks:
+                        begun = begun or not isinstance(chunk, Silence)
                         yield self._priced(chunk) if isinstance(chunk, Usage) else chunk
                 self.reasoning = reader.gather.reasoning or self.reasoning
                 self._learn_again()
@@ -176,7 +183,7 @@ class HttpModel:
             except ModelFailure as failure:
                 if failure.fault.code == "not_found":
                     raise await self._missing() from None
-                if failure.fault.code != "bad_request" or not self._learn(failure.said, request):
+                if begun or failure.fault.code not in _TEACHING or not self._learn(failure.said, request):
                     raise
 
     def _priced(self, usage: Usage) -> Usage:

@@ -14,6 +14,7 @@ from ostler.vocabulary.prompt import Image, Text
 from ostler.vocabulary.tools import ToolResult, ToolSpec
 
 _LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
+_LIMIT_WORDS = (*_LIMIT_NAMES, "in the completion")
 
 
 class Habits(msgspec.Struct, frozen=True):
@@ -22,6 +23,7 @@ class Habits(msgspec.Struct, frozen=True):
     usage: bool = True
     system: Literal["anywhere", "first", "never"] = "anywhere"
     limit_name: str = "max_tokens"
+    too_much: int | None = None
     left_out: frozenset[str] = frozenset()
 
     def learned(self, said: str, request: Request) -> "Habits | None":
@@ -31,12 +33,19 @@ class Habits(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(self, usage=False)
         if self.limit_name == "max_tokens" and "max_tokens" in said and "max_completion_tokens" in said:
             return msgspec.structs.replace(self, limit_name="max_completion_tokens")
+        if self.limit(request) and any(word in said for word in _LIMIT_WORDS):
+            return msgspec.structs.replace(self, too_much=request.max_tokens)
         if self.system != "never" and role_refused(said):
             return msgspec.structs.replace(self, system="first" if self.system == "anywhere" else "never")
         for name, sent in self._optional(request).items():
             if name in said and sent is not None:
                 return msgspec.structs.replace(self, left_out=self.left_out | {name})
         return None
+
+    def limit(self, request: Request) -> int | None:
+        """The most tokens for the reply; a server that refuses so many has a limit of its own, which is lower."""
+        most = request.max_tokens
+        return None if most is not None and self.too_much is not None and most >= self.too_much else most
 
     def settings(self, request: Request) -> dict[str, Any]:
         """What the request says of sampling and reasoning, as far as the server takes it."""
@@ -52,9 +61,9 @@ def chat_body(model: str, request: Request, habits: Habits, extra: Mapping[str, 
     body: dict[str, Any] = {"model": model, "stream": True, **extra}
     if habits.usage:
         body["stream_options"] = {"include_usage": True}
-    if request.max_tokens is not None:
+    if most := habits.limit(request):
         name = next((name for name in _LIMIT_NAMES if name in extra), habits.limit_name)
-        body[name] = least_of(request.max_tokens, extra.get(name))
+        body[name] = least_of(most, extra.get(name))
     for name, value in habits.settings(request).items():
         body[name] = {**body[name], **value} if isinstance(body.get(name), dict) and isinstance(value, dict) else value
     if request.tools:
