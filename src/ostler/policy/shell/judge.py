@@ -55,11 +55,6 @@ _REHEARSAL = frozenset(
 )
 _SIMULATES = frozenset(danger.listed("apt apt-get aptitude brew nala"))
 _SIMULATION = frozenset(danger.listed("-s --simulate --just-print --no-act --recon -n"))
-_TAKES_NAMES = frozenset(  # of packages, which may be called like a command
-    danger.listed(
-        "install i in ins isntall add require ci info view show search docs home repo why explain outdated update up"
-    )
-)
 _TAKES_ANY_WORD = frozenset({"defaults", "service"})  # and so `--help` for a name
 _RUNS = frozenset(danger.listed("run exec dlx shell run-script ssh debug rsh"))
 _GNU = frozenset(  # as they are called where the system has others
@@ -146,10 +141,10 @@ def _runs_another(name: str, operands: list[str]) -> bool:
 
 def _of_runner(call: Call) -> str:
     """A second look at programs that run others, where they do something else."""
-    verb = next((text for text in call.texts() if not text.startswith("-")), "")
+    verb = strangers.verb(call)
     if verb in {"exec", "x", "dlx"} or (verb == "run" and call.name not in {"npm", "yarn", "pnpm", "bun"}):
         return ""
-    if verb in _TAKES_NAMES and "--" not in call.texts():
+    if strangers.takes_packages(call):
         return ""
     return strangers.hands_on(call) if call.name in programs.MANAGERS else strangers.deletes(call)
 

@@ -24,6 +24,8 @@ _MODULES: dict[str, frozenset[str]] = {
     "ctypes": frozenset(listed("CDLL cdll PyDLL pythonapi LibraryLoader")),
     "signal": frozenset({"pidfd_send_signal"}),
     "distutils": frozenset({"dir_util", "file_util"}),
+    "dir_util": frozenset({"remove_tree", "copy_tree"}),
+    "file_util": frozenset({"move_file", "copy_file"}),
     "send2trash": frozenset({"send2trash"}),
     "builtins": frozenset({"exec", "eval", "__import__", "compile"}),
 }

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ostler.policy import danger
 from ostler.policy import danger_programs as programs
 from ostler.policy.danger_subcommands import SUBCOMMANDS
 from ostler.policy.shell import known, snippets, sql
@@ -19,7 +20,8 @@ _CODE_OPTION = re.compile(
 )
 _SHELL_OPTION = re.compile(r"--?(?:\w+-)*(?:exec|command|cmd|run|hook|shell|preview)(?:-\w+)*|-[cex]")
 _MESSAGE_OPTION = re.compile(
-    r"-[mtbpd]|--?(?:message|title|body|prompt|description|comment|notes?|subject|name|filter)"
+    r"-[mtbpd]|--?(?:message|title|body|prompt|description|comment|notes?|subject|name|filter|grep"
+    r"|match|pattern|test-?name-?pattern)"
 )
 _STRONG = "delete|remove|destroy|purge|wipe|drop|uninstall|erase"
 _WEAK = (
@@ -52,6 +54,12 @@ _CALLS = re.compile(r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
 _DEVICE_LOOKERS = frozenset({"smartctl", "lsblk", "blkid", "findmnt", "udevadm", "nvme", "df", "hdparm", "skdump"})
 _RUNS_PROJECT = frozenset({"cargo", "dotnet", "swift", "dune", "cabal", "zig"})  # with `run`, by words of its own
+_TAKES_PACKAGES = frozenset(  # which may be called like a command
+    danger.listed(
+        "install i in ins isntall add require ci info view show search docs home repo why explain outdated update up"
+        " ls list ll la download wheel freeze audit"
+    )
+)
 _DEEP = 4  # so many operands are looked at for a verb
 _FAR = 24  # so many arguments are looked at for a command
 
@@ -62,7 +70,7 @@ def judge(call: Call) -> str:
         return output(call, _OUTPUT_OPTION if call.name in _SHORT_OUTPUT else _LONG_OUTPUT)
     if why := hands_on(call) or _code(call) or output(call):
         return why
-    if call.name not in _DEVICE_LOOKERS and any(is_block_device(text.rpartition("=")[2]) for text in call.texts()):
+    if not _looks_at_devices(call) and any(is_block_device(text.rpartition("=")[2]) for text in call.texts()):
         return "works on a disk"
     own = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
     if own and any(_EMPTIES.fullmatch(text) for text in call.texts()[:_DEEP]):
@@ -70,8 +78,16 @@ def judge(call: Call) -> str:
     return "" if own or call.name in programs.MANAGERS else deletes(call)
 
 
+def _looks_at_devices(call: Call) -> bool:
+    """Whether a program only looks at disks: always, as it is called here, or with this verb."""
+    first = next(iter(call.texts()), "")
+    return call.name in _DEVICE_LOOKERS or call.name in danger.LOOKS or known.has_verb(call.name, first, first)
+
+
 def hands_on(call: Call) -> str:
     """Judge what looks like a command among the arguments: after `--`, as words, as one text, or in a setting."""
+    if call.name in programs.MANAGERS and takes_packages(call):
+        return ""
     command = call.args[_command_at(call) :]
     if command:
         call.run(command, NO_FEED)
@@ -83,6 +99,16 @@ def hands_on(call: Call) -> str:
             _text(call, arg, before)
         before = arg.text
     return ""
+
+
+def verb(call: Call) -> str:
+    """The first word that is no option."""
+    return next((text for text in call.texts() if text[:1] != "-"), "")
+
+
+def takes_packages(call: Call) -> bool:
+    """Whether what follows a manager's verb are names of packages."""
+    return verb(call) in _TAKES_PACKAGES and "--" not in call.texts()
 
 
 def _command_at(call: Call) -> int:
@@ -216,7 +242,7 @@ _NAMES_FOLLOW = frozenset(
 
 def _takes_names(call: Call) -> bool:
     """Whether the first word says that a program only looks or makes something, so that later ones are names."""
-    first = next((text for text in call.texts() if text[:1] != "-"), "")
+    first = verb(call)
     return first in _NAMES_FOLLOW or known.looks(first) or call.name.startswith("create-")
 
 

@@ -54,6 +54,7 @@ def _compiler(call: Call) -> str:
     if why := next(filter(None, (snippets.judge("other", text, call) for text in sources)), ""):
         return why
     outputs = options.values("o", "output", "outfile", "outFile")
+    outputs += [after for before, after in pairwise(call.args) if before.text == "-MF"]
     return call.overwrites_any([arg for arg in outputs if not (arg.exact and is_product(arg.text))])
 
 

@@ -67,6 +67,8 @@ def _curl(call: Call) -> str:
         return "makes the container engine do something, and it may do everything"
     if _CONFIGURES.search(call.feed.text) and any(arg.text == "-" for arg in options.values("K", "config")):
         return "reads options that write or send a file"
+    if options.has("Q", "quote", "postquote", "prequote"):
+        return "makes a server delete, move or change files"
     folder = options.value("output-dir")
     targets = options.values(*_CURL_OUTPUTS)
     if options.has("O", "remote-name", "remote-name-all"):
@@ -109,7 +111,7 @@ _CURL_LONGS = (
     "cookie-jar", "dump-header", "form", "max-time", "connect-timeout", "retry", "url", "user-agent", "write-out",
     "upload-file", "proxy", "cacert", "cert", "key", "trace", "trace-ascii", "stderr", "libcurl", "etag-save", "hsts",
     "alt-svc", "config", "referer", "range", "resolve", "json", "retry-delay", "retry-max-time", "limit-rate",
-    "unix-socket", "data-ascii", "form-string", "oauth2-bearer", "connect-to", "interface", "proxy-user",
+    "unix-socket", "quote", "data-ascii", "form-string", "oauth2-bearer", "connect-to", "interface", "proxy-user",
 )  # fmt: skip
 _CURL_OUTPUTS = (
     "o", "output", "D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl", "etag-save",
