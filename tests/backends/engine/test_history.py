@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostler.backends.engine.history import NOT_RUN, history
+from ostler.backends.engine import history as folding
+from ostler.backends.engine.history import NOT_RUN, history, joined
 from ostler.models.words import ModelSaid, ToolsSaid, UserSaid
 from ostler.testing.stagehand import prompt
 from ostler.vocabulary.events import (
@@ -44,6 +45,19 @@ def test_results_stand_right_after_their_calls_in_the_order_of_the_calls():
 def test_a_call_without_a_result_gets_one():
     said = history([TurnStarted("t", prompt("go")), says(Called(call("a")))])
     assert said[-1].results[0].status == "cancelled"
+
+
+@pytest.mark.req("MD-6")
+def test_a_reply_in_many_pieces_is_put_together_once(monkeypatch):
+    """A model may begin thousands of calls in one reply: each piece must cost what it holds, not all before it."""
+    pieces = [Message(f"m-{at}", (Called(call(f"c{at}")),), continues=at > 0) for at in range(300)]
+    put_together = []
+    monkeypatch.setattr(folding, "joined", lambda parts: put_together.append(len(parts)) or joined(parts))
+    events = [event for at, piece in enumerate(pieces) for event in (MessageDone(piece), done(f"c{at}"))]
+    _, reply, results = history([TurnStarted("t", prompt("go")), *events])
+    assert reply.message.id == "m-0"
+    assert [one.id for one in reply.message.calls] == [one.call_id for one in results.results]
+    assert put_together == [300]
 
 
 def test_steering_is_said_where_it_was_delivered():

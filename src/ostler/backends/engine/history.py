@@ -140,12 +140,15 @@ def newest(records: Past, kind: str) -> Event | None:
 
 
 class _Fold:
-    """Holds a message's calls open until their results are in, or something else is said."""
+    """Holds a reply with calls open until something else is said: more of it and their results may still come.
+
+    To the model it is one message, in however many pieces it was kept, and the results follow the whole.
+    """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.size = 0
-        self._open: tuple[ToolCall, ...] = ()
+        self._open: list[Message] = []
         self._open_seq = 0
         self._results: dict[str, ToolResult] = {}
         self._later: list[Entry] = []
@@ -156,12 +159,15 @@ class _Fold:
         """The commonest first: a long session is folded whole when it is resumed."""
         match event:
             case MessageDone(message) if message.continues:
-                self._go_on(message)
+                if self._open:  # else a summary took the beginning of the reply, and with it the rest
+                    self._open.append(message)
+            case MessageDone(message) if message.calls:
+                self._close()
+                self._open, self._open_seq = [message], seq
             case MessageDone(message):
+                self._close()
                 if message.parts:
                     self._say(seq, ModelSaid(message))
-                self._close()
-                self._open, self._open_seq = message.calls, seq
             case ToolFinished(result):
                 if result.call_id in self._by_hand:
                     self._tell(*self._by_hand.pop(result.call_id), result)
@@ -176,11 +182,13 @@ class _Fold:
                 self._take_rest(event, seq)
 
     def ending(self) -> list[Entry]:
-        """What follows the entries if nothing more comes: the results of open calls, and what waits for them."""
+        """What follows the entries if nothing more comes: an open reply, its results, and what waits for them."""
         if not self._open:
             return self._later
-        results = (self._results.get(call.id) or ToolResult(call.id, "cancelled", NOT_RUN) for call in self._open)
-        return [_entry(self._open_seq, ToolsSaid(tuple(results))), *self._later]
+        reply = joined(self._open)
+        results = (self._results.get(call.id) or ToolResult(call.id, "cancelled", NOT_RUN) for call in reply.calls)
+        said = (ModelSaid(reply), ToolsSaid(tuple(results)))
+        return [*(_entry(self._open_seq, one) for one in said), *self._later]
 
     def _take_rest(self, event: Event, seq: int) -> None:
         match event:
@@ -209,26 +217,12 @@ class _Fold:
         self.entries.append(Entry(seq, said, size))
         self.size += size
 
-    def _go_on(self, message: Message) -> None:
-        """More of the reply whose calls are open: to the model it is one message, and results follow the whole.
-
-        Where none are, a summary took the beginning of the reply, and with it the rest.
-        """
-        if not self._open:
-            return
-        reply = self.entries.pop()
-        assert isinstance(reply.said, ModelSaid)
-        entry = _entry(reply.seq, ModelSaid(joined([reply.said.message, message])))
-        self.entries.append(entry)
-        self.size += entry.size - reply.size
-        self._open += message.calls
-
     def _close(self) -> None:
         if self._open or self._later:
             ending = self.ending()
             self.entries += ending
             self.size += sum(entry.size for entry in ending)
-        self._open, self._results, self._later = (), {}, []
+        self._open, self._results, self._later = [], {}, []
 
     def _replace(self, entries: list[Entry]) -> None:
         self.entries = entries

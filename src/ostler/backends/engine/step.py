@@ -71,6 +71,7 @@ class Reply:
         self._run: list[str] = []
         self._queue: list[ToolCall] = []
         self._ids: set[str] = set()
+        self._begun_ids: set[str] = set()
 
     @property
     def has_begun(self) -> bool:
@@ -98,9 +99,10 @@ class Reply:
 
         A call runs once per id, and servers count anew: whoever asks for the same again wants it done again.
         """
-        records, number = self._stage.records(), len(self._ids)
+        records, number = self._stage.records(), len(self._ids) + len(self._begun_ids)
         wanted = wanted if _FIT.match(wanted) and not wanted.startswith(OWN_IDS) else ""
-        while not wanted or wanted in self._ids or records.result_seq(wanted) is not None:
+        taken = (self._ids, self._begun_ids)
+        while not wanted or any(wanted in ids for ids in taken) or records.result_seq(wanted) is not None:
             wanted = f"call_{records[-1].seq + 1}_{number}"
             number += 1
         return wanted
@@ -115,7 +117,7 @@ class Reply:
     def begin_anew(self) -> None:
         """Nothing that came since the last piece counts."""
         self._parts, self._run, self._queue = [], [], []
-        self._ids = {call.id for piece in self._pieces for call in piece.calls}
+        self._ids = set()
 
     def take_queue(self) -> list[ToolCall]:
         """The calls since this was last asked."""
@@ -128,6 +130,7 @@ class Reply:
         parts = [part for part in self._parts if not (cut and isinstance(part, Called))]
         message = Message(self.piece_id, tuple(parts), model, cut, continues=self.has_begun)
         self._pieces.append(message)
+        self._begun_ids |= self._ids
         self.begin_anew()
         self.piece_id = f"{self._id}-{len(self._pieces)}"
         return message
