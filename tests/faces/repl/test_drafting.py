@@ -1,5 +1,6 @@
 """What is typed, in an editor of the person's own: whatever that does, nothing typed is lost."""
 
+import asyncio
 import os
 import pty
 
@@ -82,6 +83,24 @@ async def test_it_takes_the_place_of_what_was_typed_also_where_an_ask_came_meanw
     assert buffer.text == ("" if asks else "after")
     console.expect(IDLE)
     assert buffer.text == "after"
+
+
+@pytest.mark.req("CL-9")
+async def test_whoever_is_told_to_end_takes_the_editor_along(console, monkeypatch, tmp_path):
+    program, begun, drafts = tmp_path / "editor", tmp_path / "begun", tmp_path / "drafts"
+    program.write_text(f"#!/bin/sh\necho $$ > {begun}.new; mv {begun}.new {begun}; exec sleep 600\n")
+    program.chmod(0o700)
+    drafts.mkdir()
+    monkeypatch.setenv("VISUAL", str(program))
+    monkeypatch.setattr("tempfile.tempdir", str(drafts))
+    console.edit_typed()
+    async with asyncio.timeout(60):
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        await console.aclose()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
+    assert not list(drafts.iterdir())
 
 
 @pytest.mark.req("CL-1")

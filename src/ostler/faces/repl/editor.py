@@ -10,9 +10,9 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ostler.faces.repl.answers import Answers
 from ostler.faces.repl.console import IDLE, Leave, Line, Menu, Steering, Typed
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from ostler.commands.complete import Completing
 
-T = TypeVar("T")
 GATHER_SECONDS = 0.03
 UNDERWAY_SECONDS = 0.05  # what was drawn so short a time ago may not have reached the terminal
 STANDING_COLUMNS, PASSING_COLUMNS = 120, 80  # so that a window made narrow has rows enough for what they become
@@ -224,9 +223,14 @@ class EditorConsole:
         self.push(Steering(text) if steering else Line(text))
 
     async def edit(self, path: str) -> bool:
+        from prompt_toolkit.application import in_terminal
+        from prompt_toolkit.application.current import set_app
+
         from ostler.faces.repl.programs import run_editor
 
-        return await self._lend(lambda: run_editor(path), in_executor=True)
+        with set_app(self._session.app):
+            async with in_terminal():
+                return await run_editor(path)
 
     def edit_typed(self) -> None:
         """What is being typed, in the person's editor."""
@@ -250,7 +254,11 @@ class EditorConsole:
 
     def suspend(self) -> None:
         """Into the background, with the terminal as it was; drawn anew when it comes back."""
-        self._suspending = asyncio.ensure_future(self._lend(self._stop))
+        from prompt_toolkit.application import run_in_terminal
+        from prompt_toolkit.application.current import set_app
+
+        with set_app(self._session.app):
+            self._suspending = asyncio.ensure_future(run_in_terminal(self._stop))
 
     def _stop(self) -> None:
         """By the signal's own effect, which the system withholds where nobody could wake us again."""
@@ -259,15 +267,10 @@ class EditorConsole:
         os.kill(0, signal.SIGTSTP)
         loop.add_signal_handler(signal.SIGTSTP, self.suspend)
 
-    def _lend(self, work: Callable[[], T], *, in_executor: bool = False) -> Awaitable[T]:
-        """Give the terminal to something else until that is done."""
-        from prompt_toolkit.application import run_in_terminal
-        from prompt_toolkit.application.current import set_app
-
-        with set_app(self._session.app):
-            return run_in_terminal(work, in_executor=in_executor)
-
     async def aclose(self) -> None:
+        if self._drafting:
+            self._drafting.cancel()
+            await asyncio.wait([self._drafting])
         self._flush()
         if self._running is None:
             return

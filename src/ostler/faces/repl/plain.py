@@ -65,7 +65,7 @@ class PlainConsole:
         """Only where a person could see it."""
         from ostler.faces.repl.programs import run_editor
 
-        return self.echoes and await asyncio.to_thread(run_editor, path)
+        return self.echoes and await run_editor(path)
 
     async def begin(self) -> None:
         """A prompt is printed when a line is wanted."""

@@ -1,11 +1,13 @@
 """The person's own editor, run on a file while the prompt waits."""
 
+import asyncio
 import os
 import shlex
 import shutil
-import subprocess
+from asyncio.subprocess import Process
 from collections.abc import Mapping
 
+LEAVE_SECONDS = 2.0  # so long an editor may take to put its terminal right
 USUAL = ("nano", "vi", "vim", "emacs")
 
 
@@ -17,15 +19,31 @@ def editor_command(env: Mapping[str, str]) -> list[str]:
     return next(([path] for name in USUAL if (path := shutil.which(name))), [])
 
 
-def run_editor(path: str) -> bool:
-    """Until it is closed; False where there is none or it failed."""
+async def run_editor(path: str) -> bool:
+    """Until it is closed, or nobody waits any more; False where there is none or it failed."""
     command = editor_command(os.environ)
     if not command:
         return False
     try:
-        return subprocess.call([*command, path]) == 0
+        running = await asyncio.create_subprocess_exec(*command, path)
     except OSError:
         return False
+    try:
+        return await running.wait() == 0
+    finally:
+        await _end(running)
+
+
+async def _end(running: Process) -> None:
+    """Whoever is told to end takes the editor along, which would keep the terminal."""
+    if running.returncode is not None:
+        return
+    running.terminate()
+    try:
+        await asyncio.wait_for(running.wait(), LEAVE_SECONDS)
+    except TimeoutError:
+        running.kill()
+        await running.wait()
 
 
 def _words(line: str) -> list[str]:
