@@ -8,8 +8,9 @@ from ostler.drawing.paint import Paint
 from ostler.faces.repl.chat import Chat
 from ostler.testing.scripted_model import ScriptedModel
 from ostler.testing.stagehand import open_session
-from ostler.vocabulary.events import Envelope, PermissionAsked, PermissionDecided, TextDelta, ToolCalled
+from ostler.vocabulary.events import Envelope, PermissionAsked, PermissionDecided, TextDelta, ToolCalled, TurnStarted
 from ostler.vocabulary.permission import Decision, Need, Permission
+from ostler.vocabulary.prompt import Prompt, Text
 from ostler.vocabulary.tools import ToolCall
 from ostler.workspace.ground import Workspace
 
@@ -23,39 +24,70 @@ class Screen:
 
     def __init__(self):
         self.lines = []
+        self.passing = []
 
     def show(self, lines):
         self.lines += lines
+
+    def status(self, passing, standing):
+        self.passing.append(passing)
 
     def __getattr__(self, name):
         return lambda *_, **__: None
 
 
-@pytest.mark.req("PM-5", "MD-6")
-async def test_no_words_come_between_an_ask_and_its_answer(tmp_path):
+PERMISSION = Permission("use work", (Need("work", "x"),), call_id="c")
+ALLOWED = PermissionDecided("a", PERMISSION, Decision("allow", "person"))
+
+
+async def shown(folder, *events):
+    """What was printed, and what passed below the prompt."""
     engine = Engine(make_model=lambda name: ScriptedModel(()), tools=lambda: (), system=lambda: "")
-    session = await open_session(engine, (), Workspace(str(tmp_path)))
+    session = await open_session(engine, (), Workspace(str(folder)))
     session.opened_at = 0
     screen = Screen()
     chat = Chat(session, screen, Paint(on=False), FakeServices())
-    permission = Permission("use work", (Need("work", "x"),), call_id="c")
 
     async def happening():
-        for seq, event in enumerate(
-            (
-                TextDelta("m1", "before it\n"),
-                ToolCalled(ToolCall("c", "work", {})),
-                PermissionAsked("a", permission),
-                TextDelta("m2", "? use something harmless\n"),
-                PermissionDecided("a", permission, Decision("allow", "person")),
-                TextDelta("m2", "behind it\n"),
-            ),
-            1,
-        ):
+        for seq, event in enumerate(events, 1):
             yield Envelope(seq, 0.0, event)
 
     await chat._follow(happening())
     await session.aclose()
+    return screen
+
+
+@pytest.mark.req("PM-5", "MD-6")
+async def test_no_words_come_between_an_ask_and_its_answer(tmp_path):
+    screen = await shown(
+        tmp_path,
+        TextDelta("m1", "before it\n"),
+        ToolCalled(ToolCall("c", "work", {})),
+        PermissionAsked("a", PERMISSION),
+        TextDelta("m2", "? use something harmless\n"),
+        ALLOWED,
+        TextDelta("m2", "behind it\n"),
+    )
     marks = ("before it", "? use work", "→ allow", "? use something harmless", "behind it")
     places = [next(at for at, line in enumerate(screen.lines) if mark in line) for mark in marks]
     assert places == sorted(places), screen.lines
+
+
+@pytest.mark.req("PM-5", "MD-6")
+async def test_the_line_being_said_does_not_pass_beside_an_ask(tmp_path):
+    screen = await shown(
+        tmp_path,
+        TurnStarted("t", Prompt("p", (Text("go"),))),
+        TextDelta("m1", "said before"),
+        PermissionAsked("a", PERMISSION),
+        TextDelta("m1", ", press y to refuse"),
+        ALLOWED,
+        TextDelta("m1", ", and so on"),
+    )
+    assert list(dict.fromkeys(filter(None, screen.passing))) == [
+        "said before",
+        "said before, press y to refuse",
+        "said before, press y to refuse, and so on",
+    ]
+    asked = screen.passing.index("said before") + 1
+    assert screen.passing[asked : asked + 2] == ["", ""], screen.passing

@@ -150,8 +150,11 @@ class Chat:
         self._changed.set()
 
     def _show_status(self) -> None:
+        """What passes is not shown beside an ask, for which a model's words could be taken."""
         busy = self._playing.busy
-        passing = self._status.passing(self._scroll) if busy else AGAIN if self._warned else ""
+        passing = AGAIN if self._warned else ""
+        if busy:
+            passing = "" if self._asking else self._status.passing(self._scroll)
         asking, queued = self._asking.waiting, self._playing.queued
         self._console.status(passing, self._status.standing(busy=busy, asking=asking, queued=queued))
 
