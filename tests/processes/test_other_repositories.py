@@ -1,5 +1,7 @@
 """Settings of Mercurial, Sapling, Jujutsu, darcs and the like that a command made."""
 
+import os
+
 import pytest
 
 from ostler.processes.git_guard import GitGuard
@@ -41,6 +43,33 @@ async def test_a_link_to_a_repository_is_set_aside(tmp_path):
     (tmp_path / ".hg").symlink_to("elsewhere")
     await guard.leave()
     assert not (tmp_path / ".hg").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+async def test_what_leads_to_another_folder_with_settings_is_set_aside(tmp_path, kind):
+    guard = GitGuard((str(tmp_path),))
+    await guard.enter()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "config.toml").write_text("ui.pager = 'evil'\n")
+    (tmp_path / ".jj").mkdir()
+    pointer = tmp_path / ".jj" / "repo"
+    if kind == "file":
+        pointer.write_text("../elsewhere")
+    else:
+        pointer.symlink_to("../elsewhere")
+    await guard.leave()
+    assert not os.path.lexists(pointer)
+
+
+async def test_a_person_s_pointer_to_a_repository_stays(tmp_path):
+    (tmp_path / ".jj").mkdir()
+    pointer = tmp_path / ".jj" / "repo"
+    pointer.write_text("../mine")
+    guard = GitGuard((str(tmp_path),))
+    await guard.enter()
+    pointer.write_text("../evil")
+    await guard.leave()
+    assert pointer.read_text() == "../mine"
 
 
 @pytest.mark.parametrize(

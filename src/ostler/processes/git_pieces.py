@@ -11,7 +11,7 @@ import msgspec
 
 from ostler.processes.git_folders import Found
 from ostler.processes.git_settings import LARGEST
-from ostler.processes.other_repositories import OTHERS
+from ostler.processes.other_repositories import OTHERS, POINTERS
 
 ASIDE = ".set-aside-by-ostler"
 _TICK = 100_000_000  # nanoseconds within which two changes of a file may bear the same time
@@ -51,9 +51,7 @@ def pieces_of(found: Found, roots: tuple[str, ...], known: Mapping[str, Piece]) 
     """By path, all that was found; what has the stamps of a known piece is not read again."""
     pieces: Pieces = {}
     for folder in found.others:
-        names = OTHERS[os.path.basename(folder)]
-        paths = [folder] if os.path.islink(folder) else [f"{folder}/{name}" for name in names]
-        pieces |= {path: piece for path in paths if (piece := _piece(path, "other", known))}
+        pieces |= {path: piece for path in _paths_of_other(folder) if (piece := _piece(path, "other", known))}
     ahead = list(found.directories)
     for pointer in found.pointers:
         if piece := _piece(pointer, "pointer", known):
@@ -84,6 +82,15 @@ def pointed(path: str, data: bytes | None) -> str:
 
 def root_of(path: str, roots: tuple[str, ...]) -> str:
     return next((root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")), "")
+
+
+def _paths_of_other(folder: str) -> list[str]:
+    if os.path.islink(folder):
+        return [folder]
+    kind = os.path.basename(folder)
+    pointers = [f"{folder}/{name}" for name in POINTERS.get(kind, ())]
+    leading = [path for path in pointers if os.path.islink(path) or os.path.isfile(path)]
+    return leading or [f"{folder}/{name}" for name in OTHERS[kind]]
 
 
 def _paths(directory: str) -> Iterator[tuple[str, Kind]]:

@@ -11,6 +11,8 @@ OTHERS: dict[str, tuple[str, ...]] = {
     ".pijul": ("config",),
     ".bzr": ("branch/branch.conf", "branch/location"),
 }
+# A file in place of a folder, which leads to another one with settings in it.
+POINTERS = {".jj": ("repo",)}
 SETTINGS = tuple(f"{folder}/{name}" for folder, names in OTHERS.items() for name in names)
 
 # Where changes come from and go to; whoever clones a repository of Mercurial writes that into it.
