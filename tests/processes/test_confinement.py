@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from ostler.processes import watch
+from ostler.processes import placeholders, watch
 from ostler.processes.confinement import Confinement, inside, lay_out
 from ostler.processes.other_repositories import SETTINGS
-from ostler.processes.placeholders import Placeholders
+from ostler.processes.placeholders import Placeholders, sweep
 
 pytestmark = pytest.mark.req("SH-8")
 
@@ -121,6 +121,66 @@ def test_a_placeholder_somebody_used_stays(tmp_path):
     (path / "settings.json").write_text("{}")
     places.close()
     assert (path / "settings.json").exists()
+
+
+def test_a_placeholder_that_goes_at_this_very_moment_is_made_anew(tmp_path, monkeypatch):
+    """Between a look at it and the hold on it another session may end."""
+    path = tmp_path / ".vscode"
+    first = Placeholders([str(path)])
+    really_open, gone = os.open, []
+
+    def opened(name, *arguments, **more):
+        fd = really_open(name, *arguments, **more)
+        if name == str(path) and len(gone) == 1:  # once it was seen that it is one
+            path.rmdir()
+        gone.append(name)
+        return fd
+
+    monkeypatch.setattr(os, "open", opened)
+    second = Placeholders([str(path)])
+    first.close()
+    assert path.is_dir()
+    second.close()
+    assert not path.exists()
+
+
+def test_two_sessions_that_begin_at_once_hold_the_same_placeholder(tmp_path, monkeypatch):
+    path = tmp_path / ".profile"
+    really_make = placeholders._make
+    first: list[Placeholders] = []
+
+    def made(name):
+        monkeypatch.setattr(placeholders, "_make", really_make)
+        first.append(Placeholders([str(path)]))  # just before us
+        really_make(name)
+
+    monkeypatch.setattr(placeholders, "_make", made)
+    second = Placeholders([str(path)])
+    first[0].close()
+    assert path.exists()
+    second.close()
+    assert not path.exists()
+
+
+def test_what_a_person_puts_into_a_placeholder_of_a_home_is_for_nobody_else(tmp_path):
+    places = Placeholders([str(tmp_path / ".ssh"), str(tmp_path / ".npmrc")])
+    (tmp_path / ".ssh" / "id").write_text("secret")
+    (tmp_path / ".npmrc").write_text("token")
+    places.close()
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in (".ssh", ".npmrc")]
+    assert modes == [0o700, 0o600]
+
+
+def test_what_a_killed_session_left_goes_with_any_other_unless_it_is_held(tmp_path):
+    left, held = tmp_path / ".profile", tmp_path / ".bashrc"
+    for _, fd in Placeholders([str(left)])._held:
+        os.close(fd)  # as `kill -9` does
+    living = Placeholders([str(held)])
+    mine = tmp_path / ".zshrc"
+    mine.touch()
+    sweep([str(left), str(held), str(mine), str(tmp_path / "absent")])
+    assert not left.exists() and held.exists() and mine.exists()
+    living.close()
 
 
 def test_a_placeholder_that_a_killed_session_left_goes_with_the_next(tmp_path):

@@ -385,6 +385,27 @@ async def test_keys_in_a_home_cannot_be_read_under_landlock_either(sandboxed, at
     assert "nothing new" in processes.statement
 
 
+@both
+async def test_what_ostler_itself_writes_in_a_home_is_not_a_command_s_doing(backend, base, at_home):
+    own = at_home / ".ostler"
+    shutil.rmtree(own)
+    confinement = Confinement(mode="require", writable=(str(at_home),), read_only=(str(own),))
+    marks = str(own / "running")
+    processes = Processes(str(at_home), confinement=confinement, backends=(backend,), marks=marks, grace=0.3)
+    ran = await processes.run(f"echo hi; echo evil > {own}/config.json", timeout=60)
+    await processes.aclose()
+    assert ran.stdout == "hi\n" and "set aside" not in ran.stderr and "changed" not in ran.stderr
+    assert os.listdir(own) == ["running"] and own.stat().st_mode & 0o777 == 0o700
+
+
+@both
+async def test_programs_and_settings_that_a_login_would_find_first_are_held_or_set_aside(backend, sandboxed, at_home):
+    lines = ["mkdir -p bin .kube .docker/cli-plugins", "echo evil > bin/ls; echo evil > .kube/config"]
+    await sandboxed(backend).run("\n".join([*lines, "echo evil > .bash_completion"]), timeout=60)
+    assert not any((at_home / name).exists() for name in ("bin", ".kube/config", ".docker/cli-plugins"))
+    assert not (at_home / ".bash_completion").exists()
+
+
 @pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
 async def test_what_is_locked_stays_so_when_a_person_has_replaced_it(sandboxed, base):
     """git writes settings by putting a new file in the old one's place, and a lock lies on the old one."""

@@ -9,7 +9,7 @@ import msgspec
 from ostler.processes.git_folders import GitFolders
 from ostler.processes.other_repositories import SETTINGS as OTHERS_SETTINGS
 from ostler.processes.placeholders import stands_in
-from ostler.processes.start_up import StandIn, start_up_paths
+from ostler.processes.start_up import StandIn, homes, start_up_paths
 from ostler.vocabulary.errors import ToolFailure
 
 # Whoever can write these runs code outside the sandbox later, or changes what Ostler itself may do.
@@ -48,7 +48,7 @@ class Layout(msgspec.Struct, frozen=True):
     Inside writable folders, `locked` exist and must stay as they are, `absent` must not come to be, and `pinned` are
     the folders between, which must not be moved away with what they hold. `watched` can only be looked at afterwards.
     Where a sandbox cannot lock, what is `shut` is kept shut all the same: it does not open the folders around, but what
-    else lies in them. `visible` must be readable whatever is masked.
+    else lies in them. `own` are those of them that the caller named. `visible` must be readable whatever is masked.
     """
 
     writable: tuple[str, ...]
@@ -57,6 +57,7 @@ class Layout(msgspec.Struct, frozen=True):
     pinned: tuple[str, ...]
     watched: tuple[str, ...]
     shut: tuple[str, ...]
+    own: tuple[str, ...]
     hidden: tuple[str, ...]
     visible: tuple[str, ...]
     network: bool
@@ -100,11 +101,18 @@ def lay_out(confinement: Confinement, temp: str, visible: tuple[str, ...] = ()) 
         pinned=_between(roots, (*locked, *absent)),
         watched=tuple(watched),
         shut=_shut(roots, found),
+        own=tuple(os.path.realpath(path) for path in confinement.read_only),
         hidden=tuple(sorted({os.path.realpath(path) for path in confinement.hidden if os.path.lexists(path)})),
         visible=tuple(os.path.realpath(path) for path in visible),
         network=confinement.network,
         temp=os.path.realpath(temp),
     )
+
+
+def held_in_homes() -> Iterator[str]:
+    """Where a session in a home may have put what keeps a place."""
+    yield from (path for path, _ in start_up_paths())
+    yield from (os.path.join(home, name) for home in homes() for name in _LOCKED_NAMES)
 
 
 def _shut(roots: tuple[str, ...], found: list[_Candidate]) -> tuple[str, ...]:

@@ -4,13 +4,17 @@ import contextlib
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable
 
-from ostler.processes.start_up import CONTENTS
+from ostler.processes.start_up import CONTENTS, FOLDERS
 
-# The sticky bit does no harm, and is on no folder and no file of a person.
+# The sticky bit does no harm, and is on no folder and no file of a person. Whoever puts a key or a password into what
+# lies in a home keeps it to himself.
 _FOLDER_MODE = 0o1755
-_FILE_MODE = 0o1644
+_PRIVATE_FOLDER_MODE = 0o1700
+_FILE_MODE = 0o1600
+_TRIES = 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -19,7 +23,7 @@ def stands_in(path: str, dir_fd: int | None = None) -> bool:
     content = CONTENTS.get(os.path.basename(path))
     try:
         found = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
-        if stat.S_IMODE(found.st_mode) != (_FOLDER_MODE if content is None else _FILE_MODE):
+        if stat.S_IMODE(found.st_mode) != _mode(path):
             return False
         fd = os.open(path, _OPEN, dir_fd=dir_fd)
     except OSError:
@@ -56,26 +60,67 @@ class Placeholders:
         self._held: list[tuple[str, int]] = []
         for path in paths:
             with contextlib.suppress(OSError):
-                if not stands_in(path):
-                    _make(path)
-                held = os.open(path, _OPEN)
-                fcntl.flock(held, fcntl.LOCK_SH)
-                self._held.append((path, held))
+                self._held.append((path, _hold(path)))
 
     def close(self) -> None:
         for path, held in self._held:
-            with contextlib.suppress(OSError):
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(path)
-            os.close(held)
+            _let_go(path, held)
         self._held = []
+
+
+def sweep(paths: Iterable[str]) -> None:
+    """Remove placeholders that no session counts on: one that was killed left them."""
+    for path in paths:
+        if stands_in(path):
+            with contextlib.suppress(OSError):
+                _let_go(path, os.open(path, _OPEN))
+
+
+def _hold(path: str) -> int:
+    """A placeholder, made where there is none, that stays as long as it is held; OSError when it cannot be."""
+    for _ in range(_TRIES):
+        if not stands_in(path):
+            try:
+                _make(path)
+            except FileExistsError:  # a person's, or one that another session is about to make
+                time.sleep(0.001)
+                continue
+        with contextlib.suppress(FileNotFoundError):
+            held = os.open(path, _OPEN)
+            fcntl.flock(held, fcntl.LOCK_SH)
+            if _is_at(held, path):
+                return held
+            os.close(held)  # whoever held it removed it meanwhile
+    raise FileExistsError(path)
+
+
+def _let_go(path: str, held: int) -> None:
+    with contextlib.suppress(OSError):
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_at(held, path):
+            _remove(path)
+    os.close(held)
+
+
+def _is_at(held: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(held), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _mode(path: str) -> int:
+    name = os.path.basename(path)
+    if name in CONTENTS:
+        return _FILE_MODE
+    return _PRIVATE_FOLDER_MODE if name in FOLDERS else _FOLDER_MODE
 
 
 def _make(path: str) -> None:
     content = CONTENTS.get(os.path.basename(path))
     if content is None:
-        os.mkdir(path)
-        os.chmod(path, _FOLDER_MODE)
+        os.mkdir(path, 0o700)
+        os.chmod(path, _mode(path))
         return
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

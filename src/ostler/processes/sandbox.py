@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostler.processes import bubblewrap, landlock
-from ostler.processes.confinement import Confinement, Layout, SandboxUnavailable, lay_out
+from ostler.processes.confinement import Confinement, Layout, SandboxUnavailable, held_in_homes, lay_out
 from ostler.processes.git_guard import GitGuard
 from ostler.processes.keeping import Keeper, KeeperLost, shared
 from ostler.processes.mending import Unlocked
 from ostler.processes.other_repositories import OTHERS
-from ostler.processes.placeholders import Placeholders
+from ostler.processes.placeholders import Placeholders, sweep
 
 BACKENDS = ("bubblewrap", "landlock")
 
@@ -62,10 +62,15 @@ class Sandbox:
         return said
 
     def unlocked(self) -> Unlocked | None:
-        """Protected paths that it does not lock, as they are now; what is of repositories its guard looks after."""
+        """Protected paths that it does not lock, as they are now; what is of repositories its guard looks after.
+
+        Landlock keeps Ostler's own folder shut, and Ostler itself writes there while commands run.
+        """
         if self.layout is None:
             return None
-        paths = self.layout.protected if self.name == "landlock" else self.layout.watched
+        paths = self.layout.watched
+        if self.name == "landlock":
+            paths = tuple(path for path in self.layout.protected if path not in self.layout.own)
         return Unlocked(tuple(path for path in paths if not _of_repository(path)), self.layout.writable)
 
     async def aclose(self) -> None:
@@ -81,6 +86,7 @@ async def open_sandbox(
     """The first backend that really starts. SandboxUnavailable when one is required and none does."""
     if confinement.mode == "off":
         return Sandbox("none: switched off")
+    sweep(held_in_homes())  # what a killed session left in a home troubles its owner
     reasons = []
     for name in backends:
         layout = lay_out(confinement, temp, visible)

@@ -1,6 +1,7 @@
 """The processes of one session: its commands, its background commands, its sandboxes, and their common end."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -204,12 +205,19 @@ class Processes:
             if not sandbox:
                 temp = self._temp(confinement) if confinement.mode != "off" else ""
                 seen = (self._cwd, self._spill_folder())
+                self._make_own_folder()
                 sandbox = await open_sandbox(self._no_weaker(confinement), temp, seen, self._backends)
                 if self._marks:
                     await self._keep_marks(sandbox)
                 self._sandboxes[confinement] = sandbox
                 self._was_confined = self._was_confined or sandbox.layout is not None
             return sandbox
+
+    def _make_own_folder(self) -> None:
+        """Before it is looked at: what comes to be while a command runs counts as the command's."""
+        with contextlib.suppress(OSError):  # without marks all is as before
+            for folder in (os.path.dirname(self._marks), self._marks) if self._marks else ():
+                os.makedirs(folder, mode=0o700, exist_ok=True)
 
     async def _keep_marks(self, sandbox: Sandbox) -> None:
         from ostler.processes.git_marks import Mark, settle_left

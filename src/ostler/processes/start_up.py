@@ -23,13 +23,26 @@ CONTENTS = {
     ".bash_login": b". ~/.profile\n",
     ".tcshrc": b"source ~/.cshrc\n",
 }
-_FOLDERS = (".ssh", ".gnupg", ".config", ".local", ".vim")
+FOLDERS = (".ssh", ".gnupg", ".config", ".local", ".vim")
 # An empty one would hide another file, or end a session before it begins: what a command makes of them is set aside.
 _NEVER_EMPTY = (
     *(".xsession", ".xinitrc", ".Xclients", ".xserverrc", ".inputrc", ".tmux.conf", ".screenrc"),
     *(".vimrc", ".gvimrc", ".exrc", ".emacs", ".emacs.el", ".emacs.d", ".curlrc", ".wgetrc", ".netrc", ".subversion"),
     *(".psqlrc", ".sqliterc", ".pdbrc", ".irbrc", ".Rprofile", ".forward", ".rhosts", ".shosts"),
     *(".cargo", ".rustup", ".nvm", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".volta", ".bun", ".deno", ".oh-my-zsh"),
+    # A login puts `bin` before all other programs where there is one.
+    *("bin", ".bash_completion", ".selected_editor", ".lesskey", ".lessfilter", ".mailcap", ".muttrc", ".nanorc"),
+    *(".mavenrc", ".yarnrc", ".yarnrc.yml", ".gemrc", ".bazelrc", ".ansible.cfg", ".ghci", ".pryrc", ".octaverc"),
+    *(
+        ".kube/config",
+        ".aws/config",
+        ".docker/config.json",
+        ".docker/cli-plugins",
+        ".bundle/config",
+        ".m2/settings.xml",
+    ),
+    *(".gradle/init.gradle", ".gradle/init.d", ".m2/settings.xml", ".julia/config", ".jupyter"),
+    *(".ipython/profile_default/startup", ".claude", ".codex", ".gemini", ".cursor"),
 )
 # For a workspace that is one of those folders.
 _DEEPER = (
@@ -51,7 +64,7 @@ def homes() -> tuple[str, ...]:
 def start_up_paths() -> Iterator[tuple[str, StandIn]]:
     """Each path, outer folders first, and what may keep its place where there is none."""
     for home in homes():
-        yield from ((os.path.join(home, name), "folder") for name in _FOLDERS)
+        yield from ((os.path.join(home, name), "folder") for name in FOLDERS)
         yield from ((os.path.join(home, name), "file") for name in CONTENTS)
         yield from ((os.path.join(home, name), "nothing") for name in _NEVER_EMPTY)
         yield from ((os.path.join(home, ".config", name), "folder") for name in _DEEPER)
