@@ -264,6 +264,34 @@ async def test_a_folder_that_a_turn_closed_or_made_and_closed_is_put_right(root,
 
 
 @pytest.mark.req("EN-13")
+def test_what_a_turn_did_in_folders_that_are_read_only_again_is_put_right(root, tmp_path):
+    (root / "module" / "deep").mkdir(parents=True)
+    (root / "module" / "deep" / "in").write_text("before")
+    for folder in ("module/deep", "module"):
+        os.chmod(root / folder, 0o555)
+    before = picture(root)
+    script = """
+import asyncio, os, subprocess, sys
+from ostler.processes.entering import enter
+from ostler.workspace.checkpoints import Checkpoints
+if os.geteuid() == 0:
+    enter({"capabilities": 0})  # nothing is read-only to root
+async def main():
+    past = Checkpoints(sys.argv[1], sys.argv[2])
+    await past.begin("t")
+    work = "chmod -R u+w module; echo after > module/deep/in; echo x > module/new; chmod -R u-w module"
+    subprocess.run(["sh", "-c", work], cwd=sys.argv[1], check=True)
+    await past.finish("t")
+    assert (await past.undo(await past.plan_undo("t"))).left == ()
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", script, str(root), str(tmp_path / "store")], check=True)
+    assert picture(root) == before
+    os.chmod(root / "module", 0o755)
+    os.chmod(root / "module" / "deep", 0o755)
+
+
+@pytest.mark.req("EN-13")
 async def test_only_what_the_plan_says_is_done(root, past):
     await past.begin("t")
     sh("echo t > src/main.py; echo t > src/other.py", root)
@@ -389,6 +417,7 @@ asyncio.run(main())
         assert await past.turns() == ["killed"], "without another turn in between"
         plan = await past.plan_undo("killed")
         assert {gap.path for gap in plan.conflicts} == {"notes.txt", "mine"}
+        assert all("cut off" in gap.reason for gap in plan.conflicts)
         await past.undo(plan)
         assert (await past.redo(await past.plan_redo("killed"))).left == ()
         await past.undo(await past.plan_undo("killed"))

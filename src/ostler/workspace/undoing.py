@@ -86,6 +86,7 @@ class WayBack:
         deleted: list[str] = []
         left: list[Gap] = []
         given, steps = steps, self._open_up(steps)
+        unlocked = self._unlock({split(step.path)[0] for step in steps} - {step.path for step in steps})
         for step in reversed(steps):
             if step.removes and self._try(self._remove, step, left) and step.wanted is None:
                 deleted.append(escaped(step.path))
@@ -94,6 +95,8 @@ class WayBack:
             if step.wanted is not None and escaped(step.path) not in blocked and self._try(self._restore, step, left):
                 restored.append(escaped(step.path))
         self._close_up(given)
+        for path, mode in unlocked.items():
+            self._chmod(path, mode)
         return Undone(tuple(restored), tuple(reversed(deleted)), tuple(left))
 
     def _try(self, action: Action, step: Step, left: list[Gap]) -> bool:
@@ -175,6 +178,16 @@ class WayBack:
             return step
         self._chmod(step.path, mode)
         return msgspec.structs.replace(step, expected=expected._replace(mode=mode))
+
+    def _unlock(self, paths: set[str]) -> dict[str, int]:
+        """Let us write in directories that were read-only and stay so; the mode each has to get back."""
+        found: dict[str, int] = {}
+        for path in paths:
+            now = self._observe(path, None) if path != "." else None
+            if now is not None and now.is_directory and not now.mode & stat.S_IWUSR:
+                found[path] = now.mode
+                self._chmod(path, now.mode | 0o700)
+        return found
 
     def _close_up(self, steps: list[Step]) -> None:
         """Give every directory the mode it shall have; one that stays gets back its own."""
@@ -274,6 +287,8 @@ def _below(path: str, folders: set[str]) -> bool:
 
 
 def _what_happened(now: Item | None, expected: Item | None) -> str:
+    if expected == UNSURE:
+        return "the turn was cut off at that time, so that it may be its work or yours"
     if now is None:
         return "it was deleted since the turn"
     return "it was changed since the turn" if expected is not None else "something was put there since the turn"
