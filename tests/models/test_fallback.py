@@ -83,6 +83,21 @@ async def test_thoughts_that_came_are_void(client):
     assert thoughts(chunks[at:]) == "aha"
 
 
+@pytest.mark.req("MD-5")
+async def test_who_asks_again_when_told_of_another_is_answered_by_that_one(client):
+    """Also where all have failed lately, so that nobody goes round in circles."""
+    async with ScriptedModelServer(QUOTA, QUOTA) as first, ScriptedModelServer(QUOTA, text("at last")) as second:
+        model = pair(client(first), client(second), name="first", clock=lambda: 0.0)
+        with pytest.raises(BackendError):
+            [chunk async for chunk in model.stream(ask())]
+        for profile in ("first", "second"):
+            chunks = model.stream(ask())
+            assert (await anext(chunks)).profile == profile
+            await chunks.aclose()
+        assert words(await collect(model)) == "at last"
+
+
+@pytest.mark.req("MD-5")
 async def test_the_one_that_failed_rests_and_is_asked_again_later(client):
     now = [0.0]
     async with (

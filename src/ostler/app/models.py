@@ -146,9 +146,8 @@ def make(
         return speaker
     from ostler.models.fallback import Standby, WithFallback
 
-    return WithFallback(
-        speaker, [Standby(other.name, partial(make, other, explain_cache=explain_cache)) for other in fallback]
-    )
+    others = [Standby(other.name, partial(make, other, explain_cache=explain_cache)) for other in fallback]
+    return WithFallback(speaker, others, name=profile.name)
 
 
 def _aliases() -> dict[str, str]:

@@ -31,10 +31,17 @@ class WithFallback:
     """A `ModelClient` over several: the first that is not resting answers, and its name and window are this one's."""
 
     def __init__(
-        self, first: ModelClient, others: Sequence[Standby], *, clock: Callable[[], float] = time.monotonic
+        self,
+        first: ModelClient,
+        others: Sequence[Standby],
+        *,
+        name: str = "",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`name` is the first one's profile."""
         self._clients: list[ModelClient | None] = [first, *(None for _ in others)]
         self._others = others
+        self._names = [name or first.name, *(other.name for other in others)]
         self._clock = clock
         self._rests_until: dict[int, float] = {}
         self._at = 0
@@ -71,8 +78,12 @@ class WithFallback:
         return measure(tools) if measure else None
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
-        """One reply; a `Handed` tells that another begins it anew."""
-        self._at = self._first_awake()
+        """One reply; a `Handed` tells before each change who begins it, anew or again.
+
+        Whoever stops listening then and asks again is answered by that one.
+        """
+        if (first := self._first_awake()) != self._at:
+            yield self._hand_to(first, "a profile that failed is tried again")
         while True:
             spoken = False
             try:
@@ -88,10 +99,13 @@ class WithFallback:
                 if self._at + 1 == len(self._clients):
                     raise
                 reason = error.fault.message
-            self._at += 1
-            profile = self._others[self._at - 1].name
-            _log.warning("%s; going on with the profile %s", reason, profile)
-            yield Handed(profile, self.name, reason)
+            yield self._hand_to(self._at + 1, reason)
+
+    def _hand_to(self, at: int, reason: str) -> Handed:
+        self._at = at
+        self._rests_until.pop(at, None)
+        _log.warning("%s; going on with the profile %s", reason, self._names[at])
+        return Handed(self._names[at], self.name, reason)
 
     async def aclose(self) -> None:
         """End all connections."""

@@ -9,11 +9,12 @@ from ostler.backends.engine.guests.budget import Budget
 from ostler.backends.engine.guests.guest import BUILT_IN
 from ostler.backends.engine.guests.limits import Limits
 from ostler.backends.engine.helpers import Helpers
+from ostler.models.fallback import REST_SECONDS, Standby, WithFallback
 from ostler.models.make import Network, make_client
 from ostler.models.terms import Price, Sampling, Terms
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.model_server import ScriptedModelServer, calls, event, events, raw, text
-from ostler.vocabulary.events import MessageDone, UsageReported
+from ostler.testing.model_server import ScriptedModelServer, calls, event, events, raw, status, text
+from ostler.vocabulary.events import MessageDone, Notice, UsageReported
 
 pytestmark = pytest.mark.req("EN-12", "MD-8")
 
@@ -67,6 +68,45 @@ async def test_the_profile_bounds_a_reply_that_the_limit_does_not(stage):
         await stage.open(client(server, most=200), limits=Limits(tokens=9_000))
         assert (await stage.turn("go")).reason == "done"
     assert sent(server) == [200]
+
+
+FULL = status(429, {"error": {"message": "no more", "code": "insufficient_quota"}})
+DEAR = Price(0.0, 100.0)  # a cent pays for 100 tokens of a reply
+
+
+def falling_back(usual, price, second, second_price=DEAR, clock=lambda: 0.0):
+    spare = Standby("spare", lambda: client(second, price=second_price))
+    return WithFallback(client(usual, price=price), [spare], name="usual", clock=clock)
+
+
+@pytest.mark.parametrize("price", [None, Price(), Price(0.0, 1.0), Price(0.0, 200.0)])
+async def test_a_fallback_in_the_middle_of_a_call_is_held_to_its_own_price(stage, price):
+    dear = text("so much").ended_by("length").counted(50, 100)
+    async with ScriptedModelServer(FULL) as first, ScriptedModelServer(dear) as second:
+        await stage.open(falling_back(first, price, second), limits=Limits(cost=0.01))
+        ended = await stage.turn("go")
+    assert sent(second) == [100]
+    assert ended.limit == "$0.01: about $0.01 is used, and the reply was cut"
+
+
+async def test_a_fallback_that_is_too_dear_is_not_asked(stage):
+    async with ScriptedModelServer(FULL) as first, ScriptedModelServer() as second:
+        await stage.open(falling_back(first, Price(), second), limits=Limits(cost=0.001))
+        ended = await stage.turn("go")
+    assert (ended.reason, ended.limit) == ("limit", "$0.001")
+
+
+async def test_so_is_the_usual_one_when_it_is_asked_again(stage):
+    now = 0.0
+    async with ScriptedModelServer(FULL, text("dear").counted(5, 5)) as usual, ScriptedModelServer(text("a")) as second:
+        model = falling_back(usual, DEAR, second, Price(), clock=lambda: now)
+        await stage.open(model, limits=Limits(cost=0.01))
+        await stage.turn("go")
+        now = REST_SECONDS + 1
+        await stage.turn("go on")
+    assert sent(usual) == [100, 100]
+    told = [event.text for event in stage.events if isinstance(event, Notice)]
+    assert told == ["a profile that failed is tried again; going on with m (profile usual)"]
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(tokens=1_000_000), Limits(cost=1.0)])

@@ -44,7 +44,8 @@ class Loop:
         if ended := await self._guests.before_step(self._view):
             return ended
         async with self._acting() as acting:
-            step = await self._query(acting)
+            if (step := await self._query(acting)) is None:
+                return None
             if ended := await self._guests.after_step(self._view, step.message):
                 return ended
             if ended := acting.ended or ended_early(step.finish):
@@ -63,17 +64,16 @@ class Loop:
             return True
         return bool(self._steering.undelivered())
 
-    async def _query(self, acting: Acting) -> Step:
-        while True:
-            self._stage.emit(StateChanged("model_generating"))
-            try:
-                return await take_step(
-                    self._view.model, self._view.request(), self._stage, self._new_id(), acting.begin
-                )
-            except BackendError as error:
-                await acting.results()  # the next request tells of them
-                if not await self._guests.after_failure(self._view, error):
-                    raise
+    async def _query(self, acting: Acting) -> Step | None:
+        """None where it failed and is worth another try."""
+        self._stage.emit(StateChanged("model_generating"))
+        try:
+            return await take_step(self._view.model, self._view.request(), self._stage, self._new_id(), acting.begin)
+        except BackendError as error:
+            await acting.results()  # the next request tells of them
+            if not await self._guests.after_failure(self._view, error):
+                raise
+            return None
 
     async def _act(self, step: Step, acting: Acting) -> TurnEnded | None:
         """What has not begun while the reply came begins now."""

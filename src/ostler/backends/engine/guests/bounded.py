@@ -7,6 +7,7 @@ import msgspec
 from ostler.backends.engine.measure import byte_size
 from ostler.models.over import Over
 from ostler.models.words import CallChunk, Chunk, Finished, Handed, ModelClient, Request, TextChunk, ThoughtChunk, Usage
+from ostler.vocabulary.errors import BackendError
 
 
 class Room(msgspec.Struct, frozen=True):
@@ -21,6 +22,9 @@ class Room(msgspec.Struct, frozen=True):
 
 Told = Callable[[int], None]
 
+# A reply that nobody has begun, for which room must be made anew.
+ANEW = "room_anew"
+
 
 class Bounded(Over):
     """Unbound, it passes everything. `cut` tells whether the last reply was ended by its room."""
@@ -31,11 +35,15 @@ class Bounded(Over):
         self.cut = False
         self._handed = handed
         self._room: Room | None = None
+        self._limited = False
         self._told: Told = lambda size: None
 
-    def bind(self, room: Room | None, told: Told) -> None:
-        """For the calls that follow; `told` hears how many bytes a reply had as soon as it is over."""
-        self._room, self._told, self.cut = room, told, False
+    def bind(self, room: Room | None, told: Told, *, limited: bool) -> None:
+        """For the calls that follow; `told` hears how many bytes a reply had as soon as it is over.
+
+        `limited`: there is a limit, also where it leaves room for any reply of this model.
+        """
+        self._room, self._told, self._limited, self.cut = room, told, limited, False
 
     async def stream(self, request: Request) -> AsyncIterator[Chunk]:
         chunks, size, counted, whole = self._client.stream(self._within(request)), 0, 0, False
@@ -50,11 +58,17 @@ class Bounded(Over):
                 yield chunk
                 if isinstance(chunk, Handed):
                     await self._handed()
+                    self._make_room()
         finally:
             if isinstance(chunks, AsyncGenerator):
                 await chunks.aclose()
             if size or whole:
                 self._told(size)
+
+    def _make_room(self) -> None:
+        """Another model is about to answer, whose tokens may cost more: what is left is worth another reply."""
+        if self._limited:
+            raise BackendError(f"what is left for {self.name} is to be counted anew", code=ANEW)
 
     def _within(self, request: Request) -> Request:
         room = self._room

@@ -124,7 +124,8 @@ class Budget:
         self._aside[id(view.stage)] = Aside(sent + reply, cost, sent, len(view.stage.records()))
         bounds = Room(view.meter.bytes(room)) if math.isfinite(room) else None
         bounds = Room(view.meter.bytes(reply), reply) if reply < most else bounds
-        view.model.bind(bounds, lambda size: self._settle(view, size))
+        limited = self._most_tokens is not None or self._most_cost is not None
+        view.model.bind(bounds, lambda size: self._settle(view, size), limited=limited)
 
     def _share(self, view: View, room: float) -> float:
         """What of the rest one reply may take, while other turns are about to ask as well."""

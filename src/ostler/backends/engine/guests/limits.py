@@ -2,8 +2,10 @@
 
 import msgspec
 
+from ostler.backends.engine.guests.bounded import ANEW
 from ostler.backends.engine.guests.budget import Budget, many
 from ostler.backends.engine.guests.guest import Guest, View
+from ostler.vocabulary.errors import BackendError
 from ostler.vocabulary.events import TurnEnded
 from ostler.vocabulary.message import Message
 
@@ -30,6 +32,10 @@ class LimitGuest(Guest):
             return _reached(many(self._steps, "step"))
         limit = await self._budget.reserve(view)
         return _reached(limit) if limit else None
+
+    async def after_failure(self, view: View, error: BackendError) -> bool:
+        """Before the next try it is asked again what is left."""
+        return error.fault.code == ANEW
 
     async def after_step(self, view: View, message: Message) -> TurnEnded | None:
         if message is not self._counted:  # it stands twice among the guests, before and behind whoever asks a model too
