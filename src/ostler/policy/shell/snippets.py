@@ -57,6 +57,7 @@ _LUA = re.compile(
     r"|\b(?:loadstring|load|dofile|loadfile)\b|os\s*\[|io\s*\[|lfs\."
 )
 _OTHER = re.compile(
+    r"\bFile\([^)]{0,200}\)\.(?:text|bytes)\s*=(?!=)|"
     r"\b(?:(?:delete|remove|unlink|rename|system|shell|spawn|popen|write|save|truncate|chmod|chown|move|copy"
     r"|destroy|drop"
     r"|erase)\w*|del(?:_\w+)?|rm(?:_\w+|tree|dir)?|exec(?:ute)?(?:[-_]\w+|[vl]\w*)?|\w*\.command|call\w*command"

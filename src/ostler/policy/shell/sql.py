@@ -22,7 +22,7 @@ _HARMLESS_DOT = re.compile(
 
 
 _LITERAL = re.compile(r"'[^']*'")
-_EXPLAINS = re.compile(r"\s*explain\s+(?!analy[sz]e|\()(?:query\s+plan\s+)?[^;]*;?\s*$", re.IGNORECASE)
+_EXPLAINS = re.compile(r"\s*explain\s+(?!analy[sz]e|\()(?:query\s+plan\s+)?[^;]*;?\s*$|\s*\\h\s[^;\n]*$", re.IGNORECASE)
 _EVALUATES = re.compile(r"exec|prepare|dblink|query_to|\bdo\b|eval", re.IGNORECASE)
 _DESTROYS = re.compile(
     r"\b(?:drop\s+(?:table|database|schema|view|index|user|role|collection|keyspace)|truncate\s+table|delete\s+from|detach\s+delete)\b",
