@@ -102,6 +102,7 @@ def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
     [
         ("plain", "model", "plain"),
         ("http://user:pw@host/x", "baseUrl", "http://***@host/x"),
+        ("https://host/v1?api-version=2024-02-01", "baseUrl", "https://host/v1?api-version=2024-02-01"),
         ("{env:X}", "apiKey", "{env:X}"),
         ("", "apiKey", ""),
         (3, "apiKey", 3),
@@ -111,3 +112,11 @@ def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
 )
 def test_masking_spares_what_is_no_secret(value: object, name: str, shown: object) -> None:
     assert masked(value, name) == shown
+
+
+@pytest.mark.req("MD-3")
+@pytest.mark.parametrize("name", ["token", "key"])
+def test_a_key_in_the_query_of_an_address_is_masked(name: str) -> None:
+    shown = masked(f"https://host/v1?a=b&{name}={KEY}", "baseUrl")
+    assert KEY not in shown
+    assert shown.startswith(f"https://host/v1?a=b&{name}=***#")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ostler.text.secret_names import SecretNames
 
 _CREDENTIALS = r"(?<=://)[^/?#@\s]*@"
+_QUERY = r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)"
 _VERDICTS = ("allow", "ask", "deny")  # of a rule, whose pattern may well be a word like `token`
 
 
@@ -33,7 +34,15 @@ def masked(value: Any, name: str = "") -> Any:
         return value
     if _is_secret(name, value) and Secret(value).shown() != value:
         return f"{MASK}#{_print(value)}"
-    return re.sub(_CREDENTIALS, f"{MASK}@", value)
+    value = re.sub(_CREDENTIALS, f"{MASK}@", value)
+    return re.sub(_QUERY, _in_query, value) if "://" in value else value
+
+
+def _in_query(pair: re.Match[str]) -> str:
+    """A value of a URL's query, where its name or itself tells that it is a secret."""
+    from ostler.text.secret_values import looks_random
+
+    return f"{pair[1]}={masked(pair[2], 'secret' if looks_random(pair[2]) else pair[1])}"
 
 
 def _is_secret(name: str, value: str) -> bool:
