@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from ostler.app.explain import explain
+from ostler.app.house import project_grants
 from ostler.app.options import RunOptions
+from ostler.vocabulary.permission import Rule
 
 OUTSIDE = {"path": "/etc/hostname"}
 
@@ -52,3 +54,11 @@ async def test_no_flag_is_named_for_what_a_persons_rule_denies(told, tool, argum
 async def test_an_ordinary_ask_names_the_rule_of_the_right_width(told):
     line = await told("bash", {"command": "git push origin"}, {})
     assert line == "This would allow it: --allow 'bash:git push *'"
+
+
+@pytest.mark.req("PM-2", "PM-6")
+async def test_a_rule_that_a_person_gave_for_the_project_counts(told, tmp_path):
+    write = {"path": "notes.md", "content": "hello"}
+    assert "This would allow it" in await told("write", write, {})
+    project_grants(tmp_path / "work").add(Rule("edit", "*", "allow"))
+    assert await told("write", write, {}) == "    nobody home        allow"
