@@ -52,7 +52,9 @@ _SHORT_OUTPUT = frozenset(
 )  # of the harmless, those whose -o names a file
 _CALLS = re.compile(r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/")
 _SEPARATOR = re.compile(r"[\s;&|<>]+")
-_DEVICE_LOOKERS = frozenset({"smartctl", "lsblk", "blkid", "findmnt", "udevadm", "nvme", "df", "hdparm", "skdump"})
+_DEVICE_LOOKERS = frozenset(
+    {"smartctl", "lsblk", "blkid", "findmnt", "dumpe2fs", "udevadm", "nvme", "df", "hdparm", "skdump"}
+)
 _RUNS_PROJECT = frozenset({"cargo", "dotnet", "swift", "dune", "cabal", "zig"})  # with `run`, by words of its own
 _TAKES_PACKAGES = frozenset(  # which may be called like a command
     danger.listed(

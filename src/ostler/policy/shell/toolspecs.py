@@ -62,7 +62,10 @@ SPECS: Mapping[str, Spec] = {
         ("convert", "sox", "pdfunite", "montage", "composite", "wkhtmltopdf"), Spec(operand=_LAST, least=2)
     ),
     **dict.fromkeys(
-        listed("sass lessc ebook-convert weasyprint pdfcrop ocrmypdf cjxl djxl gdal_translate gdalwarp opusenc xml2md"),
+        listed(
+            "sass lessc ebook-convert weasyprint pdfcrop ocrmypdf cjxl djxl gdal_translate gdalwarp opusenc xml2md"
+            " rst2html rst2html5 rst2latex rst2man rst2odt rst2xml"
+        ),
         Spec(operand=_LAST, least=2),
     ),
     "objcopy": Spec("IOFBj", operand=_LAST),
