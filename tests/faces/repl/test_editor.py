@@ -82,3 +82,18 @@ async def test_what_must_be_kept_nowhere_does_not_enter_the_history(console):
         typed(console, text)
         console.send()
     assert list(console._session.history.get_strings()) == ["a prompt"]
+
+
+@pytest.mark.req("CL-4")
+async def test_files_are_looked_for_before_one_is_mentioned(console):
+    class Completing:
+        looked = ""
+
+        async def candidates(self, before, *, asked):
+            self.looked = before
+            return ()
+
+    completing = Completing()
+    console.completes(completing)
+    await console._looking
+    assert completing.looked == "@"

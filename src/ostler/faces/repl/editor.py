@@ -79,6 +79,7 @@ class EditorConsole:
         self._running: asyncio.Task[None] | None = None
         self._suspending: asyncio.Future[None] | None = None
         self._drafting: asyncio.Future[None] | None = None
+        self._looking: asyncio.Future[Any] | None = None
 
     @property
     def page(self) -> tuple[int, int]:
@@ -179,7 +180,9 @@ class EditorConsole:
         self._session.default_buffer.insert_text(self._pastes.fold(text))
 
     def completes(self, completing: "Completing") -> None:
+        """Files are looked for at once, so that a large tree is known by the time a mention of one is typed."""
         self._candidates.completing = completing
+        self._looking = asyncio.ensure_future(completing.candidates("@", asked=False))
 
     def answer(self, key: str) -> None:
         """A key of an ask, empty for any other."""
