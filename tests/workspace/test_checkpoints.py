@@ -17,6 +17,7 @@ from ostler.vocabulary.errors import OstlerError
 from ostler.workspace import archive, capture, census, checkpoints, contents
 from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.ground import Workspace
+from ostler.workspace.undoing import WayBack
 
 
 def sh(script: str, cwd) -> None:
@@ -289,6 +290,22 @@ asyncio.run(main())
     assert picture(root) == before
     os.chmod(root / "module", 0o755)
     os.chmod(root / "module" / "deep", 0o755)
+
+
+@pytest.mark.req("EN-13")
+async def test_an_undo_that_was_killed_is_gone_on_with(root, past, monkeypatch):
+    before = picture(root)
+    await past.begin("t")
+    sh("rm -rf src docs", root)
+    await past.finish("t")
+    with monkeypatch.context() as killed:
+        killed.setattr(WayBack, "_close_up", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await past.undo(await past.plan_undo("t"))
+    plan = await past.plan_undo("t")
+    assert plan.conflicts == ()
+    assert (await past.undo(plan)).left == ()
+    assert picture(root) == before
 
 
 @pytest.mark.req("EN-13")

@@ -101,6 +101,7 @@ async def test_what_keeps_a_place_for_the_sandbox_is_not_shown_and_not_undone(tm
     try:
         ground = Workspace(str(root))
         assert [entry.name for entry in await ground.entries(".")] == ["kept"]
+        assert list(ground.iter_files(hidden=True)) == []
         ground.close()
         past = Checkpoints(str(root), str(tmp_path / "store"))
         await past.begin("t")

@@ -6,7 +6,8 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Literal
 
-from ostler.processes.placeholders import keeps_a_place
+from ostler.processes.placeholders import keeps_a_place, stands_in
+from ostler.processes.start_up import CONTENTS
 from ostler.vocabulary.errors import PathRefused
 from ostler.vocabulary.seams import Entry
 from ostler.workspace.ignores import FILE, Ignores, Named
@@ -118,7 +119,8 @@ def _names(fd: int, hidden: bool) -> list[Named]:
         found = [
             (name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
             for entry in scan
-            if (name := entry.name)[0] != "." or (hidden and name != ".git")
+            if (name := entry.name)[0] != "."
+            or (hidden and name != ".git" and not (name in CONTENTS and stands_in(name, fd)))
         ]
     found.sort()
     return found

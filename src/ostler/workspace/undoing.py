@@ -133,7 +133,9 @@ class WayBack:
         with self._spot(step.path, create=True) as spot:
             if wanted.is_directory:
                 if now is None:
+                    # As it shall be, as far as we can still write in it: should we be killed, the next undo goes on.
                     os.mkdir(spot.name, 0o700, dir_fd=spot.directory)
+                    self._chmod(step.path, wanted.mode | 0o700)
             elif stat.S_ISLNK(wanted.mode):
                 if now is not None:
                     os.unlink(spot.name, dir_fd=spot.directory)
