@@ -11,9 +11,18 @@ from ostler.testing.stagehand import ALLOW_ALL
 from ostler.text.withheld import MARK
 from ostler.tools.host import LocalToolHost
 from ostler.vocabulary.display import Display
-from ostler.vocabulary.events import MessageDone, Notice, TextDelta, ToolCalled, ToolFinished, TurnStarted, Unknown
+from ostler.vocabulary.events import (
+    MessageDone,
+    Notice,
+    TextDelta,
+    ToolCalled,
+    ToolFinished,
+    TurnStarted,
+    Unknown,
+)
 from ostler.vocabulary.message import Called, Message
 from ostler.vocabulary.prompt import Prompt, Resource, Text
+from ostler.vocabulary.sessions import Steer
 from ostler.vocabulary.tools import ToolCall, ToolResult
 from ostler.workspace.ground import Workspace
 
@@ -66,16 +75,20 @@ def test_the_longest_value_goes_first():
     assert told == Notice("info", f"{MARK}!")
 
 
-async def test_a_session_keeps_the_mark_and_says_so_once(tmp_path):
-    tool = FakeTool("probe")
-    session = Session(
-        backend=ScriptedBackend([]),
-        tools=LocalToolHost([tool], Workspace(str(tmp_path))),
+def concealed(folder, backend, tool):
+    return Session(
+        backend=backend,
+        tools=LocalToolHost([tool], Workspace(str(folder))),
         journal=MemoryJournal("session-1"),
         policy=ALLOW_ALL,
-        cwd=str(tmp_path),
+        cwd=str(folder),
         conceal=concealing([KEY]),
     )
+
+
+async def test_a_session_keeps_the_mark_and_says_so_once(tmp_path):
+    tool = FakeTool("probe")
+    session = concealed(tmp_path, ScriptedBackend([]), tool)
     await session.open(version="1", backend="none", options={})
     for number in range(2):
         await session.call(ToolCall(f"c{number}", "probe", {"subject": KEY}))
@@ -84,3 +97,23 @@ async def test_a_session_keeps_the_mark_and_says_so_once(tmp_path):
     assert [event for event in past if isinstance(event, Notice)] == [Notice("warning", WITHHELD)]
     assert "0123456789" not in str(past)
     assert len(tool.runs) == 2
+
+
+async def test_who_thinks_is_told_what_is_kept(tmp_path):
+    """A backend that folds no records, as that of another's agent or of a server, gets prompts and results from us."""
+    told = []
+
+    async def act(stage, prompt):
+        told.extend([prompt.text, (await stage.run_tool(ToolCall("c1", "probe", {}))).for_model])
+
+    async def answer(arguments, context):
+        return f"it is {KEY}"
+
+    backend = ScriptedBackend([act])
+    session = concealed(tmp_path, backend, FakeTool("probe", answer))
+    await session.open(version="1", backend="other", options={})
+    await session.start(Prompt("p", (Text(f"use {KEY}"),))).wait()
+    assert await session.apply(Steer(Prompt("q", (Text(f"and {KEY}"),))))
+    await session.aclose()
+    assert told == [f"use {MARK}", f"it is {MARK}"]
+    assert [change.prompt.text for change in backend.changes] == [f"and {MARK}"]

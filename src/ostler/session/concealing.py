@@ -4,8 +4,8 @@ What a model is told is a fold over the kept events: so no known secret leaves i
 the same bytes again.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -13,11 +13,17 @@ from ostler.text.withheld import MARK, Withheld
 from ostler.vocabulary.events import Event
 from ostler.wire.codec import encode_event
 
-Conceal = Callable[[Event], Event]
+E = TypeVar("E", bound=Event)
 WITHHELD = f"a secret that is in use came up here; the model and the session are told {MARK} in its place"
 
 
-def conceal_nothing(event: Event) -> Event:
+class Conceal(Protocol):
+    """The same event without what nobody may be told; itself where it holds nothing of that."""
+
+    def __call__(self, event: E) -> E: ...
+
+
+def conceal_nothing(event: E) -> E:
     """Where no secret is known."""
     return event
 
@@ -28,10 +34,10 @@ def concealing(values: Iterable[str]) -> Conceal:
     if not withheld:
         return conceal_nothing
 
-    def conceal(event: Event) -> Event:
+    def conceal(event: E) -> E:
         if not withheld.found_in(encode_event(event)):
             return event
-        concealed: Event = _without(event, withheld)
+        concealed: E = _without(event, withheld)
         return concealed if concealed != event else event
 
     return conceal

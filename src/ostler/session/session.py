@@ -266,10 +266,11 @@ class Session:
         if result := ran_before(call, self._past, self._counting):
             return result
         try:
-            return await self._calls.run(call)
+            result = await self._calls.run(call)
         except JournalError as error:
             self._break(error)
             raise
+        return self.conceal(ToolFinished(result)).result  # who thinks is told no more than what is kept
 
     async def decide(self, permission: Permission) -> Decision:
         call = self.state.calls.get(permission.call_id)
@@ -311,9 +312,11 @@ class Session:
     async def _steer(self, steer: Steer) -> bool:
         """Words for the turn that runs, while they can still reach it, or for the next one where none does."""
         too_late = self._turn is not None and self._turn.is_tidying
-        if too_late or not (self.info.can_steer and await self._backend.apply(steer)):
+        steered = Steered(steer.prompt)
+        told = Steer(self.conceal(steered).prompt)
+        if too_late or not (self.info.can_steer and await self._backend.apply(told)):
             return False
-        self.emit(Steered(steer.prompt))
+        self.emit(steered)
         return True
 
     def _kept_after(self, seq: int) -> Iterator[Envelope]:
@@ -380,10 +383,11 @@ class Session:
         turn_id = self.new_id("turn")
         for prompt_id in tuple(self.state.undelivered):  # they were said before this
             self.emit(Delivered(prompt_id))
-        self.emit(TurnStarted(turn_id, prompt))
+        self.emit(started := TurnStarted(turn_id, prompt))
         self._syncing.begin()
         self._calls.begin_turn(turn_id)
-        self._turn = LiveTurn(turn_id, self._play(turn_id, None if joined else prompt), self._settle_open)
+        told = None if joined else self.conceal(started).prompt
+        self._turn = LiveTurn(turn_id, self._play(turn_id, told), self._settle_open)
         return self._turn
 
     def _join_woken(self) -> None:
