@@ -263,3 +263,22 @@ def test_a_home_folder_is_found(name):
     there = os.path.expanduser("~root/x" if name == "~root" else "~/x")
     assert analyse(f"echo > {name}/x", cwd="/w", exists=lambda path: path == there).verdict == "confirm"
     assert analyse(f"echo > {name}/y", cwd="/w", exists=lambda path: path == there).verdict == "ordinary"
+
+
+@pytest.mark.req("SH-5")
+@pytest.mark.parametrize(
+    ("size", "verdict"),
+    [
+        ("0", "confirm"),
+        ("-10", "confirm"),
+        ("'<5'", "confirm"),
+        ("$N", "confirm"),
+        ("10M", "ordinary"),
+        ("+1K", "ordinary"),
+    ],
+)
+@pytest.mark.parametrize(
+    "form", ["truncate -s {} gone.log", "truncate gone.log --size={}", "busybox truncate -s {} gone.log"]
+)
+def test_who_shortens_a_file_means_one_that_is_there_by_then(form, size, verdict):
+    assert look(form.format(size)).verdict == verdict

@@ -11,6 +11,7 @@ from ostler.policy.shell.places import is_block_device
 from ostler.policy.shell.scope import join
 
 _BACKUP = re.compile(r"[.~_-][\w.~-]*")
+_GROWS = re.compile(r"[+>%]?\s*0*[1-9]\w*")
 _ROOTS = frozenset({"/", "/*", "/.*", "/.", "/..", "/*/"})
 
 
@@ -144,7 +145,14 @@ def _remember_links(call: Call, sources: list[Arg], target: Arg, soft: bool) -> 
 
 
 def _truncate(call: Call) -> str:
-    return call.overwrites_any(parse(call.args, "sr", ("size", "reference")).operands)
+    """To empty or shorten a file is to mean one that is there, or will be when the command runs."""
+    options = parse(call.args, "sr", ("size", "reference"))
+    if reason := call.overwrites_any(options.operands):
+        return reason
+    size = options.value("s", "size")
+    if options.operands and size and not (size.exact and _GROWS.fullmatch(size.text)):
+        return "empties or shortens a file"
+    return ""
 
 
 def _tee(call: Call) -> str:
