@@ -379,8 +379,11 @@ async def test_a_login_goes_on_as_usual_while_a_sandbox_holds_a_home(sandboxed, 
 @pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())
 async def test_keys_in_a_home_cannot_be_read_under_landlock_either(sandboxed, at_home):
     (at_home / ".ssh" / "id").write_text("secret")
-    processes = sandboxed("landlock", hidden=(str(at_home / ".ssh"),))
-    ran = await processes.run("cat .ssh/id; echo new > project/x; cat project/x .bashrc; echo y > y", timeout=60)
+    (at_home / ".pypirc").write_text("secret")
+    processes = sandboxed("landlock", hidden=(str(at_home / ".ssh"), str(at_home / ".pypirc")))
+    ran = await processes.run(
+        "cat .ssh/id .pypirc; echo new > project/x; cat project/x .bashrc; echo y > y", timeout=60
+    )
     assert ran.stdout == "new\nmine\n"
     assert "nothing new" in processes.statement
 

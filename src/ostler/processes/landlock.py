@@ -85,8 +85,9 @@ def scope_only() -> dict[str, Any]:
 def _given(layout: Layout) -> list[str]:
     """What may be written to: the folders as they are, or what lies in one that holds what must stay shut."""
     given: list[str] = []
+    kept = (*layout.shut, *layout.hidden)
     for root in layout.writable:
-        given += _all_but(root, layout.shut) if any(inside(path, root) for path in layout.shut) else [root]
+        given += _all_but(root, kept) if any(inside(path, root) for path in layout.shut) else [root]
     return given
 
 
