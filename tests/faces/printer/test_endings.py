@@ -65,6 +65,7 @@ def test_what_a_hook_refused_is_a_refusal_and_what_the_policy_refused_only_one()
         tally.hear(Envelope(1, 0.0, event))
     summary = tally.ended(TurnEnded("t", "done"))
     assert (summary.refusals, summary.exit) == (("run make (not allowed)", "write (not on Fridays)"), 4)
+    assert [(done.tool, done.status) for done in summary.tools] == [("bash", "denied"), ("write", "denied")]
 
 
 @pytest.mark.req("CL-8")

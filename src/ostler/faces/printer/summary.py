@@ -33,6 +33,7 @@ class ToolDone(msgspec.Struct, frozen=True):
     """One call, in a line."""
 
     id: str
+    tool: str
     status: str
     summary: str
 
@@ -95,9 +96,10 @@ class Tally:
 
     def _finish(self, result: ToolResult) -> None:
         """What a hook refused, nobody decided on."""
-        self._tools.append(ToolDone(result.call_id, result.status, result.for_human.summary))
+        name, told = self._names.get(result.call_id, ""), result.for_human.summary
+        self._tools.append(ToolDone(result.call_id, name, result.status, told))
         if result.status == "denied" and result.call_id not in self._decided:
-            self._refusals.append(f"{self._names.get(result.call_id, 'a call')} ({result.for_human.summary})")
+            self._refusals.append(f"{name or 'a call'} ({told})")
 
     def ended(self, ended: TurnEnded, output: Any = None) -> Summary:
         """The end of a turn as the end of the run."""
