@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from ostler.app.grounds import make_ground, redirects
+from ostler.app.grounds import Shell, make_ground, redirects
 from ostler.app.options import RunOptions
 from ostler.settings.load import load
 from ostler.vocabulary.errors import PathRefused
+from ostler.vocabulary.seams import Running
 
 
 @pytest.mark.req("PM-4")
@@ -30,6 +31,17 @@ from ostler.vocabulary.errors import PathRefused
 )
 def test_a_redirection_into_a_file_is_seen(command, writes):
     assert redirects(command) is writes
+
+
+@pytest.mark.req("SH-8")
+async def test_a_command_with_the_network_sees_a_person_s_keys_and_never_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (".ssh", ".ostler", "workspace"):
+        (tmp_path / folder).mkdir()
+    shell = Shell(str(tmp_path / "workspace"), writable=True, sandbox="prefer")
+    granted = await shell._of(Running("git push", network=True))
+    assert granted.network and granted.hidden == (str(tmp_path / ".ostler"),)
+    assert str(tmp_path / ".ssh") in shell._confinement().hidden
 
 
 @pytest.mark.req("PM-1", "FS-3")

@@ -133,6 +133,17 @@ async def test_a_path_outside_and_the_network_are_needs_of_their_own(ground):
     assert ("network", "cat /etc/hosts") in [(n.key, n.subject) for n in permission.needs]
 
 
+@pytest.mark.req("PM-1", "SH-8")
+@pytest.mark.parametrize("network", [True, False])
+async def test_the_sandbox_does_not_hold_what_has_the_network(ground, monkeypatch, network):
+    async def confined():
+        return True
+
+    monkeypatch.setattr(ground, "confined", confined)
+    permission = await Bash().permission(BashParams("acme deploy", network=network), ground)
+    assert permission.needs[0].confined is not network
+
+
 @pytest.mark.req("PM-5")
 async def test_what_is_asked_shows_command_reason_and_impact(ground):
     permission = await Bash().permission(BashParams("rm -rf build", reason="to start clean"), ground)

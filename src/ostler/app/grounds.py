@@ -101,7 +101,8 @@ class Shell:
             return None
         usual = self._confinement()
         if not self.read_only:
-            return msgspec.structs.replace(usual, network=True, hidden=())
+            ours = tuple(path for path in usual.hidden if os.path.realpath(path) in usual.read_only)
+            return msgspec.structs.replace(usual, network=True, hidden=ours)
         return msgspec.structs.replace(usual, writable=(), network=running.network)
 
     def _started(self) -> "Processes":
