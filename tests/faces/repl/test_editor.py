@@ -97,3 +97,22 @@ async def test_files_are_looked_for_before_one_is_mentioned(console):
     console.completes(completing)
     await console._looking
     assert completing.looked == "@"
+
+
+@pytest.mark.req("CL-6")
+async def test_the_prompt_comes_back_in_the_same_piece_as_what_is_printed_above_it(console, monkeypatch):
+    app, output, pieces = console._session.app, console._output, []
+    monkeypatch.setattr("prompt_toolkit.output.vt100.flush_stdout", lambda out, data: pieces.append(data))
+
+    def redraw():
+        output.write_raw("PROMPT")
+        output.flush()
+
+    monkeypatch.setattr(app, "_is_running", True)
+    monkeypatch.setattr(app, "_redraw", redraw)
+    console.show(["said"])
+    console.expect(None)
+    assert len(pieces) == 1 and pieces[0].endswith("said\nPROMPT"), pieces
+    output.write_raw("on its own")
+    output.flush()
+    assert pieces[1:] == ["on its own"]

@@ -10,7 +10,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -128,15 +129,16 @@ class EditorConsole:
             self._write_above(text)
 
     def _write_above(self, text: str) -> None:
+        """With the prompt drawn again in the same piece: it would flicker if the terminal showed what is between."""
         app = self._session.app
         try:
-            if app.is_running:
-                app.renderer.erase(leave_alternate_screen=False)
-            self._output.write_raw(text)
-            self._output.flush()
+            with _in_one_piece(self._output):
+                if app.is_running:
+                    app.renderer.erase(leave_alternate_screen=False)
+                self._output.write_raw(text)
+                app._redraw()
         except OSError:  # the terminal is gone
             self.push(Leave(1))
-        app.invalidate()
 
     # -- in ------------------------------------------------------------------------------------------------------
 
@@ -156,7 +158,6 @@ class EditorConsole:
         if menu != self._menu or not asking:
             self._answers.over()
         self._menu = menu
-        self._flush()
         if menu and menu.answers:
             self._answers.ask()
         if asking and not was_asking:
@@ -168,6 +169,7 @@ class EditorConsole:
         elif was_asking and not asking and self._draft:
             self.draft(self._draft)
             self._draft = ""
+        self._flush()
         self._session.app.invalidate()
 
     def draft(self, text: str) -> None:
@@ -376,6 +378,17 @@ def _put_below(session: "PromptSession[str]", text: "Callable[[], StyleAndTextTu
     assert isinstance(container, HSplit)
     container.align = VerticalAlign.TOP
     container.children.append(Window(FormattedTextControl(text), dont_extend_height=True))
+
+
+@contextmanager
+def _in_one_piece(output: "Vt100_Output") -> Iterator[None]:
+    """What is written meanwhile reaches the terminal at the end of it."""
+    output.flush = lambda: None  # type: ignore[method-assign]  # the library writes after each step
+    try:
+        yield
+    finally:
+        del output.flush
+        output.flush()
 
 
 def _end(text: str, columns: int) -> str:
