@@ -48,6 +48,8 @@ async def test_hidden_files_are_searched_and_ignored_binary_and_foreign_ones_are
     assert result.data["matches"][3] == {"path": "src/a.py", "line": 2, "text": "needle = 1"}
     assert result.for_human.summary == "6 hits in 5 files"
     assert "SECRET" not in result.for_model
+    one = await tree.ok("grep", pattern="needle = 1")
+    assert one.for_human.summary == "1 hit in 1 file"
 
 
 SOURCES = ["src/a.py:2", "src/a.py:3", "src/b.ts:1", "src/sub/c.tsx:1"]

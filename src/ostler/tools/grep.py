@@ -82,9 +82,8 @@ def _lines(params: GrepParams, found: Found) -> ToolResult:
     more = found.hits - hits
     left = _left(f"{more:,} more hits; narrow the search" if more else "", found.stopped)
     data: dict[str, Any] = {"pattern": params.pattern, "count": found.hits, "matches": matches, "truncated": bool(left)}
-    summary = f"{found.hits:,} hits in {len(found.counts):,} files"
     blocks = (Note(text, "output"),) if text else ()
-    return ToolResult("", "ok", (text or "No matches.") + left, Display(summary, blocks), data)
+    return ToolResult("", "ok", (text or "No matches.") + left, Display(_summary(found), blocks), data)
 
 
 def _within(lines: list[Line], limit: int) -> tuple[list[Line], int]:
@@ -117,8 +116,12 @@ def _files(params: GrepParams, found: Found) -> ToolResult:
     left = _left(f"{more:,} more files; narrow the search" if more else "", found.stopped)
     files = [{"path": path, "count": count} for path, count in shown]
     data = {"pattern": params.pattern, "count": found.hits, "files": files, "truncated": bool(left)}
-    summary = f"{found.hits:,} hits in {len(found.counts):,} files"
-    return ToolResult("", "ok", (text or "No matches.") + left, Display(summary), data)
+    return ToolResult("", "ok", (text or "No matches.") + left, Display(_summary(found)), data)
+
+
+def _summary(found: Found) -> str:
+    hits, files = found.hits, len(found.counts)
+    return f"{hits:,} hit{'s' * (hits != 1)} in {files:,} file{'s' * (files != 1)}"
 
 
 def _left(*reasons: str) -> str:
