@@ -5,6 +5,7 @@ import os
 import pty
 import struct
 import termios
+from contextlib import ExitStack
 from contextvars import copy_context
 
 import pyte
@@ -34,12 +35,13 @@ class Desk:
         self._app = self._console._session.app
         self._app._is_running = True
         self._app.context = copy_context()
+        self._current = ExitStack()  # without one, each question of the toolkit for the app makes another
+        self._current.enter_context(set_app(self._app))
         self._console.expect(None)
         self._console.status(PASSING, STANDING)
 
     def type(self, text):
-        with set_app(self._app):
-            self._console._session.default_buffer.insert_text(text)
+        self._console._session.default_buffer.insert_text(text)
 
     def say(self, *lines):
         self._console.show(lines)
@@ -47,8 +49,7 @@ class Desk:
 
     def drawn(self):
         """What stands there, when what was written so far and the prompt have reached the terminal."""
-        with set_app(self._app):
-            self._app._redraw()
+        self._app._redraw()
         self._arrive()
         return "\n".join(self._screen.text())
 
@@ -66,6 +67,7 @@ class Desk:
         self._screen.narrow(columns)
 
     def close(self):
+        self._current.close()
         self._out.close()
         os.close(self._master)
 
