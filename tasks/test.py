@@ -12,6 +12,7 @@ from pathlib import Path
 LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
 TOO_MANY = 12  # that is a broken change, not a busy machine
 FAILED = 1  # as pytest calls it
+WORKERS = ["-n", "3", "--dist", "worksteal"]  # one more than cores: tests wait for processes a third of their time
 
 
 def main(arguments: list[str]) -> int:
@@ -19,7 +20,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored, by what tests start too
     chosen = [argument for argument in arguments if argument != "--slow"]
     tier = [] if "--slow" in arguments else ["-m", "not slow"]
-    workers = [] if any(argument.startswith("-n") for argument in chosen) else ["-n", "2"]
+    workers = [] if any(argument.startswith("-n") for argument in chosen) else WORKERS
     code = _pytest(*tier, *workers, *chosen)
     if code != FAILED or arguments or len(json.loads(LAST_FAILED.read_bytes())) > TOO_MANY:
         return code
