@@ -68,3 +68,19 @@ async def test_what_waits_when_the_person_leaves_stays_kept():
     await playing.aclose()
     await asyncio.sleep(0)
     assert (session.kept, failed) == ([Queue(("second",))], [])
+
+
+@pytest.mark.req("EN-16", "CL-9")
+async def test_nothing_is_said_to_wait_before_it_is_kept():
+    session, told = ClosingSession(), asyncio.Event()
+    playing = Playing(session, told.set, lambda *failed: None)
+    playing.put(prompt("first"))
+    playing.next()
+    told.clear()
+    playing.put(prompt("second"))
+    assert (playing.queued, session.kept) == (0, [])
+    async with asyncio.timeout(60):
+        while not playing.queued:
+            told.clear()
+            await told.wait()
+    assert (playing.queued, session.kept) == (1, [Queue(("second",))])

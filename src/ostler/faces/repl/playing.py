@@ -52,7 +52,8 @@ class Playing:
 
     @property
     def queued(self) -> int:
-        return len(self._queue)
+        """How many wait; none is told of that is not kept yet."""
+        return 0 if self._keeping else len(self._queue)
 
     def put(self, said: Prompt | Shell) -> None:
         """Now, or after what runs."""
@@ -161,6 +162,7 @@ class Playing:
             task.result()  # a bug is not swallowed
         except OstlerError as error:
             self._failed(f"what waits would not survive a crash: {error}", "")
+        self._changed()
 
 
 def words_of(said: Prompt | Shell) -> str:
