@@ -33,14 +33,7 @@ _NEVER_EMPTY = (
     # A login puts `bin` before all other programs where there is one.
     *("bin", ".bash_completion", ".selected_editor", ".lesskey", ".lessfilter", ".mailcap", ".muttrc", ".nanorc"),
     *(".mavenrc", ".yarnrc", ".yarnrc.yml", ".gemrc", ".bazelrc", ".ansible.cfg", ".ghci", ".pryrc", ".octaverc"),
-    *(
-        ".kube/config",
-        ".aws/config",
-        ".docker/config.json",
-        ".docker/cli-plugins",
-        ".bundle/config",
-        ".m2/settings.xml",
-    ),
+    *(".kube/config", ".aws/config", ".docker/config.json", ".docker/cli-plugins", ".bundle/config"),
     *(".gradle/init.gradle", ".gradle/init.d", ".m2/settings.xml", ".julia/config", ".jupyter"),
     *(".ipython/profile_default/startup", ".claude", ".codex", ".gemini", ".cursor"),
 )
