@@ -1,0 +1,38 @@
+"""Files in Ostler's own folder that no session holds: `undo_gaps.json`, and the digest that trust is given for."""
+
+import json
+
+import pytest
+from tests.stored import STORED, check
+
+from ostler.app.undo_gaps import KnownGaps
+
+GAPS = [".git (its own history)", "big (more than 2 GB)"]
+
+
+@pytest.mark.req("EN-13")
+def test_undo_gaps_are_written_and_read_in_the_stored_form(tmp_path):
+    KnownGaps(tmp_path).told(GAPS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["undo_gaps.json", "undo_gaps.lock"]
+    check("undo_gaps", json.loads((tmp_path / "undo_gaps.json").read_text("utf-8")))
+    (tmp_path / "undo_gaps.json").write_bytes((STORED / "undo_gaps.json").read_bytes())
+    assert KnownGaps(tmp_path).known() == GAPS
+    assert KnownGaps(tmp_path).new([*GAPS, "new (no reason)"]) == ["new (no reason)"]
+
+
+@pytest.mark.req("PM-4")
+def test_the_digest_of_a_project_stays_the_same(ostler):
+    """A project that a person trusted is trusted by the next version, too."""
+    folder = ostler.workspace / ".ostler"
+    for name, content in {
+        "config.json": {"hooks": {"before_tool": [{"command": ["true"]}]}, "permission": {"bash": {"ls *": "allow"}}},
+        "agents/poet.md": "---\ndescription: rhymes\npermission:\n  bash: allow\n---\nAnswer in verse.\n",
+        "commands/greet.md": "Greet !`whoami`.\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
+    done = ostler("trust", "--yes")
+    assert done.code == 0, done.stderr
+    ((path, grant),) = json.loads((ostler.home / ".ostler" / "trust.json").read_text("utf-8"))["grants"].items()
+    assert path == str(ostler.workspace.resolve())
+    check("trusted_project", {name: value for name, value in grant.items() if name != "when"})
