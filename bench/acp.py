@@ -14,45 +14,48 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 UPDATES = 20_000
-FIRST_WORDS_BUDGET = 2.5
+FIRST_CHUNK_BUDGET = 2.5
 UPDATE_BUDGET = 2.0
 HERE = Path(__file__).parent
-ACPX = ("acpx@0.19", "node@24")
-Command = Callable[[str], list[str]]
+ACPX_PACKAGES = ("acpx@0.19", "node@24")
+MakeCommand = Callable[[str], list[str]]
 ECHO = (sys.executable, "-m", "ostler.testing.echo_agent")
-FIRST_WORDS = b"agent_message_chunk"
+FIRST_CHUNK = b"agent_message_chunk"
 
 
 def rows(env: Mapping[str, str], work: Path, repeats: int) -> Iterator[tuple[str, str, str, str]]:
     """Wall time from spawn to the first chunk of the answer, and per update of a long one."""
-    acpx = _acpx(env["PATH"])
-    ours, floor = _Client(_ostler(work), env, work, repeats), _Client(_floor, env, work, repeats)
-    peer = _Client(acpx, env, work, repeats) if acpx else None
-    words = (ours.first_words(), floor.first_words(), peer.first_words() if peer else None)
-    yield _row("ACP: spawn → first words", *words, "ms", FIRST_WORDS_BUDGET)
-    updates = (ours.per_update(), floor.per_update(), peer.per_update() if peer else None)
+    acpx = _acpx_command(env["PATH"])
+    ours, floor = (
+        _BenchClient(_ostler_command(work), env, work, repeats),
+        _BenchClient(_floor_command, env, work, repeats),
+    )
+    peer = _BenchClient(acpx, env, work, repeats) if acpx else None
+    words = (ours.first_chunk_ms(), floor.first_chunk_ms(), peer.first_chunk_ms() if peer else None)
+    yield _row("ACP: spawn → first words", *words, "ms", FIRST_CHUNK_BUDGET)
+    updates = (ours.update_us(), floor.update_us(), peer.update_us() if peer else None)
     yield _row("ACP: one update of an answer", *updates, "µs", UPDATE_BUDGET)
 
 
-def _ostler(work: Path) -> Command:
+def _ostler_command(work: Path) -> MakeCommand:
     settings = work / "acp.json"
     settings.write_text(json.dumps({"agent_servers": {"echo": {"command": ECHO[0], "args": ECHO[1:]}}}))
     command = [sys.executable, "-P", "-m", "ostler", "acp", "run", "--settings", str(settings), "-o", "jsonl", "--"]
     return lambda prompt: [*command, prompt]
 
 
-def _floor(prompt: str) -> list[str]:
+def _floor_command(prompt: str) -> list[str]:
     return [sys.executable, str(HERE / "floor_client.py"), prompt, *ECHO]
 
 
-def _acpx(path: str) -> Command | None:
+def _acpx_command(path: str) -> MakeCommand | None:
     program = shutil.which("acpx", path=path)
-    found = [program] if program else _installed_acpx()
+    found = [program] if program else _install_acpx()
     flags = ["--approve-all", "--format", "json", "--agent", " ".join(ECHO), "exec"]
     return (lambda prompt: [*found, *flags, prompt]) if found else None
 
 
-def _installed_acpx() -> list[str]:
+def _install_acpx() -> list[str]:
     """Beside the clients of the interop tests; only where a folder for such things was named."""
     folder = os.environ.get("OSTLER_INTEROP")
     if not folder:
@@ -60,25 +63,25 @@ def _installed_acpx() -> list[str]:
     place = Path(folder) / "editors"
     node, program = (place / "node_modules" / ".bin" / name for name in ("node", "acpx"))
     if not program.exists() and (npm := shutil.which("npm")):
-        install = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", *ACPX]
+        install = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", *ACPX_PACKAGES]
         subprocess.run(install, capture_output=True, check=False)
     return [str(node), str(program)] if program.exists() else []
 
 
-class _Client:
+class _BenchClient:
     """A command line that takes a prompt and mirrors frames."""
 
-    def __init__(self, command: Command, env: Mapping[str, str], work: Path, repeats: int) -> None:
+    def __init__(self, command: MakeCommand, env: Mapping[str, str], work: Path, repeats: int) -> None:
         self._command = command
         self._env = dict(env)
-        self._work = work
+        self._work_dir = work
         self._repeats = repeats
 
-    def first_words(self) -> float:
+    def first_chunk_ms(self) -> float:
         """Milliseconds; the least of several runs, since noise only adds."""
         return min(self._run("hi")[0] for _ in range(self._repeats)) * 1000
 
-    def per_update(self) -> float:
+    def update_us(self) -> float:
         """Microseconds of the time between the first and the last words."""
         runs = [self._run(f"!updates {UPDATES}") for _ in range(min(self._repeats, 3))]
         return min(last - first for first, last in runs) / UPDATES * 1_000_000
@@ -88,11 +91,11 @@ class _Client:
         begun, first, last = time.perf_counter(), 0.0, 0.0
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         with subprocess.Popen(
-            self._command(prompt), env=self._env, cwd=self._work, stdin=nothing, stdout=pipe, stderr=nothing
+            self._command(prompt), env=self._env, cwd=self._work_dir, stdin=nothing, stdout=pipe, stderr=nothing
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:
-                if FIRST_WORDS in line:
+                if FIRST_CHUNK in line:
                     last = time.perf_counter() - begun
                     first = first or last
         if not last:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 
-class Cost(msgspec.Struct, frozen=True):
+class RunCost(msgspec.Struct, frozen=True):
     """One run, or the median of several."""
 
     cpu_ms: float
@@ -19,25 +19,27 @@ class Cost(msgspec.Struct, frozen=True):
     output: str = ""
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], cwd: str, started: Callable[[int], None] | None = None) -> Cost:
+def run(
+    argv: Sequence[str], env: Mapping[str, str], cwd: str, on_start: Callable[[int], None] | None = None
+) -> RunCost:
     """One run to its end."""
     begun = time.perf_counter()
     with subprocess.Popen(
         argv, env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
-        if started:
-            started(process.pid)
+        if on_start:
+            on_start(process.pid)
         output = process.stdout.read() if process.stdout else b""
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = (time.perf_counter() - begun) * 1000
     cpu = (usage.ru_utime + usage.ru_stime) * 1000
-    return Cost(cpu, wall, usage.ru_maxrss / 1024, process.returncode, output.decode(errors="replace"))
+    return RunCost(cpu, wall, usage.ru_maxrss / 1024, process.returncode, output.decode(errors="replace"))
 
 
-def median(runs: Sequence[Cost]) -> Cost:
+def median(runs: Sequence[RunCost]) -> RunCost:
     """CPU as the least, since noise only adds; the others as medians."""
-    return Cost(
+    return RunCost(
         min(cost.cpu_ms for cost in runs),
         statistics.median(cost.wall_ms for cost in runs),
         statistics.median(cost.rss_mb for cost in runs),

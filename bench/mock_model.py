@@ -18,28 +18,28 @@ def frame(delta: dict[str, Any], finish: str | None = None) -> bytes:
     )
 
 
-def _ending(reason: str) -> bytes:
+def _end_frames(reason: str) -> bytes:
     usage = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}
     return frame({}, reason) + b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n"
 
 
 def text_reply(text: str = FINAL) -> Iterator[bytes]:
     """One line."""
-    yield frame({"role": "assistant", "content": text}) + _ending("stop")
+    yield frame({"role": "assistant", "content": text}) + _end_frames("stop")
 
 
 def call_reply(number: int, tool: str, arguments: dict[str, Any]) -> Iterator[bytes]:
     """One tool call."""
     function = {"name": tool, "arguments": json.dumps(arguments)}
     call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
-    yield frame({"role": "assistant", "tool_calls": [call]}) + _ending("tool_calls")
+    yield frame({"role": "assistant", "tool_calls": [call]}) + _end_frames("tool_calls")
 
 
 def long_reply() -> Iterator[bytes]:
     """200 KB in pieces of four bytes."""
     for block in range(PIECES // 64):
         yield b"".join(frame({"content": f"{block * 64 + number:03x} "[-4:]}) for number in range(64))
-    yield frame({"content": FINAL}) + _ending("stop")
+    yield frame({"content": FINAL}) + _end_frames("stop")
 
 
 class MockModel:

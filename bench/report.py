@@ -11,8 +11,8 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import acp, engine, ground, notation, prompt, sessions, streams, tools
-from bench.measure import Cost, median, run
+from bench import acp, engine, sessions, streams, terminal, tools, workspace, xnl_scan
+from bench.measure import RunCost, median, run
 from bench.mock_model import FINAL, MockModel, call_reply, long_reply, text_reply
 
 HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ RSS_BUDGET_MB = 60.0
 PEERS = ("opencode", "codex", "gemini", "qwen", "claude", "kimi", "vibe", "aider", "llm", "mini", "goose", "crush")
 
 
-class Bench:
+class BenchRun:
     """One run of everything, in a scratch home and workspace."""
 
     def __init__(self, scratch: Path, repeats: int) -> None:
@@ -41,10 +41,10 @@ class Bench:
         self.chat = [*self.ostler, "chat", *flags]
         self.floor = [sys.executable, str(HERE / "floor_agent.py"), self.model.base_url, "say it"]
 
-    def several(self, argv: list[str], *, until_request: bool = False) -> Cost:
-        return median([self.once(argv, until_request=until_request) for _ in range(self.repeats)])
+    def run_repeated(self, argv: list[str], *, until_request: bool = False) -> RunCost:
+        return median([self.run_once(argv, until_request=until_request) for _ in range(self.repeats)])
 
-    def once(self, argv: list[str], *, until_request: bool) -> Cost:
+    def run_once(self, argv: list[str], *, until_request: bool) -> RunCost:
         """One run; `until_request` kills the program at its first request, so that its CPU so far is what counts."""
         self.model.reset()
         pids: list[int] = []
@@ -53,62 +53,66 @@ class Bench:
         self.model._on_request = None
         return cost
 
-    def calls(self, argv: list[str]) -> Cost:
-        self.model.reply = ten_calls
-        return self._checked(self.several(argv))
+    def measure_calls(self, argv: list[str]) -> RunCost:
+        self.model.reply = ten_call_reply
+        return self._require_final(self.run_repeated(argv))
 
-    def stream(self, argv: list[str]) -> Cost:
+    def measure_stream(self, argv: list[str]) -> RunCost:
         self.model.reply = lambda number, body: long_reply()
-        return self._checked(self.several(argv))
+        return self._require_final(self.run_repeated(argv))
 
-    def line(self, argv: list[str]) -> Cost:
+    def measure_line(self, argv: list[str]) -> RunCost:
         self.model.reply = lambda number, body: text_reply()
-        return self._checked(self.several(argv))
+        return self._require_final(self.run_repeated(argv))
 
-    def _checked(self, cost: Cost) -> Cost:
+    def _require_final(self, cost: RunCost) -> RunCost:
         if FINAL not in cost.output:
             raise SystemExit(f"the run did not end as it should (status {cost.status}):\n{cost.output[-2000:]}")
         return cost
 
 
-def ten_calls(number: int, body: dict[str, Any]) -> Iterator[bytes]:
+def ten_call_reply(number: int, body: dict[str, Any]) -> Iterator[bytes]:
     """Ten shell calls, then a line."""
     return call_reply(number, "bash", {"command": f"cat f{number}.txt"}) if number <= CALLS else text_reply()
 
 
-def rows(bench: Bench) -> Iterator[tuple[str, str, str, str]]:
-    base = bench.several([sys.executable, "-c", "pass"]).cpu_ms
+def rows(bench: BenchRun) -> Iterator[tuple[str, str, str, str]]:
+    base = bench.run_repeated([sys.executable, "-c", "pass"]).cpu_ms
     for flag in ("--version", "--help"):
-        yield _ratio(flag, bench.several([*bench.ostler, flag]), base, BUDGETS[flag])
-    first = bench.several(bench.prompt, until_request=True)
-    yield _ratio("spawn → first model request", first, base, BUDGETS["first request"])
-    floor_first = bench.several(bench.floor, until_request=True)
-    yield _ratio("· the same, bare stdlib loop", floor_first, base, None)
-    ours, floor = bench.line(bench.prompt), bench.line(bench.floor)
+        yield _ratio_row(flag, bench.run_repeated([*bench.ostler, flag]), base, BUDGETS[flag])
+    first = bench.run_repeated(bench.prompt, until_request=True)
+    yield _ratio_row("spawn → first model request", first, base, BUDGETS["first request"])
+    floor_first = bench.run_repeated(bench.floor, until_request=True)
+    yield _ratio_row("· the same, bare stdlib loop", floor_first, base, None)
+    ours, floor = bench.measure_line(bench.prompt), bench.measure_line(bench.floor)
     yield (
         "one line, peak RSS",
         f"{ours.rss_mb:.0f} MB",
         f"{floor.rss_mb:.0f} MB bare",
-        _kept(ours.rss_mb, RSS_BUDGET_MB, "MB"),
+        _budget_verdict(ours.rss_mb, RSS_BUDGET_MB, "MB"),
     )
-    bench.line(bench.prompt)
+    bench.measure_line(bench.prompt)
     request = len(bench.model.requests[0])
     yield ("first request", f"{request:,} bytes", f"≈ {request // 4:,} tokens", "")
-    ours_calls, floor_calls = bench.calls(bench.prompt), bench.calls(bench.floor)
-    yield _beside("ten shell calls, wall", ours_calls.wall_ms - ours.wall_ms, floor_calls.wall_ms - floor.wall_ms)
-    bench.calls(bench.prompt)
-    yield _same_prefix(bench.model.requests)
-    ours_long, floor_long = bench.stream(bench.prompt), bench.stream(bench.floor)
-    yield _beside("200 KB in 51,200 pieces, CPU", ours_long.cpu_ms - ours.cpu_ms, floor_long.cpu_ms - floor.cpu_ms)
+    ours_calls, floor_calls = bench.measure_calls(bench.prompt), bench.measure_calls(bench.floor)
+    yield _comparison_row(
+        "ten shell calls, wall", ours_calls.wall_ms - ours.wall_ms, floor_calls.wall_ms - floor.wall_ms
+    )
+    bench.measure_calls(bench.prompt)
+    yield _prefix_row(bench.model.requests)
+    ours_long, floor_long = bench.measure_stream(bench.prompt), bench.measure_stream(bench.floor)
+    yield _comparison_row(
+        "200 KB in 51,200 pieces, CPU", ours_long.cpu_ms - ours.cpu_ms, floor_long.cpu_ms - floor.cpu_ms
+    )
 
 
-def models(repeats: int) -> Iterator[tuple[str, str, str, str]]:
+def model_rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
     """What comes from a model, on its way in."""
     yield from streams.rows(repeats)
-    yield from notation.rows(repeats)
+    yield from xnl_scan.rows(repeats)
 
 
-def _same_prefix(requests: list[bytes]) -> tuple[str, str, str, str]:
+def _prefix_row(requests: list[bytes]) -> tuple[str, str, str, str]:
     """Of a turn's requests, how many begin with all the messages of the one before."""
     sent = [body[body.index(b'"messages":') :].rstrip(b"]}") for body in requests]
     kept = sum(later.startswith(earlier) for earlier, later in pairwise(sent))
@@ -117,30 +121,30 @@ def _same_prefix(requests: list[bytes]) -> tuple[str, str, str, str]:
     return (f"prefix kept over {CALLS} calls", f"{share:.0f} %", f"{kept} of {len(sent) - 1} requests", verdict)
 
 
-def peers(bench: Bench) -> Iterator[tuple[str, str, str, str]]:
+def peer_rows(bench: BenchRun) -> Iterator[tuple[str, str, str, str]]:
     """The other coding agents on this machine, beside us in what every one of them can do: tell its version."""
-    ours = bench.several([*bench.ostler, "--version"]).cpu_ms
+    ours = bench.run_repeated([*bench.ostler, "--version"]).cpu_ms
     for name in PEERS:
         if program := shutil.which(name):
-            theirs = bench.several([program, "--version"]).cpu_ms
+            theirs = bench.run_repeated([program, "--version"]).cpu_ms
             yield (f"{name} --version", f"{ours:.0f} ms CPU", f"{theirs / ours:.1f} × ours ({theirs:.0f} ms)", "")
 
 
-def _ratio(name: str, cost: Cost, base: float, budget: float | None) -> tuple[str, str, str, str]:
+def _ratio_row(name: str, cost: RunCost, base: float, budget: float | None) -> tuple[str, str, str, str]:
     ratio = cost.cpu_ms / base
     return (
         name,
         f"{cost.cpu_ms:.0f} ms CPU",
         f"{ratio:.1f} × `python -c pass`",
-        _kept(ratio, budget, "×") if budget else "",
+        _budget_verdict(ratio, budget, "×") if budget else "",
     )
 
 
-def _kept(value: float, budget: float, unit: str) -> str:
+def _budget_verdict(value: float, budget: float, unit: str) -> str:
     return f"{'within' if value <= budget else '**over**'} {budget:g} {unit}"
 
 
-def _beside(name: str, ours: float, floor: float) -> tuple[str, str, str, str]:
+def _comparison_row(name: str, ours: float, floor: float) -> tuple[str, str, str, str]:
     return (name, f"{ours:.0f} ms", f"{ours / max(floor, 0.1):.1f} × the bare loop's {floor:.0f} ms", "")
 
 
@@ -154,19 +158,19 @@ def main(arguments: list[str]) -> int:
         "|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as scratch:
-        bench = Bench(Path(scratch), repeats)
+        bench = BenchRun(Path(scratch), repeats)
         large = "--large" in arguments
         sizes = (1_000, 10_000, 100_000) if large else (1_000, 10_000)
         before = (
             rows(bench),
-            ground.rows(sizes),
+            workspace.rows(sizes),
             sessions.rows(large=large),
             tools.rows(repeats),
             engine.rows(repeats),
-            prompt.rows(bench.chat, bench.env, str(bench.work), bench.model, repeats),
+            terminal.rows(bench.chat, bench.env, str(bench.work), bench.model, repeats),
         )
         agents = acp.rows(bench.env, bench.work, repeats)
-        for row in chain.from_iterable((*before, models(repeats), agents, peers(bench))):
+        for row in chain.from_iterable((*before, model_rows(repeats), agents, peer_rows(bench))):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)
     text = "\n".join(lines) + "\n"

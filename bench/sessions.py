@@ -8,11 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ostler.journal import record
-from ostler.journal.file import NAME, FileJournal
-from ostler.journal.index import Index
-from ostler.journal.store import Store
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     Envelope,
     Event,
     MessageDone,
@@ -22,22 +18,26 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.message import Called, Message
-from ostler.vocabulary.prompt import Prompt, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.core.message import CallPart, Message
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.journal import record_codec
+from ostler.journal.file_journal import JOURNAL_NAME, FileJournal
+from ostler.journal.journal_store import JournalStore
+from ostler.journal.session_index import SessionIndex
 
 Row = tuple[str, str, str, str]
 OPEN_BUDGET_S, OPEN_BUDGET_MB, SEARCH_BUDGET_S = 2.0, 200.0, 0.2
-OPEN = """
+OPEN_SCRIPT = """
 import resource, sys, time
 from pathlib import Path
-from ostler.journal.file import FileJournal
-from ostler.journal.counting import Counting
-from ostler.session.state import state_of
+from ostler.journal.file_journal import FileJournal
+from ostler.journal.active_records import ActiveRecords
+from ostler.session.state import state_from_records
 begun = time.process_time()
 journal = FileJournal(Path(sys.argv[1]), "s1")
-state_of(journal.past())
-Counting(journal.past())
+state_from_records(journal.records())
+ActiveRecords(journal.records())
 print(time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
@@ -45,20 +45,20 @@ print(time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_m
 def rows(*, large: bool) -> Iterator[Row]:
     """Markdown rows: what, Ostler, beside, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
-        yield _append(Path(folder))
-        yield from _opened(Path(folder), large)
-        yield _searched(Path(folder), 10_000 if large else 2_000)
+        yield _append_row(Path(folder))
+        yield from _open_rows(Path(folder), large)
+        yield _search_row(Path(folder), 10_000 if large else 2_000)
 
 
-def _append(folder: Path) -> Row:
-    events = [event for number in range(100) for event in _turn(number, 200)]
+def _append_row(folder: Path) -> Row:
+    events = [event for number in range(100) for event in _turn_events(number, 200)]
     journal = FileJournal(folder / "appended", "s1")
     begun = time.perf_counter()
     for seq, event in enumerate(events, 1):
         journal.append(Envelope(seq, 1e9, event))
     ours = (time.perf_counter() - begun) / len(events) * 1e6
     journal.close()
-    lines = [record.encode(Envelope(seq, 1e9, event)) for seq, event in enumerate(events, 1)]
+    lines = [record_codec.encode(Envelope(seq, 1e9, event)) for seq, event in enumerate(events, 1)]
     bare = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     begun = time.perf_counter()
     for line in lines:
@@ -68,7 +68,7 @@ def _append(folder: Path) -> Row:
     return ("a record appended", f"{ours:.0f} µs", f"{ours / floor:.1f} × a bare write", "")
 
 
-def _opened(folder: Path, large: bool) -> Iterator[Row]:
+def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
     small = _open_cost(folder, "thousand", messages=1_000)
     seconds, megabytes = _open_cost(folder, "ten-thousand", messages=10_000)
     grown = f"{seconds / small[0]:.1f} × a tenth of it"
@@ -76,14 +76,19 @@ def _opened(folder: Path, large: bool) -> Iterator[Row]:
         "a session of 10,000 messages opened",
         f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
         grown,
-        _within(seconds, megabytes),
+        _budget_verdict(seconds, megabytes),
     )
     if large:
         seconds, megabytes = _open_cost(folder, "gigabyte", size=1_000_000_000)
-        yield ("a session of 1 GB opened", f"{seconds:.2f} s CPU, {megabytes:.0f} MB", "", _within(seconds, megabytes))
+        yield (
+            "a session of 1 GB opened",
+            f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
+            "",
+            _budget_verdict(seconds, megabytes),
+        )
 
 
-def _within(seconds: float, megabytes: float) -> str:
+def _budget_verdict(seconds: float, megabytes: float) -> str:
     kept = seconds <= OPEN_BUDGET_S and megabytes <= OPEN_BUDGET_MB
     return f"{'within' if kept else '**over**'} {OPEN_BUDGET_S:g} s, {OPEN_BUDGET_MB:g} MB"
 
@@ -93,43 +98,43 @@ def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tup
     place = folder / name
     place.mkdir()
     seq = written = number = 0
-    with open(place / NAME, "wb") as file:
-        file.write(record.encode(Envelope(1, 1e9, SessionOpened("s1", "/w", "engine", "1"))))
+    with open(place / JOURNAL_NAME, "wb") as file:
+        file.write(record_codec.encode(Envelope(1, 1e9, SessionOpened("s1", "/w", "engine", "1"))))
         while number * 20 < messages or written < size:
             number += 1
-            for event in _turn(number, 2000 if size else 20):
+            for event in _turn_events(number, 2000 if size else 20):
                 seq += 1
-                written += file.write(record.encode(Envelope(seq + 1, 1e9 + seq, event)))
-    command = [sys.executable, "-c", OPEN, str(place)]
+                written += file.write(record_codec.encode(Envelope(seq + 1, 1e9 + seq, event)))
+    command = [sys.executable, "-c", OPEN_SCRIPT, str(place)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
     return min(float(run[0]) for run in runs), max(float(run[1]) for run in runs)
 
 
-def _turn(number: int, lines: int) -> Iterator[Event]:
+def _turn_events(number: int, lines: int) -> Iterator[Event]:
     """A prompt and ten calls, twenty messages in all."""
-    yield TurnStarted(f"t{number}", Prompt("p", (Text("please look " * 20),)))
+    yield TurnStarted(f"t{number}", Prompt("p", (TextContent("please look " * 20),)))
     for step in range(10):
         call = ToolCall(f"c{number}-{step}", "read", {"path": "a.py"})
-        yield MessageDone(Message(f"m{number}-{step}", (Text("Let me look. " * 10), Called(call))))
+        yield MessageDone(Message(f"m{number}-{step}", (TextContent("Let me look. " * 10), CallPart(call))))
         yield ToolStarted(call.id, "read", False)
         yield ToolFinished(ToolResult(call.id, "ok", 'def f(x): return "y"\n' * lines))
     yield TurnEnded(f"t{number}", "done")
 
 
-def _searched(folder: Path, count: int) -> Row:
-    store = Store(folder / "projects")
+def _search_row(folder: Path, count: int) -> Row:
+    store = JournalStore(folder / "projects")
     for number in range(count):
-        place = store.place(f"p{number % 20}", f"s{number:05}")
+        place = store.session(f"p{number % 20}", f"s{number:05}")
         place.folder.mkdir(parents=True)
         events: list[Event] = [
             SessionOpened(place.id, "/w", "engine", "1"),
-            TurnStarted("t1", Prompt("p", (Text(f"look {number}"),))),
-            MessageDone(Message("m1", (Text("word " * 50),))),
+            TurnStarted("t1", Prompt("p", (TextContent(f"look {number}"),))),
+            MessageDone(Message("m1", (TextContent("word " * 50),))),
             TurnEnded("t1", "done"),
         ]
-        lines = (record.encode(Envelope(seq, 1e9 + number, event)) for seq, event in enumerate(events, 1))
-        (place.folder / NAME).write_bytes(b"".join(lines))
-    index = Index(store, folder / "index.db", lambda told: None)
+        lines = (record_codec.encode(Envelope(seq, 1e9 + number, event)) for seq, event in enumerate(events, 1))
+        (place.folder / JOURNAL_NAME).write_bytes(b"".join(lines))
+    index = SessionIndex(store, folder / "index.db", lambda told: None)
     begun = time.perf_counter()
     index.sessions()
     built = time.perf_counter() - begun

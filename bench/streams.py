@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 PIECES = 51_200
 BUDGET = 1.5
-FORMS = {"at once": "burst", "piece by piece": "paced"}
-_QUESTION = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}'
+DELIVERY_PATHS = {"at once": "burst", "piece by piece": "paced"}
+_REQUEST_BODY = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}'
 
 
-def wire() -> list[bytes]:
+def encoded_reply() -> list[bytes]:
     """The answer as servers send it: 200 KB of text, four bytes to an event, an event to a chunk."""
     line = 'def add(a, b):\n    return a + b  # it\'s "fine" — ok\n'
     text = line * (PIECES * 4 // len(line) + 1)
@@ -42,7 +42,7 @@ def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
 
 def serve() -> None:
     """A server in a process of its own, so that its work is not counted: one connection at a time, the form by path."""
-    pieces = wire()
+    pieces = encoded_reply()
     burst = b"".join(pieces)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
@@ -51,7 +51,7 @@ def serve() -> None:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with connection, connection.makefile("rb") as reader:
                 while request := reader.readline():
-                    _skip(reader)
+                    _skip_request(reader)
                     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
                     connection.sendall(head)
                     for piece in pieces if b"paced" in request else [burst]:
@@ -59,7 +59,7 @@ def serve() -> None:
                     connection.sendall(b"0\r\n\r\n")
 
 
-def _skip(reader: BinaryIO) -> None:
+def _skip_request(reader: BinaryIO) -> None:
     length = 0
     while (header := reader.readline()) not in (b"\r\n", b""):
         if header.lower().startswith(b"content-length:"):
@@ -67,12 +67,12 @@ def _skip(reader: BinaryIO) -> None:
     reader.read(length)
 
 
-def bare_socket(base: str) -> int:
+def read_bare_socket(base_url: str) -> int:
     """The bytes off the socket into memory and nothing else."""
-    url = urlsplit(base)
+    url = urlsplit(base_url)
     with socket.create_connection((url.hostname or "", url.port or 0)) as connection:
         request = b"POST %b/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b"
-        connection.sendall(request % (url.path.encode(), len(_QUESTION), _QUESTION))
+        connection.sendall(request % (url.path.encode(), len(_REQUEST_BODY), _REQUEST_BODY))
         size, last = 0, b""
         while not last.endswith(b"\r\n0\r\n\r\n"):
             data = connection.recv(262_144)
@@ -80,25 +80,25 @@ def bare_socket(base: str) -> int:
     return size
 
 
-def bare_http(base: str) -> int:
+def read_bare_http(base_url: str) -> int:
     """The standard library's HTTP client: the body, and nothing made of it."""
-    url = urlsplit(base)
+    url = urlsplit(base_url)
     connection = http.client.HTTPConnection(url.netloc)
-    connection.request("POST", f"{url.path}/chat/completions", _QUESTION, {"content-type": "application/json"})
+    connection.request("POST", f"{url.path}/chat/completions", _REQUEST_BODY, {"content-type": "application/json"})
     size = len(connection.getresponse().read())
     connection.close()
     return size
 
 
-def ours(base: str) -> int:
+def read_with_ostler(base_url: str) -> int:
     """Our client, to its last chunk."""
-    from ostler.models.make import Network, make_client
-    from ostler.models.words import Request, TextChunk, UserSaid
-    from ostler.vocabulary.prompt import Text
+    from ostler.core.prompt import TextContent
+    from ostler.models.client_factory import NetworkConfig, make_client
+    from ostler.models.model_types import ModelRequest, TextChunk, UserMessage
 
     async def play() -> int:
-        client = make_client(api_kind="openai", base_url=base, model="m", network=Network(environ={}))
-        request = Request("", (UserSaid((Text("hi"),)),))
+        client = make_client(api_kind="openai", base_url=base_url, model="m", network=NetworkConfig(environ={}))
+        request = ModelRequest("", (UserMessage((TextContent("hi"),)),))
         said = [chunk.text async for chunk in client.stream(request) if isinstance(chunk, TextChunk)]
         await client.aclose()
         return len("".join(said))
@@ -106,21 +106,21 @@ def ours(base: str) -> int:
     return asyncio.run(play())
 
 
-def sdk(base: str) -> int:
+def read_with_sdk(base_url: str) -> int:
     """OpenAI's own client."""
     import openai
 
-    client = openai.OpenAI(base_url=base, api_key="x", max_retries=0)
+    client = openai.OpenAI(base_url=base_url, api_key="x", max_retries=0)
     with client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}], stream=True) as stream:
         return sum(len(choice.delta.content or "") for chunk in stream for choice in chunk.choices)
 
 
-def cost(read: Callable[[str], int], base: str, times: int) -> float:
+def cpu_ms(read: Callable[[str], int], base_url: str, times: int) -> float:
     """The least CPU of several runs, in milliseconds; the first only warms up."""
     costs = []
     for _ in range(times + 1):
         begun = time.process_time()
-        size = read(base)
+        size = read(base_url)
         costs.append(time.process_time() - begun)
         assert size >= PIECES * 4, f"{read.__name__} read {size} characters only"
     return min(costs[1:]) * 1000
@@ -133,20 +133,24 @@ def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
         assert server.stdout is not None
         port = int(server.stdout.readline())
         try:
-            for name, path in FORMS.items():
+            for name, path in DELIVERY_PATHS.items():
                 yield _row(name, f"http://127.0.0.1:{port}/{path}", max(3, repeats // 2))
         finally:
             server.kill()
 
 
-def _row(name: str, base: str, times: int) -> tuple[str, str, str, str]:
-    own, http_read, socket_read = cost(ours, base, times), cost(bare_http, base, times), cost(bare_socket, base, times)
+def _row(name: str, base_url: str, times: int) -> tuple[str, str, str, str]:
+    own, http_read, socket_read = (
+        cpu_ms(read_with_ostler, base_url, times),
+        cpu_ms(read_bare_http, base_url, times),
+        cpu_ms(read_bare_socket, base_url, times),
+    )
     beside = [
         f"{own / http_read:.2f} × a bare HTTP read ({http_read:.0f} ms)",
         f"{own / socket_read:.1f} × a bare socket ({socket_read:.1f} ms)",
     ]
     if importlib.util.find_spec("openai"):
-        theirs = cost(sdk, base, 2)
+        theirs = cpu_ms(read_with_sdk, base_url, 2)
         beside.append(f"openai SDK {theirs / http_read:.1f} × ({theirs:.0f} ms)")
     kept = "within" if own <= BUDGET * http_read else "**over**"
     return (

@@ -19,49 +19,49 @@ from typing import Any
 
 import msgspec
 
-from bench.ground import Row
-from bench.measure import Cost, run
-from bench.tool_calls import session_in
-from ostler.app.tools import builtin_tools
+from bench.measure import RunCost, run
+from bench.tool_calls import open_tool_session
+from bench.workspace import Row
+from ostler.app.tool_host import builtin_tools
+from ostler.core.tools import ToolCall
 from ostler.settings.load import load
 from ostler.tools import search
-from ostler.vocabulary.tools import ToolCall
 
 ROOT = Path(__file__).parents[1]
-FILES = 20_000
+FILE_COUNT = 20_000
 WORDS = ("alpha", "beta", "gamma", "delta", "raise", "return", "import", "class", "value", "index", "self", "None")
-RATIO, SECONDS, TOKENS = 1.3, 1.0, 2_500
-START = 15  # milliseconds of the processor: a keeper holds every program that is started, and the door every call
+RATIO_BUDGET, SECONDS_BUDGET, TOKEN_BUDGET = 1.3, 1.0, 2_500
+START_MS = 15  # milliseconds of the processor: a keeper holds every program that is started, and the door every call
 QUERIES = {"few hits": "raise ValueError", "thousands of hits": "alpha beta self"}
 GLOBS = {"some": "**/f7.py", "all": "**/*.py"}
 LINE = "the quick line number {} of a large file, as ordinary as the one before it\n"
 
 
-class Spent(msgspec.Struct):
+class CallCost(msgspec.Struct):
     """What one run or call took, in milliseconds of the processor and by the clock."""
 
     cpu: float
-    clock: float
-    said: str = ""
+    wall: float
+    summary: str = ""
 
 
 def rows(repeats: int) -> Iterator[Row]:
     """Markdown rows: what, Ostler, beside, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         root = Path(folder) / "tree"
-        _plant(root)
-        yield from _searches(root, repeats)
-        yield from _cold(root, Path(folder))
+        _make_tree(root)
+        yield from _search_rows(root, repeats)
+        yield from _cold_rows(root, Path(folder))
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
-        yield from asyncio.run(_changes(Path(folder), repeats))
-    yield _schemas()
+        yield from asyncio.run(_change_rows(Path(folder), repeats))
+    yield _schema_row()
 
 
-def _plant(root: Path) -> None:
+def _make_tree(root: Path) -> None:
     """Twenty thousand small files in a repository, with an ignore file."""
     rand = random.Random(1)
     lines = [" ".join(rand.choices(WORDS, k=8)) for _ in range(500)]
-    for number in range(FILES):
+    for number in range(FILE_COUNT):
         folder = root / f"p{number % 20}" / f"m{number // 50}"
         folder.mkdir(parents=True, exist_ok=True)
         last = "raise ValueError(index)\n" if number % 50 == 7 else ""
@@ -71,94 +71,98 @@ def _plant(root: Path) -> None:
         subprocess.run(["git", *command], cwd=root, check=True, capture_output=True)
 
 
-def _searches(root: Path, repeats: int) -> Iterator[Row]:
-    program = search.ripgrep() or ""
+def _search_rows(root: Path, repeats: int) -> Iterator[Row]:
+    program = search.find_ripgrep() or ""
     for name, pattern in QUERIES.items():
         peers = {"rg": [program, "-n", "--hidden", pattern, "."], "git grep": ["git", "grep", "-n", pattern]}
-        yield from _beside(root, f"grep, {name}", "grep", {"pattern": pattern}, peers, repeats)
+        yield from _comparison_rows(root, f"grep, {name}", "grep", {"pattern": pattern}, peers, repeats)
     for name, pattern in GLOBS.items():
         peers = {
             "rg": [program, "--files", "--hidden", "-g", pattern],
             "git ls-files": ["git", "ls-files", f":(glob){pattern}"],
         }
-        yield from _beside(root, f"glob, {name} of the files", "glob", {"pattern": pattern}, peers, repeats)
+        yield from _comparison_rows(root, f"glob, {name} of the files", "glob", {"pattern": pattern}, peers, repeats)
 
 
-def _beside(
+def _comparison_rows(
     root: Path, name: str, tool: str, arguments: dict[str, Any], peers: dict[str, list[str]], repeats: int
 ) -> Iterator[Row]:
     """The tool by ripgrep and by ourselves, beside those of its peers that are here."""
-    others = {peer: _alone(argv, root, repeats) for peer, argv in peers.items() if argv[0]}
-    for way in ("by rg", "native") if search.ripgrep() else ("native",):
-        ours = _calls(root, tool, arguments, way, repeats)
-        beside = ", ".join(f"{ours.cpu / each.cpu:.2f} × {peer} ({_told(each)})" for peer, each in others.items())
-        kept = _kept(ours.cpu / 1000, SECONDS, "s")
+    others = {peer: _program_cost(argv, root, repeats) for peer, argv in peers.items() if argv[0]}
+    for way in ("by rg", "native") if search.find_ripgrep() else ("native",):
+        ours = _call_cost(root, tool, arguments, way, repeats)
+        beside = ", ".join(
+            f"{ours.cpu / each.cpu:.2f} × {peer} ({_format_cost(each)})" for peer, each in others.items()
+        )
+        kept = _budget_verdict(ours.cpu / 1000, SECONDS_BUDGET, "s")
         if way == "by rg":
-            kept = _kept((ours.cpu - START) / others["rg"].cpu, RATIO, f"× rg, the {START} ms to start it apart")
-        yield f"{name}: {ours.said}, {way}", _told(ours), beside, kept
+            kept = _budget_verdict(
+                (ours.cpu - START_MS) / others["rg"].cpu, RATIO_BUDGET, f"× rg, the {START_MS} ms to start it apart"
+            )
+        yield f"{name}: {ours.summary}, {way}", _format_cost(ours), beside, kept
 
 
-def _told(spent: Spent) -> str:
-    return f"{spent.cpu:.0f} ms CPU, {spent.clock:.0f} ms"
+def _format_cost(spent: CallCost) -> str:
+    return f"{spent.cpu:.0f} ms CPU, {spent.wall:.0f} ms"
 
 
-def _alone(argv: Sequence[str], root: Path, times: int) -> Spent:
+def _program_cost(argv: Sequence[str], root: Path, times: int) -> CallCost:
     """A program by itself: the processor's time as a mean, the clock's as the least."""
     costs = [_run(argv, root) for _ in range(times)]
-    return Spent(sum(cost.cpu_ms for cost in costs) / times, min(cost.wall_ms for cost in costs))
+    return CallCost(sum(cost.cpu_ms for cost in costs) / times, min(cost.wall_ms for cost in costs))
 
 
-def _calls(root: Path, tool: str, arguments: dict[str, Any], way: str, times: int) -> Spent:
+def _call_cost(root: Path, tool: str, arguments: dict[str, Any], variant: str, times: int) -> CallCost:
     """A call within a session: what several cost more than one does, with all that they start."""
-    argv = [sys.executable, "-P", "-m", "bench.tool_calls", str(root), tool, json.dumps(arguments), way]
+    argv = [sys.executable, "-P", "-m", "bench.tool_calls", str(root), tool, json.dumps(arguments), variant]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     once, often = _run([*argv, "1"], ROOT, env), _run([*argv, str(times + 1)], ROOT, env)
     told = json.loads(often.output)
-    return Spent((often.cpu_ms - once.cpu_ms) / times, told["ms"], told["said"])
+    return CallCost((often.cpu_ms - once.cpu_ms) / times, told["ms"], told["said"])
 
 
-def _run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] = os.environ) -> Cost:
+def _run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] = os.environ) -> RunCost:
     cost = run(argv, env, str(cwd))
     if cost.status:
         raise SystemExit(f"{argv[0]} ended with {cost.status}: {cost.output[-2000:]}")
     return cost
 
 
-def _cold(root: Path, home: Path) -> Iterator[Row]:
+def _cold_rows(root: Path, home: Path) -> Iterator[Row]:
     """A new process each time, start-up included; then also with the files' contents out of the system's memory."""
     asked = ["tool", "call", "grep", json.dumps({"pattern": QUERIES["few hits"]})]
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
     ways = {"native": [sys.executable, "-P", "-c", _WITHOUT_RIPGREP, *asked]}
-    if program := search.ripgrep():
+    if program := search.find_ripgrep():
         ways = {"by rg": [sys.executable, "-P", "-m", "ostler", *asked], **ways}
-        _forget(root)
+        _drop_page_cache(root)
         beside = f"rg itself {_run([program, '-n', '--hidden', QUERIES['few hits'], '.'], root).wall_ms:.0f} ms"
     else:
         beside = ""
     for way, argv in ways.items():
-        spent = _alone_in(argv, root, env)
+        spent = _cold_cost(argv, root, env)
         what = f"grep, few hits, {way}, cold: a new process"
-        yield what, _told(spent), "start-up included", _kept(spent.cpu / 1000, SECONDS, "s")
-        _forget(root)
+        yield what, _format_cost(spent), "start-up included", _budget_verdict(spent.cpu / 1000, SECONDS_BUDGET, "s")
+        _drop_page_cache(root)
         unread = _run(argv, root, env)
         yield f"· the same, and no file in the system's memory, {way}", f"{unread.wall_ms:.0f} ms", beside, ""
 
 
-def _alone_in(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> Spent:
+def _cold_cost(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> CallCost:
     costs = [_run(argv, root, env) for _ in range(3)]
-    return Spent(min(cost.cpu_ms for cost in costs), min(cost.wall_ms for cost in costs))
+    return CallCost(min(cost.cpu_ms for cost in costs), min(cost.wall_ms for cost in costs))
 
 
 _WITHOUT_RIPGREP = """\
 import sys
 from ostler.tools import search
 search.ripgrep = lambda workspace="": None
-from ostler.cli.table import dispatch
+from ostler.cli.main import dispatch
 sys.exit(dispatch(sys.argv[1:]))
 """
 
 
-def _forget(root: Path) -> None:
+def _drop_page_cache(root: Path) -> None:
     """As far as the system lets go of them."""
     if not hasattr(os, "posix_fadvise"):
         return
@@ -169,28 +173,31 @@ def _forget(root: Path) -> None:
             os.close(fd)
 
 
-async def _changes(folder: Path, repeats: int) -> list[Row]:
+async def _change_rows(folder: Path, repeats: int) -> list[Row]:
     """One line in the middle of five megabytes, by `edit` and by `patch`, beside what plain Python needs for it."""
     file = folder / "large.txt"
     text = "".join(LINE.format(number) for number in range(65_000))
     file.write_text(text)
-    session = await session_in(folder)
+    session = await open_tool_session(folder)
     plain = min((_plain_change(folder / "plain.txt", text) for _ in range(repeats)), key=lambda spent: spent.cpu)
-    taken: dict[str, list[Spent]] = {"edit": [], "patch": []}
+    taken: dict[str, list[CallCost]] = {"edit": [], "patch": []}
     for turn in range(repeats):
-        for tool, arguments in _asked(turn):
+        for tool, arguments in _change_arguments(turn):
             clock, cpu = time.perf_counter(), time.process_time()
             result = await session.call(ToolCall(session.new_id("call"), tool, arguments))
-            taken[tool].append(Spent((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000))
+            taken[tool].append(CallCost((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000))
             if result.status != "ok":
                 raise SystemExit(f"{tool} did not do what the bench asks for: {result.for_model}")
     await session.aclose()
     what = f"a line of a {len(text) / 1e6:.1f} MB file, preview and check included"
     least = {tool: min(each, key=lambda spent: spent.cpu) for tool, each in taken.items()}
-    return [(f"{tool} of {what}", _told(each), f"plain Python {_told(plain)}", "") for tool, each in least.items()]
+    return [
+        (f"{tool} of {what}", _format_cost(each), f"plain Python {_format_cost(plain)}", "")
+        for tool, each in least.items()
+    ]
 
 
-def _asked(turn: int) -> Sequence[tuple[str, dict[str, Any]]]:
+def _change_arguments(turn: int) -> Sequence[tuple[str, dict[str, Any]]]:
     """An edit of one line in the middle, and a patch of another."""
     at = 31_000 + 10 * turn
     before, line = LINE.format(at - 1_000), LINE.format(at)
@@ -200,7 +207,7 @@ def _asked(turn: int) -> Sequence[tuple[str, dict[str, Any]]]:
     return [("edit", edit), ("patch", {"patch": f"--- a/large.txt\n+++ b/large.txt\n{hunk}"})]
 
 
-def _plain_change(file: Path, text: str) -> Spent:
+def _plain_change(file: Path, text: str) -> CallCost:
     """Read, replace, write, on disk."""
     file.write_text(text)
     clock, cpu = time.perf_counter(), time.process_time()
@@ -208,10 +215,10 @@ def _plain_change(file: Path, text: str) -> Spent:
     with open(file, "w") as out:
         out.write(changed)
         os.fsync(out.fileno())
-    return Spent((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000)
+    return CallCost((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000)
 
 
-def _schemas() -> Row:
+def _schema_row() -> Row:
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as home:
         specs = [tool.spec for tool in builtin_tools(load(Path(home), {"HOME": home}))]
     told = [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
@@ -219,8 +226,8 @@ def _schemas() -> Row:
     tokens = len(re.findall(r"\w+|[^\w\s]", text))
     beside = f"{len(text.encode()):,} bytes, ≈ {len(text) // 4:,} tokens at four bytes each"
     what = f"schemas of the {len(specs)} usual tools, each word and sign a token"
-    return what, f"{tokens:,} tokens", beside, _kept(tokens, TOKENS, "tokens")
+    return what, f"{tokens:,} tokens", beside, _budget_verdict(tokens, TOKEN_BUDGET, "tokens")
 
 
-def _kept(value: float, budget: float, unit: str) -> str:
+def _budget_verdict(value: float, budget: float, unit: str) -> str:
     return f"{'within' if value <= budget else '**over**'} {budget:g} {unit}"

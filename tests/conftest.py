@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from tests.starting import Started
 
-from ostler.testing.model_server import Reply, ScriptedModelServer
+from ostler.testing.model_server import ScriptedModelServer, ScriptedReply
 
 KEPT_VARIABLES = ("PATH", "TMPDIR")
 
@@ -75,7 +75,7 @@ class Models:
         self._thread.start()
 
     @contextmanager
-    def playing(self, *replies: Reply, **options: object) -> Iterator[ScriptedModelServer]:
+    def playing(self, *replies: ScriptedReply, **options: object) -> Iterator[ScriptedModelServer]:
         """A server for the `with` block; leftovers and unexpected requests are errors at its end."""
         server = ScriptedModelServer(*replies, **options)
         self.wait(server.__aenter__())

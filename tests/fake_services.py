@@ -1,8 +1,8 @@
 """What slash commands need of a machine, as plain values: what was asked of it is noted."""
 
-from ostler.commands.services import Named, Ready
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.prompt import Prompt, Text
+from ostler.commands.services import BuiltPrompt, NamedItem
+from ostler.core.errors import UsageError
+from ostler.core.prompt import Prompt, TextContent
 
 
 class FakeServices:
@@ -15,20 +15,20 @@ class FakeServices:
         self.no_models = False
         self.known_profiles = []
 
-    async def words(self, typed):
+    async def build_prompt(self, typed):
         self.prompts += 1
-        return Ready(Prompt(f"typed-{self.prompts}", (Text(typed),)))
+        return BuiltPrompt(Prompt(f"typed-{self.prompts}", (TextContent(typed),)))
 
     async def expand(self, name, arguments, call):
         if name != "review":
             return None
-        return Ready(Prompt("expanded", (Text(f"Please review {arguments}."),)), ["attached a.py"])
+        return BuiltPrompt(Prompt("expanded", (TextContent(f"Please review {arguments}."),)), ["attached a.py"])
 
-    async def take_back(self, direction, turns):
+    async def undo(self, direction, turns):
         self.took.append((direction, list(turns)))
         return ["restored a.py"]
 
-    def not_undone(self):
+    def undo_gaps(self):
         return [".git (what git keeps for itself)"]
 
     async def models(self):
@@ -39,22 +39,22 @@ class FakeServices:
     def profiles(self):
         return self.known_profiles
 
-    def surroundings(self):
+    def environment_labels(self):
         return ()
 
     async def agents(self):
-        return [Named("build", "works"), Named("plan", "changes nothing")]
+        return [NamedItem("build", "works"), NamedItem("plan", "changes nothing")]
 
     async def skills(self):
-        return [Named("pdf", "reads pages")]
+        return [NamedItem("pdf", "reads pages")]
 
     async def commands(self):
-        return [Named("review", "review the code")]
+        return [NamedItem("review", "review the code")]
 
     async def sessions(self, words):
         return [one for one in self.known_sessions if words in one.title]
 
-    async def find(self, wanted):
+    async def find_session(self, wanted):
         found = [one.id for one in self.known_sessions if wanted in one.id]
         if len(found) != 1:
             raise UsageError(f"there is no session {wanted!r}")
@@ -81,7 +81,7 @@ class FakeServices:
     def memory(self):
         return "AGENTS.md"
 
-    def left_behind(self):
+    def take_unsent_prompts(self):
         left, self.left = self.left, ""
         return left
 

@@ -79,7 +79,7 @@ def become(command: dict) -> None:
     os.environ.clear()
     os.environ.update(command["env"])
     if os.environ.pop(WITHOUT_PAUSES, ""):
-        sys.modules["ostler.models.retry"].Retries.pause = lambda *_: 0.0
+        sys.modules["ostler.models.retry"].RetryPolicy.pause = lambda *_: 0.0
     sys.argv = [sys.modules["ostler.__main__"].__file__, *command["args"]]
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         old = getattr(sys, name)

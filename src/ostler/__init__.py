@@ -1,19 +1,19 @@
 """Ostler: a harness for coding agents. Importing it does nothing; its Python API is loaded when it is first used."""
 
 __version__ = "0.1.0.dev0"
-__all__ = ("Conversation", "Played", "Used", "__version__", "open_session", "run")
+__all__ = ("CompletedCall", "Conversation", "TurnResult", "__version__", "open_session", "run")
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all the rest
 if TYPE_CHECKING:
-    from ostler.app.library import Conversation, Played, Used, open_session, run
+    from ostler.app.python_api import CompletedCall, Conversation, TurnResult, open_session, run
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'ostler' has no attribute {name!r}")
-    from ostler.app import library
+    from ostler.app import python_api
 
-    return getattr(library, name)
+    return getattr(python_api, name)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ passes, or that fails in any other way, fails the suite.
 """
 
 import pytest
-from tests.faces.repl.conftest import Terminal
+from tests.frontends.repl.conftest import Terminal
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from ostler.app import file_index
-from ostler.testing.model_server import calls, events, text
-from ostler.xnl.chat import read_records
+from ostler.testing.model_server import calls, sse_reply, text
+from ostler.xnl.chat_records import read_records
 
 req, missing = pytest.mark.req, pytest.mark.missing
 
@@ -267,7 +267,7 @@ def test_append_only_xnl_message_log(ostler, models):
     os.mkfifo(ostler.workspace / "fifo")
     command = [sys.executable, "-P", "-m", "ostler", "run", "-o", "jsonl", "--allow", "bash"]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-    with models.playing(calls([("bash", {"command": "cat fifo"})], said="Waiting."), text("Heard it.")) as server:
+    with models.playing(calls([("bash", {"command": "cat fifo"})], text="Waiting."), text("Heard it.")) as server:
         process = subprocess.Popen(
             [*command, *at(server), "listen"],
             cwd=ostler.workspace,
@@ -308,7 +308,7 @@ def test_streamed_response_and_tool_calls(ostler, models):
     frames = [{"choices": [{"index": 0, "delta": piece}]} for piece in pieces]
     ending = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
     whole = calls([("list", {"path": "."})]).as_json()
-    with models.playing(events(*frames, ending), whole, text("All read.", chunks=3)) as server:
+    with models.playing(sse_reply(*frames, ending), whole, text("All read.", chunks=3)) as server:
         done = ostler("run", *at(server), "read it")
     assert done.code == 0
     assert '⏺ read {"path": "a.txt"}' in done.stdout
@@ -372,15 +372,15 @@ def test_completion_time_limit(ostler, monkeypatch):
         go_on.wait(60)
         return []
 
-    monkeypatch.setattr(file_index, "_listed", endless)
+    monkeypatch.setattr(file_index, "_list_folder", endless)
     index = file_index.FileIndex(str(ostler.workspace))
     index.refresh()
     assert listing.wait(60)
     assert index.find("any") == []  # answered while the listing still waits
-    assert not index.whole.is_set()
-    assert file_index.LOOK_SECONDS <= 2
+    assert not index.complete.is_set()
+    assert file_index.SEARCH_SECONDS <= 2
     go_on.set()
-    assert index.whole.wait(60)
+    assert index.complete.wait(60)
 
 
 @req("CL-4", "EN-3")

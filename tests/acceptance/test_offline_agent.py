@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ostler.testing.model_server import calls, events, text
+from ostler.testing.model_server import calls, sse_reply, text
 
 req, missing = pytest.mark.req, pytest.mark.missing
 
@@ -233,7 +233,7 @@ def test_16_12_edits_are_validated_and_failures_fed_back(ostler, models):
 @req("MD-8", "CL-7")
 def test_16_13_context_length_is_shown(ostler, models):
     """`/context` prints tokens used, the limit and the percentage, and they grow with the session."""
-    with models.playing(text("short").counted(3000, 10), text("longer").counted(5000, 20)) as server:
+    with models.playing(text("short").with_usage(3000, 10), text("longer").with_usage(5000, 20)) as server:
         done = ostler("chat", *at(server), stdin="hello\n/context\nmore\n/context\n")
     assert re.findall(r"(\d+) of (\d+) tokens \((\d+)%\)", done.stdout) == [
         ("3010", "32768", "9"),
@@ -310,7 +310,7 @@ def test_22_1_1_tool_execution_is_visible(ostler, models):
 @req("CL-5")
 def test_22_1_2_output_is_segmented(ostler, models):
     """Text before a tool stands under `PLAN`, the tool under `TOOL`, the last text under `ANSWER`."""
-    with models.playing(calls([("list", {})], said="First I look."), text("Nothing there.")) as server:
+    with models.playing(calls([("list", {})], text="First I look."), text("Nothing there.")) as server:
         done = ostler("run", *at(server), "go")
     assert [line for line in done.stdout.splitlines() if line[:1] not in ("", " ")] == ["PLAN", "⏺ list {}", "ANSWER"]
 
@@ -348,7 +348,7 @@ def test_22_2_2_content_in_every_shape(ostler, models):
     }
     for expected, content in shapes.items():
         frame = {"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": "stop"}]}
-        with models.playing(events(frame)) as server:
+        with models.playing(sse_reply(frame)) as server:
             assert ostler("run", "-o", "simple", *at(server), "go").stdout == f"{expected}\n"
 
 

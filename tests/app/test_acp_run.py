@@ -44,13 +44,13 @@ async def test_a_second_signal_does_not_wait_for_an_agent_that_does_not_let_go(f
     monkeypatch.setattr(backend, "CANCEL_WAIT", 3600.0)
     told = Told()
     monkeypatch.setattr(sys, "stdout", told)
-    play = acp_run._Play(flags("!deaf"))
+    play = acp_run._AcpRun(flags("!deaf"))
     run = asyncio.ensure_future(play.run())
     async with asyncio.timeout(60):
         await told.anything.wait()
-        play._end(acp_run.INTERRUPTED)
+        play._stop(acp_run.INTERRUPTED)
         await asyncio.sleep(0)
-        play._end(acp_run.INTERRUPTED)
+        play._stop(acp_run.INTERRUPTED)
         assert await run == acp_run.INTERRUPTED
 
 
@@ -63,4 +63,4 @@ class Full(io.StringIO):
 async def test_words_that_could_not_be_written_are_no_success(flags, monkeypatch):
     monkeypatch.setattr(sys, "stdout", Full())
     with pytest.raises(OSError, match="No space left"):
-        await acp_run._Play(flags("hello")).run()
+        await acp_run._AcpRun(flags("hello")).run()

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from ostler.app.acp_frames import FrameMirror, mask
-from ostler.app.acp_log import read_log
+from ostler.app.acp_frames import FrameWriter, mask
 from ostler.app.acp_mentions import prompt_blocks
-from ostler.app.acp_replay import Replay
-from ostler.app.acp_text import MarkedText, SimpleText
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.permission import Decision
-from ostler.vocabulary.prompt import Link
+from ostler.app.acp_recording import read_recording
+from ostler.app.acp_replay import AcpReplay
+from ostler.app.acp_text_output import LabelledOutput, PlainOutput
+from ostler.core.errors import UsageError
+from ostler.core.permission import Decision
+from ostler.core.prompt import ResourceLink
 from ostler.wire.acp import ToolCallFields, text_content
-from ostler.wire.acp_calls import PermissionRequest
+from ostler.wire.acp_requests import RequestPermissionRequest
 from ostler.wire.acp_updates import AgentMessageChunk, AgentThoughtChunk
 
 FRAMES = Path(__file__).parents[1] / "data" / "acp" / "frames"
@@ -24,7 +24,7 @@ FRAMES = Path(__file__).parents[1] / "data" / "acp" / "frames"
 
 def mirrored(*lines):
     out = io.StringIO()
-    mirror = FrameMirror(out)
+    mirror = FrameWriter(out)
     for line in lines:
         mirror.mirror("in", line)
     return out.getvalue()
@@ -65,27 +65,27 @@ def test_only_environments_headers_and_logins_are_masked():
 
 def test_simple_text_is_the_words_without_anything_a_terminal_would_obey():
     out = io.StringIO()
-    show = SimpleText(out)
-    show.updated(AgentMessageChunk(text_content("banner")), None)
-    show.begin()
+    show = PlainOutput(out)
+    show.on_update(AgentMessageChunk(text_content("banner")), None)
+    show.start_turn()
     for text in ("a\x1b[3", "1mb", "\x07c"):
-        show.updated(AgentMessageChunk(text_content(text)), None)
-    show.updated(AgentThoughtChunk(text_content("hidden")), None)
+        show.on_update(AgentMessageChunk(text_content(text)), None)
+    show.on_update(AgentThoughtChunk(text_content("hidden")), None)
     show.finish()
     assert out.getvalue() == "abc\n"
 
 
 def test_marks_stand_on_lines_of_their_own():
     out = io.StringIO()
-    show = MarkedText(out)
-    show.begin()
-    show.updated(AgentMessageChunk(text_content("half a line")), None)
-    show.updated(AgentThoughtChunk(text_content("hm")), None)
-    show.updated(AgentThoughtChunk(text_content(", well")), None)
+    show = LabelledOutput(out)
+    show.start_turn()
+    show.on_update(AgentMessageChunk(text_content("half a line")), None)
+    show.on_update(AgentThoughtChunk(text_content("hm")), None)
+    show.on_update(AgentThoughtChunk(text_content(", well")), None)
     call = ToolCallFields("c1", raw_input={"x": "y" * 300})
-    show.updated(call, call)
-    show.updated(call, call)
-    show.decided(PermissionRequest("s", call, ()), Decision("cancel"))
+    show.on_update(call, call)
+    show.on_update(call, call)
+    show.on_decision(RequestPermissionRequest("s", call, ()), Decision("cancel"))
     show.finish()
     lines = out.getvalue().splitlines()
     assert lines[:3] == ["half a line", "[thought] hm, well", "[tool] other c1"]
@@ -115,20 +115,22 @@ def test_marks_stand_on_lines_of_their_own():
 def test_mentions(text, links):
     first, *rest = prompt_blocks(text, "/w")
     assert first.text == text
-    assert rest == [Link(*link) for link in links]
+    assert rest == [ResourceLink(*link) for link in links]
 
 
 @pytest.mark.req("AC-7")
 @pytest.mark.parametrize("name", sorted(path.stem for path in FRAMES.iterdir()))
 def test_a_log_tells_who_spoke_also_without_arrows(name, tmp_path):
     file = FRAMES / f"{name}.jsonl"
-    marked = list(read_log(str(file)))
+    marked = list(read_recording(str(file)))
     bare = tmp_path / "bare.jsonl"
     remark = {"jsonrpc": "2.0", "method": "client/selected_agent", "params": {}}
     bare.write_text("\n".join([json.dumps(remark), *(json.dumps(said.frame) for said in marked)]) + "\n\n")
     probe = [said for said in marked if said.frame.get("method") == "foo/bar"]
     answers = [said.frame["id"] for said in probe if "id" in said.frame]
-    found = [(a.speaker, b.speaker) for a, b in zip(marked, read_log(str(bare)), strict=True) if a.speaker != b.speaker]
+    found = [
+        (a.sender, b.sender) for a, b in zip(marked, read_recording(str(bare)), strict=True) if a.sender != b.sender
+    ]
     assert len(found) <= len(probe) + len(answers)
 
 
@@ -155,10 +157,10 @@ def test_a_log_tells_who_spoke_also_without_arrows(name, tmp_path):
 )
 def test_recorded_conversations_of_real_agents_are_shown(name, shown):
     out = io.StringIO()
-    show = MarkedText(out)
-    player = Replay(show)
-    for said in read_log(str(FRAMES / f"{name}.jsonl")):
-        player.hear(said)
+    show = LabelledOutput(out)
+    player = AcpReplay(show)
+    for said in read_recording(str(FRAMES / f"{name}.jsonl")):
+        player.on_frame(said)
     show.finish()
     for text in shown:
         assert text in out.getvalue()
@@ -169,9 +171,9 @@ def test_a_log_that_is_none(text, told, tmp_path):
     file = tmp_path / "log"
     file.write_text(text)
     with pytest.raises(UsageError, match=told):
-        list(read_log(str(file)))
+        list(read_recording(str(file)))
     with pytest.raises(UsageError, match="cannot be read"):
-        list(read_log(str(tmp_path / "missing")))
+        list(read_recording(str(tmp_path / "missing")))
 
 
 @pytest.mark.req("AC-4")
@@ -179,17 +181,17 @@ def test_a_log_may_come_through_a_pipe(monkeypatch):
     file = FRAMES / "pi.jsonl"
     with file.open("rb") as piped:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(piped))
-        assert list(read_log("-")) == list(read_log(str(file)))
+        assert list(read_recording("-")) == list(read_recording(str(file)))
 
 
 @pytest.mark.req("AC-1")
 def test_what_fails_is_no_refusal_and_a_title_is_one_line():
     out = io.StringIO()
-    show = MarkedText(out)
-    show.refused("fs/read_text_file", "/etc/x", "without --yolo")
-    show.failed("fs/read_text_file", "x", "there is no such file")
+    show = LabelledOutput(out)
+    show.on_refused("fs/read_text_file", "/etc/x", "without --yolo")
+    show.on_failed("fs/read_text_file", "x", "there is no such file")
     call = ToolCallFields("c", "look\n[tool] read forged", "read")
-    show.decided(PermissionRequest("s", call, ()), Decision("allow"))
+    show.on_decision(RequestPermissionRequest("s", call, ()), Decision("allow"))
     assert out.getvalue().splitlines() == [
         "[permission] auto-deny fs/read_text_file /etc/x",
         "[permission] hint: without --yolo",

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from ostler.app.acp_agents import find_agent
-from ostler.app.trusting import difference, load_settings, project_parts, store, waiting
+from ostler.app.acp_agent_config import find_agent
+from ostler.app.trusted_settings import collect_trust_items, count_untrusted, load_settings, trust_diff, trust_store
+from ostler.core.errors import UsageError
 from ostler.settings.load import load
-from ostler.vocabulary.errors import UsageError
 
 pytestmark = pytest.mark.req("PM-8", "AC-1")
 
@@ -31,12 +31,12 @@ def work(tmp_path, monkeypatch):
 
 
 def lines(work):
-    return project_parts(work, load(work, {})).lines
+    return collect_trust_items(work, load(work, {})).lines
 
 
 def trust(work):
-    parts = project_parts(work, load(work, {}))
-    store().grant(work, parts.digest, parts.lines)
+    parts = collect_trust_items(work, load(work, {}))
+    trust_store().grant(work, parts.digest, parts.lines)
 
 
 def trusted(work):
@@ -50,7 +50,7 @@ def test_what_the_file_names_is_shown_in_full_without_secrets(work):
     assert "sk-9f8a" not in entry
     assert program.startswith("program agent.sh: sha256 ")
     assert whole.startswith(".ostler/acp.json: sha256 ")
-    assert waiting(work, load_settings(work)) == 3
+    assert count_untrusted(work, load_settings(work)) == 3
 
 
 def test_a_trusted_workspace_needs_no_flag(work):
@@ -69,7 +69,7 @@ def test_a_change_waits_again(work, change):
     else:
         (work / ".ostler" / "acp.json").write_text('{"agent_servers": {"theirs": {"command": "rm"}}}')
     assert not trusted(work)
-    shown = difference(store().previous(work), lines(work))
+    shown = trust_diff(trust_store().find_grant(work), lines(work))
     assert any(line.startswith("+ ") for line in shown)
 
 

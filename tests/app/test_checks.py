@@ -5,10 +5,10 @@ import json
 import pytest
 
 import ostler as package
-from ostler.app.trusting import project_parts, store
+from ostler.app.trusted_settings import collect_trust_items, trust_store
+from ostler.core.events import ToolFinished
 from ostler.settings.load import load
-from ostler.testing.scripted_model import Line, ScriptedCall, ScriptedModel
-from ostler.vocabulary.events import ToolFinished
+from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 CHECK = "python3 -c pass"
 
@@ -28,15 +28,17 @@ def prepare(tmp_path, monkeypatch):
 async def test_the_check_is_asked_for_unless_the_folder_is_trusted(tmp_path, monkeypatch, trusted):
     home, work = prepare(tmp_path, monkeypatch)
     if trusted:
-        parts = project_parts(work, load(work, {"HOME": str(home)}))
-        store().grant(work, parts.digest, parts.lines)
+        parts = collect_trust_items(work, load(work, {"HOME": str(home)}))
+        trust_store().grant(work, parts.digest, parts.lines)
     asked = []
 
     async def consent(ask):
         asked.append(ask.permission.title)
         return True
 
-    model = ScriptedModel([Line(calls=(ScriptedCall("write", {"path": "a.py", "content": "x = 1\n"}),)), Line("done")])
+    model = ScriptedModel(
+        [ScriptedLine(calls=(ScriptedCall("write", {"path": "a.py", "content": "x = 1\n"}),)), ScriptedLine("done")]
+    )
     async with package.open_session(str(work), model=model, ask=consent) as conversation:
         played = await conversation.run("write a.py")
     ran = [event.result for event in played.events if isinstance(event, ToolFinished)][-1]
@@ -59,7 +61,7 @@ async def test_what_a_command_changed_is_checked(tmp_path, monkeypatch, command,
     _, work = prepare(tmp_path, monkeypatch)
     (work / "a.py").write_text("x = 1\n")
     (work / ".gitignore").write_text("made/\n")
-    model = ScriptedModel([Line(calls=(ScriptedCall("bash", {"command": command}),)), Line("done")])
+    model = ScriptedModel([ScriptedLine(calls=(ScriptedCall("bash", {"command": command}),)), ScriptedLine("done")])
 
     async def consent(ask):
         return True

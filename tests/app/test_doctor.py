@@ -2,8 +2,8 @@
 
 import pytest
 
-from ostler.app.doctor import examine_sandbox
-from ostler.processes.proving import Proof
+from ostler.app.doctor import check_sandbox
+from ostler.processes.sandbox_selftest import SelfTestResult
 
 pytestmark = pytest.mark.req("SH-8")
 
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.req("SH-8")
 )
 async def test_what_does_not_hold_is_told_in_plain_words(monkeypatch, sandbox, told):
     async def prove():
-        return [Proof("sandbox", True, sandbox), Proof("chmod", False, "went through")]
+        return [SelfTestResult("sandbox", True, sandbox), SelfTestResult("chmod", False, "went through")]
 
-    monkeypatch.setattr("ostler.processes.proving.prove", prove)
-    finding = (await examine_sandbox())[-1]
-    assert finding.state == "bad" and told in finding.told
+    monkeypatch.setattr("ostler.processes.sandbox_selftest.run_selftest", prove)
+    finding = (await check_sandbox())[-1]
+    assert finding.state == "bad" and told in finding.message
     assert ("bubblewrap" in finding.remedy) is (sandbox == "landlock")

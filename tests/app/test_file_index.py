@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from ostler.app import file_index
-from ostler.app.file_index import FileIndex, listed_paths
+from ostler.app.file_index import FileIndex, list_matching_paths
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def root(tmp_path):
 def indexed(root):
     index = FileIndex(str(root))
     index.refresh()
-    assert index.whole.wait(30)
+    assert index.complete.wait(30)
     return index
 
 
@@ -74,7 +74,7 @@ def test_a_link_is_a_name_and_is_not_followed(root):
 @pytest.mark.req("CL-4")
 def test_what_is_known_so_far_is_found_while_the_rest_is_looked_up(root, monkeypatch):
     begun, going_on = threading.Event(), threading.Event()
-    names = file_index._names
+    names = file_index._walk_paths
 
     def slowly(top):
         for number, name in enumerate(names(top)):
@@ -83,20 +83,20 @@ def test_what_is_known_so_far_is_found_while_the_rest_is_looked_up(root, monkeyp
                 assert going_on.wait(30)
             yield name
 
-    monkeypatch.setattr(file_index, "_names", slowly)
+    monkeypatch.setattr(file_index, "_walk_paths", slowly)
     index = FileIndex(str(root))
     index.refresh()
     assert begun.wait(30)
     assert index.find("docs") == ["docs/"]
     going_on.set()
-    assert index.whole.wait(30)
+    assert index.complete.wait(30)
     assert "docs/main.md" in index.find("docs")
 
 
 def test_many_names_are_compared_only_as_far_as_is_worth_it(root, monkeypatch):
-    monkeypatch.setattr(file_index, "MOST_COMPARED", 1)
+    monkeypatch.setattr(file_index, "MAX_COMPARED", 1)
     index = indexed(root)
-    index._names = index._names * 2000
+    index._paths = index._paths * 2000
     ranked = []
     monkeypatch.setattr(file_index, "_rank", lambda name, low: ranked.append(name) or len(ranked))
     index.find("m")
@@ -111,11 +111,11 @@ def test_a_folder_that_is_gone_is_no_error(tmp_path):
 @pytest.mark.req("CL-4")
 def test_paths_outside_are_listed_folder_by_folder(root, monkeypatch):
     monkeypatch.setenv("HOME", str(root))
-    assert listed_paths(str(root / "src"), "../ma") == ["../mainly.txt"]
-    assert listed_paths("/", "~/s") == ["~/src/"]
-    assert listed_paths("/", f"{root}/d") == [f"{root}/docs/"]
-    assert listed_paths("/", "~/.e") == ["~/.env"]
-    assert listed_paths("/", "/nowhere/at/all") == []
+    assert list_matching_paths(str(root / "src"), "../ma") == ["../mainly.txt"]
+    assert list_matching_paths("/", "~/s") == ["~/src/"]
+    assert list_matching_paths("/", f"{root}/d") == [f"{root}/docs/"]
+    assert list_matching_paths("/", "~/.e") == ["~/.env"]
+    assert list_matching_paths("/", "/nowhere/at/all") == []
 
 
 class Clock:
@@ -134,6 +134,6 @@ class Clock:
 def test_nothing_is_not_said_before_it_is_sure_or_the_time_is_up(monkeypatch, tmp_path, step, found):
     index = FileIndex(str(tmp_path))
     paths = [f"a/{number}.py" for number in range(9999)] + ["a/9999_last.py"]
-    index._names = [file_index._Name(path, path, False) for path in paths]
+    index._paths = [file_index._IndexedPath(path, path, False) for path in paths]
     monkeypatch.setattr(file_index, "time", Clock(step))
     assert index.find("9las") == found

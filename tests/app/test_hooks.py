@@ -4,21 +4,21 @@ import subprocess
 
 import pytest
 
-from ostler.app.grounds import make_ground
-from ostler.app.hooks import Hooks
-from ostler.app.options import RunOptions
-from ostler.app.tools import builtin_tools, other_tools
+from ostler.app.hooks import HookRunner
+from ostler.app.run_options import RunOptions
+from ostler.app.session_workspace import make_workspace
+from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.memory import MemoryJournal
-from ostler.knowledge.folder import Folder
-from ostler.knowledge.hooks import Hook
-from ostler.session.session import Session
+from ostler.core.tools import ToolCall
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.knowledge.hooks import HookSpec
+from ostler.knowledge.source_folder import SourceFolder
+from ostler.session.session import LocalSession
 from ostler.settings.load import load
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import ALLOW_ALL
+from ostler.testing.session_fixture import ALLOW_ALL
 from ostler.tools.host import LocalToolHost
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.workspace.local_workspace import LocalWorkspace
 
 PATCH = "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"
 ARGUMENTS = {
@@ -51,11 +51,11 @@ class Around:
     def __init__(self):
         self.before_heard, self.after_heard = [], []
 
-    async def before(self, call, stage):
+    async def before(self, call, context):
         self.before_heard.append(call.tool)
         return ""
 
-    async def after(self, call, result, stage):
+    async def after(self, call, result, context):
         self.after_heard.append(call.tool)
 
 
@@ -66,15 +66,17 @@ async def test_every_tool_is_heard_before_and_after(tmp_path, origin):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     around = Around()
     settings = load(tmp_path, {})
-    ground = make_ground(tmp_path, settings, RunOptions(str(tmp_path)), attended=True)
-    tools = LocalToolHost(builtin_tools(settings), ground, other_tools, around=around)
+    workspace = make_workspace(tmp_path, settings, RunOptions(str(tmp_path)), interactive=True)
+    tools = LocalToolHost(builtin_tools(settings), workspace, other_tools, interceptor=around)
     journal = MemoryJournal("s")
-    session = Session(backend=ScriptedBackend([]), tools=tools, journal=journal, policy=ALLOW_ALL, cwd=str(tmp_path))
+    session = LocalSession(
+        backend=ScriptedBackend([]), tools=tools, journal=journal, policy=ALLOW_ALL, cwd=str(tmp_path)
+    )
     await session.open(version="test", backend="none", options={})
     for name, arguments in ARGUMENTS.items():
         await session.call(ToolCall(f"call-{name}", name, arguments, origin=origin))
     await session.aclose()
-    assert set(ARGUMENTS) == {*tools._own, *tools._unlisted}
+    assert set(ARGUMENTS) == {*tools._tools, *tools._hidden_tools}
     assert around.before_heard == around.after_heard == list(ARGUMENTS)
 
 
@@ -96,18 +98,20 @@ SAYS_NO = '{"decision": "deny", "reason": "not now"}'
 )
 async def test_what_a_hook_prints_before_its_answer_does_not_take_its_word_away(tmp_path, printed, why):
     (tmp_path / "said").write_text(printed)
-    hook = Hook("before_tool", ("cat", str(tmp_path / "said")))
-    refused = await Hooks([hook], Folder(str(tmp_path), "project", [])).before(ToolCall("1", "read", {}), Heard())
+    hook = HookSpec("before_tool", ("cat", str(tmp_path / "said")))
+    refused = await HookRunner([hook], SourceFolder(str(tmp_path), "project", [])).before(
+        ToolCall("1", "read", {}), Heard()
+    )
     assert why in refused and bool(why) == bool(refused)
 
 
 @pytest.mark.req("EN-15")
 async def test_the_model_is_told_who_refused(tmp_path):
     class Guard(Around):
-        async def before(self, call, stage):
+        async def before(self, call, context):
             return "not on a Monday"
 
-    tools = LocalToolHost([FakeTool("probe")], Workspace(str(tmp_path)), around=Guard())
+    tools = LocalToolHost([FakeTool("probe")], LocalWorkspace(str(tmp_path)), interceptor=Guard())
     result = await tools.run(ToolCall("1", "probe", {}), Heard())
     assert (result.status, result.for_model) == ("denied", "A hook of the user refused this. not on a Monday")
 

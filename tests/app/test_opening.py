@@ -7,18 +7,18 @@ import os
 import pytest
 
 import ostler as package
-from ostler.app.house import LocalHouse
-from ostler.app.options import RunOptions
+from ostler.app.run_options import RunOptions
+from ostler.app.session_manager import LocalSessionManager
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.file import FileJournal
-from ostler.journal.memory import MemoryJournal
-from ostler.testing.scripted_model import Line, ScriptedModel
-from ostler.testing.stagehand import open_session, prompt
-from ostler.vocabulary.errors import JournalError, UsageError
-from ostler.vocabulary.events import Envelope, Notice, TextDelta
-from ostler.vocabulary.sessions import Query, Rename
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.core.errors import JournalError, UsageError
+from ostler.core.events import Envelope, Notice, TextDelta
+from ostler.core.sessions import Rename, SessionQuery
+from ostler.core.tools import ToolCall
+from ostler.journal.file_journal import FileJournal
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.testing.scripted_model import ScriptedLine, ScriptedModel
+from ostler.testing.session_fixture import make_prompt, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 @pytest.fixture
@@ -38,10 +38,10 @@ class Closed(ScriptedBackend):
         self.fails = fails
         self.closed = 0
 
-    async def open(self, start, stage):
+    async def open(self, start, context):
         if self.fails:
             raise self.fails
-        return await super().open(start, stage)
+        return await super().open(start, context)
 
     async def aclose(self):
         self.closed += 1
@@ -56,7 +56,7 @@ def held(root):
 
 
 async def opened(work, **how):
-    async with package.open_session(str(work), model=ScriptedModel([Line("hi")]), **how) as conversation:
+    async with package.open_session(str(work), model=ScriptedModel([ScriptedLine("hi")]), **how) as conversation:
         await conversation.run("hello")
     return conversation.id
 
@@ -75,12 +75,12 @@ async def test_a_session_that_could_not_be_opened_is_free_for_the_next(work):
 async def test_a_new_session_that_could_not_be_opened_is_in_no_list(work):
     with pytest.raises(UsageError, match="no agent 'nope'"):
         await opened(work, agent="nope")
-    house = LocalHouse(RunOptions(str(work)), lambda told: None)
-    assert not await house.list(Query(str(work)))
+    manager = LocalSessionManager(RunOptions(str(work)), lambda told: None)
+    assert not await manager.list(SessionQuery(str(work)))
     session_id = await opened(work)
     with pytest.raises(UsageError, match="no agent 'nope'"):
         await opened(work, resume=session_id, agent="nope")
-    assert [listed.id for listed in await house.list(Query(str(work)))] == [session_id]
+    assert [listed.id for listed in await manager.list(SessionQuery(str(work)))] == [session_id]
 
 
 @pytest.mark.parametrize(("fails", "closed"), [(UsageError("no"), 0), (None, 1)])
@@ -97,7 +97,7 @@ async def test_a_backend_is_closed_if_it_was_opened(tmp_path, fails, closed):
     journal.append = full
     backend = Closed(fails)
     with pytest.raises((UsageError, JournalError), match=r"no|full"):
-        await open_session(backend, [], Workspace(str(tmp_path)), journal=journal)
+        await open_test_session(backend, [], LocalWorkspace(str(tmp_path)), journal=journal)
     assert backend.closed == closed
     assert not (tmp_path / "s").exists()
 
@@ -105,30 +105,30 @@ async def test_a_backend_is_closed_if_it_was_opened(tmp_path, fails, closed):
 async def test_a_turn_that_waits_while_a_session_is_closed_does_not_begin(tmp_path):
     begun = asyncio.Event()
 
-    async def act(stage, said):
-        stage.wake(prompt("from afar", "woken"))
+    async def act(context, said):
+        context.remote_turn_started(make_prompt("from afar", "woken"))
         begun.set()
         await asyncio.Event().wait()
 
     journal = MemoryJournal("s")
-    session = await open_session(ScriptedBackend([act, act]), [], Workspace(str(tmp_path)), journal=journal)
-    turn = session.start(prompt("go"))
+    session = await open_test_session(ScriptedBackend([act, act]), [], LocalWorkspace(str(tmp_path)), journal=journal)
+    turn = session.start(make_prompt("go"))
     await begun.wait()
     await session.aclose()
     assert (await turn.wait()).reason == "cancelled"
-    assert [type(kept.event).__name__ for kept in journal.records].count("TurnStarted") == 1
+    assert [type(kept.event).__name__ for kept in journal.envelopes].count("TurnStarted") == 1
 
 
 @pytest.mark.parametrize("kept_in", ["file", "memory"])
 async def test_what_is_closed_says_so(tmp_path, kept_in):
     journal = FileJournal(tmp_path / "s", "s") if kept_in == "file" else MemoryJournal("s")
     backend = Closed()
-    session = await open_session(backend, [], Workspace(str(tmp_path)), journal=journal)
+    session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)), journal=journal)
     await session.aclose()
     await session.aclose()
     assert backend.closed == 1
     with pytest.raises(UsageError, match="closed"):
-        session.start(prompt("more"))
+        session.start(make_prompt("more"))
     with pytest.raises(UsageError, match="closed"):
         await session.call(ToolCall("1", "probe", {}))
     with pytest.raises(UsageError, match="closed"):
@@ -136,7 +136,7 @@ async def test_what_is_closed_says_so(tmp_path, kept_in):
     with pytest.raises(JournalError, match="closed"):
         session.emit(Notice("info", "late"))
     session.emit(TextDelta("m", "nobody reads this"))
-    session.wake(prompt("more"))
+    session.remote_turn_started(make_prompt("more"))
 
 
 def test_a_closed_journal_says_so_and_may_be_closed_again(tmp_path):

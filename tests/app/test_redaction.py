@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostler.app.chatting import _holds_secret
+from ostler.app.chat import _contains_secret
 from ostler.app.known_secrets import secrets_in_use
 from ostler.app.redaction import make_redactor
 from ostler.settings.load import load
@@ -86,9 +86,9 @@ def test_what_a_conversation_needs_is_not_torn_out_of_it(tmp_path):
 def test_a_prompt_that_holds_a_secret_is_known(tmp_path, monkeypatch):
     monkeypatch.setenv("OSTLER_API_KEY", 'sk-"planted"-0123456789')
     settings = load(tmp_path, {"HOME": str(tmp_path)})
-    assert _holds_secret(settings, "", 'is sk-"planted"-0123456789 it?')
-    assert _holds_secret(settings, "given-as-a-flag", "given-as-a-flag")
-    assert not _holds_secret(settings, "", "is it?")
+    assert _contains_secret(settings, "", 'is sk-"planted"-0123456789 it?')
+    assert _contains_secret(settings, "given-as-a-flag", "given-as-a-flag")
+    assert not _contains_secret(settings, "", "is it?")
 
 
 @pytest.mark.parametrize("name", ["PWD", "OLDPWD"])

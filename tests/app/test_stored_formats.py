@@ -5,19 +5,19 @@ import json
 import pytest
 from tests.stored import STORED, check
 
-from ostler.app.undo_gaps import KnownGaps
+from ostler.app.undo_gaps import ReportedGaps
 
 GAPS = [".git (its own history)", "big (more than 2 GB)"]
 
 
 @pytest.mark.req("EN-13")
 def test_undo_gaps_are_written_and_read_in_the_stored_form(tmp_path):
-    KnownGaps(tmp_path).told(GAPS)
+    ReportedGaps(tmp_path).mark_reported(GAPS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["undo_gaps.json", "undo_gaps.lock"]
     check("undo_gaps", json.loads((tmp_path / "undo_gaps.json").read_text("utf-8")))
     (tmp_path / "undo_gaps.json").write_bytes((STORED / "undo_gaps.json").read_bytes())
-    assert KnownGaps(tmp_path).known() == GAPS
-    assert KnownGaps(tmp_path).new([*GAPS, "new (no reason)"]) == ["new (no reason)"]
+    assert ReportedGaps(tmp_path).reported() == GAPS
+    assert ReportedGaps(tmp_path).unreported([*GAPS, "new (no reason)"]) == ["new (no reason)"]
 
 
 @pytest.mark.req("PM-4")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import ostler as package
-from ostler.journal.file import read_past
+from ostler.core.events import ChildEnded, ChildProgress, ChildStarted, PermissionAsked, ToolFinished
+from ostler.core.permission import Decision
+from ostler.journal.file_journal import read_journal
 from ostler.models.anthropic_request import messages_body
-from ostler.models.openai_request import Habits, chat_body
-from ostler.models.words import Request
-from ostler.testing.scripted_model import Line, ScriptedCall, ScriptedModel
-from ostler.vocabulary.events import ChildEnded, ChildProgress, ChildStarted, PermissionAsked, ToolFinished
-from ostler.vocabulary.permission import Decision
+from ostler.models.model_types import ModelRequest
+from ostler.models.openai_request import ServerQuirks, chat_body
+from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "backends" / "engine"))
 from test_cuts import check_anthropic, check_openai  # beside the engine's tests
@@ -42,7 +42,9 @@ async def test_a_childs_ask_is_asked_in_the_root_session(work, answer):
         asked.append(ask.permission.title)
         return ask.permission.title.startswith("give general") or Decision(answer, by="person")
 
-    model = ScriptedModel([Line(calls=(TASK,)), Line(calls=(WRITE,)), Line("tried"), Line("done")])
+    model = ScriptedModel(
+        [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(WRITE,)), ScriptedLine("tried"), ScriptedLine("done")]
+    )
     async with package.open_session(str(work), model=model, ask=consent) as conversation:
         played = await conversation.run("let somebody write x")
     model.finish()
@@ -63,7 +65,9 @@ async def test_of_a_childs_change_some_hunks_may_be_taken(work):
     async def consent(ask: PermissionAsked):
         return Decision("allow", by="person", hunks=(1,) if ask.permission.by_hunk else None)
 
-    model = ScriptedModel([Line(calls=(TASK,)), Line(calls=(edit,)), Line("tried"), Line("done")])
+    model = ScriptedModel(
+        [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(edit,)), ScriptedLine("tried"), ScriptedLine("done")]
+    )
     async with package.open_session(str(work), model=model, ask=consent) as conversation:
         await conversation.run("let somebody edit x")
     assert (work / "x.txt").read_text() == before.replace("line 2\n", "two\n")
@@ -72,7 +76,12 @@ async def test_of_a_childs_change_some_hunks_may_be_taken(work):
 @pytest.mark.req("EN-4")
 async def test_of_a_task_that_was_cut_short_all_that_was_said_is_kept(work):
     look = ScriptedCall("list", {})
-    lines = [Line(calls=(TASK,)), Line("The fault is in a.py.", calls=(look,)), Line("Now I", fails="gone"), Line("ok")]
+    lines = [
+        ScriptedLine(calls=(TASK,)),
+        ScriptedLine("The fault is in a.py.", calls=(look,)),
+        ScriptedLine("Now I", error="gone"),
+        ScriptedLine("ok"),
+    ]
     model = ScriptedModel(lines)
     async with package.open_session(str(work), model=model, write=True) as conversation:
         played = await conversation.run("go")
@@ -83,7 +92,7 @@ async def test_of_a_task_that_was_cut_short_all_that_was_said_is_kept(work):
 @pytest.mark.req("EN-4", "EN-2")
 async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
     never = asyncio.Event()
-    lines = [Line(calls=(TASK,)), Line("half of\nthe an", pause=never), Line("and now whole")]
+    lines = [ScriptedLine(calls=(TASK,)), ScriptedLine("half of\nthe an", pause=never), ScriptedLine("and now whole")]
     model = ScriptedModel(lines)
     async with package.open_session(str(work), model=model, write=True) as conversation:
         async with aclosing(conversation.stream("go")) as events:
@@ -91,7 +100,7 @@ async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
                 if isinstance(event, ChildProgress) and len(model.requests) == 2:
                     await asyncio.sleep(0)
                     break
-        kept = conversation.session.past()
+        kept = conversation.session.events()
         (result,) = [event.result for event in kept if isinstance(event, ToolFinished)]
         (child,) = [event for event in kept if isinstance(event, ChildStarted)]
         assert [event.reason for event in kept if isinstance(event, ChildEnded)] == ["cancelled"]
@@ -99,26 +108,26 @@ async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
         await conversation.run("go on")
     request = model.requests[-1]
     for system, history in ((request.system, request.history), _history_of(work, child.child_id)):
-        body = Request(system or "s", history, ())
-        check_openai(chat_body("m", body, Habits(), {}))
+        body = ModelRequest(system or "s", history, ())
+        check_openai(chat_body("m", body, ServerQuirks(), {}))
         check_anthropic(messages_body("m", body, 1000, {}))
     assert "cut short" in json.dumps(str(request.history))
 
 
 def _history_of(work, session_id):
     """What a child's next request would be, had it one."""
-    from ostler.backends.engine.history import history
-    from ostler.vocabulary.events import TurnStarted
-    from ostler.vocabulary.prompt import Prompt, Text
+    from ostler.backends.engine.history import fold_history
+    from ostler.core.events import TurnStarted
+    from ostler.core.prompt import Prompt, TextContent
 
     (journal,) = work.parent.rglob(f"{session_id}/*.jsonl")
-    events = [envelope.event for envelope in read_past(journal)]
-    return "s", history([*events, TurnStarted("next", Prompt("next", (Text("and now?"),)))])
+    events = [envelope.event for envelope in read_journal(journal)]
+    return "s", fold_history([*events, TurnStarted("next", Prompt("next", (TextContent("and now?"),)))])
 
 
 @pytest.mark.req("EN-4")
 async def test_a_child_starts_no_children(work):
-    lines = [Line(calls=(TASK,)), Line(calls=(TASK,)), Line("could not"), Line("done")]
+    lines = [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(TASK,)), ScriptedLine("could not"), ScriptedLine("done")]
     model = ScriptedModel(lines)
     async with package.open_session(str(work), model=model) as conversation:
         played = await conversation.run("go")

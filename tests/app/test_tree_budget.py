@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from ostler.app.house import LocalHouse
-from ostler.app.models import ModelChoice
-from ostler.app.options import RunOptions
-from ostler.models.words import CallChunk, Finished, TextChunk, Usage
-from ostler.testing.stagehand import play
-from ostler.vocabulary.events import ChildEnded, ChildStarted, ToolFinished
-from ostler.vocabulary.sessions import Opening
+from ostler.app.model_choice import ModelChoice
+from ostler.app.run_options import RunOptions
+from ostler.app.session_manager import LocalSessionManager
+from ostler.core.events import ChildEnded, ChildStarted, ToolFinished
+from ostler.core.sessions import OpenSessionRequest
+from ostler.models.model_types import CallChunk, ReplyFinished, TextChunk, Usage
+from ostler.testing.session_fixture import run_turn
 
 CHILDREN = 4
 PRICE = 0.001
@@ -45,7 +45,7 @@ class Restless:
             yield TextChunk("looking")
             yield CallChunk(f"call-{number}", "glob", json.dumps({"pattern": f"{number}*"}))
         yield self._count(request)
-        yield Finished("calls")
+        yield ReplyFinished("calls")
 
     def _count(self, request):
         words = request.system + str(request.tools) + str(request.history)
@@ -65,12 +65,12 @@ async def run(tmp_path, monkeypatch, turns=1, **limits):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     model = Restless()
     options = RunOptions(cwd=str(tmp_path / "workspace"), ephemeral=True, **limits)
-    house = LocalHouse(options, lambda told: None, ModelChoice("restless", lambda name: model))
-    session = await house.open(Opening(options.cwd, attended=False))
+    manager = LocalSessionManager(options, lambda told: None, ModelChoice("restless", lambda name: model))
+    session = await manager.open(OpenSessionRequest(options.cwd, interactive=False))
     try:
         for _ in range(turns):
-            _, ended = await play(session, "go")
-        past = list(session.past())
+            _, ended = await run_turn(session, "go")
+        past = list(session.events())
     finally:
         await session.aclose()
     return model, ended, past
@@ -124,7 +124,7 @@ async def test_time_ends_the_children_too(tmp_path, monkeypatch):
         if self.calls == 1:
             for chunk in [CallChunk(f"t{n}", "task", json.dumps({"prompt": "p", "agent": "explore"})) for n in "ab"]:
                 yield chunk
-            yield Finished("calls")
+            yield ReplyFinished("calls")
         else:
             await asyncio.Event().wait()
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from ostler.app.undo_gaps import KnownGaps
-from ostler.app.undoing import WorkspaceUndo, checkpoints
+from ostler.app.undo import WorkspaceUndo, open_checkpoints
+from ostler.app.undo_gaps import ReportedGaps
 
 
 async def told(work, folder, turn):
     """What a session tells whose turn has an effect."""
-    past = checkpoints(work, folder)
-    undo = WorkspaceUndo(past, KnownGaps(folder))
+    past = open_checkpoints(work, folder)
+    undo = WorkspaceUndo(past, ReportedGaps(folder))
     try:
         new = await undo.begin(turn)
-        undo.living(turn)
+        undo.heartbeat(turn)
         await undo.finish(turn)
         return [gap.partition(" ")[0] for gap in new]
     finally:
@@ -29,28 +29,28 @@ def work(tmp_path):
 async def test_what_every_session_would_tell_is_told_before_the_first_effect_alone(tmp_path, work):
     assert await told(work, tmp_path / "kept", "s1/1") == [".git"]
     assert await told(work, tmp_path / "kept", "s2/1") == []
-    assert KnownGaps(tmp_path / "kept").known() == [".git (what git keeps for itself)"]
+    assert ReportedGaps(tmp_path / "kept").reported() == [".git (what git keeps for itself)"]
 
 
 async def test_a_turn_without_an_effect_told_nobody(tmp_path, work):
-    past = checkpoints(work, tmp_path / "kept")
-    assert await WorkspaceUndo(past, KnownGaps(tmp_path / "kept")).begin("s1/1")
+    past = open_checkpoints(work, tmp_path / "kept")
+    assert await WorkspaceUndo(past, ReportedGaps(tmp_path / "kept")).begin("s1/1")
     past.close()
     assert await told(work, tmp_path / "kept", "s2/1") == [".git"]
 
 
 def test_more_is_news_and_so_is_what_comes_back_or_is_everything(tmp_path):
-    known = KnownGaps(tmp_path)
-    known.told([".git (own)", ". (the disk is full)"])
-    assert known.new([".git (own)", "huge (too many files)"]) == ["huge (too many files)"]
-    assert known.new([". (the disk is full)"]) == [". (the disk is full)"]
-    known.told([])
-    assert known.new([".git (own)"]) == [".git (own)"]
+    known = ReportedGaps(tmp_path)
+    known.mark_reported([".git (own)", ". (the disk is full)"])
+    assert known.unreported([".git (own)", "huge (too many files)"]) == ["huge (too many files)"]
+    assert known.unreported([". (the disk is full)"]) == [". (the disk is full)"]
+    known.mark_reported([])
+    assert known.unreported([".git (own)"]) == [".git (own)"]
 
 
 def test_a_file_that_is_not_ours_is_no_reason_to_be_silent(tmp_path):
     (tmp_path / "undo_gaps.json").write_text("[[[")
-    known = KnownGaps(tmp_path)
-    assert known.new([".git (own)"]) == [".git (own)"]
-    known.told([".git (own)"])
-    assert known.new([".git (own)"]) == []
+    known = ReportedGaps(tmp_path)
+    assert known.unreported([".git (own)"]) == [".git (own)"]
+    known.mark_reported([".git (own)"])
+    assert known.unreported([".git (own)"]) == []

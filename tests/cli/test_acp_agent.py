@@ -208,7 +208,7 @@ def ours(*flags):
 
 @pytest.mark.req("AC-2", "AC-6")
 def test_our_own_client_drives_our_agent(ostler, models, listed):
-    script = calls([("write", {"path": "a.txt", "content": "hello\n"})], said="Writing."), text("Written.")
+    script = calls([("write", {"path": "a.txt", "content": "hello\n"})], text="Writing."), text("Written.")
     with models.playing(*script) as server:
         settings = listed(ours=ours(*at(server)))
         done = ostler("acp", "run", "--settings", settings, "--check", "--write", "-o", "simple", "write it")

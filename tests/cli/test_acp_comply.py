@@ -91,7 +91,9 @@ def test_the_agent_that_ships_as_an_example_keeps_to_all_of_it(ostler):
 
 
 def test_what_is_only_advised_does_not_count_unless_it_shall(ostler):
-    lax = "import ostler.testing.echo_agent as e; e._place = lambda params: e.OpenSession('/', ()); e.main()"
+    lax = (
+        "import ostler.testing.echo_agent as e; e._open_params = lambda params: e.OpenSessionParams('/', ()); e.main()"
+    )
     agent = (sys.executable, "-P", "-c", lax)
     code, found = comply(ostler, "--only", "err-4", *agent)
     assert (code, found["ERR-4"]["state"]) == (0, "failed")

@@ -16,8 +16,8 @@ def at(server):
 def test_the_context_is_told_piece_by_piece_and_adds_up(ostler, models):
     (ostler.workspace / "AGENTS.md").write_text("Use tabs.\n" * 100)
     (ostler.workspace / "a.txt").write_text("alpha\n" * 300)
-    counted = text("read it").counted(3000, 100)
-    with models.playing(calls([("read", {"path": "a.txt"})]).counted(2000, 10), counted) as server:
+    counted = text("read it").with_usage(3000, 100)
+    with models.playing(calls([("read", {"path": "a.txt"})]).with_usage(2000, 10), counted) as server:
         done = ostler("chat", *at(server), stdin="look at a.txt\n/context\n")
     pieces = re.findall(
         r"^ +(system prompt|project rules|environment|tools|prompts|answers and calls|results of tools)"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.testing.model_server import Call, calls, event, raw, status, text
+from ostler.testing.model_server import ScriptedToolCall, calls, raw, sse_event, status, text
 
 pytestmark = pytest.mark.req("MD-8", "MD-10")
 
@@ -17,14 +17,14 @@ def examined(ostler, server, *flags):
 
 
 def test_a_server_that_does_it_all(ostler, models):
-    counted = [event({"choices": [{"delta": {"content": f"word{n} "}}]}) for n in range(30)]
-    thought = event({"choices": [{"delta": {"reasoning_content": "hm"}}]})
+    counted = [sse_event({"choices": [{"delta": {"content": f"word{n} "}}]}) for n in range(30)]
+    thought = sse_event({"choices": [{"delta": {"reasoning_content": "hm"}}]})
     call = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": '{"place": "Paris"}'}}
     end = [
-        event({"choices": [{"delta": {"tool_calls": [call]}}]}),
-        event({"choices": [{"finish_reason": "tool_calls"}]}),
+        sse_event({"choices": [{"delta": {"tool_calls": [call]}}]}),
+        sse_event({"choices": [{"finish_reason": "tool_calls"}]}),
     ]
-    reply = raw(thought, *counted, *end, b"data: [DONE]\n\n").in_writes_of(40)
+    reply = raw(thought, *counted, *end, b"data: [DONE]\n\n").with_write_size(40)
     with models.playing(reply, models=[{"id": "scripted", "max_model_len": 40_960, "owned_by": "vllm"}]) as server:
         code, found = examined(ostler, server)
     assert code == 0
@@ -59,7 +59,8 @@ def test_trouble_on_the_way_is_told(ostler, models):
 
 def test_a_reply_that_is_none_or_not_whole(ostler, models):
     with models.playing(
-        text("").ended_by("stop"), calls([Call("weather", '{"place": "Pa')]).ended_by("length")
+        text("").with_finish_reason("stop"),
+        calls([ScriptedToolCall("weather", '{"place": "Pa')]).with_finish_reason("length"),
     ) as server:
         code, found = examined(ostler, server)
         assert (code, "without a word" in found["answers"]) == (1, True)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ostler.testing.model_server import calls, events, text
+from ostler.testing.model_server import calls, sse_reply, text
 
 
 def at(server):
@@ -22,7 +22,7 @@ def test_a_resumed_run_shows_its_own_turn_alone(ostler, models):
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("First.")) as server:
         assert ostler("run", *at(server), "one").code == 4
     (folder,) = (ostler.home / ".ostler" / "projects").glob("*/sessions/*")
-    with models.playing(text("Second.").counted(5, 1)) as server:
+    with models.playing(text("Second.").with_usage(5, 1)) as server:
         done = ostler("run", "-o", "json", "--resume", folder.name, *at(server), "two")
     told = json.loads(done.stdout)
     assert (done.code, told["answer"], told["refusals"], told["usage"]["tokens_in"]) == (0, "Second.", [], 5)
@@ -61,7 +61,7 @@ def test_file_tools_need_a_person_for_what_other_programs_would_run(ostler, mode
 def test_bytes_that_are_no_text_are_no_crash(ostler, models):
     (ostler.workspace / b"odd-\xff.txt".decode("utf-8", "surrogateescape")).write_text("x")
     frame = {"choices": [{"index": 0, "delta": {"content": "half \\ud800"}, "finish_reason": "stop"}]}
-    with models.playing(calls([("list", {})]), events(json.dumps(frame).replace("\\\\", "\\"))) as server:
+    with models.playing(calls([("list", {})]), sse_reply(json.dumps(frame).replace("\\\\", "\\"))) as server:
         done = subprocess.run(
             argv(server, b"\xff prompt"),
             cwd=ostler.workspace,

@@ -10,7 +10,7 @@ from tests.conftest import at
 from tests.stored import STORED, check, field_names, schema_lines
 
 from ostler.settings.home import project_id
-from ostler.settings.jsonc import Document
+from ostler.settings.jsonc_document import JsoncDocument
 from ostler.testing.model_server import calls, status, text
 
 pytestmark = pytest.mark.req("CL-8")
@@ -236,7 +236,9 @@ def test_config_show(ostler):
     folder.mkdir()
     shutil.copy(SETTINGS / "full.jsonc", folder / "config.jsonc")
     assert ostler("config", "check").code == 0
-    shown, told = (Document("shown", ostler("config", "show", *flags).stdout).value for flags in ((), ("--origin",)))
+    shown, told = (
+        JsoncDocument("shown", ostler("config", "show", *flags).stdout).value for flags in ((), ("--origin",))
+    )
     check("outputs/config_show", shown)
     assert told == shown
 

@@ -48,7 +48,7 @@ def test_over_calls_answers_and_a_resumed_session(ostler, models, kind, dialect)
     flags = ["--api-kind", kind, "--dialect", dialect]
     looks = [("read", {"path": "a.txt"}), ("list", {}), ("read", {"path": "nothing.txt"})]
     with models.playing(
-        calls(looks), calls([("bash", {"command": "ls"})], said="so"), text("one"), text("two")
+        calls(looks), calls([("bash", {"command": "ls"})], text="so"), text("one"), text("two")
     ) as server:
         ostler("run", *at(server, *flags), "look")
         ostler("run", "-c", *at(server, *flags), "and again")

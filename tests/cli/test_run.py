@@ -18,7 +18,7 @@ def at(server):
 
 @pytest.mark.req("CL-8", "MD-1")
 def test_text(ostler, models):
-    with models.playing(calls([("read", {"path": "a.txt"})], said="Let me look."), text("It says hello.")) as server:
+    with models.playing(calls([("read", {"path": "a.txt"})], text="Let me look."), text("It says hello.")) as server:
         (ostler.workspace / "a.txt").write_text("hello\n")
         done = ostler("run", *at(server), "what is in a.txt?")
     assert done.code == 0
@@ -41,14 +41,14 @@ def test_text(ostler, models):
 
 @pytest.mark.req("CL-8")
 def test_simple_is_the_answer_alone(ostler, models):
-    with models.playing(calls([("list", {})], said="Looking."), text("Nothing here.")) as server:
+    with models.playing(calls([("list", {})], text="Looking."), text("Nothing here.")) as server:
         done = ostler("run", "-o", "simple", *at(server), "look")
     assert (done.code, done.stdout) == (0, "Nothing here.\n")
 
 
 @pytest.mark.req("CL-8")
 def test_json_is_one_object(ostler, models):
-    with models.playing(text("Hi.").counted(11, 3)) as server:
+    with models.playing(text("Hi.").with_usage(11, 3)) as server:
         done = ostler("run", "-o", "json", *at(server), "hello")
     told = json.loads(done.stdout)
     assert (told["answer"], told["reason"], told["exit"]) == ("Hi.", "done", 0)
@@ -170,7 +170,7 @@ def test_a_signal_cancels_the_turn_keeps_the_session_and_is_exit_130(ostler, mod
             stderr=subprocess.PIPE,
             text=True,
         ) as process:
-            models.wait(server.heard(1))
+            models.wait(server.wait_for_requests(1))
             process.send_signal(number)
             rest = process.stdout.read().splitlines()
             assert process.wait(timeout=10) == 130
@@ -301,7 +301,7 @@ def test_every_line_fits_the_published_schema(ostler, models):
     moves = [
         calls([("todowrite", {"todos": [{"content": "look", "status": "in_progress"}]}), ("read", {"path": "a.txt"})]),
         calls([("write", {"path": "b.txt", "content": "x\n"}), ("bash", {"command": "rm a.txt"})]),
-        text("Done.").counted(7, 2),
+        text("Done.").with_usage(7, 2),
     ]
     (ostler.workspace / "a.txt").write_text("hello\n")
     with models.playing(*moves) as server:

@@ -144,7 +144,7 @@ def test_an_agent_chosen_by_words_holds_until_another_is(ostler, models):
                 assert done.code == 2 and "there is no agent 'nothing'" in done.stderr and "clerk" in done.stderr
         verse = [said(server, number).count("Answer in verse.") for number in range(3)]
         lists = [said(server, number).count("Answer in lists.") for number in range(3)]
-        server.then()
+        server.add_replies()
         ostler("run", "--continue", *at(server), "once more")
         assert said(server, 3).count("Answer in lists.") == 1
     assert verse == [1, 1, 1]

@@ -12,16 +12,16 @@ from ostler.testing.model_server import calls, text
 STEERED = """
 import asyncio, os, signal, sys
 import ostler
-from ostler.vocabulary.events import TextDelta
-from ostler.vocabulary.prompt import Prompt, Text
-from ostler.vocabulary.sessions import Steer
+from ostler.core.events import TextDelta
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.sessions import Steer
 
 
 async def main():
     async with ostler.open_session(".", base_url=sys.argv[1], model="scripted") as conversation:
         async for event in conversation.stream("write a parser"):
             if isinstance(event, TextDelta):
-                assert await conversation.session.apply(Steer(Prompt("s1", (Text("use tabs, please"),))))
+                assert await conversation.session.apply(Steer(Prompt("s1", (TextContent("use tabs, please"),))))
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -39,7 +39,7 @@ def test_a_crash_while_a_child_works_goes_on_with_the_parent(ostler, models):
         with subprocess.Popen(
             command, cwd=ostler.workspace, env=ostler.environment(), stdin=quiet, stdout=quiet, stderr=quiet
         ) as process:
-            asyncio.run_coroutine_threadsafe(server.heard(2), models._loop).result(timeout=40)
+            asyncio.run_coroutine_threadsafe(server.wait_for_requests(2), models._loop).result(timeout=40)
             process.kill()
         done = ostler("run", "--continue", *flags, "and now?")
         sent = json.dumps(server.requests[2].json["messages"])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostler.testing.model_server import calls, event, raw, status, text
+from ostler.testing.model_server import calls, raw, sse_event, status, text
 
 pytestmark = pytest.mark.req("MD-3")
 
@@ -12,7 +12,7 @@ KEY = "sk-planted-0123456789abcdef0123456789abcdef"
 FAULTS = {
     "a refusal that repeats it": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
     "a bad request": status(400, {"error": {"message": f"no such header: Bearer {KEY}"}}),
-    "an error in the stream": raw(event({"error": {"message": f"Authorization: Bearer {KEY}"}})),
+    "an error in the stream": raw(sse_event({"error": {"message": f"Authorization: Bearer {KEY}"}})),
     "a web page": raw(f"<html>{KEY}</html>".encode(), content_type="text/html"),
     "a redirect": status(302, "", headers={"location": f"http://elsewhere.example/?key={KEY}"}),
     "no JSON": raw(f"data: {{{KEY}\n\n".encode()),
@@ -89,7 +89,7 @@ REPEATS = {
     "a refusal": status(400, {"error": {"message": ECHO, "code": PLANTED["query"]}}),
     "a refused key": status(403, {"error": {"message": ECHO}}),
     "a failure": status(500, ECHO, headers={"retry-after": "9999"}),
-    "an error in the stream": raw(event({"error": {"message": ECHO}})),
+    "an error in the stream": raw(sse_event({"error": {"message": ECHO}})),
     "a redirect": status(302, "", headers={"location": f"http://elsewhere.example/?zone={PLANTED['query']}&{ECHO}"}),
 }
 

@@ -68,7 +68,7 @@ def test_an_agent_that_takes_no_tasks_is_told_to_the_model(ostler, models):
 def test_a_child_cut_short_leaves_what_it_had(ostler, models):
     with models.playing(
         calls([("task", {"prompt": "count", "agent": "brief"})]),
-        calls([("list", {})], said="one so far"),
+        calls([("list", {})], text="one so far"),
         text("ok"),
     ) as server:
         folder = ostler.home / ".ostler" / "agents"
@@ -102,9 +102,9 @@ def test_tasks_of_one_reply_run_side_by_side(ostler, models):
 @pytest.mark.req("MD-8")
 def test_what_a_child_uses_is_counted_once_in_the_statistics(ostler, models):
     with models.playing(
-        calls([("task", {"prompt": "look", "agent": "explore"})]).counted(1000, 10),
-        text("found").counted(500, 5),
-        text("done").counted(2000, 20),
+        calls([("task", {"prompt": "look", "agent": "explore"})]).with_usage(1000, 10),
+        text("found").with_usage(500, 5),
+        text("done").with_usage(2000, 20),
     ) as server:
         done = ostler("run", "-o", "jsonl", *at(server), "go")
     usage = of(played(done), "usage_reported")

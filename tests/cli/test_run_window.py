@@ -42,7 +42,7 @@ def test_a_refusal_for_its_length_is_answered_with_a_shorter_request(ostler, mod
 def test_after_two_shorter_ones_it_is_given_up_with_a_reason(ostler, models):
     (ostler.workspace / "a.txt").write_text("alpha beta gamma\n" * 2_000)
     refused = status(*TOO_LONG["OpenAI"])
-    asks = [calls([("read", {"path": "a.txt", "line": n})], said="so") for n in (1, 500, 900)]
+    asks = [calls([("read", {"path": "a.txt", "line": n})], text="so") for n in (1, 500, 900)]
     with models.playing(*asks, *[refused] * 12) as server:
         done = ostler("run", "-o", "json", *at(server), "look")
         sizes = spoken(server)

@@ -13,13 +13,13 @@ import pytest
 from tests.conftest import Outcome, at
 from tests.journal.samples import SECRET, keep, turn
 
-from ostler.cli.redact import BLOCK, blocks
-from ostler.cli.table import dispatch
-from ostler.journal.store import Store
+from ostler.cli.main import dispatch
+from ostler.cli.redact import BLOCK_BYTES, read_blocks
+from ostler.core.events import TurnStarted
+from ostler.core.prompt import Prompt, TextContent
+from ostler.journal.journal_store import JournalStore
 from ostler.settings.home import project_id
 from ostler.testing.model_server import calls, text
-from ostler.vocabulary.events import TurnStarted
-from ostler.vocabulary.prompt import Prompt, Text
 
 pytestmark = pytest.mark.req("SE-3")
 
@@ -28,7 +28,7 @@ class Kept:
     """Sessions of the command line's workspace, written without it."""
 
     def __init__(self, ostler):
-        self.store = Store(ostler.home / ".ostler" / "projects")
+        self.store = JournalStore(ostler.home / ".ostler" / "projects")
         self.project = project_id(ostler.workspace)
 
     def __call__(self, session_id, events=None, **more):
@@ -210,10 +210,10 @@ def test_the_log_names_provider_and_kind_of_every_request_and_no_key(ostler, mod
 def test_nothing_is_deleted_when_the_clock_jumps(ostler, models, kept, days):
     place = kept("one")
     shifted = time.time() - days * 86400
-    os.utime(place.journal, (shifted, shifted))
+    os.utime(place.journal_path, (shifted, shifted))
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "hello")
-    assert place.journal.exists()
+    assert place.journal_path.exists()
     assert len(json.loads(ostler("sessions", "list", "--json").stdout)) == 2
 
 
@@ -221,8 +221,8 @@ def test_sessions_elsewhere_and_a_bound_by_the_settings(ostler, models):
     config = {"session": {"path": "~/kept", "keep_days": 30}, "logs": {"path": "~/logs"}, "cache": {"path": "~/cache"}}
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
-    old = keep(Store(ostler.home / "kept"), "old", project=project_id(ostler.workspace))
-    os.utime(old.journal, (1e9, 1e9))
+    old = keep(JournalStore(ostler.home / "kept"), "old", project=project_id(ostler.workspace))
+    os.utime(old.journal_path, (1e9, 1e9))
     with models.playing(text("ok")) as server:
         done = ostler("run", *at(server), "hello")
     assert done.code == 0, done.stderr
@@ -267,11 +267,11 @@ class Reader:
         return piece
 
 
-@pytest.mark.parametrize("size", [1, 7, 100, BLOCK])
+@pytest.mark.parametrize("size", [1, 7, 100, BLOCK_BYTES])
 def test_what_spans_lines_is_never_cut_in_two(size):
     yaml = "data:\n  password: |\n    first\n    second\n\n    third\nnext: 1\n"
     whole = f"plain\n{KEY}plain\n{yaml}run \\\n  --token x\nend"
-    pieces = list(blocks(Reader(whole.encode(), size)))
+    pieces = list(read_blocks(Reader(whole.encode(), size)))
     assert b"".join(pieces).decode() == whole
     for part in (KEY, yaml[: yaml.index("next")], "run \\\n  --token x\n"):
         assert any(part.encode() in piece for piece in pieces), part
@@ -280,30 +280,32 @@ def test_what_spans_lines_is_never_cut_in_two(size):
 
 
 def test_what_never_ends_is_passed_on_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr("ostler.cli.redact.LONGEST", 10_000)
+    monkeypatch.setattr("ostler.cli.redact.MAX_HELD_BYTES", 10_000)
     for whole in (b"x" * 100_000, b"-----BEGIN PRIVATE KEY-----\n" + b"abc\n" * 25_000, b"a:\n" + b" b\n" * 30_000):
-        pieces = list(blocks(Reader(whole, 1000)))
+        pieces = list(read_blocks(Reader(whole, 1000)))
         assert b"".join(pieces) == whole
         assert max(map(len, pieces)) < 12_000
 
 
 @pytest.mark.req("SE-3")
 async def test_the_house_lists_and_deletes(tmp_path, monkeypatch):
-    from ostler.app.house import LocalHouse
-    from ostler.app.options import RunOptions
-    from ostler.vocabulary.sessions import Query
+    from ostler.app.run_options import RunOptions
+    from ostler.app.session_manager import LocalSessionManager
+    from ostler.core.sessions import SessionQuery
 
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("OSTLER_HOME", raising=False)
-    store = Store(tmp_path / ".ostler" / "projects")
-    keep(store, "one", [TurnStarted("t", Prompt("p", (Text("mend the zeppelin"),)))], project=project_id(tmp_path))
+    store = JournalStore(tmp_path / ".ostler" / "projects")
+    keep(
+        store, "one", [TurnStarted("t", Prompt("p", (TextContent("mend the zeppelin"),)))], project=project_id(tmp_path)
+    )
     keep(store, "two", project="elsewhere")
-    house = LocalHouse(RunOptions(str(tmp_path)), print)
-    assert {summary.id for summary in await house.list(Query())} == {"one", "two"}
-    (summary,) = await house.list(Query(cwd=str(tmp_path)))
+    manager = LocalSessionManager(RunOptions(str(tmp_path)), print)
+    assert {summary.id for summary in await manager.list(SessionQuery())} == {"one", "two"}
+    (summary,) = await manager.list(SessionQuery(cwd=str(tmp_path)))
     assert (summary.id, summary.title, summary.turns) == ("one", "mend the zeppelin", 1)
-    assert [found.id for found in await house.list(Query(text="zeppelin"))] == ["one"]
-    await house.delete("one")
-    assert [summary.id for summary in await house.list(Query())] == ["two"]
+    assert [found.id for found in await manager.list(SessionQuery(text="zeppelin"))] == ["one"]
+    await manager.delete("one")
+    assert [summary.id for summary in await manager.list(SessionQuery())] == ["two"]
     left = b"".join(path.read_bytes() for path in (tmp_path / ".ostler").rglob("*") if path.is_file())
     assert b"zeppelin" not in left

@@ -270,7 +270,7 @@ def test_a_run_shows_by_which_name_a_tool_was_called(ostler, models, reply, flag
 
 
 @pytest.mark.req("SH-8")
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_nothing_of_ours_in_the_workspace(ostler, number):
     lines = [{"tool": "bash", "arguments": {"command": "git init -q in; git -C in config core.editor x; echo > made"}}]

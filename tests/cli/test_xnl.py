@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ostler.cli.xnl import main
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_text("utf-8"))
 ODD = {"recommended", "recommended_value"}

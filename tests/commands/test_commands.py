@@ -4,14 +4,12 @@ import pytest
 from tests.fake_services import FakeServices
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.commands.outcomes import Adjust, Changes, EditFile, Enter, Quit, Say
-from ostler.commands.run import Commands
-from ostler.commands.services import Named
-from ostler.commands.table import ALIASES, COMMANDS
-from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import open_session, prompt
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.events import (
+from ostler.commands.builtin_commands import ALIASES, COMMANDS
+from ostler.commands.dispatcher import CommandDispatcher
+from ostler.commands.results import ChangeDisplay, EditFile, Quit, ShowDiff, StartTurn, SwitchSession
+from ostler.commands.services import NamedItem
+from ostler.core.errors import UsageError
+from ostler.core.events import (
     InfoChanged,
     MessageDone,
     OptionChanged,
@@ -20,20 +18,22 @@ from ostler.vocabulary.events import (
     TurnEnded,
     UsageReported,
 )
-from ostler.vocabulary.message import Message
-from ostler.vocabulary.permission import Rule
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.sessions import (
-    Choice,
+from ostler.core.message import Message
+from ostler.core.permission import Rule
+from ostler.core.prompt import TextContent
+from ostler.core.sessions import (
     Compact,
+    OptionChoice,
     SessionInfo,
     SessionOption,
     SessionSummary,
     SetOption,
     SlashCommand,
 )
-from ostler.vocabulary.tools import Todo, ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.core.tools import Todo, ToolCall
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.session_fixture import make_prompt, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
 
 REQUIRED = (
     "help new sessions resume fork undo redo compact revert summarize context models agents mode todo skills mcp "
@@ -46,13 +46,13 @@ class Table:
 
     def __init__(self, session, services):
         self.session, self.services = session, services
-        self.commands = Commands(session, services, lambda: "new-id")
+        self.commands = CommandDispatcher(session, services, lambda: "new-id")
         self._heard = 0
 
     async def run(self, line):
-        for envelope in self.session._past:
+        for envelope in self.session._records:
             if envelope.seq > self._heard:
-                self.commands.hear(envelope)
+                self.commands.on_event(envelope)
                 self._heard = envelope.seq
         name, _, rest = line.partition(" ")
         return await self.commands.run(name, rest)
@@ -61,20 +61,20 @@ class Table:
         return "\n".join((await self.run(line)).lines)
 
     async def say(self, text):
-        await self.session.start(prompt(text, self.session.new_id("prompt"))).wait()
+        await self.session.start(make_prompt(text, self.session.new_id("prompt"))).wait()
 
     def standing(self):
         """What the model would be told of."""
-        return [event.prompt.text for event in self.session.past() if hasattr(event, "prompt")]
+        return [event.prompt.text for event in self.session.events() if hasattr(event, "prompt")]
 
 
 @pytest.fixture
 async def table(tmp_path):
-    async def act(stage, said):
-        stage.emit(MessageDone(Message(f"m-{said.text}", (Text(f"answer to {said.text}"),))))
+    async def act(context, said):
+        context.emit(MessageDone(Message(f"m-{said.text}", (TextContent(f"answer to {said.text}"),))))
         return TurnEnded("", "done")
 
-    session = await open_session(ScriptedBackend([act] * 9), [FakeTool("bash")], Workspace(str(tmp_path)))
+    session = await open_test_session(ScriptedBackend([act] * 9), [FakeTool("bash")], LocalWorkspace(str(tmp_path)))
     yield Table(session, FakeServices())
     await session.aclose()
 
@@ -95,30 +95,30 @@ async def test_words_that_a_command_would_ignore_keep_it_from_running(table, nam
 @pytest.mark.req("CL-7", "EN-11")
 async def test_words_to_steer_where_nothing_runs_begin_a_turn(table):
     said = await table.run("steer look again")
-    assert isinstance(said, Say) and said.prompt.text == "look again"
+    assert isinstance(said, StartTurn) and said.prompt.text == "look again"
 
 
 @pytest.mark.req("CL-7")
 async def test_every_required_command_is_there(table):
     for name in REQUIRED.split():
         assert ALIASES.get(name, name) in COMMANDS, name
-        assert ALIASES.get(name, name) in table.commands._ours, name
-    assert set(table.commands._ours) == set(COMMANDS)
+        assert ALIASES.get(name, name) in table.commands._builtins, name
+    assert set(table.commands._builtins) == set(COMMANDS)
 
 
 @pytest.mark.req("CL-7")
 @pytest.mark.parametrize(
     ("line", "outcome"),
     [
-        ("new", Enter()),
-        ("clear", Enter()),
+        ("new", SwitchSession()),
+        ("clear", SwitchSession()),
         ("quit", Quit()),
         ("exit", Quit()),
-        ("details", Adjust("details")),
-        ("theme light", Adjust("theme", "light")),
+        ("details", ChangeDisplay("details")),
+        ("theme light", ChangeDisplay("theme", "light")),
         ("memory", EditFile("AGENTS.md")),
-        ("fork", Enter("session-1-copy-0")),
-        ("diff", Changes("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n")),
+        ("fork", SwitchSession("session-1-copy-0")),
+        ("diff", ShowDiff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n")),
     ],
 )
 async def test_what_the_face_does_itself(table, line, outcome):
@@ -162,15 +162,15 @@ async def test_what_is_told(table, line, told):
 @pytest.mark.req("CL-7", "EN-11")
 async def test_a_command_of_the_files_becomes_a_prompt(table):
     said = await table.run("review a.py")
-    assert isinstance(said, Say)
-    assert (said.prompt.text, said.told) == ("Please review a.py.", ("attached a.py",))
+    assert isinstance(said, StartTurn)
+    assert (said.prompt.text, said.notices) == ("Please review a.py.", ("attached a.py",))
 
 
 @pytest.mark.req("CL-7")
 async def test_what_the_backend_offers_is_told_chosen_and_passed_on(table):
     options = (
-        SessionOption("mode", "ask", choices=(Choice("ask"), Choice("code", "Write code"))),
-        SessionOption("model", "m1", choices=(Choice("m1"), Choice("m2", "The second"))),
+        SessionOption("mode", "ask", choices=(OptionChoice("ask"), OptionChoice("code", "Write code"))),
+        SessionOption("model", "m1", choices=(OptionChoice("m1"), OptionChoice("m2", "The second"))),
     )
     table.session.emit(InfoChanged(SessionInfo("far", options, (SlashCommand("deploy", "put it out"),))))
     assert await table.told("mode") == "  * ask\n    code  Write code"
@@ -185,7 +185,10 @@ async def test_what_the_backend_offers_is_told_chosen_and_passed_on(table):
 
 @pytest.mark.req("CL-7", "MD-7")
 async def test_the_profiles_of_the_settings_are_listed_and_the_one_in_use_is_marked(table):
-    table.services.known_profiles = [Named("home", "small at http://here", "small"), Named("work", "big", "big")]
+    table.services.known_profiles = [
+        NamedItem("home", "small at http://here", "small"),
+        NamedItem("work", "big", "big"),
+    ]
     table.session.emit(OptionChanged("model", "big"))
     shown = (await table.told("models")).split("\n")
     assert shown[:4] == ["     1  home  small at http://here", "  *  2  work  big", "     3  one", "     4  two"]
@@ -301,7 +304,7 @@ async def test_fork_ends_before_the_prompt_that_is_named(table):
         await table.say(text)
     forked = await table.run("fork 2")
     at = int(forked.session.rpartition("-")[2])
-    said = [envelope for envelope in table.session._past if envelope.seq <= at]
+    said = [envelope for envelope in table.session._records if envelope.seq <= at]
     assert type(said[-1].event).__name__ == "TurnEnded"
 
 
@@ -311,8 +314,8 @@ async def test_resume_alone_means_the_one_before(table):
         SessionSummary("session-1", "/", "this", turns=1),
         SessionSummary("older-2", "/", "that"),
     ]
-    assert await table.run("resume") == Enter("older-2")
-    assert await table.run("resume older") == Enter("older-2")
+    assert await table.run("resume") == SwitchSession("older-2")
+    assert await table.run("resume older") == SwitchSession("older-2")
     assert (await table.run("resume session-1")).lines == ("  you are in it",)
     listed = await table.told("sessions")
     assert "* session-1" in listed

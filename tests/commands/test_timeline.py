@@ -3,19 +3,19 @@
 import pytest
 
 from ostler.commands.timeline import Timeline
-from ostler.vocabulary.events import Envelope, Reverted, TurnEnded, TurnStarted
-from ostler.vocabulary.prompt import Prompt, Text
+from ostler.core.events import Envelope, Reverted, TurnEnded, TurnStarted
+from ostler.core.prompt import Prompt, TextContent
 
 
 def started(words):
-    return TurnStarted(f"turn-{words}", Prompt(f"p-{words}", (Text(words),)))
+    return TurnStarted(f"turn-{words}", Prompt(f"p-{words}", (TextContent(words),)))
 
 
 def heard(*events):
     timeline = Timeline()
     for seq, event in enumerate(events, 1):
-        timeline.hear(Envelope(seq, 0.0, event))
-    return [one.text for one in timeline.said], [[one.text for one in gone.said] for gone in timeline.gone]
+        timeline.on_event(Envelope(seq, 0.0, event))
+    return [one.text for one in timeline.entries], [[one.text for one in gone.entries] for gone in timeline.reverted]
 
 
 @pytest.mark.req("EN-15", "EN-13")

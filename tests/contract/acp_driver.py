@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ostler.backends.acp.backend import AcpBackend, Plan
+from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
+from ostler.backends.acp.client_requests import ClientServices
 from ostler.backends.acp.process import Launch
-from ostler.backends.acp.serving import Powers
+from ostler.core.permission import Need
 from ostler.testing.fake_tool import FakeTool
 from ostler.tools.protocol.terminals import Terminals
-from ostler.vocabulary.permission import Need
 
 NAMES = {"probe": "write_text_file", "first": "read_text_file", "second": "write_text_file"}
 ORDERS = {"write_text_file": "!write {} text", "read_text_file": "!read {}"}
@@ -57,7 +57,7 @@ class AcpDriver:
         flags = ("--script", str(self._script), "--models", "scripted,another", "--steering")
         args = ("-m", "ostler.testing.echo_agent", *flags)
         launch = Launch(sys.executable, args, os.environ, str(self.folder), "echo")
-        return AcpBackend(Plan(launch, "test"), Powers(foresee, Terminals()))
+        return AcpBackend(AcpSessionPlan(launch, "test"), ClientServices(foresee, Terminals()))
 
     def finish(self):
         """Raise if turns were left over."""

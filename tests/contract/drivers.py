@@ -9,13 +9,13 @@ from acp_driver import AcpDriver
 
 from ostler.backends.engine.backend import Engine
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.errors import BackendError
+from ostler.core.events import MessageDone, TextDelta, ToolCalled, TurnEnded
+from ostler.core.message import CallPart, Message
+from ostler.core.prompt import TextContent
+from ostler.core.tools import ToolCall, ToolSpec
 from ostler.testing.fake_tool import Behaviour, FakeTool
-from ostler.testing.scripted_model import Line, ScriptedCall, ScriptedModel
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.events import MessageDone, TextDelta, ToolCalled, TurnEnded
-from ostler.vocabulary.message import Called, Message
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.tools import ToolCall, ToolSpec
+from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 
 class Say(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class EngineDriver:
         self.model.finish()
 
 
-def _lines(moves: list[Move]) -> list[Line]:
+def _lines(moves: list[Move]) -> list[ScriptedLine]:
     """One line per model call: words, then calls; a turn that ends in calls would not end."""
     lines, text, pause = [], "", None
     for move in moves:
@@ -81,12 +81,12 @@ def _lines(moves: list[Move]) -> list[Line]:
             case Hold(until):
                 pause = until
             case Crash():
-                lines.append(Line(text, fails="the connection was lost", pause=pause))
+                lines.append(ScriptedLine(text, error="the connection was lost", pause=pause))
                 return lines
             case Calls(calls):
-                lines.append(Line(text, calls, pause=pause))
+                lines.append(ScriptedLine(text, calls, pause=pause))
                 text, pause = "", None
-    lines.append(Line(text, pause=pause))
+    lines.append(ScriptedLine(text, pause=pause))
     return lines
 
 
@@ -107,7 +107,7 @@ class ScriptedDriver:
 
 
 def _act(moves: list[Move], number: int):
-    async def act(stage, prompt):
+    async def act(context, prompt):
         count, text = 0, ""
 
         def message_id() -> str:
@@ -118,25 +118,25 @@ def _act(moves: list[Move], number: int):
             match move:
                 case Say(words):
                     text += words
-                    stage.emit(TextDelta(message_id(), words))
+                    context.emit(TextDelta(message_id(), words))
                 case Hold(until):
                     await until.wait()
                 case Crash():
-                    stage.emit(MessageDone(Message(message_id(), (Text(text),), cut=True)))
+                    context.emit(MessageDone(Message(message_id(), (TextContent(text),), truncated=True)))
                     raise BackendError("the connection was lost")
                 case Calls(calls):
                     made = [
                         ToolCall(c.id or f"call-{number}-{count}-{i}", c.tool, dict(c.arguments))
                         for i, c in enumerate(calls)
                     ]
-                    parts = (*((Text(text),) if text else ()), *(Called(call) for call in made))
-                    stage.emit(MessageDone(Message(message_id(), parts)))
+                    parts = (*((TextContent(text),) if text else ()), *(CallPart(call) for call in made))
+                    context.emit(MessageDone(Message(message_id(), parts)))
                     for call in made:
-                        stage.emit(ToolCalled(call))
-                    await asyncio.gather(*(stage.run_tool(call) for call in made))
+                        context.emit(ToolCalled(call))
+                    await asyncio.gather(*(context.run_tool(call) for call in made))
                     count, text = count + 1, ""
         if text:
-            stage.emit(MessageDone(Message(message_id(), (Text(text),))))
+            context.emit(MessageDone(Message(message_id(), (TextContent(text),))))
         return TurnEnded("", "done")
 
     return act

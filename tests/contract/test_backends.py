@@ -5,10 +5,7 @@ import asyncio
 import pytest
 from drivers import DRIVERS, Calls, Crash, Hold, Say
 
-from ostler.journal.memory import MemoryJournal
-from ostler.testing.scripted_model import ScriptedCall
-from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, open_session, play, prompt
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     InfoChanged,
     MessageDone,
     OptionChanged,
@@ -22,9 +19,12 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.permission import Decision
-from ostler.vocabulary.sessions import SetOption, Steer
-from ostler.workspace.ground import Workspace
+from ostler.core.permission import Decision
+from ostler.core.sessions import SetOption, Steer
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.testing.scripted_model import ScriptedCall
+from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, make_prompt, open_test_session, run_turn
+from ostler.workspace.local_workspace import LocalWorkspace
 
 PATIENCE = 60.0
 
@@ -35,13 +35,13 @@ class Scene:
     def __init__(self, driver, tmp_path, tools=()):
         self.driver = driver
         driver.folder = tmp_path
-        self.ground = Workspace(str(tmp_path))
+        self.workspace = LocalWorkspace(str(tmp_path))
         self.tools = list(tools)
         self.events = []
 
     async def open(self, turns, *, policy=ALLOW_ALL, journal=None):
         backend = self.driver.backend(turns, [tool.spec for tool in self.tools])
-        self.session = await open_session(backend, self.tools, self.ground, policy=policy, journal=journal)
+        self.session = await open_test_session(backend, self.tools, self.workspace, policy=policy, journal=journal)
         self.backend = backend
         self.reading = self.session.subscribe(since=2**62)
         return self
@@ -58,7 +58,7 @@ class Scene:
         self.driver.finish()
 
     def results(self):
-        return [e.result for e in self.session.past() if isinstance(e, ToolFinished)]
+        return [e.result for e in self.session.events() if isinstance(e, ToolFinished)]
 
 
 @pytest.fixture(params=DRIVERS, ids=lambda driver: driver.name)
@@ -78,7 +78,7 @@ def one(tool, **arguments):
 @pytest.mark.scene("plain answer")
 async def test_01_plain_answer(driver, tmp_path):
     scene = await Scene(driver, tmp_path).open([[Say("Hello "), Say("there.")]])
-    events, ended = await play(scene.session, "hi")
+    events, ended = await run_turn(scene.session, "hi")
     assert ended.reason == "done"
     assert [e.message.text for e in events if isinstance(e, MessageDone)] == ["Hello there."]
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Hello there."
@@ -93,7 +93,7 @@ async def test_01_plain_answer(driver, tmp_path):
 async def test_02_tool(driver, tmp_path):
     tool = driver.tool("probe")
     scene = await Scene(driver, tmp_path, [tool]).open([[Say("Looking."), one("probe", subject="here"), Say("Found.")]])
-    events, ended = await play(scene.session, "look")
+    events, ended = await run_turn(scene.session, "look")
     assert (ended.reason, ["here" in str(run) for run in tool.runs]) == ("done", [True])
     kinds = [type(e).__name__ for e in events]
     assert kinds.index("ToolCalled") < kinds.index("ToolStarted") < kinds.index("ToolFinished")
@@ -106,10 +106,10 @@ async def test_02_tool(driver, tmp_path):
 async def test_03_refusal_with_feedback(driver, tmp_path):
     tool = driver.tool("probe")
     scene = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("As you wish.")]], policy=ASK_ALL)
-    turn = scene.session.start(prompt("look"))
+    turn = scene.session.start(make_prompt("look"))
     ask = await scene.until(PermissionAsked)
-    assert scene.session.settle(ask.ask_id, Decision("deny", by="person", feedback="use the other file"))
-    assert not scene.session.settle(ask.ask_id, Decision("allow", by="person"))
+    assert scene.session.answer(ask.ask_id, Decision("deny", by="person", feedback="use the other file"))
+    assert not scene.session.answer(ask.ask_id, Decision("allow", by="person"))
     assert (await turn.wait()).reason == "done"
     assert [(r.status, "use the other file" in r.for_model) for r in scene.results()] == [("denied", True)]
     assert tool.runs == []
@@ -121,7 +121,7 @@ async def test_03_refusal_with_feedback(driver, tmp_path):
 async def test_04_cancel_while_asking(driver, tmp_path):
     tool = driver.tool("probe")
     scene = await Scene(driver, tmp_path, [tool]).open([[one("probe")], [Say("Fine.")]][:1], policy=ASK_ALL)
-    turn = scene.session.start(prompt("look"))
+    turn = scene.session.start(make_prompt("look"))
     await scene.until(PermissionAsked)
     turn.cancel()
     assert (await turn.wait()).reason == "cancelled"
@@ -146,7 +146,7 @@ async def test_05_cancel_while_running(driver, tmp_path):
             stopped.set()
 
     scene = await Scene(driver, tmp_path, [driver.tool("probe", forever)]).open([[one("probe")]])
-    turn = scene.session.start(prompt("look"))
+    turn = scene.session.start(make_prompt("look"))
     await running.wait()
     turn.cancel()
     assert (await turn.wait()).reason == "cancelled"
@@ -159,12 +159,12 @@ async def test_05_cancel_while_running(driver, tmp_path):
 @pytest.mark.scene("crash of the far side")
 async def test_06_crash_of_the_far_side(driver, tmp_path):
     scene = await Scene(driver, tmp_path).open([[Say("I was about to "), Crash()], [Say("Again, whole.")]])
-    events, ended = await play(scene.session, "go")
+    events, ended = await run_turn(scene.session, "go")
     assert ended.reason == "failed"
     assert "the connection was lost" in str(ended.fault)
     cut = [e.message for e in events if isinstance(e, MessageDone)]
-    assert [(m.text, m.cut) for m in cut] == [("I was about to ", True)]
-    _, ended = await play(scene.session, "once more")
+    assert [(m.text, m.truncated) for m in cut] == [("I was about to ", True)]
+    _, ended = await run_turn(scene.session, "once more")
     assert ended.reason == "done"
     await scene.close()
 
@@ -174,11 +174,11 @@ async def test_07_two_asks_at_once(driver, tmp_path):
     first, second = driver.tool("first", effects=False), driver.tool("second", effects=False)
     both = Calls((ScriptedCall("first"), ScriptedCall("second")))
     scene = await Scene(driver, tmp_path, [first, second]).open([[both, Say("Done.")]], policy=ASK_ALL)
-    turn = scene.session.start(prompt("look"))
+    turn = scene.session.start(make_prompt("look"))
     await scene.until(PermissionAsked, times=2)
     asks = {e.permission.title: e.ask_id for e in scene.events if isinstance(e, PermissionAsked)}
-    assert scene.session.settle(asks[f"use {second.spec.name}"], Decision("deny", by="person"))
-    assert scene.session.settle(asks[f"use {first.spec.name}"], Decision("allow", by="person"))
+    assert scene.session.answer(asks[f"use {second.spec.name}"], Decision("deny", by="person"))
+    assert scene.session.answer(asks[f"use {first.spec.name}"], Decision("allow", by="person"))
     assert (await turn.wait()).reason == "done"
     assert (len(first.runs), len(second.runs)) == (1, 0)
     await scene.close()
@@ -188,9 +188,9 @@ async def test_07_two_asks_at_once(driver, tmp_path):
 @pytest.mark.scene("unattended ask")
 async def test_08_unattended_ask(driver, tmp_path):
     tool = driver.tool("probe")
-    policy = type(ASK_ALL)(rules=ASK_ALL.rules, attended=False)
+    policy = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
     scene = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("I could not.")]], policy=policy)
-    events, ended = await play(scene.session, "look")
+    events, ended = await run_turn(scene.session, "look")
     assert ended.reason == "done"
     assert not any(isinstance(e, PermissionAsked) for e in events)
     assert [(r.status, "nobody" in r.for_model) for r in scene.results()] == [("denied", True)]
@@ -204,7 +204,7 @@ async def test_09_a_call_repeated_by_id(driver, tmp_path):
     tool = driver.tool("probe")
     again = Calls((ScriptedCall("probe", {}, "the-call"),))
     scene = await Scene(driver, tmp_path, [tool]).open([[again, again, Say("Once is enough.")]])
-    _, ended = await play(scene.session, "look")
+    _, ended = await run_turn(scene.session, "look")
     assert ended.reason == "done"
     ids = [result.call_id for result in scene.results()]
     # A model's ids are words of its reply, which some servers count anew each time; a far side's name a call for good.
@@ -219,9 +219,9 @@ async def test_10_steer(driver, tmp_path):
     hold = asyncio.Event()
     turns = [[Say("Working."), Hold(hold), *([Calls(())] if driver.name == "engine" else []), Say("Left it is.")]]
     scene = await Scene(driver, tmp_path).open(turns)
-    turn = scene.session.start(prompt("go"))
+    turn = scene.session.start(make_prompt("go"))
     await scene.until(TextDelta)
-    assert await scene.session.apply(Steer(prompt("turn left", "prompt-2")))
+    assert await scene.session.apply(Steer(make_prompt("turn left", "prompt-2")))
     hold.set()
     assert (await turn.wait()).reason == "done"
     assert (await scene.until(Steered)).prompt.text == "turn left"
@@ -232,11 +232,11 @@ async def test_10_steer(driver, tmp_path):
 @pytest.mark.scene("option changed between turns")
 async def test_11_option_changed_between_turns(driver, tmp_path):
     scene = await Scene(driver, tmp_path).open([[Say("One.")], [Say("Two.")]])
-    await play(scene.session, "first")
+    await run_turn(scene.session, "first")
     assert await scene.session.apply(SetOption("model", "another"))
     assert (await scene.until(OptionChanged)).value == "another"
     assert scene.session.state.options == {"model": "another"}
-    _, ended = await play(scene.session, "second")
+    _, ended = await run_turn(scene.session, "second")
     assert ended.reason == "done"
     await scene.close()
 
@@ -244,7 +244,7 @@ async def test_11_option_changed_between_turns(driver, tmp_path):
 @pytest.mark.scene("a turn begun by the far side")
 async def test_12_a_turn_begun_by_the_far_side(driver, tmp_path):
     scene = await Scene(driver, tmp_path).open([[Say("I began.")]])
-    scene.backend.stage.wake(prompt("from afar"))
+    scene.backend.context.remote_turn_started(make_prompt("from afar"))
     assert (await scene.until(TurnStarted)).prompt.text == "from afar"
     assert (await scene.until(TurnEnded)).reason == "done"
     await scene.close()
@@ -256,17 +256,17 @@ async def test_13_resume(driver, tmp_path):
     """A journal that stops in mid-turn: what was left open is closed by events, and the next turn goes on."""
     tool = driver.tool("probe")
     first = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("One.")]])
-    await play(first.session, "first")
-    started = next(i for i, e in enumerate(first.session._journal.records) if isinstance(e.event, ToolStarted))
-    torn = MemoryJournal("session-1", first.session._journal.records[: started + 1])
+    await run_turn(first.session, "first")
+    started = next(i for i, e in enumerate(first.session._journal.envelopes) if isinstance(e.event, ToolStarted))
+    torn = MemoryJournal("session-1", first.session._journal.envelopes[: started + 1])
     await first.close()
     again = await Scene(type(driver)(), tmp_path, [tool]).open([[Say("Two.")]], journal=torn)
     assert [r.status for r in again.results()] == ["unknown"]
     assert again.session.state.turn is None
-    assert any(isinstance(e, InfoChanged) for e in again.session.past())
-    _, ended = await play(again.session, "second")
+    assert any(isinstance(e, InfoChanged) for e in again.session.events())
+    _, ended = await run_turn(again.session, "second")
     assert ended.reason == "done"
-    seqs = [envelope.seq for envelope in torn.records]
+    seqs = [envelope.seq for envelope in torn.envelopes]
     assert seqs == sorted(set(seqs))
     await again.close()
 
@@ -275,9 +275,9 @@ async def test_13_resume(driver, tmp_path):
 async def test_14_a_turn_begun_by_the_far_side_waits_for_ours(driver, tmp_path):
     hold = asyncio.Event()
     scene = await Scene(driver, tmp_path).open([[Hold(hold), Say("Ours.")], [Say("Theirs.")]])
-    turn = scene.session.start(prompt("ours"))
+    turn = scene.session.start(make_prompt("ours"))
     await scene.until(TurnStarted)
-    scene.backend.stage.wake(prompt("from afar", "prompt-2"))
+    scene.backend.context.remote_turn_started(make_prompt("from afar", "prompt-2"))
     hold.set()
     assert (await turn.wait()).reason == "done"
     assert (await scene.until(TurnStarted, times=2)).prompt.text == "from afar"

@@ -5,25 +5,25 @@ from contextlib import asynccontextmanager
 
 import pytest
 from drivers import Calls, Crash, EngineDriver, Hold, Say
-from tests.faces.editor.editor_end import NOTHING, EditorEnd
 from tests.fake_services import FakeServices
+from tests.frontends.acp_agent.editor_end import NOTHING, EditorEnd
 
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.events import MessageDone, Steered, TextDelta
+from ostler.core.message import Message
+from ostler.core.permission import Decision, Question, QuestionReply
+from ostler.core.prompt import TextContent
+from ostler.core.sessions import SessionSummary
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.scripted_model import ScriptedCall
-from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, OneSessionHouse, open_session, prompt
-from ostler.vocabulary.events import MessageDone, Steered, TextDelta
-from ostler.vocabulary.message import Message
-from ostler.vocabulary.permission import Decision, Question, Reply
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.sessions import SessionSummary
+from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, SingleSessionManager, make_prompt, open_test_session
 from ostler.wire.jsonrpc import RpcError
-from ostler.workspace.ground import Workspace
+from ostler.workspace.local_workspace import LocalWorkspace
 
-UNATTENDED = type(ASK_ALL)(rules=ASK_ALL.rules, attended=False)
+UNATTENDED = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
 
 
-class Premises:
+class FakeWorkspaceProvider:
     def __init__(self, session):
         self._services = FakeServices()
         self._services.known_sessions = [SessionSummary(session.id, session.cwd)]
@@ -31,16 +31,16 @@ class Premises:
     def services(self, cwd):
         return self._services
 
-    def say(self, line):
+    def log(self, line):
         raise AssertionError(line)
 
-    def ground(self, cwd, editor):
+    def workspace(self, cwd, editor):
         return None
 
 
 @asynccontextmanager
 async def at(session, tmp_path, capabilities=NOTHING):
-    editor = EditorEnd(tmp_path, OneSessionHouse(session), Premises(session))
+    editor = EditorEnd(tmp_path, SingleSessionManager(session), FakeWorkspaceProvider(session))
     try:
         assert await editor.opened(capabilities) == session.id
         yield editor
@@ -51,7 +51,7 @@ async def at(session, tmp_path, capabilities=NOTHING):
 
 async def session_of(tmp_path, moves, tools=(), policy=ALLOW_ALL):
     backend = EngineDriver().backend([moves], [tool.spec for tool in tools])
-    return await open_session(backend, list(tools), Workspace(str(tmp_path)), policy=policy)
+    return await open_test_session(backend, list(tools), LocalWorkspace(str(tmp_path)), policy=policy)
 
 
 @pytest.mark.scene("plain answer")
@@ -159,7 +159,7 @@ async def test_an_ask_answered_elsewhere_is_taken_away(tmp_path):
         editor.answers["session/request_permission"] = never
         turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
         await editor.until(lambda: editor.asked)
-        assert session.settle(next(iter(session.state.asks)), Decision("allow", by="person"))
+        assert session.answer(next(iter(session.state.asks)), Decision("allow", by="person"))
         assert (await turn)["stopReason"] == "end_turn"
         async with asyncio.timeout(30):
             await withdrawn.wait()
@@ -192,7 +192,7 @@ async def test_09_a_call_repeated_by_id(tmp_path):
 async def test_10_steer(tmp_path):
     held = asyncio.Event()
     backend = EngineDriver().backend([[Say("Thinking"), Hold(held), Say(" on.")], [Say(" Left it is.")]], [])
-    session = await open_session(backend, [], Workspace(str(tmp_path)))
+    session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with at(session, tmp_path) as editor:
         turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
         await editor.until(lambda: editor.text())
@@ -203,7 +203,7 @@ async def test_10_steer(tmp_path):
         held.set()
         assert (await turn)["stopReason"] == "end_turn"
         assert editor.text() == "Thinking on. Left it is."
-    assert [e.prompt.text for e in session.past() if isinstance(e, Steered)] == ["look left"]
+    assert [e.prompt.text for e in session.events() if isinstance(e, Steered)] == ["look left"]
 
 
 @pytest.mark.req("EN-16")
@@ -221,14 +221,14 @@ async def test_10_steer_where_no_turn_runs(tmp_path):
 
 @pytest.mark.scene("a turn begun by the far side")
 async def test_12_a_turn_begun_by_the_far_side(tmp_path):
-    async def act(stage, _):
-        stage.emit(TextDelta("m", "I began."))
-        stage.emit(MessageDone(Message("m", (Text("I began."),))))
+    async def act(context, _):
+        context.emit(TextDelta("m", "I began."))
+        context.emit(MessageDone(Message("m", (TextContent("I began."),))))
 
     backend = ScriptedBackend([act])
-    session = await open_session(backend, [], Workspace(str(tmp_path)))
+    session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with at(session, tmp_path) as editor:
-        backend.stage.wake(prompt("from afar"))
+        backend.context.remote_turn_started(make_prompt("from afar"))
         await editor.until(lambda: editor.text() == "I began.")
 
 
@@ -236,9 +236,9 @@ async def test_12_a_turn_begun_by_the_far_side(tmp_path):
 @pytest.mark.scene("resume")
 async def test_13_resume(tmp_path):
     session = await session_of(tmp_path, [Say("Said before.")])
-    await (session.start(prompt("once"))).wait()
-    again = await open_session(ScriptedBackend([]), [], Workspace(str(tmp_path)), journal=session._journal)
-    editor = EditorEnd(tmp_path, OneSessionHouse(again), Premises(again))
+    await (session.start(make_prompt("once"))).wait()
+    again = await open_test_session(ScriptedBackend([]), [], LocalWorkspace(str(tmp_path)), journal=session._journal)
+    editor = EditorEnd(tmp_path, SingleSessionManager(again), FakeWorkspaceProvider(again))
     await editor.begin()
     place = {"sessionId": again.id, "cwd": str(tmp_path), "mcpServers": []}
     await editor.peer.request("session/load", place)
@@ -255,19 +255,19 @@ WHICH = Question("q", "Which?", {"type": "object", "properties": {"name": {"type
 @pytest.mark.parametrize(
     ("capabilities", "answer", "reply"),
     [
-        (FORM, {"action": "accept", "content": {"name": "that one"}}, Reply("accept", {"name": "that one"})),
-        (FORM, {"action": "cancel"}, Reply("cancel")),
-        (FORM, None, Reply("decline")),
-        (NOTHING, {"action": "accept", "content": {"name": "nobody asked"}}, Reply("decline")),
+        (FORM, {"action": "accept", "content": {"name": "that one"}}, QuestionReply("accept", {"name": "that one"})),
+        (FORM, {"action": "cancel"}, QuestionReply("cancel")),
+        (FORM, None, QuestionReply("decline")),
+        (NOTHING, {"action": "accept", "content": {"name": "nobody asked"}}, QuestionReply("decline")),
     ],
 )
 async def test_a_question_is_a_form_where_the_editor_has_forms(tmp_path, capabilities, answer, reply):
     replies = []
 
-    async def act(stage, _):
-        replies.append(await stage.ask(WHICH))
+    async def act(context, _):
+        replies.append(await context.ask(WHICH))
 
-    session = await open_session(ScriptedBackend([act]), [], Workspace(str(tmp_path)))
+    session = await open_test_session(ScriptedBackend([act]), [], LocalWorkspace(str(tmp_path)))
     async with at(session, tmp_path, capabilities) as editor:
 
         async def fill(params):
@@ -281,15 +281,16 @@ async def test_a_question_is_a_form_where_the_editor_has_forms(tmp_path, capabil
 
 
 @pytest.mark.parametrize(
-    ("modes", "reply"), [({"url": {}}, Reply("accept")), ({"form": {}}, Reply("decline")), ({}, Reply("decline"))]
+    ("modes", "reply"),
+    [({"url": {}}, QuestionReply("accept")), ({"form": {}}, QuestionReply("decline")), ({}, QuestionReply("decline"))],
 )
 async def test_an_address_to_go_to_is_one_where_the_editor_has_them(tmp_path, modes, reply):
     replies = []
 
-    async def act(stage, _):
-        replies.append(await stage.ask(Question("", "Log in", url="https://example.com/", by="files")))
+    async def act(context, _):
+        replies.append(await context.ask(Question("", "Log in", url="https://example.com/", asked_by="files")))
 
-    session = await open_session(ScriptedBackend([act]), [], Workspace(str(tmp_path)))
+    session = await open_test_session(ScriptedBackend([act]), [], LocalWorkspace(str(tmp_path)))
     async with at(session, tmp_path, {"elicitation": modes}) as editor:
 
         async def go(params):

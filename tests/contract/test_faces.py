@@ -11,23 +11,23 @@ from drivers import Calls, Crash, EngineDriver, Hold, Say, ScriptedDriver
 from tests.fake_services import FakeServices
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.drawing.paint import Paint
-from ostler.faces.printer.face import Printer
-from ostler.faces.printer.outputs import make_output
-from ostler.faces.repl.console import Interrupt
-from ostler.faces.repl.face import Repl
-from ostler.faces.repl.plain import PlainConsole
+from ostler.core.events import MessageDone, Steered, TextDelta, ToolFinished, TurnEnded
+from ostler.core.message import Message
+from ostler.core.permission import Decision
+from ostler.core.prompt import TextContent
+from ostler.core.sessions import OpenSessionRequest, SetOption
+from ostler.frontends.headless.frontend import HeadlessFrontend
+from ostler.frontends.headless.outputs import make_output
+from ostler.frontends.repl.console import InterruptRequested
+from ostler.frontends.repl.frontend import ReplFrontend
+from ostler.frontends.repl.plain_console import PlainConsole
+from ostler.rendering.style import Styler
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.scripted_model import ScriptedCall
-from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, OneSessionHouse, open_session, prompt
-from ostler.vocabulary.events import MessageDone, Steered, TextDelta, ToolFinished, TurnEnded
-from ostler.vocabulary.message import Message
-from ostler.vocabulary.permission import Decision
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.sessions import Opening, SetOption
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, SingleSessionManager, make_prompt, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
 
-UNATTENDED = type(ASK_ALL)(rules=ASK_ALL.rules, attended=False)
+UNATTENDED = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
 ASKS_NOBODY = "it never asks: a run without a person refuses instead"
 
 
@@ -49,9 +49,9 @@ class PrinterDriver:
     async def show(self, session, timeout=None):
         """What is on the screen, and the exit status."""
         out = io.StringIO()
-        output = make_output("text", Paint(on=False), out)
-        face = Printer(Opening(session.cwd, attended=False), prompt("go"), output, timeout)
-        status = await face.run(OneSessionHouse(session))
+        output = make_output("text", Styler(enabled=False), out)
+        face = HeadlessFrontend(OpenSessionRequest(session.cwd, interactive=False), make_prompt("go"), output, timeout)
+        status = await face.run(SingleSessionManager(session))
         return out.getvalue(), status
 
 
@@ -80,13 +80,13 @@ class Desk:
     def __init__(self):
         self.screen = Screen()
         self.source, self._keys = os.pipe()
-        self.console = PlainConsole(self.source, self.screen, terminal=True)
+        self.console = PlainConsole(self.source, self.screen, is_terminal=True)
 
     def type(self, line):
         os.write(self._keys, f"{line}\n".encode())
 
     def interrupt(self):
-        self.console.push(Interrupt())
+        self.console.inject(InterruptRequested())
 
     def close(self):
         os.close(self._keys)
@@ -103,8 +103,8 @@ class ReplDriver:
     async def at(self, session):
         """A desk with the client running; it is left at the end by closing the input."""
         desk = Desk()
-        face = Repl(Opening(session.cwd), desk.console, Paint(on=False), FakeServices)
-        running = asyncio.create_task(face.run(OneSessionHouse(session)))
+        face = ReplFrontend(OpenSessionRequest(session.cwd), desk.console, Styler(enabled=False), FakeServices)
+        running = asyncio.create_task(face.run(SingleSessionManager(session)))
         await desk.screen.seen("> ")
         try:
             yield desk
@@ -141,7 +141,7 @@ def session_of(request, tmp_path):
 
     async def made(moves, tools=(), policy=ALLOW_ALL):
         backend = request.param().backend([moves], [tool.spec for tool in tools])
-        return await open_session(backend, list(tools), Workspace(str(tmp_path)), policy=policy)
+        return await open_test_session(backend, list(tools), LocalWorkspace(str(tmp_path)), policy=policy)
 
     made.backend = request.param.name
     return made
@@ -194,10 +194,14 @@ async def test_a_reader_that_goes_ends_the_run_and_the_journal_says_that_the_tur
         await asyncio.Event().wait()
 
     session = await session_of([Calls((ScriptedCall("probe"),))], [FakeTool("probe", forever)])
-    face = Printer(Opening(session.cwd, attended=False), prompt("go"), make_output("jsonl", Paint(on=False), Gone()))
+    face = HeadlessFrontend(
+        OpenSessionRequest(session.cwd, interactive=False),
+        make_prompt("go"),
+        make_output("jsonl", Styler(enabled=False), Gone()),
+    )
     with pytest.raises(BrokenPipeError):  # the program ends quietly for it
-        await face.run(OneSessionHouse(session))
-    assert isinstance(last := session.past()[-1], TurnEnded) and last.reason == "cancelled"
+        await face.run(SingleSessionManager(session))
+    assert isinstance(last := session.events()[-1], TurnEnded) and last.reason == "cancelled"
 
 
 @pytest.mark.req("SH-4")
@@ -242,7 +246,7 @@ async def test_03_refusal_with_feedback(face, session_of):
         await desk.screen.seen("As you say.")
     assert "? use probe" in shown
     assert not tool.runs
-    result = next(e.result for e in session.past() if isinstance(e, ToolFinished))
+    result = next(e.result for e in session.events() if isinstance(e, ToolFinished))
     assert (result.status, "look in b instead" in result.for_model) == ("denied", True)
 
 
@@ -285,7 +289,7 @@ async def test_an_ask_answered_elsewhere_is_taken_away(face, session_of):
     async with face.at(session) as desk:
         desk.type("go")
         await desk.screen.seen("allow?")
-        assert session.settle(next(iter(session.state.asks)), Decision("allow", by="person"))
+        assert session.answer(next(iter(session.state.asks)), Decision("allow", by="person"))
         await desk.screen.seen("Done.")
     assert len(tool.runs) == 1
 
@@ -302,13 +306,13 @@ async def test_10_steer(face, session_of):
         await desk.screen.seen("↳ look left")
         held.set()
         await desk.screen.seen("done.")
-    assert [e.prompt.text for e in session.past() if isinstance(e, Steered)] == ["look left"]
+    assert [e.prompt.text for e in session.events() if isinstance(e, Steered)] == ["look left"]
 
 
 @pytest.mark.scene("option changed between turns")
 async def test_11_option_changed_between_turns(face, tmp_path):
     backend = ScriptedBackend([])
-    session = await open_session(backend, [], Workspace(str(tmp_path)))
+    session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with face.at(session) as desk:
         desk.type("/models other")
         await desk.screen.seen("from now on: other")
@@ -317,14 +321,14 @@ async def test_11_option_changed_between_turns(face, tmp_path):
 
 @pytest.mark.scene("a turn begun by the far side")
 async def test_12_a_turn_begun_by_the_far_side(face, tmp_path):
-    async def act(stage, _):
-        stage.emit(TextDelta("m", "I began."))
-        stage.emit(MessageDone(Message("m", (Text("I began."),))))
+    async def act(context, _):
+        context.emit(TextDelta("m", "I began."))
+        context.emit(MessageDone(Message("m", (TextContent("I began."),))))
 
     backend = ScriptedBackend([act])
-    session = await open_session(backend, [], Workspace(str(tmp_path)))
+    session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with face.at(session) as desk:
-        backend.stage.wake(prompt("from afar"))
+        backend.context.remote_turn_started(make_prompt("from afar"))
         shown = await desk.screen.seen("I began.")
     assert shown.index("> from afar") < shown.index("ANSWER\n  I began.")
 
@@ -333,8 +337,8 @@ async def test_12_a_turn_begun_by_the_far_side(face, tmp_path):
 @pytest.mark.scene("resume")
 async def test_13_resume(face, tmp_path, session_of):
     session = await session_of([Say("Said before.")])
-    await (session.start(prompt("once"))).wait()
-    again = await open_session(ScriptedBackend([]), [], Workspace(str(tmp_path)), journal=session._journal)
+    await (session.start(make_prompt("once"))).wait()
+    again = await open_test_session(ScriptedBackend([]), [], LocalWorkspace(str(tmp_path)), journal=session._journal)
     async with face.at(again) as desk:
         await desk.screen.seen("Said before.")
     assert desk.screen.getvalue().count("Said before.") == 1

@@ -9,16 +9,16 @@ from test_editor_face import at as at_editor
 from test_faces import ReplDriver
 
 from ostler.backends.engine.backend import Engine
-from ostler.drawing.paint import Paint
-from ostler.faces.printer.face import Printer
-from ostler.faces.printer.outputs import make_output
-from ostler.models.make import Network, make_client
-from ostler.models.patience import Patience
-from ostler.models.retry import Retries
-from ostler.testing.model_server import ScriptedModelServer, events, stall, status, text
-from ostler.testing.stagehand import OneSessionHouse, open_session, prompt
-from ostler.vocabulary.sessions import Opening
-from ostler.workspace.ground import Workspace
+from ostler.core.sessions import OpenSessionRequest
+from ostler.frontends.headless.frontend import HeadlessFrontend
+from ostler.frontends.headless.outputs import make_output
+from ostler.models.client_factory import NetworkConfig, make_client
+from ostler.models.retry import RetryPolicy
+from ostler.models.stall_detector import StallTimeouts
+from ostler.rendering.style import Styler
+from ostler.testing.model_server import ScriptedModelServer, sse_reply, stall, status, text
+from ostler.testing.session_fixture import SingleSessionManager, make_prompt, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 async def nap(seconds):
@@ -27,10 +27,10 @@ async def nap(seconds):
 
 def model_at(server, kind):
     """For its client a second passes with each look at a silent server."""
-    network = Network(
+    network = NetworkConfig(
         environ={},
-        patience=Patience(first=12.0, silent=12.0, tick=0.05),
-        retries=Retries(sleep=nap, chance=lambda: 1.0),
+        timeouts=StallTimeouts(first=12.0, silent=12.0, tick=0.05),
+        retry_policy=RetryPolicy(sleep=nap, jitter=lambda: 1.0),
         clock=itertools.count().__next__,
     )
     return make_client(api_kind=kind, base_url=server.base_url, model="m", network=network)
@@ -40,15 +40,19 @@ def model_at(server, kind):
 def session_at(tmp_path):
     async def made(server, kind="openai"):
         engine = Engine(make_model=lambda name: model_at(server, kind), tools=tuple, system=lambda: "Be brief.")
-        return await open_session(engine, (), Workspace(str(tmp_path)))
+        return await open_test_session(engine, (), LocalWorkspace(str(tmp_path)))
 
     return made
 
 
 async def printed(session, output):
     out = io.StringIO()
-    face = Printer(Opening(session.cwd, attended=False), prompt("go"), make_output(output, Paint(on=False), out))
-    return out, await face.run(OneSessionHouse(session))
+    face = HeadlessFrontend(
+        OpenSessionRequest(session.cwd, interactive=False),
+        make_prompt("go"),
+        make_output(output, Styler(enabled=False), out),
+    )
+    return out, await face.run(SingleSessionManager(session))
 
 
 def records(out):
@@ -119,7 +123,7 @@ CUT = {
 @pytest.mark.parametrize(("kind", "reason"), CUT)
 async def test_an_answer_that_was_held_back_is_no_whole_one(session_at, capsys, kind, reason):
     told = CUT[kind, reason]
-    replies = [text("Half an").ended_by(reason)] * 4
+    replies = [text("Half an").with_finish_reason(reason)] * 4
     async with ScriptedModelServer(*replies) as server:
         out, exit_status = await printed(await session_at(server, kind), "text")
         assert exit_status == 1
@@ -138,7 +142,7 @@ async def test_an_answer_that_was_held_back_is_no_whole_one(session_at, capsys, 
 @pytest.mark.req("MD-4")
 async def test_an_editor_hears_that_an_answer_was_held_back(session_at, tmp_path):
     async with (
-        ScriptedModelServer(text("Half an").ended_by("content_filter")) as server,
+        ScriptedModelServer(text("Half an").with_finish_reason("content_filter")) as server,
         at_editor(await session_at(server), tmp_path) as editor,
     ):
         assert (await editor.prompt("session-1", "go"))["stopReason"] == "refusal"
@@ -146,7 +150,7 @@ async def test_an_editor_hears_that_an_answer_was_held_back(session_at, tmp_path
 
 @pytest.mark.req("MD-4")
 async def test_the_refusal_field_of_a_message_ends_the_turn_as_one(session_at):
-    refused = events({"choices": [{"delta": {"refusal": "I cannot."}, "finish_reason": "stop"}]})
+    refused = sse_reply({"choices": [{"delta": {"refusal": "I cannot."}, "finish_reason": "stop"}]})
     async with ScriptedModelServer(refused) as server:
         out, exit_status = await printed(await session_at(server), "json")
     assert (exit_status, records(out)[-1]["error"]["code"], records(out)[-1]["answer"]) == (1, "refusal", "I cannot.")
@@ -154,7 +158,7 @@ async def test_the_refusal_field_of_a_message_ends_the_turn_as_one(session_at):
 
 @pytest.mark.req("MD-4")
 async def test_an_answer_that_its_length_cut_is_no_whole_one(session_at, capsys):
-    async with ScriptedModelServer(*[text("Half an").ended_by("length")] * 2) as server:
+    async with ScriptedModelServer(*[text("Half an").with_finish_reason("length")] * 2) as server:
         out, exit_status = await printed(await session_at(server), "simple")
         assert (out.getvalue(), exit_status) == ("Half an\n", 3)
         assert capsys.readouterr().err == "ostler: the run reached a limit: the model's longest reply\n"
@@ -164,7 +168,7 @@ async def test_an_answer_that_its_length_cut_is_no_whole_one(session_at, capsys)
 
 @pytest.mark.req("MD-4")
 async def test_a_word_for_the_end_that_nobody_knows_is_told(session_at):
-    async with ScriptedModelServer(text("Half an").ended_by("insufficient_system_resource")) as server:
+    async with ScriptedModelServer(text("Half an").with_finish_reason("insufficient_system_resource")) as server:
         out, exit_status = await printed(await session_at(server), "text")
     assert exit_status == 0
     assert "the server ended the reply with 'insufficient_system_resource', so it may not be whole" in out.getvalue()
@@ -172,6 +176,6 @@ async def test_a_word_for_the_end_that_nobody_knows_is_told(session_at):
 
 @pytest.mark.req("MD-4")
 async def test_a_reply_without_a_word_is_told(session_at):
-    async with ScriptedModelServer(text("").ended_by("tool_calls")) as server:
+    async with ScriptedModelServer(text("").with_finish_reason("tool_calls")) as server:
         out, exit_status = await printed(await session_at(server), "text")
     assert (out.getvalue(), exit_status) == ("! the model ended its reply without a word\n", 0)

@@ -41,7 +41,7 @@ def test_every_command_on_the_page_runs(ostler, number):
 
 
 def test_the_settings_on_the_page_are_valid(tmp_path, monkeypatch):
-    from ostler.app.acp_agents import find_agent
+    from ostler.app.acp_agent_config import find_agent
     from ostler.settings.load import load
 
     file = tmp_path / "settings.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Outcome
 
-from ostler.settings.show import check
+from ostler.settings.config_report import check_files
 from ostler.testing.model_server import text
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def examples():
 def test_every_example_of_settings_is_valid(block, tmp_path):
     file = tmp_path / "config.jsonc"
     file.write_text(block)
-    assert check([file]) == []
+    assert check_files([file]) == []
 
 
 def test_the_picture_shows_what_the_demo_prints():
@@ -101,7 +101,7 @@ def test_the_picture_shows_what_the_demo_prints():
 
 
 def test_the_exit_codes_in_the_docs_are_the_ones_in_the_code():
-    from ostler.faces.printer.summary import EXIT, REFUSED
+    from ostler.frontends.headless.summary import EXIT_CODES, EXIT_DENIED
 
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs/use.md").read_text(), re.MULTILINE)}
-    assert told == {*EXIT.values(), REFUSED, 2}
+    assert told == {*EXIT_CODES.values(), EXIT_DENIED, 2}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.cli.obliging_model import obliging_model
 
-from ostler.wire.acp_check import Checker
+from ostler.wire.acp_validator import AcpValidator
 
 pytestmark = [pytest.mark.slow, pytest.mark.req("AC-6"), pytest.mark.timeout(600)]
 
@@ -122,12 +122,12 @@ def test_every_frame_that_acpx_mirrors_is_as_the_schema_has_it(node, ours, tmp_p
     folder = tmp_path / "workspace"
     folder.mkdir()
     asked = acpx(node, "--approve-all", "--format", "json", "--cwd", folder, "--agent", shlex.join(command))
-    checker, faults = Checker(), []
+    checker, faults = AcpValidator(), []
     for line in run([*asked, "exec", WRITE], home, folder).splitlines():
         frame = json.loads(line)
         ours_said = frame.get("method", "").startswith(("session/update", "session/request_permission", "fs/"))
         answer = "method" not in frame
         speaker = "agent" if ours_said or (answer and "stopReason" in str(frame.get("result"))) else "client"
         if ours_said or not answer:
-            faults += checker.look(speaker, line.encode())
+            faults += checker.check_line(speaker, line.encode())
     assert faults == []

@@ -1,7 +1,6 @@
 """Small sessions to keep, find and take along."""
 
-from ostler.journal.store import Store
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     Envelope,
     MessageDone,
     OptionChanged,
@@ -14,38 +13,39 @@ from ostler.vocabulary.events import (
     TurnStarted,
     UsageReported,
 )
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.permission import Rule
-from ostler.vocabulary.prompt import Image, Prompt, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.permission import Rule
+from ostler.core.prompt import ImageContent, Prompt, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.journal.journal_store import JournalStore
 
 SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-PIXEL = Image("image/png", "iVBORw0KGgo=", "a.png")
+PIXEL = ImageContent("image/png", "iVBORw0KGgo=", "a.png")
 
 
 def turn(words="what is in a.txt?", answer="It says hello.", output="hello", number=1):
     """Prompt, look, answer."""
     call = ToolCall(f"c{number}", "read", {"path": "a.txt", "password": "correct-horse-9"}, raw='{"path": "a.txt"}')
     return [
-        TurnStarted(f"t{number}", Prompt("p", (Text(words), PIXEL))),
+        TurnStarted(f"t{number}", Prompt("p", (TextContent(words), PIXEL))),
         PrefixBuilt("the system prompt", ()),
-        MessageDone(Message(f"m{number}", (Thought("hm <b>"), Text("Let me look."), Called(call)))),
+        MessageDone(Message(f"m{number}", (ThoughtPart("hm <b>"), TextContent("Let me look."), CallPart(call)))),
         ToolStarted(call.id, "read", False),
         ToolFinished(ToolResult(call.id, "ok", output)),
         RuleAdded(Rule("bash", "*", "allow", "your answer")),
         OptionChanged("security_profile", "god_mode"),
         UsageReported("m1", 10, 5, 2, 0.5),
-        MessageDone(Message(f"n{number}", (Text(answer),))),
+        MessageDone(Message(f"n{number}", (TextContent(answer),))),
         TurnEnded(f"t{number}", "done"),
     ]
 
 
-def keep(store: Store, session_id="s1", events=None, project="p", time=1e9):
+def keep(store: JournalStore, session_id="s1", events=None, project="p", time=1e9):
     """A session of these events, after its opening."""
-    place = store.place(project, session_id)
+    place = store.session(project, session_id)
     journal = store.open(place)
-    opened = [SessionOpened(session_id, "/work", "engine", "1")] if not len(journal.past()) else []
-    start = journal.past()[-1].seq + 1 if len(journal.past()) else 1
+    opened = [SessionOpened(session_id, "/work", "engine", "1")] if not len(journal.records()) else []
+    start = journal.records()[-1].seq + 1 if len(journal.records()) else 1
     for seq, event in enumerate([*opened, *(turn() if events is None else events)], start):
         journal.append(Envelope(seq, time + seq, event))
     journal.close()

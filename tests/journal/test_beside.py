@@ -5,13 +5,7 @@ import os
 
 import pytest
 
-from ostler.journal import history_xnl
-from ostler.journal.file import NAME, read_past
-from ostler.journal.history_xnl import record_of
-from ostler.journal.meta import Meta, moment, read_meta, title_of
-from ostler.journal.said import Said, conversation
-from ostler.journal.store import Store
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     Compacted,
     Envelope,
     InfoChanged,
@@ -28,25 +22,37 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Image, Link, Prompt, Resource, Text
-from ostler.vocabulary.sessions import SessionInfo, SessionOption
-from ostler.vocabulary.tools import Todo, ToolCall, ToolResult
-from ostler.xnl.chat import read_records
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, ResourceLink, TextContent
+from ostler.core.sessions import SessionInfo, SessionOption
+from ostler.core.tools import Todo, ToolCall, ToolResult
+from ostler.journal import history_xnl
+from ostler.journal.conversation import ConversationMessage, read_conversation
+from ostler.journal.file_journal import JOURNAL_NAME, read_journal
+from ostler.journal.history_xnl import to_xnl
+from ostler.journal.journal_store import JournalStore
+from ostler.journal.session_meta import SessionMeta, format_time, read_meta, title_of
+from ostler.xnl.chat_records import read_records
 
 CALL = ToolCall("c1", "read", {"path": "a.txt", "lines": [1, 2.5, None, True]}, raw='{"path":"a.txt"}')
 BY_HAND = ToolCall("h1", "bash", {"command": "ls -la"}, "person")
 EVENTS = [
     SessionOpened("s1", "/work", "engine", "1"),
     InfoChanged(SessionInfo("engine", (SessionOption("model", "m1"), SessionOption("agent", "build")))),
-    TurnStarted("t1", Prompt("p1", (Text("fix  the\n test " + "x" * 100), Image("image/png", "AAAA"), Link("u://x")))),
+    TurnStarted(
+        "t1",
+        Prompt(
+            "p1",
+            (TextContent("fix  the\n test " + "x" * 100), ImageContent("image/png", "AAAA"), ResourceLink("u://x")),
+        ),
+    ),
     PrefixBuilt('You are "Ostler".\n\tBe brief.', ()),
-    MessageDone(Message("m1", (Thought("hm", "seal"), Text("Let me look."), Called(CALL)))),
+    MessageDone(Message("m1", (ThoughtPart("hm", "seal"), TextContent("Let me look."), CallPart(CALL)))),
     ToolCalled(CALL),
     ToolFinished(ToolResult("c1", "ok", "one\ntwo \\ </#> ünï")),
-    Steered(Prompt("p2", (Text("hurry"), Resource("file:///a", "whole file")))),
+    Steered(Prompt("p2", (TextContent("hurry"), EmbeddedResource("file:///a", "whole file")))),
     MessageDone(Message("m2", ())),
-    MessageDone(Message("m3", (Text("Done."),))),
+    MessageDone(Message("m3", (TextContent("Done."),))),
     TodosChanged((Todo("1", "look", "completed"), Todo("2", "mend", "in_progress"))),
     TurnEnded("t1", "done"),
     ToolCalled(BY_HAND),
@@ -69,11 +75,11 @@ SAID = [
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path)
+    return JournalStore(tmp_path)
 
 
 def keep(store, events, start=1):
-    place = store.place("p", "s1")
+    place = store.session("p", "s1")
     journal = store.open(place)
     for seq, event in enumerate(events, start):
         journal.append(Envelope(seq, 1e9 + seq, event))
@@ -82,13 +88,13 @@ def keep(store, events, start=1):
 
 
 def history(place):
-    return (place.folder / history_xnl.NAME).read_text()
+    return (place.folder / history_xnl.HISTORY_NAME).read_text()
 
 
 @pytest.mark.req("SE-2", "SE-5")
 def test_every_message_is_a_record_of_the_notation_in_order(store):
     read = read_records(history(keep(store, EVENTS)))
-    assert read.faults == []
+    assert read.errors == []
     assert [(one.role, one.fields["content"]) for one in read.records] == SAID
     assert read.records[2].fields == {
         "content": "Let me look.",
@@ -101,7 +107,7 @@ def test_every_message_is_a_record_of_the_notation_in_order(store):
 
 @pytest.mark.req("SE-2")
 def test_a_message_is_there_the_moment_it_exists_and_earlier_bytes_never_change(store):
-    place = store.place("p", "s1")
+    place = store.session("p", "s1")
     journal = store.open(place)
     before, told = "", 0
     for seq, event in enumerate(EVENTS, 1):
@@ -119,7 +125,7 @@ def test_a_message_is_there_the_moment_it_exists_and_earlier_bytes_never_change(
 @pytest.mark.parametrize("harm", ["gone", "torn", "one short", "five short", "another's", "empty"])
 def test_what_a_crash_left_out_is_made_up_for(store, harm):
     place = keep(store, EVENTS)
-    path, whole = place.folder / history_xnl.NAME, history(place)
+    path, whole = place.folder / history_xnl.HISTORY_NAME, history(place)
     starts = [index for index in range(len(whole)) if whole.startswith("<", index) and whole[index - 1 : index] in "\n"]
     match harm:
         case "gone":
@@ -143,10 +149,10 @@ def test_what_a_crash_left_out_is_made_up_for(store, harm):
 
 @pytest.mark.req("SE-2")
 def test_twins_are_told_apart_when_one_is_missing(store):
-    same = [TurnStarted("t", Prompt("p", (Text("again"),)))] * 5
+    same = [TurnStarted("t", Prompt("p", (TextContent("again"),)))] * 5
     place = keep(store, same)
     whole = history(place)
-    (place.folder / history_xnl.NAME).write_text(whole[: len(whole) * 4 // 5])
+    (place.folder / history_xnl.HISTORY_NAME).write_text(whole[: len(whole) * 4 // 5])
     store.open(place).close()
     assert history(place) == whole
 
@@ -157,7 +163,7 @@ def test_what_the_notation_cannot_hold_is_told_in_words():
     for _ in range(500):
         deep = {"x": deep}
     for arguments in ({"n": 10**400}, deep, {"a": float("nan")}, {"k \n": "\ud800"}):
-        text = record_of(Said(1, 1.0, "assistant", "hi", calls=(ToolCall("c", "t", arguments),)))
+        text = to_xnl(ConversationMessage(1, 1.0, "assistant", "hi", calls=(ToolCall("c", "t", arguments),)))
         (one,) = read_records(text.encode("utf-8", "replace").decode()).records
         assert one.fields["toolCalls"][0]["name"] == "t"
 
@@ -165,9 +171,9 @@ def test_what_the_notation_cannot_hold_is_told_in_words():
 @pytest.mark.req("SE-1")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_disk_leaves_the_history_whole_and_stops_nobody(store):
-    place = store.place("p", "s1")
+    place = store.session("p", "s1")
     journal = store.open(place)
-    follower = journal._followers[0]
+    follower = journal._observers[0]
     journal.append(Envelope(1, 1.0, EVENTS[2]))
     os.dup2(os.open("/dev/full", os.O_WRONLY), follower._file)
     journal.append(Envelope(2, 1.0, EVENTS[4]))
@@ -184,7 +190,7 @@ def test_the_summary_names_agent_model_and_compaction(store):
     assert (meta.cwd, meta.agent, meta.model, meta.turns, meta.seq) == ("/work", "build", "m2", 1, len(EVENTS))
     assert (meta.compaction.times, meta.compaction.upto_seq) == (1, 5)
     assert meta.title == "fix the test " + "x" * 66 + "…"
-    assert (meta.started, meta.changed) == (moment(1e9 + 1), moment(1e9 + len(EVENTS)))
+    assert (meta.started, meta.changed) == (format_time(1e9 + 1), format_time(1e9 + len(EVENTS)))
 
 
 @pytest.mark.req("SE-1")
@@ -204,9 +210,9 @@ def test_the_summary_catches_up_from_where_it_was(store):
     keep(store, [Renamed("A better title"), *EVENTS[2:6], TurnEnded("t2", "done")], start=len(EVENTS) + 1)
     meta = read_meta(place.folder, "s1")
     assert (meta.title, meta.named, meta.turns) == ("A better title", True, 2)
-    anew = Meta("s1")
-    for envelope in read_past(place.folder / NAME):
-        anew.take(envelope)
+    anew = SessionMeta("s1")
+    for envelope in read_journal(place.folder / JOURNAL_NAME):
+        anew.apply(envelope)
     assert anew == meta
 
 
@@ -224,7 +230,7 @@ def test_the_plan_is_a_file_and_a_revert_takes_it_back(store):
 @pytest.mark.req("SE-4", "EN-15")
 def test_a_prompt_that_was_taken_back_names_nothing(store):
     def prompted(words):
-        return TurnStarted("t", Prompt("p", (Text(words),)))
+        return TurnStarted("t", Prompt("p", (TextContent(words),)))
 
     def title(*events, start):
         return read_meta(keep(store, events, start=start).folder, "s1").title
@@ -237,11 +243,11 @@ def test_a_prompt_that_was_taken_back_names_nothing(store):
 
 
 def test_times_out_of_this_world_have_no_words():
-    assert [moment(time) for time in (1e30, float("inf"), float("nan"), -1e30)] == ["", "", "", ""]
+    assert [format_time(time) for time in (1e30, float("inf"), float("nan"), -1e30)] == ["", "", "", ""]
     assert title_of("  a\n\tb  ") == "a b"
 
 
 @pytest.mark.req("SE-5")
 def test_a_call_by_hand_is_told_once_however_often_it_is_announced():
     records = [Envelope(n, 1.0, event) for n, event in enumerate([ToolCalled(BY_HAND), ToolCalled(BY_HAND)], 1)]
-    assert [said.text for said in conversation(records)] == ["!ls -la"]
+    assert [said.text for said in read_conversation(records)] == ["!ls -la"]

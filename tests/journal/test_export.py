@@ -9,30 +9,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.journal.samples import SECRET, keep, turn
 
-from ostler.journal.cleaning import Cleaner
-from ostler.journal.counting import Counting
+from ostler.core.errors import UsageError
+from ostler.core.events import Reverted, SessionOpened, ToolFinished
+from ostler.core.prompt import ImageContent
+from ostler.core.tools import ToolCall
+from ostler.journal.active_records import ActiveRecords
+from ostler.journal.conversation import ConversationMessage, read_conversation
 from ostler.journal.export_html import to_html
 from ostler.journal.export_json import from_json, to_json
-from ostler.journal.export_markdown import fenced, to_markdown
-from ostler.journal.file import read_past
-from ostler.journal.meta import Meta, read_meta
-from ostler.journal.said import Said, conversation
-from ostler.journal.store import Store
+from ostler.journal.export_markdown import fence_code, to_markdown
+from ostler.journal.file_journal import read_journal
+from ostler.journal.journal_store import JournalStore
+from ostler.journal.record_redaction import RecordRedactor
+from ostler.journal.session_meta import SessionMeta, read_meta
 from ostler.text.redact import Redactor
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.events import Reverted, SessionOpened, ToolFinished
-from ostler.vocabulary.prompt import Image
-from ostler.vocabulary.tools import ToolCall
 
 pytestmark = pytest.mark.req("SE-3")
 HERE = SessionOpened("", "/here", "engine", "2")
-PLAIN = Cleaner(None)
-CLEAN = Cleaner(Redactor(known=["the-known-one"]))
+PLAIN = RecordRedactor(None)
+CLEAN = RecordRedactor(Redactor(known_values=["the-known-one"]))
 
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path)
+    return JournalStore(tmp_path)
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def place(store):
 
 
 def exported(place, clean=PLAIN):
-    return b"".join(to_json(read_meta(place.folder, place.id), read_past(place.journal), clean.tree))
+    return b"".join(to_json(read_meta(place.folder, place.id), read_journal(place.journal_path), clean.redact_tree))
 
 
 def page(place, make, clean=PLAIN):
-    said = conversation(Counting(read_past(place.journal)))
-    return "".join(make(read_meta(place.folder, place.id), said, clean.text))
+    said = read_conversation(ActiveRecords(read_journal(place.journal_path)))
+    return "".join(make(read_meta(place.folder, place.id), said, clean.redact_text))
 
 
 @pytest.mark.parametrize("make", [to_markdown, to_html])
@@ -111,13 +111,13 @@ texts = st.text(max_size=60) | st.sampled_from(
 @given(st.lists(texts, min_size=9, max_size=9))
 def test_nothing_that_was_said_becomes_markup(said):
     call = ToolCall(said[0], said[1], {said[2]: said[3]})
-    image = Image(said[4], said[5], said[6])
+    image = ImageContent(said[4], said[5], said[6])
     messages = [
-        Said(1, 1.0, "user", said[7], images=(image, Image("image/png", "AAAA", said[6]))),
-        Said(2, 1.0, "assistant", said[8], thought=said[7], calls=(call,)),
-        Said(3, 1.0, "tool", said[7], call_id=said[0], status="ok"),
+        ConversationMessage(1, 1.0, "user", said[7], images=(image, ImageContent("image/png", "AAAA", said[6]))),
+        ConversationMessage(2, 1.0, "assistant", said[8], thought=said[7], calls=(call,)),
+        ConversationMessage(3, 1.0, "tool", said[7], call_id=said[0], status="ok"),
     ]
-    told = "".join(to_html(Meta("s1", cwd=said[0], title=said[1], model=said[2]), messages, str))
+    told = "".join(to_html(SessionMeta("s1", cwd=said[0], title=said[1], model=said[2]), messages, str))
     tags = Tags()
     tags.feed(told)
     assert {tag for tag, _ in tags.seen} <= ALLOWED
@@ -137,7 +137,7 @@ def test_the_page_allows_itself_no_script_and_no_network(place):
 
 @given(st.text(alphabet="`a\n", max_size=40))
 def test_no_output_ends_its_fence(text):
-    lines = fenced(text).split("\n")
+    lines = fence_code(text).split("\n")
     assert lines[0] == lines[-2]
     assert not any(line.startswith(lines[0]) for line in lines[1:-2])
 
@@ -151,8 +151,8 @@ def test_terminal_escapes_do_not_reach_a_page(store):
 def test_an_import_has_the_words_and_a_new_id(store, place):
     brought, left = from_json(exported(place), store, "q", HERE)
     assert brought.id != place.id
-    said = [(s.role, s.text) for s in conversation(read_past(brought.journal))]
-    assert said == [(s.role, s.text) for s in conversation(read_past(place.journal)) if s.role != "system"]
+    said = [(s.role, s.text) for s in read_conversation(read_journal(brought.journal_path))]
+    assert said == [(s.role, s.text) for s in read_conversation(read_journal(place.journal_path)) if s.role != "system"]
     meta = read_meta(brought.folder, brought.id)
     assert (meta.cwd, meta.title, meta.turns) == ("/here", read_meta(place.folder, "s1").title, 1)
     assert left == 5
@@ -161,15 +161,17 @@ def test_an_import_has_the_words_and_a_new_id(store, place):
 @pytest.mark.req("PM-6")
 def test_an_import_brings_no_rules_no_settings_and_no_prompt(store, place):
     brought, _ = from_json(exported(place), store, "q", HERE)
-    kinds = {read_past(brought.journal).kind(index) for index in range(len(read_past(brought.journal)))}
+    kinds = {
+        read_journal(brought.journal_path).type_at(index) for index in range(len(read_journal(brought.journal_path)))
+    }
     assert not kinds & {"rule_added", "option_changed", "prefix_built", "info_changed", "usage_reported", "far_mark"}
-    assert any(isinstance(envelope.event, ToolFinished) for envelope in read_past(brought.journal))
+    assert any(isinstance(envelope.event, ToolFinished) for envelope in read_journal(brought.journal_path))
 
 
 def test_an_import_of_an_import_is_the_same_again(store, place):
     first, _ = from_json(exported(place), store, "q", HERE)
     second, left = from_json(exported(first), store, "q", HERE)
-    said = [list(conversation(read_past(one.journal))) for one in (first, second)]
+    said = [list(read_conversation(read_journal(one.journal_path))) for one in (first, second)]
     assert said[0] == said[1]
     assert left == 2  # where it was, and its title, which are said anew
 
@@ -205,7 +207,7 @@ def broken(change):
 def test_a_bad_export_is_refused_with_the_place_and_leaves_nothing(store, place, harm, told):
     with pytest.raises(UsageError, match=told):
         from_json(harm(json.loads(exported(place))), store, "q", HERE)
-    assert list(store.places("q")) == []
+    assert list(store.sessions("q")) == []
 
 
 def test_an_export_of_nothing_can_be_imported(store):

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ostler.backends.engine.history import history
+from ostler.backends.engine.history import fold_history
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.file import read_past
-from ostler.journal.history_xnl import NAME as HISTORY
-from ostler.journal.said import conversation
-from ostler.journal.store import Store
-from ostler.models.words import ModelSaid, ToolsSaid
-from ostler.testing.stagehand import open_session, play
-from ostler.vocabulary.events import ToolFinished
-from ostler.workspace.ground import Workspace
-from ostler.xnl.chat import read_records
+from ostler.core.events import ToolFinished
+from ostler.journal.conversation import read_conversation
+from ostler.journal.file_journal import read_journal
+from ostler.journal.history_xnl import HISTORY_NAME
+from ostler.journal.journal_store import JournalStore
+from ostler.models.model_types import AssistantMessage, ToolResultsMessage
+from ostler.testing.session_fixture import open_test_session, run_turn
+from ostler.workspace.local_workspace import LocalWorkspace
+from ostler.xnl.chat_records import read_records
 
 pytestmark = pytest.mark.req("SE-1")
 VICTIM = Path(__file__).with_name("victim.py")
@@ -73,36 +73,36 @@ def victims():
 
 
 async def check(root: Path, acknowledged: set[int]) -> None:
-    store = Store(root)
-    place = store.place("p", "s1")
-    past = read_past(place.journal)
+    store = JournalStore(root)
+    place = store.session("p", "s1")
+    past = read_journal(place.journal_path)
     seqs = [envelope.seq for envelope in past]
     assert acknowledged <= set(seqs)
     assert seqs == sorted(set(seqs))
     assert past.damage.skipped == 0
     journal = store.open(place)
-    session = await open_session(ScriptedBackend([quiet]), [], Workspace(str(root)), journal=journal)
+    session = await open_test_session(ScriptedBackend([quiet]), [], LocalWorkspace(str(root)), journal=journal)
     assert session.state.turn is None
-    assert session.state.unanswered() == []
-    _, ended = await play(session, "go on")
+    assert session.state.calls_without_result() == []
+    _, ended = await run_turn(session, "go on")
     assert ended.reason == "done"
-    check_history(history(session.past()))
+    check_history(fold_history(session.events()))
     await session.aclose()
-    said = list(conversation(read_past(place.journal)))
-    read = read_records((place.folder / HISTORY).read_text())
-    assert (len(read.records), read.faults) == (len(said), [])
+    said = list(read_conversation(read_journal(place.journal_path)))
+    read = read_records((place.folder / HISTORY_NAME).read_text())
+    assert (len(read.records), read.errors) == (len(said), [])
     assert [one.fields["content"] for one in read.records] == [one.text for one in said]
 
 
-async def quiet(stage, said):
-    assert not any(isinstance(event, ToolFinished) and event.result.status == "" for event in stage.past())
+async def quiet(context, said):
+    assert not any(isinstance(event, ToolFinished) and event.result.status == "" for event in context.events())
 
 
 def check_history(said) -> None:
     """Every call has its result right after it, and no result is without its call."""
     for before, after in zip([None, *said], [*said, None], strict=True):
-        calls = [call.id for call in before.message.calls] if isinstance(before, ModelSaid) else []
-        results = [result.call_id for result in after.results] if isinstance(after, ToolsSaid) else []
+        calls = [call.id for call in before.message.calls] if isinstance(before, AssistantMessage) else []
+        results = [result.call_id for result in after.results] if isinstance(after, ToolResultsMessage) else []
         assert calls == results
 
 

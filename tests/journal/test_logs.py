@@ -9,12 +9,9 @@ import sys
 import pytest
 from tests.journal.samples import SECRET
 
-from ostler.journal.log_file import SESSION, LogFile, LogHandler
-from ostler.journal.session_log import SessionLog
-from ostler.text.redact import Redactor
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.errors import Fault
-from ostler.vocabulary.events import (
+from ostler.core.display import Display
+from ostler.core.errors import Fault
+from ostler.core.events import (
     Envelope,
     MessageDone,
     Notice,
@@ -26,17 +23,22 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.message import Message
-from ostler.vocabulary.permission import Decision, Permission
-from ostler.vocabulary.prompt import Prompt, Text
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.message import Message
+from ostler.core.permission import Decision, Permission
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.tools import ToolResult
+from ostler.journal.log_file import CURRENT_SESSION, LogFile, LogHandler
+from ostler.journal.session_log import SessionLog
+from ostler.text.redact import Redactor
 
 pytestmark = pytest.mark.req("SE-4")
 
 
 @pytest.fixture
 def handler(tmp_path):
-    made = LogHandler(LogFile(tmp_path / "ostler.log", 10_000, 2), lambda: Redactor(known=["known-secret"]).redact)
+    made = LogHandler(
+        LogFile(tmp_path / "ostler.log", 10_000, 2), lambda: Redactor(known_values=["known-secret"]).redact
+    )
     logger = logging.getLogger("ostler")
     logger.addHandler(made)
     before, propagates = logger.level, logger.propagate
@@ -73,14 +75,14 @@ def test_a_line_says_when_how_bad_and_who_and_has_no_secret(handler, tmp_path):
 
 def test_a_session_has_a_log_of_its_own(handler, tmp_path):
     for name in ("a", "b"):
-        handler.join_session(name, LogFile(tmp_path / name, 10_000, 1))
-    SESSION.set("a")
+        handler.add_session_file(name, LogFile(tmp_path / name, 10_000, 1))
+    CURRENT_SESSION.set("a")
     logging.getLogger("ostler.models").info("in the task of a")
     logging.getLogger("ostler.session").info("of b", extra={"session": "b"})
-    handler.part_session("b")
+    handler.remove_session_file("b")
     logging.getLogger("ostler.session").info("after b", extra={"session": "b"})
     handler.close()
-    SESSION.set("")
+    CURRENT_SESSION.set("")
     assert [line["text"] for line in lines(tmp_path / "a")] == ["in the task of a"]
     assert [line["text"] for line in lines(tmp_path / "b")] == ["of b"]
     assert [line["session"] for line in lines(tmp_path / "ostler.log")] == ["a", "b", "b"]
@@ -90,14 +92,14 @@ def test_a_session_has_a_log_of_its_own(handler, tmp_path):
 def test_a_log_turns_over_and_never_outgrows_its_bound(tmp_path, keep):
     file = LogFile(tmp_path / "log", 1000, keep)
     for number in range(200):
-        file.add(b"%060d\n" % number)
+        file.append(b"%060d\n" % number)
         assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1000 * (keep + 1)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["log", *(f"log.{age}" for age in range(1, keep + 1))]
     ages = [*(tmp_path / f"log.{age}" for age in range(keep, 0, -1)), tmp_path / "log"]
     kept = [int(line) for path in ages for line in path.read_text().split()]
     assert kept == list(range(kept[0], 200))
-    file.add(b"x" * 5000 + b"\n")
+    file.append(b"x" * 5000 + b"\n")
     assert (tmp_path / "log").stat().st_size == 5001
 
 
@@ -105,7 +107,7 @@ def test_several_processes_share_one_log_and_no_line_is_lost_or_mixed(tmp_path):
     code = (
         "import sys, pathlib; from ostler.journal.log_file import LogFile\n"
         "file = LogFile(pathlib.Path(sys.argv[1]), 5000, 50)\n"
-        "for number in range(300): file.add(b'%s %d\\n' % (sys.argv[2].encode() * 40, number))\n"
+        "for number in range(300): file.append(b'%s %d\\n' % (sys.argv[2].encode() * 40, number))\n"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "log")]
     workers = [subprocess.Popen([*command, name]) for name in "abc"]
@@ -136,8 +138,8 @@ def test_what_happens_is_told_and_what_is_in_it_is_not(handler, tmp_path):
     permission, decision = Permission("write a.txt", ()), Decision("deny", by="person")
     events = [
         SessionOpened("s1", "/w", "engine", "1"),
-        TurnStarted("turn-1", Prompt("p", (Text("private words"),))),
-        MessageDone(Message("m", (Text("private words"),))),
+        TurnStarted("turn-1", Prompt("p", (TextContent("private words"),))),
+        MessageDone(Message("m", (TextContent("private words"),))),
         ToolStarted("c1", "write"),
         ToolFinished(ToolResult("c1", "ok", "private words", Display("created a.txt (+1 -0)"))),
         PermissionDecided("k", permission, decision),
@@ -146,10 +148,10 @@ def test_what_happens_is_told_and_what_is_in_it_is_not(handler, tmp_path):
         TurnEnded("turn-1", "failed", Fault("net", "the connection was lost")),
     ]
     for seq, event in enumerate(events):
-        follower.take(Envelope(seq, 1.0, event))
+        follower.on_record(Envelope(seq, 1.0, event))
     follower.close()
     handler.close()
-    SESSION.set("")
+    CURRENT_SESSION.set("")
     told = [(line["level"], line["text"]) for line in lines(tmp_path / "ostler.log")]
     assert told == [
         ("info", "opened in /w with engine, ostler 1"),

@@ -3,8 +3,8 @@
 import pytest
 from tests.stored import STORED
 
-from ostler.journal.file import read_past
-from ostler.journal.store import Store
+from ostler.journal.file_journal import read_journal
+from ostler.journal.journal_store import JournalStore
 
 pytestmark = pytest.mark.req("SE-1")
 SESSION = STORED / "session"
@@ -16,10 +16,10 @@ def written(folder):
 
 
 def test_a_session_is_written_in_the_stored_form(tmp_path):
-    store = Store(tmp_path)
-    place = store.place("p", "s1")
+    store = JournalStore(tmp_path)
+    place = store.session("p", "s1")
     journal = store.open(place)
-    for envelope in read_past(SESSION / "journal.jsonl"):
+    for envelope in read_journal(SESSION / "journal.jsonl"):
         journal.append(envelope)
     journal.close()
     assert written(place.folder) == written(SESSION)
@@ -27,10 +27,10 @@ def test_a_session_is_written_in_the_stored_form(tmp_path):
 
 
 def test_what_stands_beside_the_journal_is_made_again_from_it(tmp_path):
-    store = Store(tmp_path)
-    place = store.place("p", "s1")
+    store = JournalStore(tmp_path)
+    place = store.session("p", "s1")
     place.folder.mkdir(parents=True)
-    place.journal.write_bytes((SESSION / "journal.jsonl").read_bytes())
+    place.journal_path.write_bytes((SESSION / "journal.jsonl").read_bytes())
     store.open(place).close()
     expected = written(SESSION)
     del expected["todos.json"]  # written only when the plan changes
@@ -38,8 +38,8 @@ def test_what_stands_beside_the_journal_is_made_again_from_it(tmp_path):
 
 
 def test_a_stored_session_is_opened_without_a_change(tmp_path):
-    store = Store(tmp_path)
-    place = store.place("p", "s1")
+    store = JournalStore(tmp_path)
+    place = store.session("p", "s1")
     place.folder.mkdir(parents=True)
     for name in FILES:
         (place.folder / name).write_bytes((SESSION / name).read_bytes())

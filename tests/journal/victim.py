@@ -10,22 +10,22 @@ import sys
 from pathlib import Path
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.file import FileJournal
-from ostler.journal.store import Store
+from ostler.core.events import MessageDone
+from ostler.core.message import CallPart, Message
+from ostler.core.prompt import TextContent
+from ostler.core.tools import ToolCall
+from ostler.journal.file_journal import FileJournal
+from ostler.journal.journal_store import JournalStore
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import open_session, prompt
-from ostler.vocabulary.events import MessageDone
-from ostler.vocabulary.message import Called, Message
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import make_prompt, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
 
 ACKNOWLEDGED = int(sys.argv[1])
 
 
 async def play(root: Path, chance: random.Random) -> None:
-    store = Store(root)
-    journal = store.open(store.place("p", "s1"))
+    store = JournalStore(root)
+    journal = store.open(store.session("p", "s1"))
     append = FileJournal.append
 
     def acknowledge(envelope):
@@ -34,19 +34,21 @@ async def play(root: Path, chance: random.Random) -> None:
 
     journal.append = acknowledge
 
-    async def act(stage, said):
+    async def act(context, said):
         for number in range(10_000):
-            call = ToolCall(f"{journal.past()[-1].seq}-{number}", chance.choice(["change", "look"]), {})
+            call = ToolCall(f"{journal.records()[-1].seq}-{number}", chance.choice(["change", "look"]), {})
             words = "x" * chance.choice([3, 300, 30_000])
-            stage.emit(MessageDone(Message(f"m{number}", (Text(words), Called(call)))))
-            await stage.run_tool(call)
+            context.emit(MessageDone(Message(f"m{number}", (TextContent(words), CallPart(call)))))
+            await context.run_tool(call)
             if chance.random() < 0.2:
                 return
 
     tools = [FakeTool("change"), FakeTool("look", effects=False)]
-    session = await open_session(ScriptedBackend([act] * 10_000), tools, Workspace(str(root)), journal=journal)
+    session = await open_test_session(
+        ScriptedBackend([act] * 10_000), tools, LocalWorkspace(str(root)), journal=journal
+    )
     while True:
-        await session.start(prompt("go", session.new_id("prompt"))).wait()
+        await session.start(make_prompt("go", session.new_id("prompt"))).wait()
 
 
 for line in sys.stdin:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ostler.knowledge.sources import Sources, find_sources
+from ostler.knowledge.source_folders import SourceFolders, find_sources
 from ostler.settings.effective import Settings
 from ostler.settings.load import load
 
@@ -31,7 +31,7 @@ class Land:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def sources(self, work: Path | None = None) -> Sources:
+    def sources(self, work: Path | None = None) -> SourceFolders:
         return find_sources(str(work or self.work), self.env)
 
     def settings(self, *, trusted: bool = False) -> Settings:

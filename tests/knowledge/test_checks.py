@@ -2,8 +2,8 @@
 
 import pytest
 
-from ostler.knowledge.checks import could_check, find_checks, is_document, is_product
-from ostler.settings.schema import Validation
+from ostler.knowledge.checks import find_checks, has_checks, is_build_output, is_document
+from ostler.settings.schema import ValidationConfig
 
 NODE = '{"scripts": {"test": "vitest run"}}'
 
@@ -76,7 +76,7 @@ def commands(validation, files, changed):
 @pytest.mark.parametrize("case", USUAL, ids=str)
 def test_by_what_the_workspace_is(case):
     files, changed, wanted = USUAL[case]
-    assert commands(Validation(), files, changed) == wanted
+    assert commands(ValidationConfig(), files, changed) == wanted
 
 
 CONFIGURED = {
@@ -98,7 +98,7 @@ CONFIGURED = {
 @pytest.mark.parametrize("case", CONFIGURED, ids=str)
 def test_by_config(case):
     checks, changed, wanted = CONFIGURED[case]
-    assert commands(Validation(checks=checks), {"go.mod": ""}, changed) == wanted
+    assert commands(ValidationConfig(checks=checks), {"go.mod": ""}, changed) == wanted
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_by_config(case):
     ],
 )
 def test_whether_there_is_anything_to_check_with(files, configured, could):
-    assert could_check(Validation(checks=configured), set(files), files.get) is could
+    assert has_checks(ValidationConfig(checks=configured), set(files), files.get) is could
 
 
 def test_switched_off():
-    assert commands(Validation(enabled=False, checks={"*": "x"}), {"go.mod": ""}, ["a.go"]) == []
+    assert commands(ValidationConfig(enabled=False, checks={"*": "x"}), {"go.mod": ""}, ["a.go"]) == []
 
 
 def test_a_check_says_what_it_was_found_by():
-    (check,) = find_checks(Validation(), {"go.mod"}, lambda name: None, ["a.go"])
-    assert check.why == "go.mod"
+    (check,) = find_checks(ValidationConfig(), {"go.mod"}, lambda name: None, ["a.go"])
+    assert check.source == "go.mod"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_check_says_what_it_was_found_by():
     ],
 )
 def test_what_commands_leave_behind(path, product):
-    assert is_product(path) is product
+    assert is_build_output(path) is product
 
 
 @pytest.mark.parametrize(

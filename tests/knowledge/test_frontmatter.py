@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.knowledge.frontmatter import DEEPEST, LONGEST_HEAD, parse
+from ostler.knowledge.frontmatter import MAX_DEPTH, MAX_HEAD_LENGTH, parse_markdown
 
 GOOD = {
     "plain": ("name: pdf\ndescription: Reads PDF files.", {"name": "pdf", "description": "Reads PDF files."}),
@@ -42,19 +42,19 @@ GOOD = {
 @pytest.mark.parametrize("case", GOOD, ids=str)
 def test_fields(case):
     head, fields = GOOD[case]
-    document = parse(f"---\n{head}\n---\n\nThe body.\n")
+    document = parse_markdown(f"---\n{head}\n---\n\nThe body.\n")
     assert document.body == "The body."
     if fields is None:
         assert document.fields["name"] == "x"
         assert document.fields["argument-hint"] == "[file] [message]"
     else:
-        assert (document.fields, document.flaws) == (fields, ())
+        assert (document.fields, document.problems) == (fields, ())
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_newlines_and_a_byte_order_mark(newline, mark):
-    document = parse(mark + newline.join(["---", "a: b", "--- ", "body", ""]))
+    document = parse_markdown(mark + newline.join(["---", "a: b", "--- ", "body", ""]))
     assert document.fields == {"a": "b"}
     assert document.body.strip() == "body"
 
@@ -64,8 +64,8 @@ WHOLE = ["", "no head", "----\na: b\n---\n", "---\nnever closed: yes\n", " ---\n
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_what_has_no_head_is_all_body(text):
-    document = parse(text)
-    assert (document.fields, document.flaws) == ({}, ())
+    document = parse_markdown(text)
+    assert (document.fields, document.problems) == ({}, ())
     assert document.body == text
 
 
@@ -82,8 +82,8 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN, ids=str)
 def test_a_broken_head_is_named_by_its_line_and_what_can_be_saved_is(case):
     head, line, saved = BROKEN[case]
-    document = parse(f"---\n{head}\n---\nbody\n")
-    assert [flaw.line for flaw in document.flaws] == ([line] if line else [])
+    document = parse_markdown(f"---\n{head}\n---\nbody\n")
+    assert [flaw.line for flaw in document.problems] == ([line] if line else [])
     assert saved.items() <= document.fields.items()
     assert document.body.strip() == "body"
 
@@ -95,7 +95,7 @@ HOSTILE = {
     "deep objects": "a: " + "{a: " * 3000,
     "deep keys": "? " * 4000,
     "deep blocks": "\n".join(" " * n + "a:" for n in range(150)),
-    "long": "a: " + "x" * LONGEST_HEAD,
+    "long": "a: " + "x" * MAX_HEAD_LENGTH,
     "anchors": " ".join(f"&a{n}" for n in range(2000)),
     "colons": "a" + ":" * 10_000,
     "quotes": 'a: "' + "\\" * 9_999,
@@ -106,14 +106,14 @@ HOSTILE = {
 @pytest.mark.parametrize("case", HOSTILE, ids=str)
 @pytest.mark.timeout(5)
 def test_hostile_heads_cost_little_and_break_nothing(case):
-    document = parse(f"---\n{HOSTILE[case]}\n---\nbody")
+    document = parse_markdown(f"---\n{HOSTILE[case]}\n---\nbody")
     assert document.body == "body"
-    assert len(repr(document.fields)) < 3 * LONGEST_HEAD
+    assert len(repr(document.fields)) < 3 * MAX_HEAD_LENGTH
 
 
 def test_as_deep_as_is_taken():
-    for depth, taken in ((DEEPEST - 2, True), (DEEPEST + 2, False)):
-        assert bool(parse(f"---\na: {'[' * depth}{']' * depth}\n---\n").flaws) is not taken
+    for depth, taken in ((MAX_DEPTH - 2, True), (MAX_DEPTH + 2, False)):
+        assert bool(parse_markdown(f"---\na: {'[' * depth}{']' * depth}\n---\n").problems) is not taken
 
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=20) | st.sampled_from(
@@ -133,7 +133,7 @@ def test_the_quick_way_says_what_yaml_says(fields):
 
 
 def test_plain_fields_need_no_yaml():
-    code = "import sys; from ostler.knowledge.frontmatter import parse; parse('---\\na: b\\n---\\n')"
+    code = "import sys; from ostler.knowledge.frontmatter import parse_markdown; parse_markdown('---\\na: b\\n---\\n')"
     code += "; print('yaml' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ostler.knowledge.hooks import MOST_HOOKS, Hook, claude_hooks, configured_hooks
+from ostler.knowledge.hooks import MAX_HOOKS, HookSpec, configured_hooks, parse_claude_hooks
 
 
 @pytest.mark.req("EN-15")
@@ -18,9 +18,9 @@ def test_of_the_config(land):
     }
     land.write({"~/.ostler/config.json": json.dumps(said)})
     before, after, end = configured_hooks(land.settings())
-    assert (before.moment, before.command, before.match, before.seconds) == ("before_tool", ("guard",), "ba*", 30)
-    assert (after.moment, after.command, after.seconds) == ("after_tool", ("log", "x"), 0.5)
-    assert end.moment == "turn_end"
+    assert (before.event, before.command, before.match, before.seconds) == ("before_tool", ("guard",), "ba*", 30)
+    assert (after.event, after.command, after.seconds) == ("after_tool", ("log", "x"), 0.5)
+    assert end.event == "turn_end"
     assert before.origin.startswith(f"{land.own}/config.json:")
 
 
@@ -43,8 +43,8 @@ FITS = {
 @pytest.mark.req("EN-15")
 @pytest.mark.parametrize("match", FITS)
 def test_which_tools_ours_are_for(match):
-    hook = Hook("before_tool", ("x",), match)
-    assert [tool for tool in ("bash", "edit", "patch", "srv_tool") if hook.fits(tool)] == FITS[match].split()
+    hook = HookSpec("before_tool", ("x",), match)
+    assert [tool for tool in ("bash", "edit", "patch", "srv_tool") if hook.matches(tool)] == FITS[match].split()
 
 
 CLAUDE_FITS = {
@@ -64,8 +64,10 @@ CLAUDE_FITS = {
 @pytest.mark.parametrize("matcher", CLAUDE_FITS)
 def test_which_tools_claudes_are_for(matcher):
     said = {"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": [{"type": "command", "command": "guard"}]}]}}
-    (hook,), notes = claude_hooks(said, "settings.json")
-    assert [tool for tool in ("bash", "edit", "patch", "srv_tool") if hook.fits(tool)] == CLAUDE_FITS[matcher].split()
+    (hook,), notes = parse_claude_hooks(said, "settings.json")
+    assert [tool for tool in ("bash", "edit", "patch", "srv_tool") if hook.matches(tool)] == CLAUDE_FITS[
+        matcher
+    ].split()
     assert bool(notes) is (matcher == "[")
 
 
@@ -78,8 +80,8 @@ def test_of_claude_code():
             "SessionStart": [{"hooks": [{"command": "hello"}]}],
         }
     }
-    hooks, notes = claude_hooks(said, "settings.json")
-    assert [(hook.moment, hook.command[-1], hook.seconds) for hook in hooks] == [
+    hooks, notes = parse_claude_hooks(said, "settings.json")
+    assert [(hook.event, hook.command[-1], hook.seconds) for hook in hooks] == [
         ("after_tool", "fmt $F", 5),
         ("after_tool", "log", 60),
         ("turn_end", "bell", 60),
@@ -106,16 +108,16 @@ HOSTILE = [
 
 @pytest.mark.parametrize("document", HOSTILE)
 def test_what_is_no_hook_breaks_nothing(document):
-    hooks, _ = claude_hooks(document, "settings.json")
+    hooks, _ = parse_claude_hooks(document, "settings.json")
     assert hooks == []
 
 
 @pytest.mark.parametrize("timeout", ["5", -1, 0, 10**30, float("nan"), None])
 def test_a_timeout_that_is_none(timeout):
-    (hook,), _ = claude_hooks({"hooks": {"Stop": [{"hooks": [{"command": "x", "timeout": timeout}]}]}}, "f")
+    (hook,), _ = parse_claude_hooks({"hooks": {"Stop": [{"hooks": [{"command": "x", "timeout": timeout}]}]}}, "f")
     assert hook.seconds == 60
 
 
 def test_very_many():
-    hooks, notes = claude_hooks({"hooks": {"Stop": [{"hooks": [{"command": "x"}] * 10_000}]}}, "f")
-    assert (len(hooks), len(notes)) == (MOST_HOOKS, 1)
+    hooks, notes = parse_claude_hooks({"hooks": {"Stop": [{"hooks": [{"command": "x"}] * 10_000}]}}, "f")
+    assert (len(hooks), len(notes)) == (MAX_HOOKS, 1)

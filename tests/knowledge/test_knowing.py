@@ -7,12 +7,12 @@ import sys
 import msgspec
 import pytest
 
-from ostler.app.backends import joined, prompt_parts
-from ostler.app.knowing import Knowledge
-from ostler.app.tools import builtin_tools
-from ostler.backends.engine.prefix import build, fixed_size
-from ostler.backends.engine.system import base_prompt
-from ostler.tools.task import Task
+from ostler.app.engine import join_sections, prompt_sections
+from ostler.app.project_knowledge import ProjectKnowledge
+from ostler.app.tool_host import builtin_tools
+from ostler.backends.engine.request_prefix import build_prefix, fixed_size
+from ostler.backends.engine.system_prompt import base_prompt
+from ostler.tools.task import TaskTool
 
 EVERYTHING = {
     "~/.ostler/AGENTS.md": "Use tabs.",
@@ -25,13 +25,13 @@ EVERYTHING = {
 
 
 def known(land):
-    return Knowledge(str(land.work), land.settings(), land.env)
+    return ProjectKnowledge(str(land.work), land.settings(), land.env)
 
 
 @pytest.mark.req("EN-7")
 def test_the_order_of_the_parts(land):
     land.write(EVERYTHING)
-    parts = known(land).parts("Base.", skills=True)
+    parts = known(land).prompt_sections("Base.", with_skills=True)
     assert [(part.name, part.origin) for part in parts] == [
         ("system prompt", "Ostler"),
         ("global rules", "~/.ostler/AGENTS.md"),
@@ -47,13 +47,15 @@ def test_the_order_of_the_parts(land):
 @pytest.mark.req("MD-9")
 def test_the_same_files_make_the_same_prompt(land):
     land.write(EVERYTHING)
-    assert known(land).parts("Base.", skills=True) == known(land).parts("Base.", skills=True)
+    assert known(land).prompt_sections("Base.", with_skills=True) == known(land).prompt_sections(
+        "Base.", with_skills=True
+    )
 
 
 @pytest.mark.req("EN-10")
 def test_without_the_tool_no_skill_is_told_of(land):
     land.write(EVERYTHING)
-    assert "skills" not in [part.name for part in known(land).parts("Base.", skills=False)]
+    assert "skills" not in [part.name for part in known(land).prompt_sections("Base.", with_skills=False)]
 
 
 @pytest.mark.req("EN-10", "PM-1")
@@ -73,7 +75,7 @@ def test_denied_skills_are_hidden_whoever_denies_them(land, rules, told, config)
     land.write({f".ostler/skills/in-{n}/SKILL.md": "x" for n in (1, 2)})
     land.write({config: json.dumps({"permission": rules})})
     knowledge = known(land)
-    assert [skill.name for skill in knowledge.skills.listed()] == told
+    assert [skill.name for skill in knowledge.skills.list_skills()] == told
     assert bool(knowledge.skill_tools()) is bool(told)
 
 
@@ -86,7 +88,7 @@ def test_a_project_cannot_show_a_skill_that_the_person_denies(land):
             ".ostler/config.json": '{"permission": {"skill": "allow"}}',
         }
     )
-    assert known(land).skills.listed() == []
+    assert known(land).skills.list_skills() == []
 
 
 def test_agents_and_commands(land):
@@ -94,7 +96,7 @@ def test_agents_and_commands(land):
     knowledge = known(land)
     assert knowledge.agents()["x"].prompt == "prompt"
     assert knowledge.commands()["y"].template == "template"
-    assert knowledge.notes == []
+    assert knowledge.warnings == []
 
 
 @pytest.mark.req("EN-8")
@@ -104,7 +106,9 @@ def test_what_every_request_begins_with_is_small(land, monkeypatch):
     settings = land.settings()
     tools = [tool.spec for tool in builtin_tools(settings)]
     offered = [{"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools]
-    size = len(joined(prompt_parts(str(land.work), settings, tools)).encode()) + len(msgspec.json.encode(offered))
+    size = len(join_sections(prompt_sections(str(land.work), settings, tools)).encode()) + len(
+        msgspec.json.encode(offered)
+    )
     assert size / 4 <= 4000
 
 
@@ -113,9 +117,9 @@ def test_for_a_small_window_it_is_smaller_still(land, monkeypatch):
     """At most 2,500 tokens, of bytes as few as any tokenizer makes of one; tasks and all where they fit."""
     monkeypatch.setenv("HOME", str(land.home))
     settings = land.settings()
-    tools = [tool.spec for tool in (*builtin_tools(settings), Task({"general": "Works by itself."}))]
-    parts = prompt_parts(str(land.work), settings, tools)
-    whole, small = (fixed_size(build(joined(parts), parts, tools, window)) for window in (200_000, 8192))
+    tools = [tool.spec for tool in (*builtin_tools(settings), TaskTool({"general": "Works by itself."}))]
+    parts = prompt_sections(str(land.work), settings, tools)
+    whole, small = (fixed_size(build_prefix(join_sections(parts), parts, tools, window)) for window in (200_000, 8192))
     assert whole / 3.3 <= 4000
     assert small / 3.0 <= 2500
     assert small < whole
@@ -130,19 +134,19 @@ def test_the_parts_are_what_the_prompt_is_made_of(land, monkeypatch):
     monkeypatch.setenv("HOME", str(land.home))
     land.write(EVERYTHING)
     settings = land.settings()
-    parts = prompt_parts(str(land.work), settings)
-    assert joined(parts) == "\n\n".join(part.text for part in parts)
+    parts = prompt_sections(str(land.work), settings)
+    assert join_sections(parts) == "\n\n".join(part.text for part in parts)
 
 
 CHEAP = """
 import sys
-from ostler.app.backends import joined, prompt_parts
+from ostler.app.engine import join_sections, prompt_sections
 from ostler.settings.load import load
 from pathlib import Path
 settings = load(Path(sys.argv[1]), {"HOME": sys.argv[2]})
 opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event in ("open", "os.scandir") else None)
-joined(prompt_parts(sys.argv[1], settings))
+join_sections(prompt_sections(sys.argv[1], settings))
 seen = {"yaml", "re2", "ostler.knowledge.skills", "ostler.text.sanitise"} & set(sys.modules)
 print(len(opened), *sorted(seen))
 """

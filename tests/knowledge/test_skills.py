@@ -5,11 +5,11 @@ import os
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.knowledge.skills import LONGEST_DESCRIPTION, LONGEST_INDEX, Skills, content, find_skills
-from ostler.testing.stagehand import open_session
-from ostler.tools.skill import Skill
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.core.tools import ToolCall
+from ostler.knowledge.skills import MAX_DESCRIPTION_LENGTH, MAX_INDEX_BYTES, SkillCatalogue, find_skills, skill_body
+from ostler.testing.session_fixture import open_test_session
+from ostler.tools.skill import SkillTool
+from ostler.workspace.local_workspace import LocalWorkspace
 
 PLACES = [
     ".ostler/skills",
@@ -38,7 +38,7 @@ def test_where_skills_are_found(land, place):
     land.write({f"{place}/pdf/SKILL.md": "---\nname: pdf\ndescription: Reads PDF files.\n---\n# PDF\nDo this."})
     skills, notes = found(land)
     assert (skills["pdf"].description, skills["pdf"].origin) == ("Reads PDF files.", f"{place}/pdf/SKILL.md")
-    assert content(skills["pdf"]) == "# PDF\nDo this."
+    assert skill_body(skills["pdf"]) == "# PDF\nDo this."
     assert notes == []
 
 
@@ -104,7 +104,7 @@ def test_paths_of_the_config(land):
 def test_in_the_home_directory_nothing_is_found_twice(land):
     land.write({"~/.ostler/skills/a/SKILL.md": "a", "~/.claude/skills/b/SKILL.md": "b"})
     sources = land.sources(land.home)
-    assert {skill.name: skill.place.scope for skill in find_skills(sources)} == {"a": "user", "b": "user"}
+    assert {skill.name: skill.folder.scope for skill in find_skills(sources)} == {"a": "user", "b": "user"}
     assert sources.notes == []
 
 
@@ -143,14 +143,14 @@ def test_a_link_to_a_skill_of_the_persons_own_is_followed(land):
 @pytest.mark.req("EN-10", "EN-8")
 def test_the_index_is_short_whatever_there_is(land):
     land.write({f".ostler/skills/s{n}/SKILL.md": "word " * 200 for n in range(60)})
-    skills = Skills(find_skills(land.sources()), lambda name: False)
-    part = skills.index()
+    skills = SkillCatalogue(find_skills(land.sources()), lambda name: False)
+    part = skills.index_section()
     assert part.name == "skills"
-    assert part.size < LONGEST_INDEX + 500
+    assert part.size < MAX_INDEX_BYTES + 500
     lines = part.text.split("\n")
-    assert max(map(len, lines[1:])) < LONGEST_DESCRIPTION + 20
+    assert max(map(len, lines[1:])) < MAX_DESCRIPTION_LENGTH + 20
     assert lines[-1].startswith(f"[... {60 - (len(lines) - 2)} more")
-    assert Skills([], lambda name: False).index() is None
+    assert SkillCatalogue([], lambda name: False).index_section() is None
 
 
 @pytest.mark.req("EN-10")
@@ -162,10 +162,10 @@ def test_denied_ones_are_hidden_and_those_for_people_alone_are_not_offered(land)
             ".ostler/skills/by-hand/SKILL.md": "---\ndisable-model-invocation: true\n---\nz",
         }
     )
-    skills = Skills(find_skills(land.sources()), lambda name: name.startswith("secret"))
-    assert [skill.name for skill in skills.listed()] == ["open"]
+    skills = SkillCatalogue(find_skills(land.sources()), lambda name: name.startswith("secret"))
+    assert [skill.name for skill in skills.list_skills()] == ["open"]
     assert (skills.get("secret-one"), skills.get("by-hand")) == (None, None)
-    assert "secret" not in skills.index().text
+    assert "secret" not in skills.index_section().text
 
 
 @pytest.fixture
@@ -177,18 +177,18 @@ def use(land):
             ".claude/skills/hidden/SKILL.md": "x",
         }
     )
-    skills = Skills(find_skills(land.sources()), lambda name: name == "hidden")
-    ground = Workspace(str(land.work))
-    tool = Skill(lambda: skills)
+    skills = SkillCatalogue(find_skills(land.sources()), lambda name: name == "hidden")
+    workspace = LocalWorkspace(str(land.work))
+    tool = SkillTool(lambda: skills)
 
     async def call(**arguments):
-        session = await open_session(ScriptedBackend([]), [tool], ground)
+        session = await open_test_session(ScriptedBackend([]), [tool], workspace)
         result = await session.call(ToolCall("1", "skill", arguments))
         await session.aclose()
-        return result, await tool.permission(tool.parse(arguments), ground)
+        return result, await tool.permission(tool.parse(arguments), workspace)
 
     yield call
-    ground.close()
+    workspace.close()
 
 
 @pytest.mark.req("EN-10", "TL-1")

@@ -9,50 +9,50 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 
-BACKEND = "vocabulary wire text"
-FACE = "vocabulary session commands drawing wire knowledge settings text"
+BACKEND = "core wire text"
+FACE = "core session commands rendering wire knowledge settings text"
 TABLE = {
-    "vocabulary": "",
+    "core": "",
     "xnl": "",
     "text": "",
-    "settings": "vocabulary text",
-    "policy": "vocabulary text",
-    "processes": "vocabulary text",
-    "wire": "vocabulary xnl text",
-    "workspace": "vocabulary text processes",
-    "models": "vocabulary xnl settings text processes",
-    "knowledge": "vocabulary workspace settings text processes",
-    "tools": "vocabulary workspace policy knowledge text processes",
-    "mcp": "vocabulary settings processes text",
-    "journal": "vocabulary wire xnl text",
-    "session": "vocabulary policy journal wire text",
-    "commands": "vocabulary session knowledge settings text",
-    "drawing": "vocabulary session text",
+    "settings": "core text",
+    "policy": "core text",
+    "processes": "core text",
+    "wire": "core xnl text",
+    "workspace": "core text processes",
+    "models": "core xnl settings text processes",
+    "knowledge": "core workspace settings text processes",
+    "tools": "core workspace policy knowledge text processes",
+    "mcp": "core settings processes text",
+    "journal": "core wire xnl text",
+    "session": "core policy journal wire text",
+    "commands": "core session knowledge settings text",
+    "rendering": "core session text",
     "backends": "",
     "backends.engine": f"{BACKEND} models knowledge xnl",
     "backends.remote": BACKEND,
     "backends.acp": f"{BACKEND} processes",
     "backends.agent_zero": BACKEND,
     "backends.scripted": BACKEND,
-    "faces": "",
-    "faces.printer": FACE,
-    "faces.repl": FACE,
-    "faces.tui": FACE,
-    "faces.editor": FACE,
-    "faces.server": f"{FACE} journal",
-    "faces.mcp_server": FACE,
+    "frontends": "",
+    "frontends.headless": FACE,
+    "frontends.repl": FACE,
+    "frontends.tui": FACE,
+    "frontends.acp_agent": FACE,
+    "frontends.server": f"{FACE} journal",
+    "frontends.mcp_server": FACE,
 }
 ROOMS = {room: frozenset(allowed.split()) for room, allowed in TABLE.items()}
-HALLS = ("backends", "faces")  # rooms of rooms: their children are siblings that never meet
+HALLS = ("backends", "frontends")  # rooms of rooms: their children are siblings that never meet
 EVERYTHING = ("testing", "app", "cli")
-PACKAGE = {"__init__": {"app", "vocabulary"}, "__main__": {"", "cli"}}  # the package's own two modules, API and entry
+PACKAGE = {"__init__": {"app", "core"}, "__main__": {"", "cli"}}  # the package's own two modules, API and entry
 TOPS = {"", *PACKAGE, *EVERYTHING, *(room.split(".")[0] for room in ROOMS)}
 DEMO = re.compile(r"ostler\.(app|cli)\.demo\b")
 MODULE_NAME = re.compile(r"ostler\.([\w.]*)(:[\w.]+)?")
 
 
 def room_of(module: str) -> str:
-    """`ostler.faces.tui.app` lives in `faces.tui`, `ostler.text.cut` in `text`, `ostler` itself in no room."""
+    """`ostler.frontends.tui.app` lives in `faces.tui`, `ostler.text.truncate` in `text`, `ostler` itself in no room."""
     parts = module.split(".")[1:]
     return ".".join(parts[: 2 if parts[:1] and parts[0] in HALLS else 1])
 
@@ -88,7 +88,7 @@ def named_modules(text: str) -> list[str]:
 
 
 def from_target(module: str, name: str) -> str:
-    """`from ostler import text` and `from ostler.faces import tui` name a room, other names a thing in one."""
+    """`from ostler import text` and `from ostler.frontends import tui` name a room, other names a thing in one."""
     names_room = name in TOPS if module == "ostler" else module.removeprefix("ostler.") in HALLS
     return f"{module}.{name}" if names_room else module
 
@@ -128,38 +128,38 @@ def test_every_import_keeps_to_the_table():
 
 def test_the_walk_sees_the_source():
     seen = {module for module, _ in modules()}
-    assert {"ostler", "ostler.__main__", "ostler.vocabulary.seams"} <= seen
+    assert {"ostler", "ostler.__main__", "ostler.core.protocols"} <= seen
 
 
 FORBIDDEN = [
-    ("ostler.text.cut", "from ostler.vocabulary.events import Event"),
-    ("ostler.vocabulary.tools", "import ostler.text.diff"),
+    ("ostler.text.truncate", "from ostler.core.events import Event"),
+    ("ostler.core.tools", "import ostler.text.diff"),
     ("ostler.policy.verdict", "def lazily():\n    from ostler.settings import grants"),
-    ("ostler.session.asks", "if TYPE_CHECKING:\n    from ostler.tools.host import LocalToolHost"),
+    ("ostler.session.pending_answers", "if TYPE_CHECKING:\n    from ostler.tools.host import LocalToolHost"),
     ("ostler.models.http", "from ostler import wire"),
     ("ostler.backends.engine.loop", "from ostler.backends.acp import process"),
     ("ostler.backends.remote", "from ostler.backends import scripted"),
     ("ostler.backends", "from ostler.backends.engine import Engine"),
-    ("ostler.backends.remote", "import ostler.models.words"),
+    ("ostler.backends.remote", "import ostler.models.model_types"),
     ("ostler.backends.remote.talk", "from ostler.processes import tree"),
-    ("ostler.faces.tui.app", "from ostler.faces.repl import completion"),
-    ("ostler.faces.repl.loop", "from ostler.journal import search"),
-    ("ostler.faces.tui.app", "import importlib\nimportlib.import_module('ostler.tools.host')"),
-    ("ostler.faces.tui.app", "TABLE = {'run': 'ostler.backends.engine:Engine'}"),
+    ("ostler.frontends.tui.app", "from ostler.frontends.repl import completion"),
+    ("ostler.frontends.repl.loop", "from ostler.journal import search"),
+    ("ostler.frontends.tui.app", "import importlib\nimportlib.import_module('ostler.tools.host')"),
+    ("ostler.frontends.tui.app", "TABLE = {'run': 'ostler.backends.engine:Engine'}"),
     ("ostler.session.session", "import_module(f'ostler.tools.{name}')"),
     ("ostler.session.session", "import_module(f'ostler.{name}')"),
-    ("ostler.session.session", "from ostler.app.sessions import House"),
+    ("ostler.session.session", "from ostler.app.session_manager import LocalSessionManager"),
     ("ostler.tools.host", "import ostler.cli"),
-    ("ostler.wire.codec", "from ostler import __version__"),
-    ("ostler.app.sessions", "from ostler.testing import ScriptedModel"),
+    ("ostler.wire.event_codec", "from ostler import __version__"),
+    ("ostler.app.session_storage", "from ostler.testing import ScriptedModel"),
     ("ostler.cli.demonstrate", "import ostler.testing"),
     ("ostler.models.scripted", "from ostler.testing.model import Script"),
     ("ostler", "from ostler.tools import host"),
-    ("ostler.__main__", "import ostler.app.sessions"),
+    ("ostler.__main__", "import ostler.app.session_storage"),
     ("ostler.attic.box", ""),
     ("ostler.helpers", ""),
     ("ostler.backends.oracle", ""),
-    ("ostler.faces.pager.main", ""),
+    ("ostler.frontends.pager.main", ""),
 ]
 
 
@@ -169,20 +169,23 @@ def test_a_forbidden_import_is_caught(module, source):
 
 
 ALLOWED = [
-    ("ostler.vocabulary.tools", "from ostler.vocabulary.events import Event"),
-    ("ostler.vocabulary.tools", "import msgspec\nfrom ostlerish.cli import x"),
-    ("ostler.text.cut", '"""Says `ostler.cli`."""\ndef f():\n    "ostler.cli"'),
-    ("ostler.text.cut", "FILES = ['ostler.json', 'ostler.log']"),
-    ("ostler.text.cut", "HINT = 'ask the ostler.cli table'"),
-    ("ostler.backends.engine.loop", "from ostler.backends.engine import guests\nfrom ostler.models import words"),
+    ("ostler.core.tools", "from ostler.core.events import Event"),
+    ("ostler.core.tools", "import msgspec\nfrom ostlerish.cli import x"),
+    ("ostler.text.truncate", '"""Says `ostler.cli`."""\ndef f():\n    "ostler.cli"'),
+    ("ostler.text.truncate", "FILES = ['ostler.json', 'ostler.log']"),
+    ("ostler.text.truncate", "HINT = 'ask the ostler.cli table'"),
+    (
+        "ostler.backends.engine.loop",
+        "from ostler.backends.engine import plugins\nfrom ostler.models import model_types",
+    ),
     ("ostler.backends.acp", "import ostler.processes.tree"),
-    ("ostler.faces.server.app", "from ostler.journal.sql import Store"),
+    ("ostler.frontends.server.app", "from ostler.journal.sql import Store"),
     ("ostler.app.demo", "from ostler.testing import ScriptedModel"),
     ("ostler.cli.demo", "from ostler.testing import ScriptedModel"),
     ("ostler.testing.model", "from ostler.app import sessions\nfrom ostler.testing import script"),
-    ("ostler.cli.table", "COMMANDS = {'tui': 'ostler.faces.tui.app:run'}\nfrom ostler import __version__"),
+    ("ostler.cli.main", "COMMANDS = {'tui': 'ostler.frontends.tui.app:run'}\nfrom ostler import __version__"),
     ("ostler", "def __getattr__(name):\n    from ostler.app import api"),
-    ("ostler.__main__", "from ostler import __version__\nfrom ostler.cli import table"),
+    ("ostler.__main__", "from ostler import __version__\nfrom ostler.cli import main"),
 ]
 
 

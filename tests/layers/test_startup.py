@@ -91,10 +91,20 @@ def test_the_watch_would_tell(tmp_path):
 
 
 def test_nothing_that_the_prompt_can_do_without_is_imported_before_it_is_there(tmp_path):
-    code = "import sys, ostler.cli.chat, ostler.app.chatting, ostler.faces.repl.editor; print(*sys.modules)"
+    code = "import sys, ostler.cli.chat, ostler.app.chat, ostler.frontends.repl.line_editor; print(*sys.modules)"
     done = python(tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr
-    late = ("commands", "workspace", "tools", "models", "policy", "backends", "journal", "app.house", "app.persons")
+    late = (
+        "commands",
+        "workspace",
+        "tools",
+        "models",
+        "policy",
+        "backends",
+        "journal",
+        "app.session_manager",
+        "app.command_services",
+    )
     assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{room}" for room in late))}
 
 
@@ -115,16 +125,21 @@ sys.exit(main())
 MOST_BEFORE_A_REQUEST = 285  # modules of ours; each costs a quarter of a millisecond, whatever is in it
 LATER = (  # what only an answer, a call, a change or a quieter moment needs
     *("h11", "yaml", "shutil", "sqlite3", "tree_sitter", "re2", "pathspec", "prompt_toolkit"),
-    *("ostler.drawing.lines", "ostler.drawing.calls", "ostler.drawing.markdown", "ostler.policy.shell"),
-    *("ostler.text.redact", "ostler.text.secret_shapes", "ostler.text.secret_pairs", "ostler.text.secret_extent"),
+    *("ostler.rendering.blocks", "ostler.rendering.tool_calls", "ostler.rendering.markdown", "ostler.policy.shell"),
+    *("ostler.text.redact", "ostler.text.secret_shapes", "ostler.text.secret_pairs", "ostler.text.secret_value_span"),
     *(
         "ostler.models.dialects.text_calls",
         "ostler.models.stream_reply",
-        "ostler.xnl.reader",
+        "ostler.xnl.parser",
         "ostler.tools.git_repo",
         "ostler.tools.stat",
     ),
-    *("ostler.workspace.steps", "ostler.workspace.checkpoints", "ostler.workspace.ledger", "ostler.knowledge.checks"),
+    *(
+        "ostler.workspace.change_steps",
+        "ostler.workspace.checkpoints",
+        "ostler.workspace.checkpoint_db",
+        "ostler.knowledge.checks",
+    ),
 )
 
 

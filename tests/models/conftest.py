@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ostler.models.make import Network, make_client
-from ostler.models.patience import Patience
-from ostler.models.retry import Retries
+from ostler.models.client_factory import NetworkConfig, make_client
+from ostler.models.retry import RetryPolicy
+from ostler.models.stall_detector import StallTimeouts
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -36,10 +36,10 @@ def client(naps):
     """Makes clients of a server that do not sleep and lose patience soon."""
 
     def make(server, kind="openai", *, attempts=3, patience=None, retries=None, clock=time.monotonic, **values):
-        network = Network(
+        network = NetworkConfig(
             environ={},
-            patience=patience or Patience(notice=0.05, first=2.0, silent=2.0, tick=0.02),
-            retries=retries or Retries(attempts=attempts, sleep=naps, chance=lambda: 1.0),
+            timeouts=patience or StallTimeouts(notice=0.05, first=2.0, silent=2.0, tick=0.02),
+            retry_policy=retries or RetryPolicy(attempts=attempts, sleep=naps, jitter=lambda: 1.0),
             clock=clock,
         )
         values.setdefault("base_url", server.base_url if server else "")

@@ -1,15 +1,15 @@
 """What the tests of this room share: a request, and ways to look at a reply."""
 
-from ostler.models.words import Request, TextChunk, ThoughtChunk, UserSaid
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.tools import ToolSpec
+from ostler.core.prompt import TextContent
+from ostler.core.tools import ToolSpec
+from ostler.models.model_types import ModelRequest, TextChunk, ThoughtChunk, UserMessage
 
 READ = ToolSpec("read", "read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 BASH = ToolSpec("bash", "execute", "Run a command.", {"type": "object", "properties": {"command": {"type": "string"}}})
 
 
 def ask(text="hi", *, history=None, **values):
-    return Request("be brief", history or (UserSaid((Text(text),)),), (READ, BASH), **values)
+    return ModelRequest("be brief", history or (UserMessage((TextContent(text),)),), (READ, BASH), **values)
 
 
 async def collect(client, request=None, into=None):

@@ -6,37 +6,41 @@ from itertools import pairwise
 import pytest
 from model_talk import BASH, READ, ask, collect, only, thoughts, words
 
-from ostler.models.anthropic_request import marked, turns
-from ostler.models.words import (
-    Again,
+from ostler.core.errors import BackendError
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import ImageContent, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.anthropic_request import add_cache_marks, alternating_messages
+from ostler.models.model_types import (
+    AssistantMessage,
     CallChunk,
-    Finished,
-    ModelSaid,
-    Request,
-    SystemSaid,
+    ModelRequest,
+    ReplyFinished,
+    RetryScheduled,
+    SystemMessage,
     TextChunk,
     ThoughtChunk,
-    ToolsSaid,
+    ToolResultsMessage,
     Usage,
-    UserSaid,
+    UserMessage,
 )
-from ostler.testing.model_server import Call, ScriptedModelServer, calls, event, html, raw, status, text
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Image, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.testing.model_server import ScriptedModelServer, ScriptedToolCall, calls, html, raw, sse_event, status, text
 
 MARK = {"type": "ephemeral"}
-PICTURE = Image("image/png", "aWNl")
-HI = UserSaid((Text("hi"),))
-CALLED = ModelSaid(
-    Message("m1", (Thought("hm", "seal"), Text("look"), Called(ToolCall("c:1", "read", {"path": "a"}))), model="m")
+PICTURE = ImageContent("image/png", "aWNl")
+HI = UserMessage((TextContent("hi"),))
+CALLED = AssistantMessage(
+    Message(
+        "m1",
+        (ThoughtPart("hm", "seal"), TextContent("look"), CallPart(ToolCall("c:1", "read", {"path": "a"}))),
+        model="m",
+    )
 )
-RESULT = ToolsSaid((ToolResult("c:1", "ok", "content"),))
+RESULT = ToolResultsMessage((ToolResult("c:1", "ok", "content"),))
 
 
 def blocks(*history, model="m"):
-    return turns(Request("", history), model)
+    return alternating_messages(ModelRequest("", history), model)
 
 
 async def play(client, *replies, request=None, **values):
@@ -46,7 +50,7 @@ async def play(client, *replies, request=None, **values):
 
 
 def told(*items):
-    return raw(*(event(item, item["type"]) for item in items))
+    return raw(*(sse_event(item, item["type"]) for item in items))
 
 
 START = {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 1}}}
@@ -61,11 +65,11 @@ def say(said, index=0):
 @pytest.mark.req("MD-1", "MD-4")
 @pytest.mark.parametrize("write_size", [0, 1])
 async def test_words_and_thoughts(client, write_size):
-    reply = text("Grüße 🐎", chunks=4, thought="hm, so").counted(20, 9, 4).in_writes_of(write_size)
+    reply = text("Grüße 🐎", chunks=4, thought="hm, so").with_usage(20, 9, 4).with_write_size(write_size)
     chunks, server = await play(client, reply)
     assert (words(chunks), thoughts(chunks)) == ("Grüße 🐎", "hm, so")
-    assert [chunk.seal for chunk in only(chunks, ThoughtChunk) if chunk.seal] == ["sealed"]
-    assert chunks[-2:] == [Usage(20, 9, 4), Finished("stop")]
+    assert [chunk.signature for chunk in only(chunks, ThoughtChunk) if chunk.signature] == ["sealed"]
+    assert chunks[-2:] == [Usage(20, 9, 4), ReplyFinished("stop")]
     (request,) = server.requests
     assert request.path == "/v1/messages"
     assert request.headers["x-api-key"] == "sk-test-1234"
@@ -76,17 +80,17 @@ async def test_words_and_thoughts(client, write_size):
 @pytest.mark.req("MD-4")
 @pytest.mark.parametrize("whole", [False, True])
 async def test_calls(client, whole):
-    wanted = calls([("read", {"path": "ä"}), Call("bash", {}, "toolu_7")], said="look")
+    wanted = calls([("read", {"path": "ä"}), ScriptedToolCall("bash", {}, "toolu_7")], text="look")
     chunks, _ = await play(client, wanted.as_json() if whole else wanted)
     first, second = only(chunks, CallChunk)
     assert (first.id, first.tool, json.loads(first.arguments)) == ("call_1_0", "read", {"path": "ä"})
     assert second == CallChunk("toolu_7", "bash", "{}")
-    assert (words(chunks), chunks[-1]) == ("look", Finished("calls"))
+    assert (words(chunks), chunks[-1]) == ("look", ReplyFinished("calls"))
 
 
 async def test_json_in_place_of_a_stream(client):
     chunks, _ = await play(client, text("a", thought="b").as_json())
-    assert chunks == [ThoughtChunk("b", "sealed"), TextChunk("a"), Usage(10, 5, 0), Finished("stop")]
+    assert chunks == [ThoughtChunk("b", "sealed"), TextChunk("a"), Usage(10, 5, 0), ReplyFinished("stop")]
 
 
 @pytest.mark.parametrize(
@@ -101,8 +105,8 @@ async def test_json_in_place_of_a_stream(client):
     ],
 )
 async def test_reasons(client, reason, finished):
-    chunks, _ = await play(client, text("a").ended_by(reason))
-    assert chunks[-1] == Finished(finished, reason if finished == "other" else "")
+    chunks, _ = await play(client, text("a").with_finish_reason(reason))
+    assert chunks[-1] == ReplyFinished(finished, reason if finished == "other" else "")
 
 
 async def test_thoughts_that_may_not_be_read_keep_their_seal(client):
@@ -111,7 +115,7 @@ async def test_thoughts_that_may_not_be_read_keep_their_seal(client):
         client, told(START, hidden, {"type": "content_block_stop", "index": 0}, say("a", 1), END, STOP)
     )
     (thought,) = only(chunks, ThoughtChunk)
-    back = blocks(HI, ModelSaid(Message("m", (Thought(thought.text, thought.seal), Text("a")))))
+    back = blocks(HI, AssistantMessage(Message("m", (ThoughtPart(thought.text, thought.signature), TextContent("a")))))
     assert back[1]["content"][0] == {"type": "redacted_thinking", "data": "xyz"}
 
 
@@ -132,7 +136,7 @@ async def test_thoughts_that_may_not_be_read_keep_their_seal(client):
 )
 async def test_streams_that_are_good_enough(client, reply):
     chunks, _ = await play(client, reply)
-    assert (words(chunks), chunks[-1]) == ("abc", Finished("stop"))
+    assert (words(chunks), chunks[-1]) == ("abc", ReplyFinished("stop"))
 
 
 @pytest.mark.req("MD-5")
@@ -149,7 +153,7 @@ async def test_streams_that_are_good_enough(client, reply):
 async def test_faults_before_any_words_are_asked_again(client, fault):
     chunks, _ = await play(client, fault, text("hello"))
     assert words(chunks) == "hello"
-    assert [waiting.attempt for waiting in only(chunks, Again)] == [2]
+    assert [waiting.attempt for waiting in only(chunks, RetryScheduled)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -183,8 +187,14 @@ async def test_a_limit_above_the_models_own_is_lowered(client):
 
 @pytest.mark.req("MD-9")
 async def test_cache_marks_and_the_shape_of_a_request(client):
-    history = (HI, CALLED, RESULT, ModelSaid(Message("m2", (Text("done"),))), UserSaid((Text("more"),)))
-    request = Request("be brief", history, (READ, BASH), max_tokens=50, temperature=0.5)
+    history = (
+        HI,
+        CALLED,
+        RESULT,
+        AssistantMessage(Message("m2", (TextContent("done"),))),
+        UserMessage((TextContent("more"),)),
+    )
+    request = ModelRequest("be brief", history, (READ, BASH), max_tokens=50, temperature=0.5)
     _, server = await play(client, text("a"), request=request)
     sent = server.requests[0].json
     assert (sent["max_tokens"], sent["temperature"], sent["stream"]) == (50, 0.5, True)
@@ -198,9 +208,16 @@ async def test_cache_marks_and_the_shape_of_a_request(client):
 
 @pytest.mark.req("MD-9")
 def test_but_for_the_marks_each_request_begins_with_the_one_before():
-    history = [HI, CALLED, RESULT, ModelSaid(Message("m2", (Text("done"),))), SystemSaid("n"), UserSaid((Text("x"),))]
+    history = [
+        HI,
+        CALLED,
+        RESULT,
+        AssistantMessage(Message("m2", (TextContent("done"),))),
+        SystemMessage("n"),
+        UserMessage((TextContent("x"),)),
+    ]
     sizes = [1, 3, 6]
-    grown = [json.dumps(turns(Request("", tuple(history[:size])), "m")) for size in sizes]
+    grown = [json.dumps(alternating_messages(ModelRequest("", tuple(history[:size])), "m")) for size in sizes]
     for shorter, longer in pairwise(grown):
         assert longer.startswith(shorter.removesuffix("]"))
 
@@ -230,7 +247,14 @@ class TestTurns:
         ]
 
     def test_notes_stand_ahead_of_the_users_words_and_roles_take_turns(self):
-        said = blocks(HI, CALLED, RESULT, SystemSaid("note"), UserSaid((Text("a"), PICTURE)), UserSaid((Text("b"),)))
+        said = blocks(
+            HI,
+            CALLED,
+            RESULT,
+            SystemMessage("note"),
+            UserMessage((TextContent("a"), PICTURE)),
+            UserMessage((TextContent("b"),)),
+        )
         assert [message["role"] for message in said] == ["user", "assistant", "user"]
         kinds = [block["type"] for block in said[-1]["content"]]
         assert kinds == ["tool_result", "text", "text", "image", "text"]
@@ -242,19 +266,21 @@ class TestTurns:
             ToolResult("b", "ok", "see", images=(PICTURE,)),
             ToolResult("c", "ok", ""),
         )
-        first, second, third = blocks(HI, CALLED, ToolsSaid(results))[-1]["content"]
+        first, second, third = blocks(HI, CALLED, ToolResultsMessage(results))[-1]["content"]
         assert first["is_error"] is True
         assert [block["type"] for block in second["content"]] == ["text", "image"]
         assert third == {"type": "tool_result", "tool_use_id": "c"}
 
     def test_thoughts_of_others_and_without_seal_stay_here(self):
-        thought = Message("m", (Thought("x", "seal"), Text("a")), model="other")
-        unsealed = Message("m", (Thought("x"), Text("b")), model="m")
-        said = blocks(HI, ModelSaid(thought), HI, ModelSaid(unsealed))
+        thought = Message("m", (ThoughtPart("x", "seal"), TextContent("a")), model="other")
+        unsealed = Message("m", (ThoughtPart("x"), TextContent("b")), model="m")
+        said = blocks(HI, AssistantMessage(thought), HI, AssistantMessage(unsealed))
         assert [len(message["content"]) for message in said] == [1, 1, 1, 1]
 
     def test_what_is_empty_is_left_out_and_the_user_begins(self):
-        said = blocks(ModelSaid(Message("m", (Text(" \n"),))), CALLED, UserSaid((Text(""),)), HI)
+        said = blocks(
+            AssistantMessage(Message("m", (TextContent(" \n"),))), CALLED, UserMessage((TextContent(""),)), HI
+        )
         assert [message["role"] for message in said] == ["user", "assistant", "user"]
         assert said[0]["content"][0]["text"]
-        assert marked(blocks()) != []
+        assert add_cache_marks(blocks()) != []

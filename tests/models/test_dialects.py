@@ -5,23 +5,23 @@ import json
 import pytest
 from model_talk import BASH, READ, ask, collect, only, words
 
-from ostler.models.dialects.wrap import with_dialect
-from ostler.models.words import (
-    Again,
+from ostler.core.errors import BackendError
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import ImageContent, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.dialects.dialect import apply_dialect
+from ostler.models.model_types import (
+    AssistantMessage,
     CallChunk,
-    Finished,
-    ModelSaid,
+    ReplyFinished,
+    RetryScheduled,
     TextChunk,
+    TextWasThought,
     ThoughtChunk,
-    ToolsSaid,
-    UserSaid,
-    WasThought,
+    ToolResultsMessage,
+    UserMessage,
 )
-from ostler.testing.model_server import Call, ScriptedModelServer, calls, events, text
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Image, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.testing.model_server import ScriptedModelServer, ScriptedToolCall, calls, sse_reply, text
 
 HERMES = '<tool_call>\n{"name": "read", "arguments": {"path": "a.txt"}}\n</tool_call>'
 QWEN = "<tool_call>\n<function=read>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>"
@@ -32,15 +32,15 @@ DIALECTS = ("native", "text", "xnl")
 async def play(client, dialect, *replies, kind="openai", request=None, **options):
     """The chunks of one reply, and the request as it came."""
     async with ScriptedModelServer(*replies) as server:
-        chunks = await collect(with_dialect(client(server, kind), dialect, **options), request)
+        chunks = await collect(apply_dialect(client(server, kind), dialect, **options), request)
     return chunks, server.requests[0].json
 
 
 def history(*calls, results=None, said="Let me look."):
     """A prompt, a message with calls, and what came of them."""
     told = results or [ToolResult(call.id, "ok", f"result of {call.id}") for call in calls]
-    message = Message("m1", (Text(said), *map(Called, calls)) if said else tuple(map(Called, calls)))
-    return (UserSaid((Text("go"),)), ModelSaid(message), ToolsSaid(tuple(told)))
+    message = Message("m1", (TextContent(said), *map(CallPart, calls)) if said else tuple(map(CallPart, calls)))
+    return (UserMessage((TextContent("go"),)), AssistantMessage(message), ToolResultsMessage(tuple(told)))
 
 
 @pytest.mark.req("MD-6")
@@ -54,16 +54,16 @@ async def test_a_call_in_text_is_understood_in_every_dialect(client, kind, diale
     assert [(call.tool, json.loads(call.arguments)) for call in only(chunks, CallChunk)] == [
         ("read", {"path": "a.txt"})
     ]
-    assert chunks[-1] == Finished("calls")
+    assert chunks[-1] == ReplyFinished("calls")
 
 
 @pytest.mark.req("MD-6")
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_the_servers_own_calls_are_understood_in_every_dialect(client, dialect):
-    reply = calls([("bash", {"command": "ls"})], said="I look.")
+    reply = calls([("bash", {"command": "ls"})], text="I look.")
     chunks, _ = await play(client, dialect, reply)
     assert [(call.tool, call.arguments) for call in only(chunks, CallChunk)] == [("bash", '{"command": "ls"}')]
-    assert (words(chunks), chunks[-1]) == ("I look.", Finished("calls"))
+    assert (words(chunks), chunks[-1]) == ("I look.", ReplyFinished("calls"))
 
 
 @pytest.mark.req("MD-6")
@@ -71,7 +71,8 @@ async def test_the_servers_own_calls_are_understood_in_every_dialect(client, dia
 async def test_ids_are_new_in_the_conversation_and_in_the_reply(client, dialect):
     said = history(ToolCall("call_0", "read", {"path": "a"}), ToolCall("same", "read", {"path": "b"}))
     reply = calls(
-        [Call("bash", {"command": "ls"}, "same"), Call("bash", {"command": "pwd"}, "call_2")], said=HERMES + HERMES
+        [ScriptedToolCall("bash", {"command": "ls"}, "same"), ScriptedToolCall("bash", {"command": "pwd"}, "call_2")],
+        text=HERMES + HERMES,
     )
     chunks, _ = await play(client, dialect, reply, request=ask(history=said))
     ids = [call.id for call in only(chunks, CallChunk)]
@@ -101,28 +102,28 @@ async def test_reasoning_calls_nothing(client, dialect, reply):
 async def test_calls_in_reasoning_that_the_template_opened_are_taken_back(client, dialect, pieces):
     reply = text(f"I could\n{HERMES}\nbut <tool\n</think>\n\n{HERMES}", chunks=pieces)
     chunks, _ = await play(client, dialect, reply)
-    at = chunks.index(WasThought())
+    at = chunks.index(TextWasThought())
     assert only(chunks[at:], TextChunk) == []
     assert len(only(chunks[at:], CallChunk)) == 1
     assert "I could" in words(chunks[:at]) + "".join(chunk.text for chunk in only(chunks, ThoughtChunk))
-    assert chunks[-1] == Finished("calls")
+    assert chunks[-1] == ReplyFinished("calls")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_nothing_but_void_calls_ends_as_it_ended(client, dialect):
     chunks, _ = await play(client, dialect, text(f"Hm\n{HERMES}\n</think>\nNo."))
-    assert chunks[-1] == Finished("stop")
+    assert chunks[-1] == ReplyFinished("stop")
 
 
 @pytest.mark.req("MD-5")
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_reply_that_breaks_off_keeps_the_words_held_back(client, dialect):
     reply = text("Use the <tool_c", chunks=2)
-    reply = events(*({"choices": [{"delta": {"content": part}}]} for part in ("Use the ", "<tool_c")), done=False)
+    reply = sse_reply(*({"choices": [{"delta": {"content": part}}]} for part in ("Use the ", "<tool_c")), done=False)
     chunks = []
     async with ScriptedModelServer(reply) as server:
         with pytest.raises(BackendError):
-            await collect(with_dialect(client(server), dialect), into=chunks)
+            await collect(apply_dialect(client(server), dialect), into=chunks)
     assert words(chunks) == "Use the <tool_c"
 
 
@@ -137,27 +138,27 @@ async def test_words_of_one_read_are_one_chunk_whatever_stands_in_them(client, d
 @pytest.mark.req("MD-5")
 async def test_a_reply_that_begins_anew_is_heard_anew(client):
     thought = {"choices": [{"delta": {"reasoning_content": "hm"}}]}
-    chunks, _ = await play(client, "native", events(thought, done=False), text(HERMES))
-    assert len(only(chunks, Again)) == len(only(chunks, CallChunk)) == 1
+    chunks, _ = await play(client, "native", sse_reply(thought, done=False), text(HERMES))
+    assert len(only(chunks, RetryScheduled)) == len(only(chunks, CallChunk)) == 1
 
 
 async def test_a_reply_cut_by_its_length_says_so_although_it_calls(client):
     for dialect in DIALECTS:
-        chunks, _ = await play(client, dialect, text(HERMES).ended_by("length"))
-        assert chunks[-1] == Finished("length")
+        chunks, _ = await play(client, dialect, text(HERMES).with_finish_reason("length"))
+        assert chunks[-1] == ReplyFinished("length")
         assert len(only(chunks, CallChunk)) == 1
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_dialect_is_a_client_like_any_other(client, dialect):
     async with ScriptedModelServer(text("abcdef", chunks=6).stall_after(3)) as server:
-        bare = client(server, context=1234)
-        model = with_dialect(bare, dialect)
+        bare = client(server, context_window=1234)
+        model = apply_dialect(bare, dialect)
         assert (model.name, model.context_limit) == ("m", 1234)
         stream = model.stream(ask())
         assert isinstance(await anext(stream), TextChunk)
         await stream.aclose()
-        await server.hung_up()
+        await server.wait_for_disconnects()
         await model.aclose()
 
 
@@ -220,7 +221,7 @@ class TestText:
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_the_same_history_gives_the_same_bytes_and_a_longer_one_only_adds(client, dialect):
     first = history(ToolCall("a", "read", {"path": "x"}))
-    longer = (*first, *history(ToolCall("b", "bash", {"command": "ls"}), said=""), UserSaid((Text("more"),)))
+    longer = (*first, *history(ToolCall("b", "bash", {"command": "ls"}), said=""), UserMessage((TextContent("more"),)))
     sent = []
     for said in (first, first, longer):
         _, body = await play(client, dialect, text("ok"), request=ask(history=said))
@@ -233,9 +234,13 @@ async def test_the_same_history_gives_the_same_bytes_and_a_longer_one_only_adds(
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_pictures_thoughts_and_order_survive_as_words(client, dialect, kind):
     call = ToolCall("a", "read", {"path": "x.png"})
-    parts = (Thought("hm", "sealed"), Text("before"), Called(call), Text("after"))
-    result = ToolResult("a", "ok", "a picture", images=(Image("image/png", "aGk="),))
-    said = (UserSaid((Text("go"),)), ModelSaid(Message("m", parts, "m")), ToolsSaid((result,)))
+    parts = (ThoughtPart("hm", "sealed"), TextContent("before"), CallPart(call), TextContent("after"))
+    result = ToolResult("a", "ok", "a picture", images=(ImageContent("image/png", "aGk="),))
+    said = (
+        UserMessage((TextContent("go"),)),
+        AssistantMessage(Message("m", parts, "m")),
+        ToolResultsMessage((result,)),
+    )
     _, sent = await play(client, dialect, text("ok"), kind=kind, request=ask(history=said))
     assert "aGk=" in json.dumps(sent["messages"][-1])
     answer = json.dumps(sent["messages"][-2])
@@ -269,18 +274,22 @@ async def test_a_malformed_call_is_never_sent_back_as_it_came(client, dialect, k
 
 @pytest.mark.req("TL-8")
 async def test_a_name_that_is_offered_goes_back_as_it_is(client):
-    from ostler.models.words import Request
-    from ostler.vocabulary.tools import ToolSpec
+    from ostler.core.tools import ToolSpec
+    from ostler.models.model_types import ModelRequest
 
     spec = ToolSpec("server.tool", "other", "", {"type": "object"})
     said = history(ToolCall("a", "server.tool", {}))
     for kind in ("openai", "anthropic"):
-        _, sent = await play(client, "native", text("ok"), kind=kind, request=Request("", said, (spec, BASH)))
+        _, sent = await play(client, "native", text("ok"), kind=kind, request=ModelRequest("", said, (spec, BASH)))
         assert '"name": "server.tool"' in json.dumps(sent["messages"])
 
 
 async def test_calls_stand_last_in_a_message_to_anthropic(client):
-    parts = (Text("before"), Called(ToolCall("a", "read", {})), Text("after"))
-    said = (UserSaid((Text("go"),)), ModelSaid(Message("m", parts)), ToolsSaid((ToolResult("a", "ok", "r"),)))
+    parts = (TextContent("before"), CallPart(ToolCall("a", "read", {})), TextContent("after"))
+    said = (
+        UserMessage((TextContent("go"),)),
+        AssistantMessage(Message("m", parts)),
+        ToolResultsMessage((ToolResult("a", "ok", "r"),)),
+    )
     _, sent = await play(client, "native", text("ok"), kind="anthropic", request=ask(history=said))
     assert [block["type"] for block in sent["messages"][1]["content"]] == ["text", "text", "tool_use"]

@@ -5,14 +5,14 @@ import json
 import pytest
 from model_talk import ask, collect, only, thoughts, words
 
-from ostler.app.models import choose_model, make
-from ostler.models.fallback import REST_SECONDS, Standby, WithFallback
-from ostler.models.terms import Sampling, Terms
-from ostler.models.words import CallChunk, Finished, Handed, ThoughtChunk
+from ostler.app.model_choice import choose_model, make_model
+from ostler.core.errors import BackendError, UsageError
+from ostler.models.fallback import COOLDOWN_SECONDS, FallbackModel, FallbackProfile
+from ostler.models.model_settings import ModelSettings, Sampling
+from ostler.models.model_types import CallChunk, FallbackStarted, ReplyFinished, ThoughtChunk
 from ostler.settings.load import load
-from ostler.settings.profiles import Profile
-from ostler.testing.model_server import ScriptedModelServer, event, raw, stall, status, text
-from ostler.vocabulary.errors import BackendError, UsageError
+from ostler.settings.model_profiles import Profile
+from ostler.testing.model_server import ScriptedModelServer, raw, sse_event, stall, status, text
 
 
 def error(message, kind):
@@ -24,7 +24,7 @@ LATER = status(429, error("slow down", "rate_limit_exceeded"), headers={"retry-a
 
 
 def pair(first, second, **how):
-    return WithFallback(first, [Standby("second", lambda: second)], **how)
+    return FallbackModel(first, [FallbackProfile("second", lambda: second)], **how)
 
 
 @pytest.mark.req("MD-5")
@@ -36,11 +36,11 @@ def pair(first, second, **how):
 async def test_another_goes_on_when_one_cannot_answer(client, failing):
     async with ScriptedModelServer(*failing) as first, ScriptedModelServer(text("from the second")) as second:
         chunks = await collect(pair(client(first, model="one"), client(second, model="two")))
-    [handed] = only(chunks, Handed)
+    [handed] = only(chunks, FallbackStarted)
     assert (handed.profile, handed.model) == ("second", "two")
     assert str(first.port) in handed.reason
     assert words(chunks) == "from the second"
-    assert chunks[-1] == Finished("stop")
+    assert chunks[-1] == ReplyFinished("stop")
 
 
 @pytest.mark.req("MD-5")
@@ -59,15 +59,17 @@ async def test_nobody_goes_on_where_it_would_not_help_or_say_things_twice(client
         with pytest.raises(BackendError) as caught:
             await collect(pair(client(first, attempts=1), client(second)), into=chunks)
     assert caught.value.fault.code == code
-    assert not only(chunks, Handed)
+    assert not only(chunks, FallbackStarted)
 
 
 async def test_a_call_that_was_passed_on_is_never_made_again(client):
     """A text call is known before its reply is over."""
     call = '<tool_call>{"name": "bash", "arguments": {"command": "rm x"}}</tool_call> and then'
-    broken = raw(event({"choices": [{"delta": {"content": call}}]}), event({"choices": [{"delta": {"content": "…"}}]}))
+    broken = raw(
+        sse_event({"choices": [{"delta": {"content": call}}]}), sse_event({"choices": [{"delta": {"content": "…"}}]})
+    )
     async with ScriptedModelServer(broken) as first, ScriptedModelServer() as second:
-        speaker = make(Profile(name="a", model="m", base_url=first.base_url))
+        speaker = make_model(Profile(name="a", model="m", base_url=first.base_url))
         chunks = []
         with pytest.raises(BackendError):
             await collect(pair(speaker, client(second)), into=chunks)
@@ -75,10 +77,10 @@ async def test_a_call_that_was_passed_on_is_never_made_again(client):
 
 
 async def test_thoughts_that_came_are_void(client):
-    thinking = raw(event({"choices": [{"delta": {"reasoning_content": "hm"}}]}))
+    thinking = raw(sse_event({"choices": [{"delta": {"reasoning_content": "hm"}}]}))
     async with ScriptedModelServer(thinking) as first, ScriptedModelServer(text("b", thought="aha")) as second:
         chunks = await collect(pair(client(first, attempts=1), client(second)))
-    at = next(at for at, chunk in enumerate(chunks) if isinstance(chunk, Handed))
+    at = next(at for at, chunk in enumerate(chunks) if isinstance(chunk, FallbackStarted))
     assert only(chunks[:at], ThoughtChunk)
     assert thoughts(chunks[at:]) == "aha"
 
@@ -106,7 +108,7 @@ async def test_the_one_that_failed_rests_and_is_asked_again_later(client):
     ):
         both = pair(client(first, model="one"), client(second, model="two"), clock=lambda: now[0])
         said, names = [], []
-        for later in (0.0, REST_SECONDS - 1, REST_SECONDS):
+        for later in (0.0, COOLDOWN_SECONDS - 1, COOLDOWN_SECONDS):
             now[0] = later
             said.append(words([chunk async for chunk in both.stream(ask())]))
             names.append(both.name)
@@ -129,7 +131,7 @@ async def test_leaving_a_reply_leaves_the_server(client):
         chunks = both.stream(ask())
         await anext(chunks)
         await chunks.aclose()
-        await first.hung_up()
+        await first.wait_for_disconnects()
         await both.aclose()
 
 
@@ -137,7 +139,7 @@ async def test_a_silent_server_is_given_up_for_another(client):
     async with ScriptedModelServer(stall()) as first, ScriptedModelServer(text("here")) as second:
         chunks = await collect(pair(client(first, attempts=1), client(second)))
     assert words(chunks) == "here"
-    assert "nothing for" in only(chunks, Handed)[0].reason
+    assert "nothing for" in only(chunks, FallbackStarted)[0].reason
 
 
 def settings_with(tmp_path, profiles):
@@ -161,7 +163,7 @@ async def test_the_profile_names_it_with_its_own_endpoint_key_and_dialect(tmp_pa
         settings, env = settings_with(tmp_path, profiles)
         choice = await choose_model(settings, {}, env)
         chunks = await collect(choice.make(""))
-    assert choice.told.endswith(", then b")
+    assert choice.description.endswith(", then b")
     assert [(chunk.tool, chunk.arguments) for chunk in only(chunks, CallChunk)] == [("SysBuiltIn.read", '{"path":"a"}')]
     sent = second.requests[0]
     assert (sent.path, sent.headers["x-api-key"]) == ("/v1/messages", "sk-of-the-second")
@@ -196,7 +198,7 @@ async def test_a_fallback_without_its_variable_stops_nobody_and_is_told(tmp_path
         assert words(await collect(choice.make(""))) == "x"
         with pytest.raises(UsageError, match="UNSET, which is not set"):
             choice.make("b")
-    assert choice.told.endswith(", then c, not b, for a variable is not set (ostler doctor)")
+    assert choice.description.endswith(", then c, not b, for a variable is not set (ostler doctor)")
 
 
 @pytest.mark.req("MD-7")
@@ -216,11 +218,11 @@ async def test_changing_takes_a_profiles_name_or_a_models(tmp_path):
 
 async def test_the_longest_reply_is_that_of_whoever_answers(client):
     def most(tokens):
-        return Terms(sampling=Sampling(max_tokens=tokens))
+        return ModelSettings(sampling=Sampling(max_tokens=tokens))
 
     async with ScriptedModelServer(QUOTA) as first, ScriptedModelServer(text("a")) as second:
-        model = pair(client(first, terms=most(100)), client(second, terms=most(70)))
-        assert model.longest_reply == 100
+        model = pair(client(first, settings=most(100)), client(second, settings=most(70)))
+        assert model.max_reply_tokens == 100
         await collect(model)
-        assert model.longest_reply == 70
+        assert model.max_reply_tokens == 70
     assert second.requests[0].json["max_tokens"] == 70

@@ -8,20 +8,20 @@ import sys
 import httpx2
 import pytest
 
-from ostler.models.dial import Dialer
+from ostler.core.errors import BackendError, UsageError
+from ostler.models.base_url import ServerOrigin, parse_base_url
+from ostler.models.dialer import Dialer
 from ostler.models.http import HttpClient
-from ostler.models.origin import Origin, parse_base_url
 from ostler.models.proxy import parse_proxy
-from ostler.models.tls import Trust
+from ostler.models.tls import TlsFiles
 from ostler.testing.model_server import ScriptedModelServer, drop, raw, stall, status, text
-from ostler.vocabulary.errors import BackendError, UsageError
 
 TARGET = "/v1/chat/completions"
 ASK = b'{"stream": true}'
 
 
 def http_to(port, **how):
-    return HttpClient(Dialer(Origin("http", "127.0.0.1", port), **how))
+    return HttpClient(Dialer(ServerOrigin("http", "127.0.0.1", port), **how))
 
 
 @contextlib.asynccontextmanager
@@ -54,15 +54,15 @@ async def peer(*answers: bytes, keep_open: bool = False, waiting: bool = True):
 
 
 async def body_of(response):
-    assert await response.head()
-    return b"".join([data async for data in response.reads()])
+    assert await response.read_head()
+    return b"".join([data async for data in response.iter_data()])
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
 @pytest.mark.parametrize("write_size", [0, 1, 7])
 async def test_the_body_is_what_httpx2_reads(framing, write_size):
     pieces = (b"data: one\n\n", "data: zwölf\n\n".encode(), b"x" * 300)
-    reply = raw(*pieces).framed(framing).in_writes_of(write_size)
+    reply = raw(*pieces).with_framing(framing).with_write_size(write_size)
     async with ScriptedModelServer(reply, reply) as server:
         http = http_to(server.port)
         ours = await body_of(await http.send("POST", TARGET, (), ASK))
@@ -90,7 +90,7 @@ async def test_the_request_is_what_httpx2_sends():
 
 @pytest.mark.req("DX-6")
 async def test_one_connection_serves_many_requests():
-    async with ScriptedModelServer(text("a"), status(500), text("b").framed("length"), text("c")) as server:
+    async with ScriptedModelServer(text("a"), status(500), text("b").with_framing("length"), text("c")) as server:
         http = http_to(server.port)
         for _ in range(4):
             await body_of(await http.send("POST", TARGET, (), ASK))
@@ -132,7 +132,7 @@ async def test_a_new_connection_is_not_tried_twice():
         http = http_to(server.port)
         response = await http.send("POST", TARGET, (), ASK)
         with pytest.raises(BackendError, match="closed the connection before it answered") as caught:
-            await response.head()
+            await response.read_head()
     assert caught.value.fault.code == "closed"
 
 
@@ -142,13 +142,13 @@ async def test_a_dead_kept_connection_is_not_replaced_twice():
         await body_of(await http.send("POST", TARGET, (), ASK))
         response = await http.send("POST", TARGET, (), ASK)
         with pytest.raises(BackendError):
-            await response.head()
+            await response.read_head()
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_body_that_breaks_off(framing, reset):
-    async with ScriptedModelServer(raw(b"x" * 100).framed(framing).cut_after(50, reset=reset)) as server:
+    async with ScriptedModelServer(raw(b"x" * 100).with_framing(framing).cut_after(50, reset=reset)) as server:
         http = http_to(server.port)
         response = await http.send("POST", TARGET, (), ASK)
         with pytest.raises(BackendError, match=r"closed the connection") as caught:
@@ -161,24 +161,24 @@ async def test_silence_is_told_and_the_head_can_be_asked_for_again():
     async with ScriptedModelServer(stall()) as server:
         http = http_to(server.port)
         response = await http.send("POST", TARGET, (), ASK)
-        assert not await response.head(0.01)
-        assert not await response.head(0.01)
+        assert not await response.read_head(0.01)
+        assert not await response.read_head(0.01)
         response.close()
-        await server.hung_up()
+        await server.wait_for_disconnects()
 
 
 async def test_silence_within_a_body_is_an_empty_read():
     async with ScriptedModelServer(raw(b"abc").stall_after(1)) as server:
         http = http_to(server.port)
         response = await http.send("POST", TARGET, (), ASK)
-        assert await response.head()
-        reads = response.reads(0.01)
+        assert await response.read_head()
+        reads = response.iter_data(0.01)
         assert await anext(reads) == b"abc"
         assert await anext(reads) == b""
         assert await anext(reads) == b""
         await reads.aclose()
         response.close()
-        await server.hung_up()
+        await server.wait_for_disconnects()
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ async def test_a_small_document_has_limits():
         with pytest.raises(BackendError, match="did not answer within") as caught:
             await http.fetch("POST", TARGET, (), ASK, timeout=0.05, limit=999)
         assert caught.value.fault.code == "timeout"
-        await server.hung_up()
+        await server.wait_for_disconnects()
 
 
 async def test_nobody_there(unused_tcp_port):
@@ -252,7 +252,7 @@ async def test_nobody_there(unused_tcp_port):
 
 async def test_a_name_nobody_knows():
     with pytest.raises(BackendError) as caught:
-        await HttpClient(Dialer(Origin("http", "no-such-host.invalid", 80))).send("GET", "/")
+        await HttpClient(Dialer(ServerOrigin("http", "no-such-host.invalid", 80))).send("GET", "/")
     assert caught.value.fault.code in ("unreachable", "timeout")
 
 
@@ -286,7 +286,7 @@ async def test_a_large_body_is_answered_before_it_was_read():
 
 class TestTls:
     async def _ask(self, server, trust, host="127.0.0.1"):
-        http = HttpClient(Dialer(Origin("https", host, server.port), trust=trust))
+        http = HttpClient(Dialer(ServerOrigin("https", host, server.port), tls_files=trust))
         try:
             return await body_of(await http.send("POST", TARGET, (), ASK))
         finally:
@@ -294,7 +294,7 @@ class TestTls:
 
     async def test_a_company_authority(self, certificates):
         async with ScriptedModelServer(text("a"), tls=certificates.server_context()) as server:
-            assert b"[DONE]" in await self._ask(server, Trust(ca_file=certificates.path("ca.pem")))
+            assert b"[DONE]" in await self._ask(server, TlsFiles(ca_file=certificates.path("ca.pem")))
 
     async def test_the_store_named_by_the_environment(self, certificates, monkeypatch):
         monkeypatch.setenv("SSL_CERT_FILE", certificates.path("ca.pem"))
@@ -311,21 +311,21 @@ class TestTls:
     async def test_a_certificate_for_another_name(self, certificates):
         async with ScriptedModelServer(tls=certificates.server_context()) as server:
             with pytest.raises(BackendError, match="not trusted") as caught:
-                await self._ask(server, Trust(ca_file=certificates.path("ca.pem")), host="127.1")
+                await self._ask(server, TlsFiles(ca_file=certificates.path("ca.pem")), host="127.1")
         assert caught.value.fault.code == "tls"
 
     async def test_a_server_that_wants_to_know_us(self, certificates):
-        trust = Trust(certificates.path("ca.pem"), certificates.path("client.pem"), certificates.path("client.key"))
+        trust = TlsFiles(certificates.path("ca.pem"), certificates.path("client.pem"), certificates.path("client.key"))
         async with ScriptedModelServer(text("a"), tls=certificates.server_context(wants_client=True)) as server:
             assert b"[DONE]" in await self._ask(server, trust)
             with pytest.raises(BackendError) as caught:
-                await self._ask(server, Trust(ca_file=certificates.path("ca.pem")))
+                await self._ask(server, TlsFiles(ca_file=certificates.path("ca.pem")))
         assert caught.value.fault.code in ("tls", "closed")
 
     async def test_a_server_without_tls(self):
         async with peer(b"HTTP/1.1 400 Bad Request\r\n\r\n", keep_open=True, waiting=False) as port:
             with pytest.raises(BackendError, match="does not speak TLS; write http://") as caught:
-                await HttpClient(Dialer(Origin("https", "127.0.0.1", port))).send("GET", "/")
+                await HttpClient(Dialer(ServerOrigin("https", "127.0.0.1", port))).send("GET", "/")
         assert caught.value.fault.code == "tls"
 
     @pytest.mark.parametrize(
@@ -338,7 +338,9 @@ class TestTls:
     )
     async def test_files_that_will_not_do(self, files, said):
         with pytest.raises(BackendError, match=said) as caught:
-            await HttpClient(Dialer(Origin("https", "127.0.0.1", 9), trust=Trust(**files))).send("GET", "/")
+            await HttpClient(Dialer(ServerOrigin("https", "127.0.0.1", 9), tls_files=TlsFiles(**files))).send(
+                "GET", "/"
+            )
         assert caught.value.fault.code == "tls"
 
 
@@ -382,14 +384,14 @@ class TestProxy:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def test_a_tunnel_for_https(self, certificates):
-        trust = Trust(ca_file=certificates.path("ca.pem"))
+        trust = TlsFiles(ca_file=certificates.path("ca.pem"))
         context = certificates.server_context()
         async with (
             ScriptedModelServer(text("a"), text("b"), tls=context) as server,
             self._proxy(server.port) as (where, heads),
         ):
             proxy = parse_proxy(f"http://me:secret@{where}")
-            http = HttpClient(Dialer(Origin("https", "model.example", 443), proxy=proxy, trust=trust))
+            http = HttpClient(Dialer(ServerOrigin("https", "model.example", 443), proxy=proxy, tls_files=trust))
             for _ in range(2):
                 assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), ASK))
             await http.aclose()
@@ -418,7 +420,9 @@ class TestProxy:
     )
     async def test_a_proxy_that_refuses(self, answer, said):
         async with ScriptedModelServer() as server, self._proxy(server.port, answer) as (where, _):
-            http = HttpClient(Dialer(Origin("https", "model.example", 443), proxy=parse_proxy(f"me:hunter2@{where}")))
+            http = HttpClient(
+                Dialer(ServerOrigin("https", "model.example", 443), proxy=parse_proxy(f"me:hunter2@{where}"))
+            )
             with pytest.raises(BackendError) as caught:
                 await http.send("GET", "/")
         assert caught.value.fault.code == "proxy"
@@ -428,13 +432,13 @@ class TestProxy:
     async def test_a_proxy_that_is_not_there(self, unused_tcp_port):
         proxy = parse_proxy(f"127.0.0.1:{unused_tcp_port}")
         with pytest.raises(BackendError, match=f"proxy.*127.0.0.1:{unused_tcp_port}") as caught:
-            await HttpClient(Dialer(Origin("https", "model.example", 443), proxy=proxy)).send("GET", "/")
+            await HttpClient(Dialer(ServerOrigin("https", "model.example", 443), proxy=proxy)).send("GET", "/")
         assert caught.value.fault.code == "proxy"
 
 
 @pytest.mark.req("DX-6")
 def test_the_import_is_cheap():
-    code = "import sys, ostler.models.http, ostler.models.dial; print(*sorted(sys.modules))"
+    code = "import sys, ostler.models.http, ostler.models.dialer; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"httpx2", "urllib.request", "http.client", "email", "json", "ipaddress", "ostler.models.tls", "random"}
     assert heavy.isdisjoint(loaded)

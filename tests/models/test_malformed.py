@@ -5,10 +5,10 @@ import json
 import pytest
 from model_talk import collect, only, words
 
-from ostler.models.dialects.wrap import with_dialect
-from ostler.models.words import CallChunk, Finished, Usage
-from ostler.testing.model_server import ScriptedModelServer, event, raw
-from ostler.vocabulary.errors import BackendError
+from ostler.core.errors import BackendError
+from ostler.models.dialects.dialect import apply_dialect
+from ostler.models.model_types import CallChunk, ReplyFinished, Usage
+from ostler.testing.model_server import ScriptedModelServer, raw, sse_event
 
 pytestmark = pytest.mark.req("MD-4")
 
@@ -32,7 +32,7 @@ A, DONE = chunk(content="a"), b"data: [DONE]\n\n"
 
 
 def sent(*data):
-    return raw(*(piece if isinstance(piece, bytes) else event(piece) for piece in data))
+    return raw(*(piece if isinstance(piece, bytes) else sse_event(piece) for piece in data))
 
 
 def line(document):
@@ -42,7 +42,7 @@ def line(document):
 WORDS = {
     "no blank lines": raw(b"".join(b"data: " + line(one) + b"\n" for one in (A, end())) + b"data: [DONE]\n"),
     "JSON lines": raw(line(A) + b"\n" + line(end()) + b"\n"),
-    "pretty JSON over lines": raw(b"data: {\ndata: " + line(A)[1:] + b"\n\n", event(end()), DONE),
+    "pretty JSON over lines": raw(b"data: {\ndata: " + line(A)[1:] + b"\n\n", sse_event(end()), DONE),
     "a mark with a blank": sent(A, b"data: [DONE] \n\n"),
     "a mark in small letters": sent(A, b"data: [done]\n\n"),
     "null": sent("null", A, end()),
@@ -64,8 +64,8 @@ WORDS = {
     "calls that are none": sent(chunk(content="a", tool_calls=[None]), end()),
     "a key twice": sent(b'data: {"choices":[{"delta":{"content":"x","content":"a"}}]}\n\n', end()),
     "words after the mark": sent(A, end(), DONE, chunk(content="x")),
-    "a byte order mark": raw(b"\xef\xbb\xbf" + event(A), event(end()), DONE),
-    "other fields": raw(b"id: 1\nretry: 5\nevent: x\n" + event(A), event(end()), DONE),
+    "a byte order mark": raw(b"\xef\xbb\xbf" + sse_event(A), sse_event(end()), DONE),
+    "other fields": raw(b"id: 1\nretry: 5\nevent: x\n" + sse_event(A), sse_event(end()), DONE),
 }
 
 
@@ -73,8 +73,8 @@ WORDS = {
 @pytest.mark.parametrize("odd", WORDS)
 async def test_words_in_odd_streams(client, odd, dialect):
     async with ScriptedModelServer(WORDS[odd]) as server:
-        chunks = await collect(with_dialect(client(server), dialect))
-    assert (words(chunks), chunks[-1]) == ("a", Finished("stop"))
+        chunks = await collect(apply_dialect(client(server), dialect))
+    assert (words(chunks), chunks[-1]) == ("a", ReplyFinished("stop"))
 
 
 CALLS = {
@@ -97,7 +97,7 @@ async def test_calls_in_odd_streams(client, odd):
     async with ScriptedModelServer(sent(*CALLS[odd], end("tool_calls"), DONE)) as server:
         chunks = await collect(client(server))
     assert [(call.tool, call.arguments) for call in only(chunks, CallChunk)] == [("read", '{"path":"a"}')]
-    assert chunks[-1] == Finished("calls")
+    assert chunks[-1] == ReplyFinished("calls")
 
 
 FAULTS = {
@@ -117,7 +117,7 @@ async def test_what_cannot_be_understood_is_a_typed_error(client, fault, dialect
     reply, code, said = FAULTS[fault]
     async with ScriptedModelServer(reply) as server:
         with pytest.raises(BackendError, match=said) as caught:
-            await collect(with_dialect(client(server, attempts=1), dialect))
+            await collect(apply_dialect(client(server, attempts=1), dialect))
     assert caught.value.fault.code == code
 
 
@@ -162,8 +162,8 @@ ANTHROPIC_WORDS = {
 @pytest.mark.parametrize("odd", ANTHROPIC_WORDS)
 async def test_words_in_odd_streams_of_the_other_api(client, odd, dialect):
     async with ScriptedModelServer(sent(*ANTHROPIC_WORDS[odd])) as server:
-        chunks = await collect(with_dialect(client(server, "anthropic"), dialect))
-    assert (words(chunks), chunks[-1], only(chunks, CallChunk)) == ("a", Finished("stop"), [])
+        chunks = await collect(apply_dialect(client(server, "anthropic"), dialect))
+    assert (words(chunks), chunks[-1], only(chunks, CallChunk)) == ("a", ReplyFinished("stop"), [])
 
 
 ANTHROPIC_CALLS = {

@@ -5,7 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
-from ostler.testing.model_server import ScriptedModelServer, ScriptNotPlayed, calls, stall, text
+from ostler.testing.model_server import ScriptedModelServer, ScriptMismatchError, calls, stall, text
 
 ASK = {"model": "m", "messages": [], "stream": False}
 
@@ -16,13 +16,13 @@ async def post(server, path="/chat/completions", body=None):
 
 
 async def test_replies_that_nobody_asked_for():
-    with pytest.raises(ScriptNotPlayed, match="1 replies were never asked for"):
+    with pytest.raises(ScriptMismatchError, match="1 replies were never asked for"):
         async with ScriptedModelServer(text("a"), text("b")) as server:
             await post(server)
 
 
 async def test_requests_that_nobody_scripted():
-    with pytest.raises(ScriptNotPlayed, match="POST /v1/messages"):
+    with pytest.raises(ScriptMismatchError, match="POST /v1/messages"):
         async with ScriptedModelServer() as server:
             assert (await post(server, "/messages")).status_code == 500
 
@@ -49,15 +49,15 @@ async def test_both_wires_and_what_is_recorded():
 
 async def test_a_script_can_grow_and_requests_can_be_waited_for():
     async with ScriptedModelServer() as server:
-        server.then(text("a"))
+        server.add_replies(text("a"))
         task = asyncio.create_task(post(server))
-        await server.heard(1)
+        await server.wait_for_requests(1)
         assert (await task).status_code == 200
 
 
 async def test_leaving_ends_those_who_still_wait():
     async with ScriptedModelServer(stall()) as server:
         task = asyncio.create_task(post(server))
-        await server.heard(1)
+        await server.wait_for_requests(1)
     with pytest.raises(httpx2.TransportError):
         await task

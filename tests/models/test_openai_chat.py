@@ -6,22 +6,32 @@ import logging
 import pytest
 from model_talk import ask, collect, only, thoughts, words
 
-from ostler.models.terms import Terms
-from ostler.models.words import (
+from ostler.core.errors import BackendError
+from ostler.core.message import Message
+from ostler.core.prompt import TextContent
+from ostler.models.model_settings import ModelSettings
+from ostler.models.model_types import (
+    AssistantMessage,
     CallChunk,
-    Finished,
-    ModelSaid,
-    Request,
-    SystemSaid,
+    ModelRequest,
+    ReplyFinished,
+    SystemMessage,
     TextChunk,
     ThoughtChunk,
     Usage,
-    UserSaid,
+    UserMessage,
 )
-from ostler.testing.model_server import Call, ScriptedModelServer, calls, event, events, html, raw, status, text
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.message import Message
-from ostler.vocabulary.prompt import Text
+from ostler.testing.model_server import (
+    ScriptedModelServer,
+    ScriptedToolCall,
+    calls,
+    html,
+    raw,
+    sse_event,
+    sse_reply,
+    status,
+    text,
+)
 
 STOP = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
 
@@ -51,17 +61,19 @@ async def fails(client, *replies, into=None, **values):
 @pytest.mark.parametrize("write_size", [0, 1, 13])
 async def test_words_arrive_whole(client, framing, write_size):
     said = "Grüße, 世界 🐎\u2028 and\u0085 more"
-    reply = text(said, chunks=7, thought="hmm, ja").counted(20, 9, 4).framed(framing).in_writes_of(write_size)
+    reply = (
+        text(said, chunks=7, thought="hmm, ja").with_usage(20, 9, 4).with_framing(framing).with_write_size(write_size)
+    )
     chunks = await play(client, reply)
     assert words(chunks) == said
     assert thoughts(chunks) == "hmm, ja"
-    assert chunks[-2:] == [Usage(20, 9, 4), Finished("stop")]
+    assert chunks[-2:] == [Usage(20, 9, 4), ReplyFinished("stop")]
 
 
 @pytest.mark.req("DX-6")
 async def test_one_read_of_the_socket_is_one_chunk(client):
-    written = b"".join(event(delta(content="abcd")) for _ in range(100)) + event(STOP)
-    chunks = await play(client, raw(written, b"data: [DONE]\n\n").framed("length"))
+    written = b"".join(sse_event(delta(content="abcd")) for _ in range(100)) + sse_event(STOP)
+    chunks = await play(client, raw(written, b"data: [DONE]\n\n").with_framing("length"))
     assert words(chunks) == "abcd" * 100
     assert len(only(chunks, TextChunk)) <= 2
 
@@ -69,19 +81,21 @@ async def test_one_read_of_the_socket_is_one_chunk(client):
 @pytest.mark.req("MD-4")
 @pytest.mark.parametrize("whole", [False, True])
 async def test_calls_arrive_whole(client, whole):
-    wanted = calls([("read", {"path": "ä.txt"}), Call("bash", {"command": "ls"}, "id-7")], said="let me look")
+    wanted = calls(
+        [("read", {"path": "ä.txt"}), ScriptedToolCall("bash", {"command": "ls"}, "id-7")], text="let me look"
+    )
     chunks = await play(client, wanted.as_json() if whole else wanted)
     assert words(chunks) == "let me look"
     first, second = only(chunks, CallChunk)
     assert (first.id, first.tool, json.loads(first.arguments)) == ("call_1_0", "read", {"path": "ä.txt"})
     assert (second.id, second.tool, json.loads(second.arguments)) == ("id-7", "bash", {"command": "ls"})
-    assert chunks[-1] == Finished("calls")
+    assert chunks[-1] == ReplyFinished("calls")
 
 
 @pytest.mark.req("MD-4")
 async def test_json_in_place_of_a_stream(client):
     chunks = await play(client, text("hello", thought="so").as_json())
-    assert chunks == [ThoughtChunk("so"), TextChunk("hello"), Usage(10, 5, 0), Finished("stop")]
+    assert chunks == [ThoughtChunk("so"), TextChunk("hello"), Usage(10, 5, 0), ReplyFinished("stop")]
 
 
 @pytest.mark.req("MD-4")
@@ -100,7 +114,7 @@ async def test_json_in_place_of_a_stream(client):
     ],
 )
 async def test_content_in_any_shape(client, content, said, thought):
-    chunks = await play(client, events(delta(content="<"), delta(content=content), STOP))
+    chunks = await play(client, sse_reply(delta(content="<"), delta(content=content), STOP))
     assert (words(chunks), thoughts(chunks)) == ("<" + said, thought)
 
 
@@ -119,7 +133,7 @@ async def test_content_in_any_shape(client, content, said, thought):
     ],
 )
 async def test_reasoning_is_kept_apart(client, deltas):
-    chunks = await play(client, events(*deltas, STOP))
+    chunks = await play(client, sse_reply(*deltas, STOP))
     assert (thoughts(chunks), words(chunks)) == ("why", "so")
 
 
@@ -149,7 +163,7 @@ WHOLE = {"id": "x", "function": {"name": "read", "arguments": WRITTEN}}
     ],
 )
 async def test_calls_in_any_shape(client, deltas):
-    chunks = await play(client, events(*deltas, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}))
+    chunks = await play(client, sse_reply(*deltas, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}))
     (call,) = only(chunks, CallChunk)
     assert (call.id, call.tool, json.loads(call.arguments)) == ("x", "read", {"path": "a"})
 
@@ -158,9 +172,9 @@ async def test_calls_in_any_shape(client, deltas):
 async def test_the_old_kind_of_call_and_missing_ids(client):
     old = [delta(function_call={"name": "read", "arguments": "{"}), delta(function_call={"arguments": "}"})]
     end = {"choices": [{"delta": {}, "finish_reason": "function_call"}]}
-    chunks = await play(client, events(*old, end))
+    chunks = await play(client, sse_reply(*old, end))
     assert only(chunks, CallChunk) == [CallChunk("call_0", "read", "{}")]
-    assert chunks[-1] == Finished("calls")
+    assert chunks[-1] == ReplyFinished("calls")
 
 
 @pytest.mark.parametrize(
@@ -179,20 +193,20 @@ async def test_the_old_kind_of_call_and_missing_ids(client):
 )
 async def test_reasons(client, reason, finished):
     told = reason if finished == "other" else ""
-    assert (await play(client, text("a").ended_by(reason)))[-1] == Finished(finished, told)
+    assert (await play(client, text("a").with_finish_reason(reason)))[-1] == ReplyFinished(finished, told)
 
 
 async def test_calls_end_with_calls_whatever_the_server_says(client):
-    assert (await play(client, calls([("read", {})]).ended_by("stop")))[-1] == Finished("calls")
+    assert (await play(client, calls([("read", {})]).with_finish_reason("stop")))[-1] == ReplyFinished("calls")
     for cut in ("length", "content_filter"):
-        ended = (await play(client, calls([("read", {})]).ended_by(cut)))[-1]
+        ended = (await play(client, calls([("read", {})]).with_finish_reason(cut)))[-1]
         assert ended.reason in ("length", "filtered")
 
 
 async def test_a_refusal(client):
-    chunks = await play(client, events(delta(refusal="I "), delta(refusal="won't"), STOP))
+    chunks = await play(client, sse_reply(delta(refusal="I "), delta(refusal="won't"), STOP))
     assert words(chunks) == "I won't"
-    assert chunks[-1] == Finished("refusal")
+    assert chunks[-1] == ReplyFinished("refusal")
 
 
 @pytest.mark.req("MD-8")
@@ -212,7 +226,7 @@ async def test_a_refusal(client):
 @pytest.mark.parametrize("choices", [[], None, "left out"])
 async def test_usage_with_empty_choices(client, usage, counted, choices):
     frame = {"usage": usage} if choices == "left out" else {"usage": usage, "choices": choices}
-    chunks = await play(client, events(delta(content="a"), STOP, frame))
+    chunks = await play(client, sse_reply(delta(content="a"), STOP, frame))
     assert only(chunks, Usage) == ([counted] if counted else [])
 
 
@@ -220,38 +234,38 @@ async def test_usage_with_empty_choices(client, usage, counted, choices):
 @pytest.mark.parametrize(
     "reply",
     [
-        events(delta(content="abc"), STOP, done=False),
-        events(delta(content="abc")),
-        raw(event(delta(content="abc")), event(STOP).rstrip()),
-        raw(event(delta(content="abc")), b"data: [DONE]"),
-        raw(b": hi\n\n", event(delta(content="abc")), b": ping\n\n", event(STOP)),
-        raw(event(delta(content="abc")).replace(b"\n", b"\r\n"), event(STOP).replace(b"\n", b"\r")),
-        raw(b"\n\n" + event(delta(content="abc")) + event(STOP)),
-        raw(event(delta(content="abc")), event(STOP), b"data: [DONE]\n\n", event(delta(content="late"))),
-        raw(event(delta(content="abc")), event(""), event(STOP)),
-        raw(event(json.dumps(delta(content="abc"), indent=1).replace("\n", "\ndata: ")), event(STOP)),
-        events(delta(content="abc"), STOP).cut_after(10_000),
-        events(delta(content="abc"), STOP).stall_after(2),
-        events(delta(content="abc"), STOP).stall_after(3),
+        sse_reply(delta(content="abc"), STOP, done=False),
+        sse_reply(delta(content="abc")),
+        raw(sse_event(delta(content="abc")), sse_event(STOP).rstrip()),
+        raw(sse_event(delta(content="abc")), b"data: [DONE]"),
+        raw(b": hi\n\n", sse_event(delta(content="abc")), b": ping\n\n", sse_event(STOP)),
+        raw(sse_event(delta(content="abc")).replace(b"\n", b"\r\n"), sse_event(STOP).replace(b"\n", b"\r")),
+        raw(b"\n\n" + sse_event(delta(content="abc")) + sse_event(STOP)),
+        raw(sse_event(delta(content="abc")), sse_event(STOP), b"data: [DONE]\n\n", sse_event(delta(content="late"))),
+        raw(sse_event(delta(content="abc")), sse_event(""), sse_event(STOP)),
+        raw(sse_event(json.dumps(delta(content="abc"), indent=1).replace("\n", "\ndata: ")), sse_event(STOP)),
+        sse_reply(delta(content="abc"), STOP).cut_after(10_000),
+        sse_reply(delta(content="abc"), STOP).stall_after(2),
+        sse_reply(delta(content="abc"), STOP).stall_after(3),
     ],
 )
 async def test_endings_that_are_good_enough(client, reply):
     chunks = await play(client, reply)
     assert words(chunks) == "abc"
-    assert chunks[-1] == Finished("stop")
+    assert chunks[-1] == ReplyFinished("stop")
 
 
 @pytest.mark.req("MD-4")
 async def test_halves_of_a_character_in_two_pieces(client):
     halves = ["a\ud83d", "\udc0eb", "\ud83d"]
-    pieces = [event(delta(content=half)) for half in halves]  # json.dumps writes each half as an escape
-    chunks = await play(client, raw(*pieces, event(STOP)))
+    pieces = [sse_event(delta(content=half)) for half in halves]  # json.dumps writes each half as an escape
+    chunks = await play(client, raw(*pieces, sse_event(STOP)))
     assert words(chunks) == "a🐎b"
     words(chunks).encode()
 
 
 async def test_broken_utf8_is_replaced(client):
-    chunks = await play(client, raw(b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\n', event(STOP)))
+    chunks = await play(client, raw(b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\n', sse_event(STOP)))
     assert words(chunks) == "a\ufffdb"
 
 
@@ -277,7 +291,7 @@ async def test_hostile_replies_end_in_a_typed_error(client, body, said):
 
 async def test_words_before_a_broken_event_are_kept(client):
     chunks = []
-    error = await fails(client, raw(event(delta(content="abc")) + b"data: {broken\n\n"), into=chunks)
+    error = await fails(client, raw(sse_event(delta(content="abc")) + b"data: {broken\n\n"), into=chunks)
     assert words(chunks) == "abc"
     assert error.fault.code == "malformed"
 
@@ -299,13 +313,15 @@ async def test_a_web_page_means_a_wrong_base_url(client):
     ],
 )
 async def test_an_error_within_the_stream(client, error, code):
-    failure = await fails(client, events({"error": error}), attempts=1)
+    failure = await fails(client, sse_reply({"error": error}), attempts=1)
     assert failure.fault.code == code
 
 
 async def test_an_error_after_words_keeps_them(client):
     chunks = []
-    error = await fails(client, events(delta(content="abc"), {"error": {"message": "died", "code": 500}}), into=chunks)
+    error = await fails(
+        client, sse_reply(delta(content="abc"), {"error": {"message": "died", "code": 500}}), into=chunks
+    )
     assert words(chunks) == "abc"
     assert error.fault.code == "cut"
 
@@ -315,13 +331,13 @@ async def test_an_error_after_words_keeps_them(client):
     "empty", [{}, {"choices": None, "usage": None}, {"type": "ping"}, {"object": "chunk", "id": "x"}]
 )
 async def test_an_event_that_says_nothing_is_passed_over(client, empty):
-    chunks = await play(client, events(empty, delta(content="a"), empty, STOP, empty))
+    chunks = await play(client, sse_reply(empty, delta(content="a"), empty, STOP, empty))
     assert words(chunks) == "a"
 
 
 @pytest.mark.parametrize("odd", [{"object": "error", "message": "context length exceeded", "code": 400}])
 async def test_an_error_that_is_the_whole_event(client, odd):
-    assert (await fails(client, events(odd))).fault.code == "context_length"
+    assert (await fails(client, sse_reply(odd))).fault.code == "context_length"
 
 
 LONG = "This model's maximum context length is 4096 tokens."
@@ -393,7 +409,7 @@ async def test_each_request_is_logged_with_provider_and_kind(client, caplog):
     caplog.set_level(logging.INFO, "ostler.models")
     await play(client, text("a"))
     assert "provider 127.0.0.1:" in caplog.text
-    await play(client, text("a"), terms=Terms(provider="acme"))
+    await play(client, text("a"), settings=ModelSettings(provider="acme"))
     assert "provider acme, apiKind openai: m at 127.0.0.1:" in caplog.text
 
 
@@ -437,7 +453,7 @@ async def test_a_longest_reply_that_a_server_does_not_allow_is_left_to_it(client
     async with ScriptedModelServer(status(400, {"error": {"message": refusal}}), *[text("a")] * 3) as server:
         model = client(server)
         for most in (97_000, 120_000, 500):
-            assert [chunk async for chunk in model.stream(ask(max_tokens=most))][-1] == Finished("stop")
+            assert [chunk async for chunk in model.stream(ask(max_tokens=most))][-1] == ReplyFinished("stop")
         await model.aclose()
     assert [request.json.get("max_tokens") for request in server.requests] == [97_000, None, None, 500]
 
@@ -445,7 +461,7 @@ async def test_a_longest_reply_that_a_server_does_not_allow_is_left_to_it(client
 async def test_a_refusal_in_the_middle_of_a_reply_begins_no_other(client):
     told = {"error": {"message": "maximum context length: you asked for 97000 in the completion", "code": 400}}
     words = {"choices": [{"index": 0, "delta": {"content": "half"}}]}
-    async with ScriptedModelServer(events(words, told)) as server:
+    async with ScriptedModelServer(sse_reply(words, told)) as server:
         chunks = []
         with pytest.raises(BackendError):
             await collect(client(server), ask(max_tokens=97_000), into=chunks)
@@ -466,7 +482,7 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(client, refu
     async with ScriptedModelServer(status(400, {"error": {"message": refusal}}), text("a"), text("b")) as server:
         model = client(server)
         for _ in range(2):
-            assert [chunk async for chunk in model.stream(request)][-1] == Finished("stop")
+            assert [chunk async for chunk in model.stream(request)][-1] == ReplyFinished("stop")
         await model.aclose()
     first, *later = [request.json for request in server.requests]
     assert gone in first
@@ -485,13 +501,17 @@ async def test_what_a_server_does_not_take_is_left_out_from_then_on(client, refu
 )
 async def test_a_template_without_system_messages_gets_them_in_the_users_name(client, naps, code, refusal):
     """First those in mid-conversation, then the first one too; what was found out stays so."""
-    history = (UserSaid((Text("hi"),)), ModelSaid(Message("m1", (Text("so"),))), SystemSaid("note"))
-    request = Request("be brief", (*history, UserSaid((Text("go on"),))))
+    history = (
+        UserMessage((TextContent("hi"),)),
+        AssistantMessage(Message("m1", (TextContent("so"),))),
+        SystemMessage("note"),
+    )
+    request = ModelRequest("be brief", (*history, UserMessage((TextContent("go on"),))))
     refused = status(code, {"error": {"message": refusal}})
     async with ScriptedModelServer(refused, refused, text("a"), text("b")) as server:
         model = client(server)
         for _ in range(2):
-            assert [chunk async for chunk in model.stream(request)][-1] == Finished("stop")
+            assert [chunk async for chunk in model.stream(request)][-1] == ReplyFinished("stop")
         await model.aclose()
     told = [[(one["role"], one["content"]) for one in sent.json["messages"]] for sent in server.requests]
     assert [[role for role, _ in messages] for messages in told] == [
@@ -529,7 +549,7 @@ async def test_leaving_in_the_middle_ends_the_connection(client):
         stream = model.stream(ask())
         assert isinstance(await anext(stream), TextChunk)
         await stream.aclose()
-        await server.hung_up()
+        await server.wait_for_disconnects()
         await model.aclose()
 
 
@@ -538,10 +558,10 @@ async def test_the_window_is_set_or_told_or_known(client):
     async with ScriptedModelServer(models=[{"id": "m", "max_model_len": 8192}]) as server:
         model = client(server)
         assert model.context_limit == 32_768
-        assert await model.learn_window() == 8192
+        assert await model.fetch_window() == 8192
         assert model.context_limit == 8192
         assert [entry.id for entry in await model.models()] == ["m"]
         await model.aclose()
-        fixed = client(server, context=1000)
-        assert await fixed.learn_window() == 1000
+        fixed = client(server, context_window=1000)
+        assert await fixed.fetch_window() == 1000
         await fixed.aclose()

@@ -8,37 +8,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_talk import BASH, READ, ask
 
-from ostler.models.openai_request import Habits, chat_body, chat_messages
-from ostler.models.words import ModelSaid, Request, SystemSaid, ToolsSaid, UserSaid
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Image, Link, Resource, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import EmbeddedResource, ImageContent, ResourceLink, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.model_types import AssistantMessage, ModelRequest, SystemMessage, ToolResultsMessage, UserMessage
+from ostler.models.openai_request import ServerQuirks, chat_body, chat_messages
 
-PICTURE = Image("image/png", "aWNl")
-CALLED = ModelSaid(
+PICTURE = ImageContent("image/png", "aWNl")
+CALLED = AssistantMessage(
     Message(
         "m1",
         (
-            Thought("hm"),
-            Text("I look."),
-            Called(ToolCall("c1", "read", {"path": "ä"})),
-            Called(ToolCall("c2", "bash", {})),
+            ThoughtPart("hm"),
+            TextContent("I look."),
+            CallPart(ToolCall("c1", "read", {"path": "ä"})),
+            CallPart(ToolCall("c2", "bash", {})),
         ),
     )
 )
-RESULTS = ToolsSaid((ToolResult("c1", "ok", "content"), ToolResult("c2", "failed", "no such file")))
+RESULTS = ToolResultsMessage((ToolResult("c1", "ok", "content"), ToolResult("c2", "failed", "no such file")))
 
 
 def messages(*history, habits=None, system="be brief"):
-    return chat_messages(Request(system, history), habits or Habits())
+    return chat_messages(ModelRequest(system, history), habits or ServerQuirks())
 
 
 def body(request, habits=None, **extra):
-    return chat_body("m", request, habits or Habits(), extra)
+    return chat_body("m", request, habits or ServerQuirks(), extra)
 
 
 def test_a_whole_conversation():
-    said = messages(UserSaid((Text("hi"),)), CALLED, RESULTS, SystemSaid("note"), UserSaid((Text("a"), Text("b"))))
+    said = messages(
+        UserMessage((TextContent("hi"),)),
+        CALLED,
+        RESULTS,
+        SystemMessage("note"),
+        UserMessage((TextContent("a"), TextContent("b"))),
+    )
     assert said == [
         {"role": "system", "content": "be brief"},
         {"role": "user", "content": "hi"},
@@ -61,11 +67,11 @@ def test_a_whole_conversation():
     ("blocks", "content"),
     [
         ((), ""),
-        ((Text("a"), Link("file:///x", "x")), "a\n\nx: file:///x"),
-        ((Link("file:///x"),), "file:///x"),
-        ((Resource("notes.md", "text"),), "@file:notes.md\ntext"),
+        ((TextContent("a"), ResourceLink("file:///x", "x")), "a\n\nx: file:///x"),
+        ((ResourceLink("file:///x"),), "file:///x"),
+        ((EmbeddedResource("notes.md", "text"),), "@file:notes.md\ntext"),
         (
-            (Text("see"), PICTURE, Text("that")),
+            (TextContent("see"), PICTURE, TextContent("that")),
             [
                 {"type": "text", "text": "see"},
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,aWNl"}},
@@ -75,22 +81,22 @@ def test_a_whole_conversation():
     ],
 )
 def test_what_the_user_says(blocks, content):
-    assert messages(UserSaid(blocks), system="") == [{"role": "user", "content": content}]
+    assert messages(UserMessage(blocks), system="") == [{"role": "user", "content": content}]
 
 
 def test_pictures_of_tools_follow_in_the_users_name():
     said = messages(
-        CALLED, ToolsSaid((ToolResult("c1", "ok", "seen", images=(PICTURE,)), ToolResult("c2", "ok", "ok")))
+        CALLED, ToolResultsMessage((ToolResult("c1", "ok", "seen", images=(PICTURE,)), ToolResult("c2", "ok", "ok")))
     )
     assert [message["role"] for message in said[2:]] == ["tool", "tool", "user"]
     assert said[-1]["content"][1]["type"] == "image_url"
 
 
 def test_a_call_without_words_and_words_without_a_call():
-    calls_only = messages(ModelSaid(Message("m", (Called(ToolCall("c", "", {})),))), system="")[0]
+    calls_only = messages(AssistantMessage(Message("m", (CallPart(ToolCall("c", "", {})),))), system="")[0]
     assert calls_only["content"] is None
     assert calls_only["tool_calls"][0]["function"]["name"] == "unknown"
-    assert messages(ModelSaid(Message("m", ())), system="") == [{"role": "assistant", "content": ""}]
+    assert messages(AssistantMessage(Message("m", ())), system="") == [{"role": "assistant", "content": ""}]
 
 
 def test_options_are_sent_only_when_set():
@@ -101,16 +107,24 @@ def test_options_are_sent_only_when_set():
     )
     assert (full["max_tokens"], full["temperature"], full["top_p"]) == (9, 0.0, 0.5)
     assert full["chat_template_kwargs"] == {"enable_thinking": False}
-    assert "tools" not in json.loads(body(Request("", ())))
+    assert "tools" not in json.loads(body(ModelRequest("", ())))
 
 
 @pytest.mark.req("MD-9")
 def test_each_request_begins_with_all_of_the_one_before():
-    history = [UserSaid((Text("hi"),)), CALLED, RESULTS, SystemSaid("n"), UserSaid((Text("go on"),)), CALLED, RESULTS]
-    bodies = [body(Request("be brief", tuple(history[:size]), (READ, BASH))) for size in range(len(history) + 1)]
+    history = [
+        UserMessage((TextContent("hi"),)),
+        CALLED,
+        RESULTS,
+        SystemMessage("n"),
+        UserMessage((TextContent("go on"),)),
+        CALLED,
+        RESULTS,
+    ]
+    bodies = [body(ModelRequest("be brief", tuple(history[:size]), (READ, BASH))) for size in range(len(history) + 1)]
     for shorter, longer in pairwise(bodies):
         assert longer.startswith(shorter.removesuffix(b"]}"))
-    assert body(Request("be brief", tuple(history), (READ, BASH))) == bodies[-1]
+    assert body(ModelRequest("be brief", tuple(history), (READ, BASH))) == bodies[-1]
 
 
 values = st.recursive(
@@ -127,14 +141,16 @@ def test_whatever_a_model_put_into_its_arguments_goes_back_as_json(arguments):
     def refuse(word):
         raise AssertionError(f"{word} is not JSON")
 
-    request = Request("", (ModelSaid(Message("m", (Called(ToolCall("c", "read", arguments)),))),))
+    request = ModelRequest("", (AssistantMessage(Message("m", (CallPart(ToolCall("c", "read", arguments)),))),))
     written = json.loads(body(request).decode(), parse_constant=refuse)
     sent = written["messages"][0]["tool_calls"][0]["function"]["arguments"]
     assert isinstance(json.loads(sent, parse_constant=refuse), dict)
 
 
 def test_half_characters_in_a_tools_output_do_not_break_the_request():
-    request = Request("", (CALLED, ToolsSaid((ToolResult("c1", "ok", "a\udcffb"), ToolResult("c2", "ok", "ü")))))
+    request = ModelRequest(
+        "", (CALLED, ToolResultsMessage((ToolResult("c1", "ok", "a\udcffb"), ToolResult("c2", "ok", "ü"))))
+    )
     said = json.loads(body(request))["messages"]
     assert [message["content"] for message in said[1:]] == ["a?b", "ü"]
 
@@ -150,27 +166,27 @@ def test_half_characters_in_a_tools_output_do_not_break_the_request():
     ],
 )
 def test_a_server_that_wants_its_system_message_first_gets_notes_in_the_users_name(refusal):
-    habits = Habits().learned(refusal, ask())
+    habits = ServerQuirks().adapt(refusal, ask())
     said = messages(
-        UserSaid((Text("hi"),)),
+        UserMessage((TextContent("hi"),)),
         CALLED,
         RESULTS,
-        SystemSaid("note"),
-        UserSaid((PICTURE,)),
-        UserSaid((Text("x"),)),
+        SystemMessage("note"),
+        UserMessage((PICTURE,)),
+        UserMessage((TextContent("x"),)),
         habits=habits,
     )
     assert [message["role"] for message in said] == ["system", "user", "assistant", "tool", "tool", "user"]
     texts = [part.get("text") for part in said[-1]["content"]]
     assert texts == ["<system>\nnote\n</system>", None, "x"]
-    never = habits.learned(refusal, ask())
-    assert never.system == "never"
-    assert never.learned(refusal, ask()) is None
+    never = habits.adapt(refusal, ask())
+    assert never.system_role == "never"
+    assert never.adapt(refusal, ask()) is None
 
 
 def test_habits_change_only_by_what_was_sent():
-    assert Habits().learned("temperature is not supported", ask()) is None
-    assert Habits().learned("something else", ask(temperature=1.0)) is None
+    assert ServerQuirks().adapt("temperature is not supported", ask()) is None
+    assert ServerQuirks().adapt("something else", ask(temperature=1.0)) is None
 
 
 @pytest.mark.req("CL-3")
@@ -182,5 +198,8 @@ def test_habits_change_only_by_what_was_sent():
     ],
 )
 def test_a_file_goes_ahead_of_the_words_that_mention_it(anywhere, messages):
-    said = UserSaid((Text("see"), Resource("notes.md", "first\n")))
-    assert chat_messages(Request("", (said,)), Habits(system="anywhere" if anywhere else "first")) == messages
+    said = UserMessage((TextContent("see"), EmbeddedResource("notes.md", "first\n")))
+    assert (
+        chat_messages(ModelRequest("", (said,)), ServerQuirks(system_role="anywhere" if anywhere else "first"))
+        == messages
+    )

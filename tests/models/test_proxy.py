@@ -2,11 +2,11 @@
 
 import pytest
 
-from ostler.models.origin import Origin
+from ostler.core.errors import BackendError
+from ostler.models.base_url import ServerOrigin
 from ostler.models.proxy import parse_proxy, proxy_for
-from ostler.vocabulary.errors import BackendError
 
-HTTPS = Origin("https", "api.example.com", 443)
+HTTPS = ServerOrigin("https", "api.example.com", 443)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ HTTPS = Origin("https", "api.example.com", 443)
 )
 def test_which_proxy(environ, where):
     proxy = proxy_for(HTTPS, environ)
-    assert (proxy.origin.where if proxy else None) == where
+    assert (proxy.origin.address if proxy else None) == where
 
 
 @pytest.mark.parametrize(
@@ -51,17 +51,17 @@ def test_which_proxy(environ, where):
 )
 def test_addresses(host, no_proxy, used):
     environ = {"HTTPS_PROXY": "http://p:1", "NO_PROXY": no_proxy}
-    assert (proxy_for(Origin("https", host, 443), environ) is not None) is used
+    assert (proxy_for(ServerOrigin("https", host, 443), environ) is not None) is used
 
 
 def test_a_request_header_of_a_cgi_script_is_no_proxy():
     environ = {"HTTP_PROXY": "http://evil:1", "REQUEST_METHOD": "GET"}
-    assert proxy_for(Origin("http", "x.example", 80), environ) is None
+    assert proxy_for(ServerOrigin("http", "x.example", 80), environ) is None
 
 
 def test_credentials_are_decoded_into_a_header():
     proxy = parse_proxy("http://me:p%40ss@p.example:3128")
-    assert proxy.origin.where == "p.example:3128"
+    assert proxy.origin.address == "p.example:3128"
     assert proxy.credentials == "Basic bWU6cEBzcw=="
 
 

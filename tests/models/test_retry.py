@@ -8,25 +8,25 @@ import time
 import pytest
 from model_talk import ask, collect, only, thoughts, words
 
-from ostler.models.failures import retry_after
-from ostler.models.patience import Patience, StallWatch
-from ostler.models.retry import Retries
-from ostler.models.words import Again, CallChunk, Finished, Silence, TextChunk
+from ostler.core.errors import BackendError
+from ostler.models.model_errors import parse_retry_after
+from ostler.models.model_types import CallChunk, NoData, ReplyFinished, RetryScheduled, TextChunk
+from ostler.models.retry import RetryPolicy
+from ostler.models.stall_detector import StallDetector, StallTimeouts
 from ostler.testing.model_server import (
     ScriptedModelServer,
     calls,
-    comments_only,
     drop,
-    event,
-    events,
+    keep_alive_only,
     raw,
+    sse_event,
+    sse_reply,
     stall,
     status,
     text,
 )
-from ostler.vocabulary.errors import BackendError
 
-HASTY = Patience(notice=0.02, first=0.06, silent=0.06, tick=0.01)
+HASTY = StallTimeouts(notice=0.02, first=0.06, silent=0.06, tick=0.01)
 
 
 def delta(**fields):
@@ -50,9 +50,9 @@ def delta(**fields):
         text("abc", chunks=3).cut_after(0),
         raw(b""),
         raw(b": only a comment\n\n"),
-        events(delta(content=""), done=False),
-        events(done=True),
-        events({"error": {"message": "upstream failed", "code": 502}}),
+        sse_reply(delta(content=""), done=False),
+        sse_reply(done=True),
+        sse_reply({"error": {"message": "upstream failed", "code": 502}}),
         calls([("read", {"path": "a"})]).cut_after(420),
         calls([("read", {"path": "a"})]).cut_after(420, reset=True),
     ],
@@ -61,8 +61,8 @@ async def test_a_fault_before_any_words_is_asked_again(client, naps, fault):
     async with ScriptedModelServer(fault, text("hello")) as server:
         chunks = await collect(client(server))
     assert words(chunks) == "hello"
-    assert chunks[-1] == Finished("stop")
-    (waiting,) = only(chunks, Again)
+    assert chunks[-1] == ReplyFinished("stop")
+    (waiting,) = only(chunks, RetryScheduled)
     assert (waiting.attempt, waiting.seconds) == (2, 0.5)
     assert f"127.0.0.1:{server.port}" in waiting.reason
     assert naps.taken == [0.5]
@@ -95,14 +95,14 @@ async def test_pauses_grow_and_attempts_end(client, naps):
             await collect(client(server, attempts=5), into=chunks)
     assert caught.value.fault.code == "server_error"
     assert naps.taken == [0.5, 1.0, 2.0, 4.0]
-    assert [waiting.attempt for waiting in only(chunks, Again)] == [2, 3, 4, 5]
+    assert [waiting.attempt for waiting in only(chunks, RetryScheduled)] == [2, 3, 4, 5]
 
 
 def test_pauses_are_spread_and_bounded():
-    low, high = Retries(chance=lambda: 0.0), Retries(chance=lambda: 1.0)
+    low, high = RetryPolicy(jitter=lambda: 0.0), RetryPolicy(jitter=lambda: 1.0)
     assert (low.pause(1, None), high.pause(1, None)) == (0.25, 0.5)
-    assert high.pause(50, None) == high.ceiling
-    assert {Retries().pause(3, None) for _ in range(20)} != {Retries().pause(3, None)}
+    assert high.pause(50, None) == high.max_pause
+    assert {RetryPolicy().pause(3, None) for _ in range(20)} != {RetryPolicy().pause(3, None)}
 
 
 @pytest.mark.req("MD-5")
@@ -134,10 +134,10 @@ async def test_a_pause_of_hours_is_told_and_not_waited_for(client, naps, wait):
 
 def test_a_date_to_wait_until():
     date = email.utils.formatdate(time.time() + 30, usegmt=True)
-    assert 27 < retry_after({"retry-after": date}) <= 30
-    assert retry_after({"retry-after": "Mon, 01 Jan 1990 00:00:00 GMT"}) == 0
+    assert 27 < parse_retry_after({"retry-after": date}) <= 30
+    assert parse_retry_after({"retry-after": "Mon, 01 Jan 1990 00:00:00 GMT"}) == 0
     for odd in ("soon", "-5", "1e9", "9" * 50, "Mon, 99 Foo 2020", "inf", "nan", ""):
-        assert retry_after({"retry-after": odd}) is None
+        assert parse_retry_after({"retry-after": odd}) is None
 
 
 @pytest.mark.req("MD-5")
@@ -146,12 +146,12 @@ def test_a_date_to_wait_until():
     [
         text("abcdef", chunks=3).cut_after(600),
         text("abcdef", chunks=3).cut_after(600, reset=True),
-        text("abcdef", chunks=3).cut_after(600).framed("close"),
-        text("abcdef", chunks=3).cut_after(600).framed("length"),
+        text("abcdef", chunks=3).cut_after(600).with_framing("close"),
+        text("abcdef", chunks=3).cut_after(600).with_framing("length"),
         text("abcdef", chunks=3).stall_after(3),
         text("abcdef", chunks=3).stall_after(3, comments=True),
-        events(delta(content="abcd"), done=False),
-        events(delta(content="abcd"), {"error": {"message": "died", "code": 500}}),
+        sse_reply(delta(content="abcd"), done=False),
+        sse_reply(delta(content="abcd"), {"error": {"message": "died", "code": 500}}),
     ],
 )
 async def test_words_already_shown_are_kept_and_never_asked_for_again(client, naps, fault):
@@ -168,10 +168,10 @@ async def test_words_already_shown_are_kept_and_never_asked_for_again(client, na
 @pytest.mark.req("MD-5")
 async def test_words_held_back_come_out_when_the_stream_breaks(client):
     chunks = []
-    async with ScriptedModelServer(events(delta(content="<think>why</thin"), done=False), text("x")) as server:
+    async with ScriptedModelServer(sse_reply(delta(content="<think>why</thin"), done=False), text("x")) as server:
         await collect(client(server), into=chunks)
     assert thoughts(chunks) == "why</thin"
-    async with ScriptedModelServer(events(delta(content="<thi"), done=False)) as server:
+    async with ScriptedModelServer(sse_reply(delta(content="<thi"), done=False)) as server:
         with pytest.raises(BackendError):
             await collect(client(server), into=(chunks := []))
     assert words(chunks) == "<thi"
@@ -181,7 +181,7 @@ async def test_words_held_back_come_out_when_the_stream_breaks(client):
 async def test_thoughts_do_not_keep_a_reply_from_beginning_anew(client):
     async with ScriptedModelServer(text("x", thought="mm").cut_after(500), text("hello", thought="so")) as server:
         chunks = await collect(client(server))
-    (waiting,) = only(chunks, Again)
+    (waiting,) = only(chunks, RetryScheduled)
     anew = chunks[chunks.index(waiting) :]
     assert (thoughts(anew), words(chunks)) == ("so", "hello")
 
@@ -192,10 +192,10 @@ async def test_thoughts_do_not_keep_a_reply_from_beginning_anew(client):
     [
         stall("head"),
         stall("body"),
-        comments_only(),
+        keep_alive_only(),
         raw(*[b"x"] * 20).stall_after(20),
-        events(delta(content="")).stall_after(1),
-        events(delta(content="")).stall_after(1, comments=True),
+        sse_reply(delta(content="")).stall_after(1),
+        sse_reply(delta(content="")).stall_after(1, comments=True),
         calls([("read", {"path": "a"})]).stall_after(2),
         calls([("read", {"path": "a"})]).stall_after(2, comments=True),
         raw(b'{"choices": [').stall_after(1),
@@ -204,9 +204,9 @@ async def test_thoughts_do_not_keep_a_reply_from_beginning_anew(client):
 async def test_a_stall_is_shown_and_then_asked_again(client, naps, fault):
     async with ScriptedModelServer(fault, text("hello")) as server:
         chunks = await collect(client(server, patience=HASTY))
-        await server.hung_up()
-    assert only(chunks, Silence)[0].reason.startswith(f"no data from 127.0.0.1:{server.port} for")
-    (again,) = only(chunks, Again)
+        await server.wait_for_disconnects()
+    assert only(chunks, NoData)[0].reason.startswith(f"no data from 127.0.0.1:{server.port} for")
+    (again,) = only(chunks, RetryScheduled)
     assert again.attempt == 2
     assert "has sent nothing for" in again.reason
     assert words(chunks) == "hello"
@@ -217,7 +217,7 @@ async def test_a_stall_on_the_last_attempt_is_a_typed_error(client):
     async with ScriptedModelServer(stall()) as server:
         with pytest.raises(BackendError) as caught:
             await collect(client(server, patience=HASTY, attempts=1))
-        await server.hung_up()
+        await server.wait_for_disconnects()
     assert caught.value.fault.code == "stalled"
 
 
@@ -242,9 +242,9 @@ async def test_cancelling_a_pause_ends_it(client):
         await asyncio.Event().wait()
 
     async with ScriptedModelServer(status(500)) as server:
-        model = client(server, retries=Retries(sleep=forever))
+        model = client(server, retries=RetryPolicy(sleep=forever))
         task = asyncio.create_task(collect(model, into=(chunks := [])))
-        while not only(chunks, Again):
+        while not only(chunks, RetryScheduled):
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -259,33 +259,33 @@ async def test_cancelling_a_stalled_reply_ends_its_connection(client):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await server.hung_up()
+        await server.wait_for_disconnects()
 
 
 class TestWatch:
     def _watch(self, **patience):
         self.now = 100.0
-        return StallWatch(Patience(**patience), "h:1", lambda: self.now)
+        return StallDetector(StallTimeouts(**patience), "h:1", lambda: self.now)
 
     def test_silence_is_shown_after_five_seconds_and_again(self):
         watch = self._watch()
         shown = []
         for _ in range(17):
             self.now += 1
-            shown.append(watch.quiet())
+            shown.append(watch.no_data())
         assert [at + 1 for at, waiting in enumerate(shown) if waiting] == [5, 10, 15]
-        assert shown[4] == Silence(5.0, "no data from h:1 for 5 s")
+        assert shown[4] == NoData(5.0, "no data from h:1 for 5 s")
 
     def test_the_first_sign_may_take_longer_than_the_next(self):
         watch = self._watch(first=100, silent=20)
         self.now += 99
-        watch.quiet()
-        watch.heard()
+        watch.no_data()
+        watch.data_received()
         self.now += 19
-        watch.quiet()
+        watch.no_data()
         self.now += 1
         with pytest.raises(BackendError) as caught:
-            watch.quiet()
+            watch.no_data()
         assert caught.value.fault.code == "stalled"
 
 
@@ -294,10 +294,10 @@ class TestWatch:
 async def test_bytes_that_drip_are_a_stall_and_a_large_event_on_its_way_is_none(client, piece, stalls):
     """By a clock that goes on by fifteen seconds whenever somebody looks."""
     looks = itertools.count(0, 15)
-    large = event(delta(content="x" * 200 * piece))
+    large = sse_event(delta(content="x" * 200 * piece))
     pieces = [large[at : at + piece] for at in range(0, len(large), piece)]
-    end = event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
-    patience = Patience(notice=1e9, first=40, silent=40, tick=5)
+    end = sse_event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    patience = StallTimeouts(notice=1e9, first=40, silent=40, tick=5)
     async with ScriptedModelServer(raw(*pieces, end)) as server:
         model = client(server, attempts=1, patience=patience, clock=lambda: next(looks))
         if stalls:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ostler.models.sse import EventTooLong, SseSplitter
+from ostler.models.sse import EventTooLongError, SseSplitter
 
 
 def split(*reads: bytes, limit: int = 1 << 20) -> list[bytes]:
@@ -91,7 +91,7 @@ def test_comments_are_counted(stream):
 def test_an_event_without_end_is_an_error(piece):
     splitter = SseSplitter(limit=10_000)
     splitter.feed(b"data: ")
-    with pytest.raises(EventTooLong):
+    with pytest.raises(EventTooLongError):
         for _ in range(10_000):
             splitter.feed(piece)
 

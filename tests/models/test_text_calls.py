@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ostler.core.tools import ToolSpec
 from ostler.models.dialects.call_json import TextCall
-from ostler.models.dialects.text_calls import TextCalls
-from ostler.vocabulary.tools import ToolSpec
+from ostler.models.dialects.text_calls import TextCallFinder
 
 CORPUS = [
     json.loads(line)
@@ -40,7 +40,7 @@ ALIASES = {"read_file": KNOWN["read"]}
 
 def play(pieces, **options):
     """What comes out, with neighbouring texts joined."""
-    calls = TextCalls(KNOWN, ALIASES, **options)
+    calls = TextCallFinder(KNOWN, ALIASES, **options)
     found = [item for piece in pieces for item in calls.feed(piece)] + calls.finish()
     joined = []
     for item in found:
@@ -173,7 +173,7 @@ def test_nothing_is_lost_of_what_is_no_call(text):
     ],
 )
 def test_text_is_held_back_only_while_it_may_be_a_call(text, shown):
-    calls = TextCalls(KNOWN)
+    calls = TextCallFinder(KNOWN)
     assert said([item for char in text for item in calls.feed(char)]) == shown
 
 
@@ -192,7 +192,7 @@ def test_plain_text_in_tiny_pieces_costs_next_to_nothing():
     assert len(answer) > 200_000
 
     def ours():
-        calls = TextCalls(KNOWN)
+        calls = TextCallFinder(KNOWN)
         for piece in pieces:
             calls.feed(piece)
 

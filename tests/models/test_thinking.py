@@ -3,14 +3,14 @@
 import pytest
 from model_talk import ask, collect, words
 
-from ostler.app.models import connect
-from ostler.models.terms import Sampling
-from ostler.models.words import ModelSaid, ToolsSaid, UserSaid
-from ostler.settings.profiles import Profile
+from ostler.app.model_choice import make_http_client
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.model_settings import Sampling
+from ostler.models.model_types import AssistantMessage, ToolResultsMessage, UserMessage
+from ostler.settings.model_profiles import Profile
 from ostler.testing.model_server import ScriptedModelServer, status, text
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
 
 
 def refusal(message):
@@ -21,7 +21,7 @@ async def sent(*replies, kind="openai", request=None, **values):
     """The bodies of all requests that one question came to."""
     async with ScriptedModelServer(*replies) as server:
         profile = Profile(name="p", model="m", base_url=server.base_url, api_kind=kind, **values)
-        assert words(await collect(connect(profile), request)) == "ok"
+        assert words(await collect(make_http_client(profile), request)) == "ok"
     return [recorded.json for recorded in server.requests]
 
 
@@ -58,8 +58,8 @@ async def test_a_server_that_knows_neither_is_asked_without():
 
 
 def test_a_request_that_says_it_itself_is_not_changed():
-    assert Sampling(thinking="high").fill(ask(thinking="off")).thinking == "off"
-    assert Sampling(thinking="high").fill(ask()).thinking == "high"
+    assert Sampling(thinking="high").apply_defaults(ask(thinking="off")).thinking == "off"
+    assert Sampling(thinking="high").apply_defaults(ask()).thinking == "high"
 
 
 @pytest.mark.req("MD-2")
@@ -93,21 +93,28 @@ async def test_models_that_settle_it_themselves_get_a_word_and_others_nothing():
 
 
 def loop(*parts):
-    call = Called(ToolCall("c1", "read", {"path": "a"}))
+    call = CallPart(ToolCall("c1", "read", {"path": "a"}))
     return (
-        UserSaid((Text("go"),)),
-        ModelSaid(Message("m1", (*parts, call), model="m")),
-        ToolsSaid((ToolResult("c1", "ok", "b"),)),
+        UserMessage((TextContent("go"),)),
+        AssistantMessage(Message("m1", (*parts, call), model="m")),
+        ToolResultsMessage((ToolResult("c1", "ok", "b"),)),
     )
 
 
 @pytest.mark.parametrize(
     ("history", "thinks"),
     [
-        (loop(Thought("hm", "sealed")), True),
+        (loop(ThoughtPart("hm", "sealed")), True),
         (loop(), False),
-        (loop(Thought("not sealed")), False),
-        ((*loop(), ModelSaid(Message("m2", (Text("done"),), model="m")), UserSaid((Text("more"),))), True),
+        (loop(ThoughtPart("not sealed")), False),
+        (
+            (
+                *loop(),
+                AssistantMessage(Message("m2", (TextContent("done"),), model="m")),
+                UserMessage((TextContent("more"),)),
+            ),
+            True,
+        ),
     ],
     ids=["sealed", "switched on within a turn", "another's thought", "a new turn"],
 )

@@ -6,11 +6,11 @@ import time
 import pytest
 from model_talk import ask
 
-from ostler.models.body import Chunked
+from ostler.models.http_body import ChunkedBody
+from ostler.models.model_types import TextChunk
 from ostler.models.openai_reply import OpenAIReader
 from ostler.models.sse import SseSplitter
-from ostler.models.words import TextChunk
-from ostler.testing.model_server import event
+from ostler.testing.model_server import sse_event
 
 COUNT = 10_000
 FRAME = {
@@ -34,17 +34,17 @@ def best(measured, times=5):
 @pytest.mark.slow
 @pytest.mark.req("DX-6")
 def test_framing_events_and_json_together_cost_less_than_plain_decoding():
-    written = event(FRAME)
+    written = sse_event(FRAME)
     wire = (b"%x\r\n%s\r\n" % (len(written), written)) * COUNT
     reads = [wire[at : at + 65_536] for at in range(0, len(wire), 65_536)]
     line = written.decode()[6:]
 
     def ours():
-        body, splitter, reader = Chunked(), SseSplitter(), OpenAIReader("h", ask())
+        body, splitter, reader = ChunkedBody(), SseSplitter(), OpenAIReader("h", ask())
         chunks = []
         for data in reads:
             reader.feed(splitter.feed(body.feed(data)))
-            chunks += reader.gather.take()
+            chunks += reader.collector.take_chunks()
         assert sum(len(chunk.text) for chunk in chunks) == 4 * COUNT
         assert len(chunks) <= len(reads)
         assert all(isinstance(chunk, TextChunk) for chunk in chunks)

@@ -101,7 +101,7 @@ def test_paths_are_absolute_where_the_command_would_stand(line, paths):
     ],
 )
 def test_writes_are_the_files_written_to(line, writes):
-    assert look(line).writes == writes
+    assert look(line).written_paths == writes
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_writes_are_the_files_written_to(line, writes):
 def test_what_cannot_be_read_is_asked_about(line):
     found = look(line)
     assert (found.verdict, found.parsed) == ("confirm", False)
-    assert "cannot be read" in found.why
+    assert "cannot be read" in found.reason
 
 
 @pytest.mark.req("SH-6")
@@ -124,17 +124,17 @@ def test_what_was_read_before_an_error_still_counts():
 def test_characters_that_cannot_be_seen_are_asked_about(character):
     found = look(f"ls a{character}b")
     assert found.verdict == "confirm"
-    assert "cannot be seen" in found.why
+    assert "cannot be seen" in found.reason
 
 
 @pytest.mark.req("SH-3", "SH-6")
 def test_a_character_that_cannot_be_seen_hides_no_other_reason():
     found = look("rm a\u200b")
-    assert (found.verdict, found.why) == ("confirm", "it holds characters that cannot be seen; rm: deletes files")
+    assert (found.verdict, found.reason) == ("confirm", "it holds characters that cannot be seen; rm: deletes files")
     found = look("rm -rf / \u200b")
     assert found.verdict == "deny"
-    assert "cannot be seen" in found.why
-    assert "the whole file system" in found.why
+    assert "cannot be seen" in found.reason
+    assert "the whole file system" in found.reason
 
 
 def test_tabs_newlines_and_letters_of_any_script_are_fine():
@@ -157,7 +157,7 @@ def test_tabs_newlines_and_letters_of_any_script_are_fine():
 def test_a_blacklisted_line_is_refused(line, pattern):
     found = look(line, blacklist_patterns=[pattern])
     assert found.verdict == "deny"
-    assert pattern in found.why
+    assert pattern in found.reason
 
 
 @pytest.mark.req("SH-3")
@@ -179,14 +179,14 @@ def test_a_costly_pattern_does_not_hang():
 
 
 def test_without_re2_patterns_still_work(monkeypatch):
-    from ostler.policy.shell import patterns
+    from ostler.policy.shell import user_patterns
 
     monkeypatch.setitem(__import__("sys").modules, "re2", None)
-    patterns._searcher.cache_clear()
+    user_patterns._compile_search.cache_clear()
     assert look("npm version", blacklist_patterns=["VERSION"]).verdict == "deny"
     assert look("npm version", blacklist_patterns=["version("]).verdict == "ordinary"
     assert look("npm 'version('", blacklist_patterns=["version("]).verdict == "deny"
-    patterns._searcher.cache_clear()
+    user_patterns._compile_search.cache_clear()
 
 
 @pytest.mark.req("SH-3")

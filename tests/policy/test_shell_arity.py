@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.policy.shell.arity import always_pattern
+from ostler.policy.shell.rule_patterns import suggest_rule_pattern
 from ostler.policy.wildcard import matches
 
 
@@ -38,17 +38,17 @@ from ostler.policy.wildcard import matches
     ],
 )
 def test_the_width_of_a_rule(line, pattern):
-    assert always_pattern(line.split()) == pattern
+    assert suggest_rule_pattern(line.split()) == pattern
 
 
 @pytest.mark.parametrize(
     "line", ["ls", "ls -la", "git log --oneline", "npm run build", "find . -name *.py", "env X=* ls"]
 )
 def test_a_rule_fits_the_line_it_was_made_from(line):
-    assert matches(always_pattern(line.split()), line)
+    assert matches(suggest_rule_pattern(line.split()), line)
 
 
 def test_a_rule_does_not_fit_another_deed():
-    assert not matches(always_pattern(["git", "log"]), "git push")
-    assert not matches(always_pattern(["npm", "run", "build"]), "npm run deploy")
-    assert not matches(always_pattern(["bash", "-c", "ls *"]), "bash -c ls; whatever")
+    assert not matches(suggest_rule_pattern(["git", "log"]), "git push")
+    assert not matches(suggest_rule_pattern(["npm", "run", "build"]), "npm run deploy")
+    assert not matches(suggest_rule_pattern(["bash", "-c", "ls *"]), "bash -c ls; whatever")

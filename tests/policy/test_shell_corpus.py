@@ -55,7 +55,9 @@ def test_the_harmless_pass(tree):
 @pytest.mark.req("SH-5")
 def test_strangers_are_asked_about_for_nothing_else(tree):
     found = judged("strangers", tree)
-    assert [line for line, analysis in found.items() if analysis.verdict != "confirm" or not analysis.tame] == []
+    assert [
+        line for line, analysis in found.items() if analysis.verdict != "confirm" or not analysis.no_danger_found
+    ] == []
 
 
 @pytest.mark.req("SH-6")
@@ -73,13 +75,13 @@ def test_refusal_is_for_the_hopeless_alone(tier, tree):
 def test_every_stop_says_why_in_one_short_clause(tree):
     for tier in ("tier1", "tier2", "tier3", "deny"):
         for line, found in judged(tier, tree).items():
-            assert found.why, line
-            assert len(found.why) < 160, (line, found.why)
-            assert "\n" not in found.why, line
+            assert found.reason, line
+            assert len(found.reason) < 160, (line, found.reason)
+            assert "\n" not in found.reason, line
 
 
 def test_an_ordinary_line_has_no_why(tree):
-    assert {found.why for found in judged("harmless", tree).values()} == {""}
+    assert {found.reason for found in judged("harmless", tree).values()} == {""}
 
 
 def test_the_corpora_are_large_and_without_doubles():

@@ -23,10 +23,10 @@ TOKENS = [
 def check(line):
     found = analyse(line, cwd="/w", exists=lambda path: len(path) % 2 == 0)
     assert found.verdict in {"deny", "confirm", "ordinary"}
-    assert bool(found.why) == (found.verdict != "ordinary")
+    assert bool(found.reason) == (found.verdict != "ordinary")
     assert found.parsed or found.verdict != "ordinary"
     assert all(path.startswith("/") for command in found.commands for path in command.paths)
-    assert all(path.startswith("/") for path in found.writes)
+    assert all(path.startswith("/") for path in found.written_paths)
 
 
 @given(st.text(max_size=120))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from ostler.policy import danger
 from ostler.policy import danger_programs as programs
-from ostler.policy.danger_subcommands import SUBCOMMANDS
-from ostler.policy.shell import analyse, known
+from ostler.policy import danger_tables
+from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
+from ostler.policy.shell import analyse, known_programs
 
 THERE = {"/w", "/w/notes.txt"}
 
@@ -114,9 +114,13 @@ def test_a_stranger_that_speaks_of_harm_is_asked_about():
 @pytest.mark.req("SH-5")
 def test_a_stranger_that_does_not_is_asked_about_for_being_one_alone():
     found = {line: analyse(line, cwd="/w", exists=THERE.__contains__) for line in SILENT}
-    assert [line for line, analysis in found.items() if (analysis.verdict, analysis.tame) != ("confirm", True)] == []
-    assert [line for line, analysis in found.items() if "know" not in analysis.why] == []
-    assert [line for line, analysis in found.items() if not any(part.stranger for part in analysis.commands)] == []
+    assert [
+        line for line, analysis in found.items() if (analysis.verdict, analysis.no_danger_found) != ("confirm", True)
+    ] == []
+    assert [line for line, analysis in found.items() if "know" not in analysis.reason] == []
+    assert [
+        line for line, analysis in found.items() if not any(part.unknown_reason for part in analysis.commands)
+    ] == []
 
 
 @pytest.mark.req("SH-5")
@@ -126,19 +130,19 @@ def test_what_is_known_only_looks_or_is_the_projects_own_is_ordinary():
 
 def test_the_stranger_among_commands_is_told_apart():
     found = analyse("ls && frobnicate x", cwd="/w")
-    assert [(part.text, found.danger(part)) for part in found.commands] == [
+    assert [(part.text, found.command_danger(part)) for part in found.commands] == [
         ("ls", "ordinary"),
         ("frobnicate x", "stranger"),
     ]
     found = analyse("rm x && frobnicate x", cwd="/w")
-    assert {found.danger(part) for part in found.commands} == {"confirm"}
+    assert {found.command_danger(part) for part in found.commands} == {"confirm"}
 
 
 def test_no_program_is_known_as_harmless_and_dangerous_at_once():
-    names = known.programs_known()
+    names = known_programs.load_known_programs()
     assert len(names) > 1500
-    assert sorted(names & set(danger.ALWAYS)) == []
-    assert sorted(names & set(known.verbs_known())) == []
+    assert sorted(names & set(danger_tables.ALWAYS_DANGEROUS)) == []
+    assert sorted(names & set(known_programs.load_known_verbs())) == []
 
 
 @pytest.mark.parametrize(
@@ -171,7 +175,7 @@ def test_an_option_that_is_not_known_is_asked_about(word):
 
 @pytest.mark.req("SH-5")
 def test_a_subcommand_that_is_not_known_is_asked_about():
-    assert [name for name in SUBCOMMANDS if verdict(f"{name} $ACTION x") != "confirm"] == []
+    assert [name for name in DANGEROUS_SUBCOMMANDS if verdict(f"{name} $ACTION x") != "confirm"] == []
 
 
 @pytest.mark.parametrize(

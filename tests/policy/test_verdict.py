@@ -3,15 +3,15 @@
 import msgspec
 import pytest
 
+from ostler.core.errors import UsageError
+from ostler.core.permission import Need, Permission, Rule
+from ostler.policy.permission_rules import parse_flag, parse_rules
 from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, READ_ONLY_AGENT, WRITE_FLAG, YOLO_FLAG
-from ostler.policy.rules import parse, parse_flag
-from ostler.policy.verdict import Policy, unsettled, verdict
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.permission import Need, Permission, Rule
+from ostler.policy.verdict import Policy, evaluate_permission, needs_to_approve
 
 
 def asked(*needs, policy=Policy(), **context):
-    return verdict(Permission("x", needs), policy, **context)
+    return evaluate_permission(Permission("x", needs), policy, **context)
 
 
 @pytest.mark.req("PM-1")
@@ -44,7 +44,7 @@ def test_defaults(need, action):
 
 @pytest.mark.req("PM-1")
 def test_the_last_rule_that_matches_wins():
-    rules = parse({"bash": {"*": "deny", "git *": "allow", "git push *": "ask"}}, "global")
+    rules = parse_rules({"bash": {"*": "deny", "git *": "allow", "git push *": "ask"}}, "global")
     policy = Policy(rules=(*BASELINE, *rules))
     assert asked(Need("bash", "git log"), policy=policy).action == "allow"
     assert asked(Need("bash", "git push origin"), policy=policy).action == "ask"
@@ -54,7 +54,7 @@ def test_the_last_rule_that_matches_wins():
 @pytest.mark.req("PM-1")
 @pytest.mark.parametrize("key", ["write", "edit", "patch"])
 def test_edit_covers_write_edit_and_patch(key):
-    policy = Policy(rules=(*BASELINE, *parse({"edit": "deny"}, "global")))
+    policy = Policy(rules=(*BASELINE, *parse_rules({"edit": "deny"}, "global")))
     assert asked(Need(key, "a"), policy=policy).action == "deny"
 
 
@@ -98,15 +98,15 @@ def test_profiles(profile, need, action):
     ],
 )
 def test_flags_without_a_person(flags, need, action):
-    assert asked(need, policy=Policy(flags=flags, attended=False)).action == action
+    assert asked(need, policy=Policy(flags=flags, interactive=False)).action == action
 
 
 @pytest.mark.req("PM-3", "PM-4")
 def test_paranoid_lets_pass_what_a_flag_names_and_nothing_for_the_sandbox():
-    reads = Policy(profile="paranoid", flags=(parse_flag("read:*"),), attended=False, sandbox_passes=True)
+    reads = Policy(profile="paranoid", flags=(parse_flag("read:*"),), interactive=False, allow_sandboxed=True)
     assert asked(Need("read", "a"), policy=reads).action == "allow"
     assert asked(Need("list", "a"), policy=reads).action == "deny"
-    assert asked(Need("bash", "make", confined=True), policy=reads).action == "deny"
+    assert asked(Need("bash", "make", sandboxed=True), policy=reads).action == "deny"
 
 
 @pytest.mark.req("FS-3")
@@ -126,7 +126,7 @@ def test_the_dangerous_class_always_asks_and_only_once(origin, profile):
     assert (said.action, said.once_only) == ("ask", True)
 
 
-STRANGER = Need("bash", "acme lint x", "stranger", "acme is a program Ostler does not know", always="acme *")
+STRANGER = Need("bash", "acme lint x", "stranger", "acme is a program Ostler does not know", rule_pattern="acme *")
 
 
 @pytest.mark.req("SH-3", "PM-2", "PM-3")
@@ -141,15 +141,15 @@ STRANGER = Need("bash", "acme lint x", "stranger", "acme is a program Ostler doe
         (Policy(rules=(Rule("bash", "acme lint *", "allow"),)), {}, "allow"),
         (Policy(rules=(Rule("bash", "acme fix *", "allow"), Rule("bash", "*", "allow"))), {}, "ask"),
         (Policy(rules=(Rule("bash", "acme *", "allow"), Rule("bash", "acme lint *", "deny"))), {}, "deny"),
-        (Policy(narrow=((Rule("bash", "acme *", "allow", "a stranger's repository"),),)), {}, "ask"),
-        (Policy(flags=(parse_flag("bash:acme *"),), attended=False), {}, "allow"),
-        (Policy(flags=(parse_flag("bash"),), attended=False), {}, "deny"),
+        (Policy(restrictions=((Rule("bash", "acme *", "allow", "a stranger's repository"),),)), {}, "ask"),
+        (Policy(flags=(parse_flag("bash:acme *"),), interactive=False), {}, "allow"),
+        (Policy(flags=(parse_flag("bash"),), interactive=False), {}, "deny"),
         (Policy(), {"grants": (Rule("bash", "acme *", "allow", "your answer: project"),)}, "allow"),
         (Policy(whitelist=("acme",)), {}, "allow"),
         (Policy(profile="god_mode"), {}, "allow"),
         (Policy(profile="paranoid"), {}, "ask"),
         (Policy(), {"origin": "person"}, "allow"),
-        (Policy(strangers_pass=True, rules=(Rule("*", "*", "allow"),)), {}, "allow"),
+        (Policy(allow_unknown_programs=True, rules=(Rule("*", "*", "allow"),)), {}, "allow"),
     ],
 )
 def test_a_stranger_is_asked_about_until_somebody_vouches_for_it_by_name(policy, context, action):
@@ -159,22 +159,22 @@ def test_a_stranger_is_asked_about_until_somebody_vouches_for_it_by_name(policy,
 
 @pytest.mark.req("PM-4")
 def test_a_stranger_that_the_sandbox_holds_is_as_good_as_known():
-    held = msgspec.structs.replace(STRANGER, confined=True)
-    assert asked(held, policy=Policy(attended=False, sandbox_passes=True)).action == "allow"
+    held = msgspec.structs.replace(STRANGER, sandboxed=True)
+    assert asked(held, policy=Policy(interactive=False, allow_sandboxed=True)).action == "allow"
     assert asked(held, policy=Policy(rules=(Rule("bash", "*", "allow"),))).action == "allow"
-    assert asked(STRANGER, policy=Policy(attended=False, sandbox_passes=True)).action == "deny"
+    assert asked(STRANGER, policy=Policy(interactive=False, allow_sandboxed=True)).action == "deny"
 
 
 def test_what_would_allow_a_stranger_is_told():
-    said = asked(STRANGER, policy=Policy(attended=False))
-    assert "--allow 'bash:acme *' would allow it" in said.why
+    said = asked(STRANGER, policy=Policy(interactive=False))
+    assert "--allow 'bash:acme *' would allow it" in said.reason
 
 
 @pytest.mark.req("SH-4", "PM-2")
 def test_nobody_home_turns_ask_into_deny_and_says_so():
-    said = asked(Need("write", "a"), policy=Policy(attended=False))
+    said = asked(Need("write", "a"), policy=Policy(interactive=False))
     assert said.action == "deny"
-    assert "nobody" in said.why
+    assert "nobody" in said.reason
 
 
 @pytest.mark.req("PM-2")
@@ -184,22 +184,24 @@ def test_a_person_who_typed_it_consented():
 
 
 def test_narrowing_never_widens():
-    assert asked(Need("write", "a"), narrow=(Rule("write", "*", "allow", "child"),)).action == "ask"
-    assert asked(Need("write", "a"), narrow=READ_ONLY_AGENT).action == "deny"
-    assert asked(Need("read", "a"), policy=Policy(narrow=((Rule("read", "*", "ask", "project"),),))).action == "ask"
+    assert asked(Need("write", "a"), restrictions=(Rule("write", "*", "allow", "child"),)).action == "ask"
+    assert asked(Need("write", "a"), restrictions=READ_ONLY_AGENT).action == "deny"
+    assert (
+        asked(Need("read", "a"), policy=Policy(restrictions=((Rule("read", "*", "ask", "project"),),))).action == "ask"
+    )
 
 
 @pytest.mark.req("PM-2")
 def test_every_step_is_told():
     said = asked(Need("write", "a"))
     assert [step.name for step in said.steps] == ["rules", "profile and flags", "who asks", "guards", "nobody home"]
-    assert 'rule write "*" ask (built-in)' in said.steps[0].why
+    assert 'rule write "*" ask (built-in)' in said.steps[0].reason
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None, ["allow"], "Allow"])
 def test_an_action_that_is_none_is_named(value):
     with pytest.raises(UsageError, match=r"permission\.bash"):
-        parse({"bash": value}, "config.json")
+        parse_rules({"bash": value}, "config.json")
 
 
 def test_a_flag_without_a_permission_is_an_error():
@@ -235,5 +237,5 @@ def test_a_flag_for_something_unheard_of_lists_what_there_is():
 def test_only_what_the_policy_does_not_allow_by_itself_wants_an_answer():
     looks, builds, gone = Need("bash", "ls src"), Need("bash", "make"), Need("external_directory", "/etc/passwd")
     permission = Permission("x", (looks, builds, gone))
-    assert unsettled(permission, Policy()) == (builds, gone)
-    assert unsettled(permission, Policy(), grants=(Rule("bash", "make *", "allow"),)) == (gone,)
+    assert needs_to_approve(permission, Policy()) == (builds, gone)
+    assert needs_to_approve(permission, Policy(), grants=(Rule("bash", "make *", "allow"),)) == (gone,)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ostler.processes.confinement import Confinement
-from ostler.processes.session import Processes
+from ostler.processes.sandbox_policy import SandboxPolicy
+from ostler.processes.session_processes import SessionProcesses
 
-OFF = Confinement(mode="off")
+OFF = SandboxPolicy(mode="off")
 
 
 def eventually(holds: Callable[[], bool], limit: float = 60.0) -> bool:
@@ -63,9 +63,9 @@ def marked() -> Iterator[Marked]:
 
 
 @pytest.fixture
-async def processes(tmp_path: Path) -> AsyncIterator[Processes]:
+async def processes(tmp_path: Path) -> AsyncIterator[SessionProcesses]:
     """Unconfined, with grace periods too short to wait for."""
-    made = Processes(str(tmp_path), confinement=OFF, grace=0.3)
+    made = SessionProcesses(str(tmp_path), policy=OFF, grace=0.3)
     yield made
     await made.aclose()
 

@@ -7,19 +7,24 @@ import subprocess
 import pytest
 
 from ostler.processes import bubblewrap, landlock
-from ostler.processes.confinement import Confinement
-from ostler.processes.git_folders import GitFolders
+from ostler.processes.git_config import format_config, is_safe_setting, read_settings
+from ostler.processes.git_discovery import GitDirectoryScanner
+from ostler.processes.git_exec_files import QUARANTINE_SUFFIX
 from ostler.processes.git_guard import GitGuard
-from ostler.processes.git_pieces import ASIDE
-from ostler.processes.git_settings import harmless, read_settings, written
 from ostler.processes.sandbox import BACKENDS
-from ostler.processes.session import Processes
+from ostler.processes.sandbox_policy import SandboxPolicy
+from ostler.processes.session_processes import SessionProcesses
 
 pytestmark = pytest.mark.req("SH-8")
 
 WITH_BOTH = [
-    pytest.param("bubblewrap", marks=pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())),
-    pytest.param("landlock", marks=pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())),
+    pytest.param(
+        "bubblewrap",
+        marks=pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason()),
+    ),
+    pytest.param(
+        "landlock", marks=pytest.mark.skipif(bool(landlock.unavailable_reason()), reason=landlock.unavailable_reason())
+    ),
 ]
 BARE = "mkdir -p {0}/objects {0}/refs; echo 'ref: refs/heads/main' > {0}/HEAD"
 EVIL = "core.fsmonitor 'PROGRAM;'"
@@ -135,15 +140,15 @@ def yard(tmp_path):
 @pytest.fixture(autouse=True)
 def only_at_the_end(monkeypatch):
     """A look in the middle of an attack would make it another one, on a slow machine."""
-    monkeypatch.setattr("ostler.processes.git_guard._EVERY", 3600.0)
+    monkeypatch.setattr("ostler.processes.git_guard._INTERVAL_SECONDS", 3600.0)
 
 
 @pytest.fixture
 async def processes(request, yard):
     """Of a sandboxed session; with the backend of the test's choice, or the best there is."""
-    policy = Confinement(mode="require", writable=(str(yard.root),))
+    policy = SandboxPolicy(mode="require", writable=(str(yard.root),))
     backends = (request.param,) if hasattr(request, "param") else BACKENDS
-    made = Processes(str(yard.root), confinement=policy, backends=backends, grace=0.3)
+    made = SessionProcesses(str(yard.root), policy=policy, backends=backends, grace=0.3)
     yield made
     await made.aclose()
 
@@ -199,7 +204,7 @@ async def test_the_harmless_rest_of_settings_stays(yard, processes):
     await processes.run(f"git init -q in; cd in; git config user.name 'A \"b\" \\c'; git config {EVIL}", timeout=60)
     assert _git(yard.root / "in", "config", "user.name").stdout == 'A "b" \\c\n'
     assert "fsmonitor" not in yard.config("in")
-    assert "fsmonitor" in (yard.root / "in" / ".git" / f"config{ASIDE}").read_text()
+    assert "fsmonitor" in (yard.root / "in" / ".git" / f"config{QUARANTINE_SUFFIX}").read_text()
 
 
 async def test_what_a_person_set_before_stays(yard, processes):
@@ -228,7 +233,7 @@ async def test_what_a_person_sets_between_two_commands_stays(yard, processes):
 async def test_what_a_background_command_does_is_undone_at_its_end_and_told(yard, processes):
     job = await processes.start_background(f"git init -q in; git -C in config {EVIL}")
     output = await processes.read_background(job, wait=60)
-    assert output.state.state == "exited" and "was set aside" in output.text
+    assert output.job.state == "exited" and "was set aside" in output.text
     assert "fsmonitor" not in yard.config("in")
 
 
@@ -243,10 +248,10 @@ async def test_what_a_background_command_does_is_undone_while_it_runs(yard, proc
 
 
 async def test_it_is_looked_at_while_a_command_runs(yard, processes, monkeypatch):
-    monkeypatch.setattr("ostler.processes.git_guard._EVERY", 0.01)
+    monkeypatch.setattr("ostler.processes.git_guard._INTERVAL_SECONDS", 0.01)
     await processes.start_background(f"git init -q in; git -C in config {EVIL}; sleep 1000")
     async with asyncio.timeout(300):
-        while not (yard.root / "in" / ".git" / f"config{ASIDE}").exists():
+        while not (yard.root / "in" / ".git" / f"config{QUARANTINE_SUFFIX}").exists():
             await asyncio.sleep(0.01)
 
 
@@ -274,7 +279,7 @@ async def test_a_pipe_in_place_of_settings_hangs_nothing(yard, processes):
 
 
 async def test_names_that_are_taken_do_not_help(yard, processes):
-    taken = " ".join(f"in/.git/config{number}{ASIDE}" for number in ("", "-2"))
+    taken = " ".join(f"in/.git/config{number}{QUARANTINE_SUFFIX}" for number in ("", "-2"))
     await processes.run(f"git init -q in; mkdir -p {taken}; git -C in config {EVIL}", timeout=60)
     assert "fsmonitor" not in yard.config("in")
 
@@ -293,26 +298,26 @@ async def test_nothing_is_put_where_a_link_leads_meanwhile(tmp_path):
     for folder in (root / "in" / ".git", outside / ".git"):
         folder.mkdir(parents=True)
     guard = GitGuard((str(root),))
-    await guard.enter()
+    await guard.command_started()
     for folder in (root / "in", outside):
         (folder / ".git" / "config").write_text("[core]\n\teditor = evil\n")
-    look = guard._look
+    look = guard._scan
 
     def swapped():
         found = look()
         (root / "in").rename(root / "was")
         (root / "in").symlink_to(outside)
-        guard._look = look
+        guard._scan = look
         return found
 
-    guard._look = swapped
-    await guard.leave()
+    guard._scan = swapped
+    await guard.command_ended()
     assert os.listdir(outside / ".git") == ["config"]
 
 
 @pytest.mark.parametrize("key", ["alias.x", "core.sshcommand", "filter.a.b.clean", "diff.external", "hook.x.command"])
 def test_a_key_that_is_not_known_to_be_harmless_is_not(key):
-    assert not harmless(key, "x", lambda _: True)
+    assert not is_safe_setting(key, "x", lambda _: True)
 
 
 @pytest.mark.parametrize(
@@ -332,18 +337,18 @@ def test_a_key_that_is_not_known_to_be_harmless_is_not(key):
     ],
 )
 def test_values_count_where_they_matter(key, value, fine):
-    assert harmless(key, value, lambda _: True) is fine
+    assert is_safe_setting(key, value, lambda _: True) is fine
 
 
 async def test_settings_survive_being_written():
     text = b'[core]\n\tbare\n[remote "a.b \\"c\\" \\\\d"]\n\turl = " x;y#z\\n\\t\\\\ "\n[user]\n\tname = \n'
     pairs = await read_settings(text)
     assert pairs == [("core.bare", "true"), ('remote.a.b "c" \\d.url', " x;y#z\n\t\\ "), ("user.name", "")]
-    assert await read_settings(written(pairs)) == pairs
+    assert await read_settings(format_config(pairs)) == pairs
 
 
 def test_a_folder_that_is_new_the_second_time_is_found(tmp_path):
-    folders = GitFolders((str(tmp_path),))
+    folders = GitDirectoryScanner((str(tmp_path),))
     (tmp_path / "a" / "b").mkdir(parents=True)
     assert folders.find().directories == set()
     (tmp_path / "a" / "b" / ".git").mkdir()
@@ -368,7 +373,7 @@ def test_a_folder_that_was_shut_meanwhile_is_looked_into(tmp_path):
     inner = tmp_path / "a" / "b"
     (inner / ".git").mkdir(parents=True)
     inner.chmod(0)
-    folders = GitFolders((str(tmp_path),))
+    folders = GitDirectoryScanner((str(tmp_path),))
     assert folders.find().directories == set()
     inner.chmod(0o755)
     assert folders.find().directories == {f"{inner}/.git"}
@@ -379,20 +384,20 @@ async def test_a_change_in_the_very_moment_of_a_look_is_seen(tmp_path):
     config = tmp_path / "in" / ".git" / "config"
     config.parent.mkdir(parents=True)
     guard = GitGuard((str(tmp_path),))
-    await guard.enter()
+    await guard.command_started()
     config.write_text("[core]\n\tabbrev = 1\n")
     await guard.check()
     config.write_text("[core]\n\teditor = x\n")
-    await guard.leave()
+    await guard.command_ended()
     assert "core.editor" in guard.take_notes()[0]
 
 
 async def test_what_is_told_cannot_write_on_a_terminal(tmp_path):
     guard = GitGuard((str(tmp_path),))
-    await guard.enter()
+    await guard.command_started()
     config = tmp_path / "a\x1b[2J\nb\udcff" / ".git" / "config"
     config.parent.mkdir(parents=True)
     config.write_text("[core]\n\teditor = x\n")
-    await guard.leave()
+    await guard.command_ended()
     (told,) = guard.take_notes()
     assert told.isprintable()

@@ -4,29 +4,29 @@ import os
 
 import pytest
 
-from ostler.processes.output import Output, Spill
+from ostler.processes.output import CommandOutput, SpillFile
 
 
 def test_nothing_is_spilled_while_memory_holds_it_all(tmp_path):
-    output = Output(lambda: pytest.fail("spilled"), cap=100)
+    output = CommandOutput(lambda: pytest.fail("spilled"), cap=100)
     output.feed("stdout", b"a" * 100)
     output.feed("stderr", b"b" * 100)
     output.close()
-    assert not output.cut and output.spilled == ""
+    assert not output.truncated and output.spill_path == ""
 
 
 def test_a_spill_has_both_streams_in_order_from_the_start(tmp_path):
-    output = Output(lambda: Spill(str(tmp_path / "new"), "x"), cap=10)
+    output = CommandOutput(lambda: SpillFile(str(tmp_path / "new"), "x"), cap=10)
     for stream, chunk in (("stdout", b"one "), ("stderr", b"two "), ("stdout", b"three more"), ("stderr", b" four")):
         output.feed(stream, chunk)
     output.close()
-    assert output.cut and output.spilled == str(tmp_path / "new" / "x")
+    assert output.truncated and output.spill_path == str(tmp_path / "new" / "x")
     assert (tmp_path / "new" / "x").read_bytes() == b"one two three more four"
     assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o700
 
 
 def test_a_spill_has_a_cap_of_its_own(tmp_path):
-    spill = Spill(str(tmp_path), "x", cap=5)
+    spill = SpillFile(str(tmp_path), "x", cap=5)
     for chunk in (b"abc", b"def", b"ghi"):
         spill.feed(chunk)
     spill.close()
@@ -37,20 +37,20 @@ def test_a_spill_never_follows_what_was_laid_out_for_it(tmp_path):
     (tmp_path / "target").write_text("precious")
     (tmp_path / "x").symlink_to(tmp_path / "target")
     with pytest.raises(OSError, match="exists"):
-        Spill(str(tmp_path), "x")
+        SpillFile(str(tmp_path), "x")
 
 
 def test_a_full_disk_is_no_error():
-    spill = Spill.__new__(Spill)
-    spill.path, spill._room, spill._fd = "/dev/full", 100, os.open("/dev/full", os.O_WRONLY)
+    spill = SpillFile.__new__(SpillFile)
+    spill.path, spill._bytes_left, spill._fd = "/dev/full", 100, os.open("/dev/full", os.O_WRONLY)
     spill.feed(b"x")
     spill.feed(b"y")
     assert spill._fd == -1
 
 
 def test_a_folder_that_cannot_be_written_leaves_the_head_and_the_tail():
-    output = Output(lambda: Spill("/proc/nowhere", "x"), cap=10)
+    output = CommandOutput(lambda: SpillFile("/proc/nowhere", "x"), cap=10)
     output.feed("stdout", b"x" * 100)
     output.feed("stdout", b"end")
     output.close()
-    assert output.spilled == "" and output.streams["stdout"].text().endswith("end")
+    assert output.spill_path == "" and output.streams["stdout"].text().endswith("end")

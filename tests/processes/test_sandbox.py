@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from ostler.processes import bubblewrap, git_folders, landlock
-from ostler.processes.confinement import Confinement, SandboxUnavailable, lay_out
-from ostler.processes.proving import probe, prove
-from ostler.processes.session import Processes
+from ostler.processes import bubblewrap, git_discovery, landlock
+from ostler.processes.sandbox_policy import SandboxPolicy, SandboxUnavailable, resolve_layout
+from ostler.processes.sandbox_selftest import probe, run_selftest
+from ostler.processes.session_processes import SessionProcesses
 
 pytestmark = pytest.mark.req("SH-8")
 
@@ -43,8 +43,13 @@ _OPEN_WITH_LANDLOCK = {
     "protected by way of its folder",
 }
 _BACKENDS = [
-    pytest.param("bubblewrap", marks=pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())),
-    pytest.param("landlock", marks=pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())),
+    pytest.param(
+        "bubblewrap",
+        marks=pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason()),
+    ),
+    pytest.param(
+        "landlock", marks=pytest.mark.skipif(bool(landlock.unavailable_reason()), reason=landlock.unavailable_reason())
+    ),
 ]
 both = pytest.mark.parametrize("backend", _BACKENDS)
 
@@ -61,14 +66,14 @@ def base():
 @pytest.fixture
 async def sandboxed(base):
     """Make the processes of a sandboxed session, closed at the end."""
-    made: list[Processes] = []
+    made: list[SessionProcesses] = []
     workspace = base / "workspace"
     subprocess.run(["git", "init", "-q", str(workspace)], check=True)
 
-    def make(backend: str, **policy) -> Processes:
+    def make(backend: str, **policy) -> SessionProcesses:
         policy = {"writable": (str(workspace),), **policy}
-        confinement = Confinement(mode="require", **policy)
-        made.append(Processes(str(workspace), confinement=confinement, backends=(backend,), grace=0.3))
+        confinement = SandboxPolicy(mode="require", **policy)
+        made.append(SessionProcesses(str(workspace), policy=confinement, backends=(backend,), grace=0.3))
         return made[-1]
 
     yield make
@@ -91,17 +96,17 @@ def _expect(proofs: list[list[object]], backend: str) -> None:
 
 @both
 async def test_what_is_forbidden_does_not_work(backend, base):
-    proofs = await prove((backend,), base=str(base))
-    _expect([[proof.name, proof.held, proof.detail] for proof in proofs], backend)
+    proofs = await run_selftest((backend,), base=str(base))
+    _expect([[proof.name, proof.blocked, proof.detail] for proof in proofs], backend)
     assert os.listdir(base) == []
 
 
 _AS_NOBODY = textwrap.dedent("""
     import asyncio, json, os, sys
     os.chdir("/")
-    from ostler.processes.proving import prove
-    proofs = asyncio.run(prove((sys.argv[1],), base=sys.argv[2]))
-    print(json.dumps([[proof.name, proof.held, proof.detail] for proof in proofs]))
+    from ostler.processes.sandbox_selftest import run_selftest
+    proofs = asyncio.run(run_selftest((sys.argv[1],), base=sys.argv[2]))
+    print(json.dumps([[proof.name, proof.blocked, proof.detail] for proof in proofs]))
 """)
 
 
@@ -127,7 +132,7 @@ def _interpreter_of_nobody() -> str:
     """A Python that a user without any rights can start and that has our library."""
     for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         try:
-            if _as_nobody(python, "-c", "import ostler.processes.session").returncode == 0:
+            if _as_nobody(python, "-c", "import ostler.processes.session_processes").returncode == 0:
                 return python
         except OSError:
             continue
@@ -153,25 +158,27 @@ def test_a_sandbox_that_the_workspace_brings_along_is_not_taken(tmp_path, monkey
     for folder in (work / ".venv" / "bin", system):
         folder.mkdir(parents=True)
         (folder / "bwrap").touch(0o755)
-    layout = lay_out(Confinement(writable=(str(work),) if writable else ()), str(tmp_path / "temp"), (str(work),))
+    layout = resolve_layout(
+        SandboxPolicy(writable=(str(work),) if writable else ()), str(tmp_path / "temp"), (str(work),)
+    )
     monkeypatch.setenv("PATH", f"{work}/.venv/bin:{system}")
-    assert bubblewrap.wrapper(layout)[0] == str(system / "bwrap")
+    assert bubblewrap.wrapper_command(layout)[0] == str(system / "bwrap")
     monkeypatch.setenv("PATH", f"{work}/.venv/bin")
-    assert bubblewrap.missing(layout)
+    assert bubblewrap.unavailable_reason(layout)
 
 
 def test_a_place_that_could_not_be_kept_does_not_keep_the_sandbox_from_starting(tmp_path):
     """As in a workspace that belongs to somebody else."""
-    layout = lay_out(Confinement(writable=(str(tmp_path),)), str(tmp_path))
+    layout = resolve_layout(SandboxPolicy(writable=(str(tmp_path),)), str(tmp_path))
     (tmp_path / ".vscode").mkdir()
-    words = bubblewrap.wrapper(layout)
+    words = bubblewrap.wrapper_command(layout)
     assert str(tmp_path / ".vscode") in words and str(tmp_path / ".mcp.json") not in words
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 async def test_a_socket_that_goes_while_the_sandbox_starts_is_no_reason_to_have_none(sandboxed, base, monkeypatch):
     answers = iter([[str(base / "gone" / "socket")], []])
-    monkeypatch.setattr(bubblewrap, "_sockets", lambda: next(answers, []))
+    monkeypatch.setattr(bubblewrap, "_socket_paths", lambda: next(answers, []))
     assert await sandboxed("bubblewrap").ready() == "bubblewrap"
 
 
@@ -188,8 +195,8 @@ def test_the_probe_starts_no_bwrap_of_the_folder_it_is_asked_in(tmp_path, monkey
 
 def test_the_probe_tells_what_there_is():
     found = {capability.name: capability for capability in probe()}
-    assert found["bubblewrap"].available is not bool(bubblewrap.missing())
-    assert found["landlock"].available is not bool(landlock.missing())
+    assert found["bubblewrap"].available is not bool(bubblewrap.unavailable_reason())
+    assert found["landlock"].available is not bool(landlock.unavailable_reason())
     assert all(capability.detail for capability in found.values())
 
 
@@ -197,8 +204,8 @@ def test_the_probe_tells_what_there_is():
 async def test_the_workspace_is_writable_and_ordinary_work_goes_on(backend, sandboxed, base):
     processes = sandboxed(backend)
     assert (
-        await processes.ready() == processes.sandbox == backend
-        and f"run in {backend}, without a network" in processes.statement
+        await processes.prepare() == processes.sandbox == backend
+        and f"run in {backend}, without a network" in processes.description
     )
     work = """
         set -e
@@ -242,7 +249,7 @@ async def test_a_read_only_workspace_is_one(backend, sandboxed, base):
 @both
 async def test_a_read_only_workspace_among_the_temporary_folders_can_be_read(backend, tmp_path):
     (tmp_path / "file").write_text("text")
-    processes = Processes(str(tmp_path), confinement=Confinement(mode="require"), backends=(backend,))
+    processes = SessionProcesses(str(tmp_path), policy=SandboxPolicy(mode="require"), backends=(backend,))
     ran = await processes.run("cat file; echo x > file", timeout=60)
     await processes.aclose()
     assert ran.stdout == "text" and ran.exit_code != 0
@@ -250,7 +257,7 @@ async def test_a_read_only_workspace_among_the_temporary_folders_can_be_read(bac
 
 @both
 async def test_a_grant_to_write_everywhere_uncovers_nothing(backend, sandboxed, base, monkeypatch):
-    monkeypatch.setattr(git_folders, "MOST_FOLDERS", 100)
+    monkeypatch.setattr(git_discovery, "MAX_FOLDERS", 100)
     processes = sandboxed(backend, writable=("/",))
     command = (
         f"echo x > {base}/new; cat /proc/1/comm; ls /run /dev/vda /dev/sda; v=/proc/sys/vm/swappiness; cat $v > $v"
@@ -268,8 +275,8 @@ async def test_the_network_is_there_when_granted(backend, sandboxed):
         command = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo hello >&3"
         processes = sandboxed(backend)
         assert (await processes.run(command, timeout=60)).exit_code != 0
-        granted = Confinement(mode="require", writable=(), network=True)
-        assert (await processes.run(command, timeout=60, confinement=granted)).exit_code == 0
+        granted = SandboxPolicy(mode="require", writable=(), network=True)
+        assert (await processes.run(command, timeout=60, policy=granted)).exit_code == 0
         connection, _ = listener.accept()
         with connection:
             assert connection.recv(16) == b"hello\n"
@@ -277,10 +284,10 @@ async def test_the_network_is_there_when_granted(backend, sandboxed):
 
 @both
 async def test_a_grant_for_the_network_opens_no_files(backend, base):
-    proofs = await prove((backend,), base=str(base), network=True)
+    proofs = await run_selftest((backend,), base=str(base), network=True)
     held = {"write", "create", "truncate", "delete", "ptrace", "mount"}
     held |= {"kill", "abstract socket"} if landlock.abi() >= 6 else set()
-    assert held <= {proof.name for proof in proofs if proof.held}
+    assert held <= {proof.name for proof in proofs if proof.blocked}
 
 
 @both
@@ -311,7 +318,7 @@ async def test_protected_paths_are_locked_or_at_least_told(backend, sandboxed, b
         assert not hook.exists() and f"{hook} was set aside" in ran.stderr
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 async def test_what_no_sandbox_could_lock_is_set_aside_when_it_was_made(sandboxed, base):
     processes = sandboxed("bubblewrap", read_only=(f"{base}/workspace/a/b",))
     ran = await processes.run("mkdir a; echo x > a/b", timeout=60)
@@ -327,7 +334,7 @@ def at_home(base, monkeypatch, sandboxed):
     """A workspace that is somebody's home."""
     home = base / "workspace"
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr("ostler.processes.start_up.homes", lambda: (str(home),))
+    monkeypatch.setattr("ostler.processes.startup_files.home_directories", lambda: (str(home),))
     (home / ".bashrc").write_text("mine\n")
     (home / "dotfiles").mkdir()
     (home / "dotfiles" / "zshrc").write_text("mine\n")
@@ -366,7 +373,7 @@ async def test_start_up_files_of_a_home_are_as_they_were_there_or_not(backend, s
     assert after == {**before, "project/file": "mine\n"}
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 async def test_a_login_goes_on_as_usual_while_a_sandbox_holds_a_home(sandboxed, at_home):
     (at_home / ".profile").write_text("echo from the profile\n")
     await sandboxed("bubblewrap").ready()
@@ -376,7 +383,7 @@ async def test_a_login_goes_on_as_usual_while_a_sandbox_holds_a_home(sandboxed, 
     assert (said.stdout, said.stderr) == ("from the profile\n", "")
 
 
-@pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())
+@pytest.mark.skipif(bool(landlock.unavailable_reason()), reason=landlock.unavailable_reason())
 async def test_keys_in_a_home_cannot_be_read_under_landlock_either(sandboxed, at_home):
     (at_home / ".ssh" / "id").write_text("secret")
     (at_home / ".pypirc").write_text("secret")
@@ -385,16 +392,16 @@ async def test_keys_in_a_home_cannot_be_read_under_landlock_either(sandboxed, at
         "cat .ssh/id .pypirc; echo new > project/x; cat project/x .bashrc; echo y > y", timeout=60
     )
     assert ran.stdout == "new\nmine\n"
-    assert "nothing new" in processes.statement
+    assert "nothing new" in processes.description
 
 
 @both
 async def test_what_ostler_itself_writes_in_a_home_is_not_a_command_s_doing(backend, base, at_home):
     own = at_home / ".ostler"
     shutil.rmtree(own)
-    confinement = Confinement(mode="require", writable=(str(at_home),), read_only=(str(own),))
+    confinement = SandboxPolicy(mode="require", writable=(str(at_home),), read_only=(str(own),))
     marks = str(own / "running")
-    processes = Processes(str(at_home), confinement=confinement, backends=(backend,), marks=marks, grace=0.3)
+    processes = SessionProcesses(str(at_home), policy=confinement, backends=(backend,), marker_dir=marks, grace=0.3)
     ran = await processes.run(f"echo hi; echo evil > {own}/config.json", timeout=60)
     await processes.aclose()
     assert ran.stdout == "hi\n" and "set aside" not in ran.stderr and "changed" not in ran.stderr
@@ -409,7 +416,7 @@ async def test_programs_and_settings_that_a_login_would_find_first_are_held_or_s
     assert not (at_home / ".bash_completion").exists()
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 async def test_what_is_locked_stays_so_when_a_person_has_replaced_it(sandboxed, base):
     """git writes settings by putting a new file in the old one's place, and a lock lies on the old one."""
     processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
@@ -420,7 +427,7 @@ async def test_what_is_locked_stays_so_when_a_person_has_replaced_it(sandboxed, 
     assert "Read-only" in ran.stderr and config.read_text() == before
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 async def test_a_lock_lost_while_a_command_runs_is_made_up_for_when_it_ends(sandboxed, base):
     processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
     subprocess.run(["git", "-C", str(base / "workspace"), "config", "core.editor", "mine"], check=True)
@@ -469,7 +476,7 @@ async def test_a_command_may_signal_another_of_the_session(backend, sandboxed):
     processes = sandboxed(backend)
     job = await processes.start_background("echo $$ > pid; exec sleep 1000")
     assert (await processes.run("until [ -s pid ]; do :; done; kill $(cat pid)", timeout=60)).exit_code == 0
-    assert (await processes.read_background(job, wait=10)).state.exit_code == 128 + signal.SIGTERM
+    assert (await processes.read_background(job, wait=10)).job.exit_code == 128 + signal.SIGTERM
 
 
 @both
@@ -488,17 +495,17 @@ async def test_a_dead_keeper_is_replaced_inside_a_sandbox_again(backend, sandbox
     processes = sandboxed(backend)
     await processes.run("true", timeout=60)
     (sandbox,) = processes._sandboxes.values()
-    os.kill(sandbox.keeper._process.pid, signal.SIGKILL)
-    assert eventually(lambda: not sandbox.alive)
+    os.kill(sandbox.spawner._process.pid, signal.SIGKILL)
+    assert eventually(lambda: not sandbox.is_alive)
     ran = await processes.run("echo back; echo x > /etc/ostler-test", timeout=60)
     assert ran.stdout == "back\n" and ran.exit_code != 0
     assert processes.sandbox == backend
 
 
 async def test_a_sandbox_that_is_required_and_missing_is_a_refusal(tmp_path, monkeypatch):
-    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda _: "not installed")
-    monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "switched off")
-    processes = Processes(str(tmp_path), confinement=Confinement(mode="require", writable=(str(tmp_path),)))
+    monkeypatch.setattr("ostler.processes.bubblewrap.unavailable_reason", lambda _: "not installed")
+    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "switched off")
+    processes = SessionProcesses(str(tmp_path), policy=SandboxPolicy(mode="require", writable=(str(tmp_path),)))
     with pytest.raises(SandboxUnavailable, match="bubblewrap: not installed; landlock: switched off"):
         await processes.run("touch ran", timeout=60)
     await processes.aclose()
@@ -506,13 +513,13 @@ async def test_a_sandbox_that_is_required_and_missing_is_a_refusal(tmp_path, mon
 
 
 async def test_a_sandbox_that_is_preferred_and_missing_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda _: "not installed")
-    monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "switched off")
-    processes = Processes(str(tmp_path))
+    monkeypatch.setattr("ostler.processes.bubblewrap.unavailable_reason", lambda _: "not installed")
+    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "switched off")
+    processes = SessionProcesses(str(tmp_path))
     assert processes.sandbox == "not started"
     assert (await processes.run("echo ran", timeout=60)).stdout == "ran\n"
     assert processes.sandbox == "none: bubblewrap: not installed; landlock: switched off"
-    assert processes.statement == "commands run without a sandbox (bubblewrap: not installed; landlock: switched off)"
+    assert processes.description == "commands run without a sandbox (bubblewrap: not installed; landlock: switched off)"
     await processes.aclose()
 
 
@@ -524,21 +531,21 @@ async def test_a_sandbox_that_does_not_start_says_why(tmp_path, monkeypatch):
     fake.write_text("#!/bin/sh\necho 'bwrap: no permission to make namespaces' >&2; exit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{system}:{os.environ['PATH']}")
-    processes = Processes(str(work), backends=("bubblewrap",))
-    assert await processes.ready() == "none: bubblewrap: bwrap: no permission to make namespaces"
+    processes = SessionProcesses(str(work), backends=("bubblewrap",))
+    assert await processes.prepare() == "none: bubblewrap: bwrap: no permission to make namespaces"
     await processes.aclose()
     assert os.listdir(work) == []
 
 
-@pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())
+@pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 async def test_what_was_confined_once_is_not_run_unconfined_later(tmp_path, monkeypatch, eventually):
-    processes = Processes(str(tmp_path))
-    assert not (await processes.ready()).startswith("none")
+    processes = SessionProcesses(str(tmp_path))
+    assert not (await processes.prepare()).startswith("none")
     (sandbox,) = processes._sandboxes.values()
-    os.kill(sandbox.keeper._process.pid, signal.SIGKILL)
-    assert eventually(lambda: not sandbox.alive)
-    monkeypatch.setattr("ostler.processes.bubblewrap.missing", lambda _: "gone")
-    monkeypatch.setattr("ostler.processes.landlock.missing", lambda: "gone")
+    os.kill(sandbox.spawner._process.pid, signal.SIGKILL)
+    assert eventually(lambda: not sandbox.is_alive)
+    monkeypatch.setattr("ostler.processes.bubblewrap.unavailable_reason", lambda _: "gone")
+    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "gone")
     with pytest.raises(SandboxUnavailable):
         await processes.run("touch ran", timeout=60)
     await processes.aclose()
@@ -549,5 +556,7 @@ async def test_what_was_confined_once_is_not_run_unconfined_later(tmp_path, monk
 async def test_long_output_can_be_read_by_a_later_command(backend, sandboxed):
     processes = sandboxed(backend)
     ran = await processes.run("head -c 1M /dev/zero | tr '\\0' x", timeout=60)
-    assert (await processes.run(f"wc -c < {ran.spill}; rm -f {ran.spill}", timeout=60)).stdout == "1048576\n"
-    assert os.path.exists(ran.spill)
+    assert (
+        await processes.run(f"wc -c < {ran.output_file}; rm -f {ran.output_file}", timeout=60)
+    ).stdout == "1048576\n"
+    assert os.path.exists(ran.output_file)

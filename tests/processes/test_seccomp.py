@@ -31,7 +31,7 @@ def _verdict(program: bytes, architecture: int, number: int, *arguments: int):
 
 def _program(monkeypatch, machine, **options):
     monkeypatch.setattr(seccomp, "machine", lambda: machine)
-    return seccomp.program(**{"families": (1,), "connect": False, "attributes": True, **options})
+    return seccomp.build_filter(**{"families": (1,), "connect": False, "attributes": True, **options})
 
 
 @pytest.mark.req("SH-8")
@@ -100,4 +100,4 @@ def test_calls_of_another_machine_do_not_pass(monkeypatch):
 
 def test_an_unknown_machine_is_told(monkeypatch):
     monkeypatch.setattr(seccomp, "machine", lambda: "riscv64")
-    assert not seccomp.supported()
+    assert not seccomp.is_supported()

@@ -13,14 +13,14 @@ from ostler.processes import bubblewrap, landlock
 
 _PROGRAM = textwrap.dedent("""
     import asyncio, os, sys
-    from ostler.processes.confinement import Confinement
-    from ostler.processes.programs import open_program
-    from ostler.processes.session import Processes
+    from ostler.processes.sandbox_policy import SandboxPolicy
+    from ostler.processes.helper_programs import open_program
+    from ostler.processes.session_processes import SessionProcesses
 
     async def main(workspace, backend, ending, mark):
         mode = "off" if backend == "off" else "require"
-        confinement = Confinement(mode=mode, writable=(workspace,))
-        processes = Processes(workspace, confinement=confinement, backends=(backend,))
+        confinement = SandboxPolicy(mode=mode, writable=(workspace,))
+        processes = SessionProcesses(workspace, policy=confinement, backends=(backend,))
         env = {"OSTLER_TEST_MARK": mark}
         up = asyncio.Event()
         tree = "trap '' TERM HUP; setsid sleep 1000 & nohup sleep 1000 & (setsid bash -c 'sleep 1000 & wait' &)"
@@ -29,7 +29,7 @@ _PROGRAM = textwrap.dedent("""
         )
         await up.wait()
         await processes.start_background("sleep 1000", env=env)
-        await open_program(["cat"], cwd="/", env={**env, "PATH": os.environ["PATH"]}, on_errors=lambda _: None)
+        await open_program(["cat"], cwd="/", env={**env, "PATH": os.environ["PATH"]}, on_stderr=lambda _: None)
         print("up", flush=True)
         if ending == "exit":
             os._exit(0)
@@ -42,8 +42,13 @@ _PROGRAM = textwrap.dedent("""
 
 _BACKENDS = [
     "off",
-    pytest.param("bubblewrap", marks=pytest.mark.skipif(bool(bubblewrap.missing()), reason=bubblewrap.missing())),
-    pytest.param("landlock", marks=pytest.mark.skipif(bool(landlock.missing()), reason=landlock.missing())),
+    pytest.param(
+        "bubblewrap",
+        marks=pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason()),
+    ),
+    pytest.param(
+        "landlock", marks=pytest.mark.skipif(bool(landlock.unavailable_reason()), reason=landlock.unavailable_reason())
+    ),
 ]
 _SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGHUP": signal.SIGHUP, "SIGINT": signal.SIGINT}
 
@@ -109,11 +114,11 @@ def test_nothing_is_left_after_a_hundred_ends(tmp_path, marked, ending, eventual
 
 _LOUD = textwrap.dedent("""
     import asyncio, sys
-    from ostler.processes.confinement import Confinement
-    from ostler.processes.session import Processes
+    from ostler.processes.sandbox_policy import SandboxPolicy
+    from ostler.processes.session_processes import SessionProcesses
 
     async def main(workspace, command):
-        processes = Processes(workspace, confinement=Confinement(mode="off"))
+        processes = SessionProcesses(workspace, policy=SandboxPolicy(mode="off"))
         ran = await processes.run(command, timeout=300, on_output=lambda text: None)
         await processes.aclose()
         # not getrusage: its peak is handed down from whoever started this process

@@ -5,13 +5,7 @@ import asyncio
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.memory import MemoryJournal
-from ostler.session import calls
-from ostler.session.session import Session
-from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import ALLOW_ALL, ASK_ALL, play, prompt
-from ostler.tools.host import LocalToolHost
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     PermissionAsked,
     PermissionDecided,
     ToolCalled,
@@ -19,9 +13,15 @@ from ostler.vocabulary.events import (
     ToolStarted,
     TurnEnded,
 )
-from ostler.vocabulary.permission import Decision, Rule
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.core.permission import Decision, Rule
+from ostler.core.tools import ToolCall
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.session import call_runner
+from ostler.session.session import LocalSession
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, make_prompt, run_turn
+from ostler.tools.host import LocalToolHost
+from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("EN-13")
 
@@ -42,10 +42,10 @@ class Noting:
         self.done.append(("begin", unit.partition("/")[2]))
         return ()
 
-    def living(self, unit):
+    def heartbeat(self, unit):
         self.lived.set()
 
-    def resting(self, unit):
+    def mark_idle(self, unit):
         pass
 
     async def finish(self, unit):
@@ -94,13 +94,13 @@ async def opened(tmp_path, gate, undo):
     sessions = []
 
     async def make(acts, journal=None, policy=ALLOW_ALL):
-        ground = Workspace(str(tmp_path))
-        session = Session(
+        workspace = LocalWorkspace(str(tmp_path))
+        session = LocalSession(
             backend=ScriptedBackend(acts),
-            tools=LocalToolHost([FakeTool("gate", gate.behave)], ground),
+            tools=LocalToolHost([FakeTool("gate", gate.behave)], workspace),
             journal=journal or MemoryJournal("s"),
             policy=policy,
-            cwd=ground.root,
+            cwd=workspace.root,
             undo=undo,
         )
         sessions.append(session)
@@ -117,11 +117,11 @@ def by_hand(name, origin="person", rules=()):
 
 
 def calling(*names):
-    async def act(stage, said):
+    async def act(context, said):
         for name in names:
             call = by_hand(name, "model")
-            stage.emit(ToolCalled(call))
-            await stage.run_tool(call)
+            context.emit(ToolCalled(call))
+            await context.run_tool(call)
 
     return act
 
@@ -146,7 +146,7 @@ async def test_two_calls_have_a_checkpoint_each(opened, gate, undo):
 
 
 async def test_a_call_gives_signs_of_life_as_long_as_it_runs(opened, gate, undo, monkeypatch):
-    monkeypatch.setattr(calls, "BEAT", 0.001)
+    monkeypatch.setattr(call_runner, "HEARTBEAT_SECONDS", 0.001)
     session = await opened([])
     running = asyncio.ensure_future(session.call(by_hand("a")))
     await gate.until("a")
@@ -161,7 +161,7 @@ async def test_a_call_that_ends_in_a_turn_leaves_the_turns_checkpoint_open(opene
     session = await opened([calling("turn's")])
     before = asyncio.ensure_future(session.call(by_hand("before")))
     await gate.until("before")
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     await gate.until("turn's")
     gate.open("before")
     await patiently(before)
@@ -173,7 +173,7 @@ async def test_a_call_that_ends_in_a_turn_leaves_the_turns_checkpoint_open(opene
 
 async def test_a_call_outlives_the_turn_it_was_made_in(opened, gate, undo):
     session = await opened([calling("turn's")])
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     await gate.until("turn's")
     beside = asyncio.ensure_future(session.call(by_hand("beside")))
     await gate.until("beside")
@@ -183,13 +183,13 @@ async def test_a_call_outlives_the_turn_it_was_made_in(opened, gate, undo):
     gate.open("beside")
     assert (await patiently(beside)).status == "ok"
     assert [done for done in undo.done if done[1] == "beside"] == [("begin", "beside"), ("finish", "beside")]
-    results = {e.result.call_id: e.result.status for e in session.past() if isinstance(e, ToolFinished)}
+    results = {e.result.call_id: e.result.status for e in session.events() if isinstance(e, ToolFinished)}
     assert results == {"turn's": "cancelled", "beside": "ok"}
 
 
 async def test_a_call_in_a_turn_that_ends_in_it_is_kept_by_the_turn(opened, gate, undo):
     session = await opened([calling("turn's")])
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     await gate.until("turn's")
     gate.open("beside")
     await patiently(session.call(by_hand("beside")))
@@ -199,12 +199,12 @@ async def test_a_call_in_a_turn_that_ends_in_it_is_kept_by_the_turn(opened, gate
 
 
 async def test_a_call_that_waits_for_the_turns_checkpoint_gets_its_own_when_that_is_dropped(opened, gate, undo):
-    async def wait(stage, said):
+    async def wait(context, said):
         await asyncio.Event().wait()
 
     undo.stuck = True
     session = await opened([wait])
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     reading = session.subscribe(since=2**62)
     beside = asyncio.ensure_future(session.call(by_hand("beside")))
     while not isinstance((await patiently(anext(reading))).event, ToolCalled):
@@ -218,11 +218,11 @@ async def test_a_call_that_waits_for_the_turns_checkpoint_gets_its_own_when_that
 
 @pytest.mark.req("PM-6")
 async def test_its_ask_is_still_a_persons_to_answer_when_the_turn_is_over(opened, gate):
-    async def wait(stage, said):
+    async def wait(context, said):
         await asyncio.Event().wait()
 
     session = await opened([wait], policy=ASK_ALL)
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     reading = session.subscribe(since=2**62)
     narrow = (Rule("gate", "*", "ask", "it says so"),)
     beside = asyncio.ensure_future(session.call(by_hand("beside", "protocol", narrow)))
@@ -231,9 +231,9 @@ async def test_its_ask_is_still_a_persons_to_answer_when_the_turn_is_over(opened
     turn.cancel()
     await patiently(turn.wait())
     gate.open("beside")
-    assert session.settle(asked.ask_id, Decision("allow", by="person"))
+    assert session.answer(asked.ask_id, Decision("allow", by="person"))
     assert (await patiently(beside)).status == "ok"
-    assert len([e for e in session.past() if isinstance(e, PermissionDecided)]) == 1
+    assert len([e for e in session.events() if isinstance(e, PermissionDecided)]) == 1
     assert session.state.calls["beside"].rules == narrow
 
 
@@ -241,14 +241,14 @@ async def test_its_ask_is_still_a_persons_to_answer_when_the_turn_is_over(opened
 async def test_after_a_crash_a_call_that_outlived_its_turn_is_unknown(opened, gate):
     journal = MemoryJournal("s")
     session = await opened([calling("turn's")], journal)
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     beside = asyncio.ensure_future(session.call(by_hand("beside")))
     await gate.until("beside")
     gate.open("turn's")
     await patiently(turn.wait())
-    crashed = MemoryJournal("s", list(journal.records))
-    ended = max(e.seq for e in crashed.records if isinstance(e.event, TurnEnded))
-    assert [type(e.event) for e in crashed.records if e.seq > ended] == [ToolCalled, ToolStarted]
+    crashed = MemoryJournal("s", list(journal.envelopes))
+    ended = max(e.seq for e in crashed.envelopes if isinstance(e.event, TurnEnded))
+    assert [type(e.event) for e in crashed.envelopes if e.seq > ended] == [ToolCalled, ToolStarted]
     again = await opened([], crashed)
     assert again.records().result("beside").status == "unknown"
     gate.open("beside")
@@ -256,13 +256,13 @@ async def test_after_a_crash_a_call_that_outlived_its_turn_is_unknown(opened, ga
 
 
 async def test_the_next_turn_is_not_kept_from_beginning(opened, gate):
-    async def fine(stage, said):
+    async def fine(context, said):
         return None
 
     session = await opened([fine, fine])
     beside = asyncio.ensure_future(session.call(by_hand("beside")))
     await gate.until("beside")
-    assert (await play(session, "one"))[1].reason == "done"
-    assert (await play(session, "two"))[1].reason == "done"
+    assert (await run_turn(session, "one"))[1].reason == "done"
+    assert (await run_turn(session, "two"))[1].reason == "done"
     gate.open("beside")
     assert (await patiently(beside)).status == "ok"

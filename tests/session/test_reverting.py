@@ -3,12 +3,12 @@
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.events import Notice, Reverted, ToolCalled
+from ostler.core.sessions import Rename, Revert
+from ostler.core.tools import ToolCall
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import open_session, play
-from ostler.vocabulary.events import Notice, Reverted, ToolCalled
-from ostler.vocabulary.sessions import Rename, Revert
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import open_test_session, run_turn
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class Remembering(ScriptedBackend):
@@ -20,24 +20,24 @@ class Remembering(ScriptedBackend):
 
 
 @pytest.fixture
-def ground(tmp_path):
-    return Workspace(str(tmp_path))
+def workspace(tmp_path):
+    return LocalWorkspace(str(tmp_path))
 
 
-async def nothing(stage, said):
+async def nothing(context, said):
     return None
 
 
 def warned(session):
-    return [event.text for event in session.past() if isinstance(event, Notice)]
+    return [event.text for event in session.events() if isinstance(event, Notice)]
 
 
 @pytest.mark.req("EN-13")
-async def test_the_backend_hears_of_reverts_and_titles(ground):
+async def test_the_backend_hears_of_reverts_and_titles(workspace):
     backend = ScriptedBackend([nothing])
-    session = await open_session(backend, [], ground)
+    session = await open_test_session(backend, [], workspace)
     at = session.records()[-1].seq
-    await play(session, "one")
+    await run_turn(session, "one")
     assert await session.apply(Revert(at))
     assert await session.apply(Rename("A title"))
     assert backend.changes == [Revert(at), Rename("A title")]
@@ -46,32 +46,32 @@ async def test_the_backend_hears_of_reverts_and_titles(ground):
 
 
 @pytest.mark.req("EN-13")
-async def test_a_backend_that_cannot_forget_does_not_keep_the_session_from_it(ground):
-    session = await open_session(Remembering([nothing]), [], ground)
+async def test_a_backend_that_cannot_forget_does_not_keep_the_session_from_it(workspace):
+    session = await open_test_session(Remembering([nothing]), [], workspace)
     at = session.records()[-1].seq
-    await play(session, "one")
+    await run_turn(session, "one")
     head = session.records()[-1].seq
     assert await session.apply(Revert(at))
     assert warned(session) == ["scripted still remembers what was taken back"]
     assert await session.apply(Revert(head))  # and again: there it is right to remember
     assert warned(session) == []
-    assert len([e for e in session._journal.past() if isinstance(e.event, Reverted)]) == 2
+    assert len([e for e in session._journal.records() if isinstance(e.event, Reverted)]) == 2
     await session.aclose()
 
 
 @pytest.mark.req("EN-13", "EN-2")
-async def test_a_call_that_was_reverted_does_not_run_again(ground):
+async def test_a_call_that_was_reverted_does_not_run_again(workspace):
     call = ToolCall("1", "probe", {})
 
-    async def act(stage, said):
-        stage.emit(ToolCalled(call))
-        await stage.run_tool(call)
+    async def act(context, said):
+        context.emit(ToolCalled(call))
+        await context.run_tool(call)
 
     tool = FakeTool("probe")
-    session = await open_session(ScriptedBackend([act, act]), [tool], ground)
+    session = await open_test_session(ScriptedBackend([act, act]), [tool], workspace)
     at = session.records()[-1].seq
-    await play(session, "one")
+    await run_turn(session, "one")
     await session.apply(Revert(at))
-    await play(session, "two")
+    await run_turn(session, "two")
     assert len(tool.runs) == 1
     await session.aclose()

@@ -5,31 +5,31 @@ import asyncio
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.events import PermissionAsked, PermissionDecided, ToolCalled
+from ostler.core.permission import Decision
+from ostler.core.tools import ToolCall
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import ASK_ALL, open_session, prompt
-from ostler.vocabulary.events import PermissionAsked, PermissionDecided, ToolCalled
-from ostler.vocabulary.permission import Decision
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import ASK_ALL, make_prompt, open_test_session
+from ostler.workspace.local_workspace import LocalWorkspace
 
 PATIENCE = 60
 
 
 @pytest.fixture
-def ground(tmp_path):
-    return Workspace(str(tmp_path))
+def workspace(tmp_path):
+    return LocalWorkspace(str(tmp_path))
 
 
-async def test_a_turn_that_nobody_here_began_can_be_cancelled(ground):
+async def test_a_turn_that_nobody_here_began_can_be_cancelled(workspace):
     began = asyncio.Event()
 
-    async def far(stage, said):
+    async def far(context, said):
         began.set()
         await asyncio.Event().wait()
 
-    session = await open_session(ScriptedBackend([far]), [], ground)
+    session = await open_test_session(ScriptedBackend([far]), [], workspace)
     assert session.turn is None
-    session.wake(prompt("from afar"))
+    session.remote_turn_started(make_prompt("from afar"))
     async with asyncio.timeout(PATIENCE):
         await began.wait()
         session.turn.cancel()
@@ -38,29 +38,29 @@ async def test_a_turn_that_nobody_here_began_can_be_cancelled(ground):
     await session.aclose()
 
 
-async def test_what_can_be_called_and_what_was_kept_are_told(ground):
-    session = await open_session(ScriptedBackend([]), [FakeTool("probe")], ground)
+async def test_what_can_be_called_and_what_was_kept_are_told(workspace):
+    session = await open_test_session(ScriptedBackend([]), [FakeTool("probe")], workspace)
     assert [tool.name for tool in session.tools()] == ["probe"]
-    assert session.records().kind(0) == "session_opened"
+    assert session.records().type_at(0) == "session_opened"
     await session.aclose()
 
 
 @pytest.mark.req("PM-6")
 @pytest.mark.parametrize(("said", "kept"), [("policy", "person"), ("person", "person"), ("nobody", "nobody")])
-async def test_a_face_cannot_answer_as_the_policy(ground, said, kept):
-    async def act(stage, words):
+async def test_a_face_cannot_answer_as_the_policy(workspace, said, kept):
+    async def act(context, words):
         call = ToolCall("1", "probe", {})
-        stage.emit(ToolCalled(call))
-        await stage.run_tool(call)
+        context.emit(ToolCalled(call))
+        await context.run_tool(call)
 
-    session = await open_session(ScriptedBackend([act]), [FakeTool("probe")], ground, policy=ASK_ALL)
+    session = await open_test_session(ScriptedBackend([act]), [FakeTool("probe")], workspace, policy=ASK_ALL)
     reading = session.subscribe(since=2**62)
-    turn = session.start(prompt("go"))
+    turn = session.start(make_prompt("go"))
     async with asyncio.timeout(PATIENCE):
         while not isinstance(asked := (await anext(reading)).event, PermissionAsked):
             pass
-        session.settle(asked.ask_id, Decision("allow", by=said))
+        session.answer(asked.ask_id, Decision("allow", by=said))
         await turn.wait()
-    (decided,) = [event for event in session.past() if isinstance(event, PermissionDecided)]
+    (decided,) = [event for event in session.events() if isinstance(event, PermissionDecided)]
     assert decided.decision.by == kept
     await session.aclose()

@@ -1,8 +1,8 @@
 """What is so now follows what was changed, whoever told it last."""
 
+from ostler.core.events import InfoChanged, OptionChanged
+from ostler.core.sessions import OptionChoice, SessionInfo, SessionOption
 from ostler.session.state import SessionState
-from ostler.vocabulary.events import InfoChanged, OptionChanged
-from ostler.vocabulary.sessions import Choice, SessionInfo, SessionOption
 
 
 def test_the_info_follows_an_option_that_was_set():
@@ -15,7 +15,9 @@ def test_the_info_follows_an_option_that_was_set():
 
 
 def test_a_value_by_another_name_is_told_by_the_backend_alone():
-    told = SessionInfo("acp", (SessionOption("model", "large", choices=(Choice("small"), Choice("large", "Large"))),))
+    told = SessionInfo(
+        "acp", (SessionOption("model", "large", choices=(OptionChoice("small"), OptionChoice("large", "Large"))),)
+    )
     state = SessionState([InfoChanged(told), OptionChanged("model", "Large")])
     assert state.info.option("model") == "large"
     state.apply(OptionChanged("model", "small"))

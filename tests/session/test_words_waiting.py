@@ -4,33 +4,33 @@ import asyncio
 
 import pytest
 
-from ostler.backends.engine.history import history
+from ostler.backends.engine.history import fold_history
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.memory import MemoryJournal
-from ostler.session.session import Session
-from ostler.session.state import state_of
-from ostler.testing.stagehand import ALLOW_ALL, open_session, play
-from ostler.vocabulary.events import Queued, Steered, ToolStarted
-from ostler.vocabulary.prompt import Prompt, Text
-from ostler.vocabulary.sessions import Queue, Steer
-from ostler.workspace.ground import Workspace
+from ostler.core.events import Queued, Steered, ToolStarted
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.sessions import SetQueue, Steer
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.session.session import LocalSession
+from ostler.session.state import state_from_records
+from ostler.testing.session_fixture import ALLOW_ALL, open_test_session, run_turn
+from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("EN-16")
 
 
-async def silent(stage, said): ...
+async def silent(context, said): ...
 
 
 def words(session):
-    return [said.blocks[0].text for said in history(session.past())]
+    return [said.blocks[0].text for said in fold_history(session.events())]
 
 
 async def test_words_sent_before_a_turn_come_before_its_prompt(tmp_path):
-    session = await open_session(ScriptedBackend([silent, silent]), (), Workspace(str(tmp_path)))
+    session = await open_test_session(ScriptedBackend([silent, silent]), (), LocalWorkspace(str(tmp_path)))
     for number in (1, 2):
-        assert await session.apply(Steer(Prompt(f"early-{number}", (Text(f"early {number}"),))))
-    await play(session, "go")
-    await play(session, "on")
+        assert await session.apply(Steer(Prompt(f"early-{number}", (TextContent(f"early {number}"),))))
+    await run_turn(session, "go")
+    await run_turn(session, "on")
     assert words(session) == ["early 1", "early 2", "go", "on"]
     await session.aclose()
 
@@ -42,19 +42,19 @@ async def test_words_for_a_turn_that_is_about_to_end_are_not_taken(tmp_path):
         async def begin(self, turn_id):
             return ()
 
-        def living(self, turn_id): ...
+        def heartbeat(self, turn_id): ...
 
-        def resting(self, turn_id): ...
+        def mark_idle(self, turn_id): ...
 
         async def finish(self, turn_id):
             ending.set()
             await go_on.wait()
 
-    async def changes(stage, said):
-        await stage.intend(ToolStarted("c", "bash"))
+    async def changes(context, said):
+        await context.record_start(ToolStarted("c", "bash"))
 
     tools, journal = _NoTools(), MemoryJournal("s")
-    session = Session(
+    session = LocalSession(
         backend=ScriptedBackend([changes]),
         tools=tools,
         journal=journal,
@@ -63,29 +63,29 @@ async def test_words_for_a_turn_that_is_about_to_end_are_not_taken(tmp_path):
         undo=SlowUndo(),
     )
     await session.open(version="0", backend="scripted", options={})
-    turn = session.start(Prompt("p", (Text("go"),)))
+    turn = session.start(Prompt("p", (TextContent("go"),)))
     await ending.wait()
-    assert not await session.apply(Steer(Prompt("late", (Text("late"),))))
+    assert not await session.apply(Steer(Prompt("late", (TextContent("late"),))))
     go_on.set()
     await turn.wait()
-    assert not [event for event in session.past() if isinstance(event, Steered)]
+    assert not [event for event in session.events() if isinstance(event, Steered)]
     await session.aclose()
 
 
 async def test_what_waits_is_in_the_journal_until_it_waits_no_more(tmp_path):
     journal = MemoryJournal("s")
-    session = await open_session(ScriptedBackend([silent]), (), Workspace(str(tmp_path)), journal=journal)
-    assert await session.apply(Queue(("then that", "!make")))
-    await play(session, "go")
-    assert session.state.queued == ("then that", "!make") == state_of(journal.past()).queued
-    await session.apply(Queue())
-    assert state_of(journal.past()).queued == ()
-    assert [event.texts for event in session.past() if isinstance(event, Queued)][-1] == ()
+    session = await open_test_session(ScriptedBackend([silent]), (), LocalWorkspace(str(tmp_path)), journal=journal)
+    assert await session.apply(SetQueue(("then that", "!make")))
+    await run_turn(session, "go")
+    assert session.state.queued == ("then that", "!make") == state_from_records(journal.records()).queued
+    await session.apply(SetQueue())
+    assert state_from_records(journal.records()).queued == ()
+    assert [event.texts for event in session.events() if isinstance(event, Queued)][-1] == ()
     await session.aclose()
 
 
 class _NoTools:
-    async def open(self, stage): ...
+    async def open(self, context): ...
 
     def specs(self):
         return ()

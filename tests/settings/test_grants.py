@@ -2,8 +2,8 @@
 
 import pytest
 
+from ostler.core.permission import Rule
 from ostler.settings.grants import ProjectGrants
-from ostler.vocabulary.permission import Rule
 
 RULE = Rule("bash", "git push *", "allow", "you")
 OTHER = Rule("write", "src/*", "allow", "you")
@@ -18,7 +18,7 @@ def test_rules_are_kept_listed_and_revoked(tmp_path):
     book.add(RULE)
     again = ProjectGrants(tmp_path / "project")
     assert again.rules() == [OTHER, RULE]
-    assert all(given.when for given in again.given())
+    assert all(given.when for given in again.granted())
     assert again.revoke(OTHER)
     assert not again.revoke(OTHER)
     assert ProjectGrants(tmp_path / "project").rules() == [RULE]

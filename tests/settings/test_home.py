@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ostler.settings.home import ensure_home, find_home, home, project_id
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
+from ostler.settings.home import ensure_home, find_home, project_id, require_home
 
 pytestmark = pytest.mark.req("SE-1", "DX-4")
 
@@ -33,7 +33,7 @@ def test_find(env: dict[str, str], path: str | None) -> None:
 
 def test_no_home_is_said() -> None:
     with pytest.raises(UsageError, match="set HOME or OSTLER_HOME"):
-        home({})
+        require_home({})
 
 
 def test_made_for_the_person_alone(tmp_path: Path) -> None:

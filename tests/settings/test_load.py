@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from ostler.core.errors import UsageError
 from ostler.settings.effective import Settings
-from ostler.settings.load import config_files, load
-from ostler.settings.problems import Origin
-from ostler.vocabulary.errors import UsageError
+from ostler.settings.load import find_config_files, load
+from ostler.settings.problems import SettingOrigin
 
 pytestmark = pytest.mark.req("DX-4", "MD-2")
 
@@ -59,7 +59,9 @@ def test_environment_over_files_and_flags_over_all(
     settings = tree.load(flags=flags, **env)
     assert settings.config.model == model
     assert settings.origin("model") == (
-        Origin("global", str(file), 1) if origin == 1 else Origin("flags" if flags else "environment", str(origin))
+        SettingOrigin("global", str(file), 1)
+        if origin == 1
+        else SettingOrigin("flags" if flags else "environment", str(origin))
     )
 
 
@@ -79,7 +81,7 @@ def test_variable(tree: Any, variable: str, value: str, key: str, expected: obje
     settings = tree.load(**{variable: value})
     section, name = key.split(".")
     assert getattr(getattr(settings.config, section), name) == expected
-    assert settings.origin(key) == Origin("environment", f"${variable}")
+    assert settings.origin(key) == SettingOrigin("environment", f"${variable}")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_rules_of_an_agent_keep_their_order_too(tree: Any) -> None:
 def test_jsonc_and_both_files(tree: Any) -> None:
     jsonc = tree.write(tree.home / "config.jsonc", '{"model": "m", /* c */}')
     assert tree.load().config.model == "m"
-    assert config_files(tree.work, tree.env) == [jsonc]
+    assert find_config_files(tree.work, tree.env) == [jsonc]
     tree.user("{}")
     with pytest.raises(UsageError, match=r"config\.json and .*config\.jsonc are both there"):
         tree.load()
@@ -182,9 +184,9 @@ def test_ostler_home_moves_the_global_file(tree: Any, tmp_path: Path) -> None:
 def test_explicit_file(tree: Any, variable: str) -> None:
     file = tree.write(tree.work / "x.json", '{"permission": {"bash": "allow"}, "mcp": {"s": {"command": ["s"]}}}')
     settings = tree.load(**{variable: "x.json"})
-    assert settings.origin("mcp.s") == Origin("explicit", str(file), 1)
+    assert settings.origin("mcp.s") == SettingOrigin("explicit", str(file), 1)
     assert [rule.action for rule in settings.rules()] == ["allow"]
-    assert config_files(tree.work, {**tree.env, variable: "x.json"}) == [file]
+    assert find_config_files(tree.work, {**tree.env, variable: "x.json"}) == [file]
     with pytest.raises(UsageError, match=f"no such file, but .{variable} names it"):
         tree.load(**{variable: "gone.json"})
 
@@ -258,7 +260,7 @@ def test_home_that_is_a_file(tree: Any) -> None:
     tree.home.rmdir()
     tree.home.write_text("not a folder")
     assert "not a directory" in tree.load().notes[0]
-    assert config_files(tree.work, tree.env) == []
+    assert find_config_files(tree.work, tree.env) == []
 
 
 def test_home_that_is_closed(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +329,7 @@ def test_started_in_the_home_directory_the_file_counts_once_and_as_global(tree: 
         ("global", "config.json"),
     ]
     assert len(settings.rules()) == 1
-    assert settings.held == ()
+    assert settings.pending_trust == ()
 
 
 def test_a_project_folder_that_links_to_the_home_is_the_home(tree: Any) -> None:
@@ -341,11 +343,11 @@ def test_origins(tree: Any) -> None:
         '{\n "models": {\n  "profiles": [\n   {"name": "a.b",\n    "model": "m"}]},\n "provider": {"x": {}}}'
     )
     settings: Settings = tree.load()
-    assert settings.origin("limits.steps") == Origin("default")
-    assert settings.origin("models.profiles[0].model") == Origin("global", str(user), 5)
-    assert settings.origin(("models", "profiles", "a.b", "model")) == Origin("global", str(user), 5)
-    assert settings.origin("providers.x") == Origin("global", str(user), 6)
-    assert settings.origin("models.profiles[7]") == Origin("default")
+    assert settings.origin("limits.steps") == SettingOrigin("default")
+    assert settings.origin("models.profiles[0].model") == SettingOrigin("global", str(user), 5)
+    assert settings.origin(("models", "profiles", "a.b", "model")) == SettingOrigin("global", str(user), 5)
+    assert settings.origin("providers.x") == SettingOrigin("global", str(user), 6)
+    assert settings.origin("models.profiles[7]") == SettingOrigin("default")
     assert str(settings.origin("models")) == f"{user}:2"
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from ostler.settings.masking import masked
-from ostler.settings.profiles import active
-from ostler.settings.secret import Secret, from_plain, to_plain
-from ostler.settings.show import show
+from ostler.settings.config_report import format_settings
+from ostler.settings.masking import mask_secrets
+from ostler.settings.model_profiles import active_profile
+from ostler.settings.secret import Secret, decode_secret, encode_masked
 
 pytestmark = pytest.mark.req("MD-3")
 
@@ -41,16 +41,16 @@ def test_a_secret_shows_nothing() -> None:
 
 def test_hooks_refuse_what_is_not_theirs() -> None:
     with pytest.raises(TypeError):
-        from_plain(Secret, 3)
+        decode_secret(Secret, 3)
     with pytest.raises(NotImplementedError):
-        to_plain(object())
+        encode_masked(object())
 
 
 @pytest.mark.parametrize(
     ("text", "shown"), [("{env:X}", "{env:X}"), ("{file:~/k}", "{file:~/k}"), ("k{env:X}", "***"), ("", "***")]
 )
 def test_only_a_whole_reference_is_shown(text: str, shown: str) -> None:
-    assert Secret(text).shown() == shown
+    assert Secret(text).display_text() == shown
 
 
 EVERYWHERE = {
@@ -88,12 +88,12 @@ def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
             repr(settings.config),
             repr(settings),
             repr(settings.layers),
-            repr(settings.held),
-            show(settings),
-            show(settings, origin=True),
+            repr(settings.pending_trust),
+            format_settings(settings),
+            format_settings(settings, with_origin=True),
         ]
         assert all(KEY not in text for text in texts)
-    profile = active(settings, {"OSTLER_API_KEY": KEY})
+    profile = active_profile(settings, {"OSTLER_API_KEY": KEY})
     assert profile and profile.key and KEY not in repr(profile)
 
 
@@ -111,12 +111,12 @@ def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
     ],
 )
 def test_masking_spares_what_is_no_secret(value: object, name: str, shown: object) -> None:
-    assert masked(value, name) == shown
+    assert mask_secrets(value, name) == shown
 
 
 @pytest.mark.req("MD-3")
 @pytest.mark.parametrize(("name", "key"), [("token", KEY), ("key", "Zq3vT8mK1xW7pL5rB9nD2cF6")])
 def test_a_key_in_the_query_of_an_address_is_masked(name: str, key: str) -> None:
-    shown = masked(f"https://host/v1?a=b&{name}={key}", "baseUrl")
+    shown = mask_secrets(f"https://host/v1?a=b&{name}={key}", "baseUrl")
     assert key not in shown
     assert shown.startswith(f"https://host/v1?a=b&{name}=***#")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.stored import STORED, check
 
+from ostler.core.permission import Rule
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
 from ostler.settings.trust import TrustStore
-from ostler.vocabulary.permission import Rule
 
 pytestmark = pytest.mark.req("PM-4")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00")
@@ -55,7 +55,7 @@ def test_stored_trust_is_read(tmp_path):
     (tmp_path / "trust.json").chmod(0o600)
     store = TrustStore(tmp_path)
     assert store.is_trusted(project, "0123abcd")
-    assert (store.previous(project).parts, store.notes) == (PARTS, [])
+    assert (store.find_grant(project).parts, store.notes) == (PARTS, [])
 
 
 def test_a_project_keeps_the_name_of_its_folder():

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ostler.settings.trust import Grant, TrustStore, effective_project_parts
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
+from ostler.settings.trust import TrustGrant, TrustStore, project_trust_items
 
 pytestmark = pytest.mark.req("PM-8")
 
@@ -22,7 +22,7 @@ def store(tree: Any) -> TrustStore:
 
 def digest(tree: Any, text: str) -> str:
     tree.project(text)
-    return effective_project_parts(tree.load()).digest
+    return project_trust_items(tree.load()).digest
 
 
 def test_grant_is_for_one_folder_and_one_config(tree: Any, store: TrustStore, tmp_path: Path) -> None:
@@ -33,18 +33,18 @@ def test_grant_is_for_one_folder_and_one_config(tree: Any, store: TrustStore, tm
     assert not again.is_trusted(tree.work, "e")
     assert not again.is_trusted(tmp_path, "d")
     assert not again.is_trusted(tree.work / "sub", "d")
-    previous = again.previous(tree.work)
+    previous = again.find_grant(tree.work)
     assert previous is not None
     assert (previous.digest, previous.parts, previous.when[:2]) == ("d", ("mcp.x = 1",), "20")
     store.grant(tree.work, "e", [])
     assert not again.is_trusted(tree.work, "d")
     assert (store.revoke(tree.work), store.revoke(tree.work)) == (True, False)
-    assert again.previous(tree.work) is None
+    assert again.find_grant(tree.work) is None
 
 
 def test_what_a_rule_says_is_shown_whatever_its_pattern_is_called(tree: Any) -> None:
     tree.project('{"permission": {"bash": {"*token*": "allow"}}}')
-    assert effective_project_parts(tree.load()).lines == ('permission.bash.*token* = "allow"',)
+    assert project_trust_items(tree.load()).lines == ('permission.bash.*token* = "allow"',)
 
 
 def test_a_folder_is_known_by_where_it_really_is(tree: Any, store: TrustStore, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_home_is_made_on_demand_for_the_person_alone(tmp_path: Path) -> None:
 )
 def test_a_corrupt_file_trusts_nothing_and_says_so_once(tree: Any, store: TrustStore, data: bytes) -> None:
     tree.write(tree.home / "trust.json", data)
-    assert store.previous(tree.work) is None
+    assert store.find_grant(tree.work) is None
     assert not store.is_trusted(tree.work, "")
     assert len(store.notes) == (1 if data else 0)
     store.grant(tree.work, "d", [])
@@ -172,25 +172,25 @@ def test_digest_ignores_layout_and_words_but_not_order_or_values(tree: Any) -> N
 def test_digest_is_the_same_before_and_after_trust(tree: Any) -> None:
     tree.project('{"mcp": {"a": {"command": ["x"]}}, "permission": {"bash": "ask"}}')
     settings = tree.load()
-    parts = effective_project_parts(settings)
+    parts = project_trust_items(settings)
     assert parts
-    assert effective_project_parts(settings.trusting()) == parts
+    assert project_trust_items(settings.with_trust()) == parts
     assert json.loads(parts.data) == [[["mcp", "a"], {"command": ["x"]}], [["permission", "bash"], "ask"]]
 
 
 def test_a_rule_that_asks_could_lift_a_deny_of_the_person_so_trust_is_about_it(tree: Any) -> None:
     tree.project('{"permission": {"bash": "ask"}}')
     settings = tree.load()
-    assert effective_project_parts(settings).lines == ('permission.bash = "ask"',)
-    assert settings.held == ()
+    assert project_trust_items(settings).lines == ('permission.bash = "ask"',)
+    assert settings.pending_trust == ()
     tree.project('{"permission": {"bash": "deny"}}')
-    assert not effective_project_parts(tree.load())
+    assert not project_trust_items(tree.load())
 
 
 def test_nothing_dangerous_needs_no_trust(tree: Any) -> None:
     tree.project('{"instructions": ["a.md"]}')
-    assert not effective_project_parts(tree.load())
-    assert not effective_project_parts(tree.load().trusting())
+    assert not project_trust_items(tree.load())
+    assert not project_trust_items(tree.load().with_trust())
 
 
 def test_listing_shows_programs_and_variables_but_no_keys(tree: Any) -> None:
@@ -206,7 +206,7 @@ def test_listing_shows_programs_and_variables_but_no_keys(tree: Any) -> None:
         )
     )
     settings = tree.load()
-    text = "\n".join(effective_project_parts(settings).lines) + repr(settings.held)
+    text = "\n".join(project_trust_items(settings).lines) + repr(settings.pending_trust)
     assert "hunter2" not in text
     assert all(shown in text for shown in ('"sh", "-c", "x"', "./e.so", "{env:X}", "@host/v1"))
 
@@ -214,17 +214,17 @@ def test_listing_shows_programs_and_variables_but_no_keys(tree: Any) -> None:
 def test_listing_shows_that_a_key_changed(tree: Any) -> None:
     def lines(key: str) -> tuple[str, ...]:
         tree.project(json.dumps({"provider": {"api_key": key}}))
-        return effective_project_parts(tree.load()).lines
+        return project_trust_items(tree.load()).lines
 
     assert lines("one") != lines("two")
 
 
 def test_grant_of_a_changed_config_can_be_compared(tree: Any, store: TrustStore) -> None:
     tree.project('{"mcp": {"a": {"command": ["x"]}}}')
-    old = effective_project_parts(tree.load())
+    old = project_trust_items(tree.load())
     store.grant(tree.work, old.digest, old.lines)
     tree.project('{"mcp": {"a": {"command": ["y"]}}}')
-    new = effective_project_parts(tree.load())
+    new = project_trust_items(tree.load())
     assert not store.is_trusted(tree.work, new.digest)
-    previous = store.previous(tree.work) or Grant("")
+    previous = store.find_grant(tree.work) or TrustGrant("")
     assert (previous.parts, new.lines) == (('mcp.a = {"command": ["x"]}',), ('mcp.a = {"command": ["y"]}',))

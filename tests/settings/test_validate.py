@@ -9,19 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect as types
 
-from ostler.settings.json_schema import descriptions
-from ostler.settings.jsonc import Document
+from ostler.settings.json_schema import field_descriptions
+from ostler.settings.jsonc_document import JsoncDocument
 from ostler.settings.layers import Layer
 from ostler.settings.schema import Config, ConfigFile
-from ostler.settings.schema_models import Section
-from ostler.settings.secret import from_plain
+from ostler.settings.schema_models import ConfigSection
+from ostler.settings.secret import decode_secret
 from ostler.settings.validate import validate
 
 pytestmark = pytest.mark.req("DX-4")
 
 
 def problems(text: str, *, strict: bool = False) -> list[str]:
-    document = Document("f", text)
+    document = JsoncDocument("f", text)
     return [
         f"{p.line}:{p.column} {p.key} {p.message} ({p.severity})"
         for p in Layer("global", "f", validate(document.value), document).problems(strict=strict)
@@ -141,15 +141,15 @@ def test_schema_key_is_allowed() -> None:
 )
 def test_other_spellings_become_ours(text: dict[str, object], ours: dict[str, object]) -> None:
     checked = validate(text)
-    assert (checked.value, checked.flaws) == (ours, ())
+    assert (checked.value, checked.violations) == (ours, ())
 
 
 def test_a_path_of_ours_leads_back_to_the_file() -> None:
-    document = Document("f", '{"model": {"apiKey": "k"},\n "provider_": 1,\n "security": {"mode": "paranoid"}}')
+    document = JsoncDocument("f", '{"model": {"apiKey": "k"},\n "provider_": 1,\n "security": {"mode": "paranoid"}}')
     layer = Layer("global", "f", validate(document.value), document)
     assert layer.origin(("provider", "api_key")).line == 1
     assert layer.origin(("security", "profile")).line == 3
-    assert layer.checked.written(("provider", "api_key")) == ("model", "apiKey")
+    assert layer.validated.original_path(("provider", "api_key")) == ("model", "apiKey")
 
 
 @pytest.mark.slow
@@ -164,19 +164,19 @@ def test_a_path_of_ours_leads_back_to_the_file() -> None:
 def test_a_file_full_of_mistakes_costs_linear_time(value: dict[str, Any]) -> None:
     started = time.process_time()
     checked = validate(value)
-    assert checked.flaws
+    assert checked.violations
     assert time.process_time() - started < 5
 
 
-def sections(kind: type[Section] = Section) -> list[type[Section]]:
+def sections(kind: type[ConfigSection] = ConfigSection) -> list[type[ConfigSection]]:
     return [kind, *(inner for sub in kind.__subclasses__() for inner in sections(sub))]
 
 
 @pytest.mark.parametrize("section", sections(), ids=lambda kind: kind.__name__)
-def test_every_key_is_described_and_every_alias_leads_somewhere(section: type[Section]) -> None:
+def test_every_key_is_described_and_every_alias_leads_somewhere(section: type[ConfigSection]) -> None:
     names = set(section.__struct_encode_fields__)
     if section.__name__ not in ("CommonConfig", "Config"):
-        assert names <= set(descriptions(section))
+        assert names <= set(field_descriptions(section))
     assert set(section.aliases.values()) <= names
     assert not set(section.aliases) & names
 
@@ -214,9 +214,9 @@ def values(kind: types.Type) -> st.SearchStrategy[object]:
 @given(value=values(types.type_info(ConfigFile)))
 def test_what_has_no_flaws_can_be_used_and_the_rest_has_flaws(value: object) -> None:
     checked = validate(value)
-    if any(not flaw.unknown_key for flaw in checked.flaws):
+    if any(not flaw.unknown_key for flaw in checked.violations):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.convert(value, ConfigFile, dec_hook=from_plain)
+            msgspec.convert(value, ConfigFile, dec_hook=decode_secret)
     else:
         usable = {key: inner for key, inner in checked.value.items() if key not in ("permission", "$schema", "agent")}
-        assert isinstance(msgspec.convert(usable, Config, dec_hook=from_plain), Config)
+        assert isinstance(msgspec.convert(usable, Config, dec_hook=decode_secret), Config)

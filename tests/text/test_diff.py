@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.text.diff import unified, words
+from ostler.text.diff import unified_diff, word_diff
 from ostler.text.matching import matching_blocks
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d", "", "x y"]), max_size=25)
@@ -17,9 +17,9 @@ TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_f
 
 @pytest.mark.req("FS-5")
 def test_a_changed_line():
-    diff = unified("a\nb\nc\n", "a\nB\nc\n", "dir/f.txt")
+    diff = unified_diff("a\nb\nc\n", "a\nB\nc\n", "dir/f.txt")
     assert diff.text == "--- a/dir/f.txt\n+++ b/dir/f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
-    assert (diff.additions, diff.deletions, diff.cut) == (1, 1, False)
+    assert (diff.additions, diff.deletions, diff.truncated) == (1, 1, False)
 
 
 @pytest.mark.parametrize(
@@ -35,29 +35,29 @@ def test_a_changed_line():
     ],
 )
 def test_edges(before, after, expected):
-    assert unified(before, after, "f").text == expected
+    assert unified_diff(before, after, "f").text == expected
 
 
 def test_distant_changes_are_hunks_of_their_own_and_near_ones_share():
     before = [f"{number}\n" for number in range(40)]
     after = before.copy()
     after[5] = after[8] = after[30] = "new\n"
-    diff = unified("".join(before), "".join(after), "f")
+    diff = unified_diff("".join(before), "".join(after), "f")
     assert diff.text.count("@@ -") == 2
     assert "@@ -3,10 +3,10 @@\n" in diff.text
     assert "@@ -28,7 +28,7 @@\n" in diff.text
 
 
 def test_a_long_diff_is_cut_and_says_so():
-    diff = unified("", "".join(f"{number}\n" for number in range(100)), "f", max_lines=10)
-    assert diff.cut
+    diff = unified_diff("", "".join(f"{number}\n" for number in range(100)), "f", max_lines=10)
+    assert diff.truncated
     assert diff.additions == 100
     assert diff.text.splitlines()[-1] == "[... 93 lines of the diff left out ...]"
     assert len(diff.text.splitlines()) == 11
 
 
 def test_a_line_feed_in_a_path_begins_no_line():
-    diff = unified("a\n", "b\n", 'x\n+++ "evil\\')
+    diff = unified_diff("a\n", "b\n", 'x\n+++ "evil\\')
     assert diff.text.splitlines()[0] == '--- "a/x\\012+++ \\"evil\\\\"'
     assert sum(line.startswith("+++") for line in diff.text.splitlines()) == 1
 
@@ -71,14 +71,14 @@ def test_git_applies_it(tmp_path_factory, before, after):
         return
     if before:
         (folder / "f").write_text(before, newline="")
-    (folder / "patch").write_text(unified(before, after, "f").text, newline="")
+    (folder / "patch").write_text(unified_diff(before, after, "f").text, newline="")
     subprocess.run(["git", "apply", "--unidiff-zero", "patch"], cwd=folder, check=True, capture_output=True)
     assert ((folder / "f").read_text() if after else "") == after
 
 
 @given(TEXTS, TEXTS)
 def test_counts_fit_the_text(before, after):
-    diff = unified(before, after, "f", context=100)
+    diff = unified_diff(before, after, "f", context=100)
     lines = diff.text.splitlines()[3:]
     assert sum(line.startswith("+") for line in lines) == diff.additions
     assert sum(line.startswith("-") for line in lines) == diff.deletions
@@ -107,7 +107,7 @@ def test_a_small_change_in_a_large_file_is_quick():
     after = before.replace("number 90000\n", "number ninety\n")
     assert len(before) > 5_000_000
     started = time.perf_counter()
-    diff = unified(before, after, "big")
+    diff = unified_diff(before, after, "big")
     assert (diff.additions, diff.deletions) == (1, 1)
     assert time.perf_counter() - started < 5
 
@@ -126,13 +126,13 @@ def test_a_small_change_in_a_large_file_is_quick():
 )
 def test_hostile_repetition_is_bounded(before, after):
     started = time.perf_counter()
-    diff = unified(before, after, "f")
+    diff = unified_diff(before, after, "f")
     assert diff.additions - diff.deletions == after.count("\n") - before.count("\n")
     assert time.perf_counter() - started < 10
 
 
 def test_words_of_a_changed_line():
-    assert words("call(one, two)", "call(one, three)") == [
+    assert word_diff("call(one, two)", "call(one, three)") == [
         ("same", "call(one, "),
         ("removed", "two"),
         ("added", "three"),
@@ -142,12 +142,12 @@ def test_words_of_a_changed_line():
 
 def test_a_line_too_long_to_compare_is_replaced_whole():
     old, new = "a " * 5000, "b " * 5000
-    assert words(old, new) == [("removed", old), ("added", new)]
+    assert word_diff(old, new) == [("removed", old), ("added", new)]
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_words_rebuild_both_lines(old, new):
-    pieces = words(old, new)
+    pieces = word_diff(old, new)
     assert "".join(text for op, text in pieces if op != "added") == old
     assert "".join(text for op, text in pieces if op != "removed") == new
 
@@ -158,9 +158,9 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "e"]), max_size=40
 @settings(deadline=None)
 @given(LINES, LINES, st.integers(0, 60))
 def test_a_diff_that_is_cut_is_the_beginning_of_the_whole_one(before, after, most):
-    whole, cut = unified(before, after, "f"), unified(before, after, "f", max_lines=most)
+    whole, cut = unified_diff(before, after, "f"), unified_diff(before, after, "f", max_lines=most)
     lines = whole.text.replace("\n\\ No newline", "\0\\ No newline").splitlines(keepends=True)
     shown = "".join(lines[:most]).replace("\0", "\n")
-    assert (cut.additions, cut.deletions, cut.cut) == (whole.additions, whole.deletions, len(lines) > most)
+    assert (cut.additions, cut.deletions, cut.truncated) == (whole.additions, whole.deletions, len(lines) > most)
     assert cut.text.startswith(shown)
-    assert (str(len(lines) - most) in cut.text[len(shown) :]) if cut.cut else cut.text == whole.text
+    assert (str(len(lines) - most) in cut.text[len(shown) :]) if cut.truncated else cut.text == whole.text

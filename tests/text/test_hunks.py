@@ -4,15 +4,15 @@ import random
 
 import pytest
 
-from ostler.text.diff import unified
-from ostler.text.hunks import hunks_of, with_hunks
+from ostler.text.diff import unified_diff
+from ostler.text.hunks import apply_selected_hunks, split_hunks
 
 BEFORE = "".join(f"line {n}\n" for n in range(1, 31))
 AFTER = BEFORE.replace("line 2\n", "two\n").replace("line 15\n", "").replace("line 30\n", "line 30\nend")
 
 
 def test_hunks_are_told_apart():
-    one, two, three = hunks_of(unified(BEFORE, AFTER, "x").text)
+    one, two, three = split_hunks(unified_diff(BEFORE, AFTER, "x").text)
     assert "+two\n" in one
     assert "-line 15\n" in two
     assert three.endswith("+end\n\\ No newline at end of file\n")
@@ -20,11 +20,11 @@ def test_hunks_are_told_apart():
 
 def test_a_line_that_looks_like_the_beginning_of_one_is_none():
     after = BEFORE.replace("line 2\n", "two\f@@ -1 +1 @@\x85@@ -1 +1 @@\n@@ -1 +1 @@\n")
-    assert len(hunks_of(unified(BEFORE, after, "x").text)) == 1
+    assert len(split_hunks(unified_diff(BEFORE, after, "x").text)) == 1
 
 
 def test_a_change_without_hunks_counts_as_one():
-    assert hunks_of("") == [""]
+    assert split_hunks("") == [""]
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_a_change_without_hunks_counts_as_one():
     ],
 )
 def test_some_are_made_without_the_others(taken, made):
-    assert with_hunks(BEFORE, unified(BEFORE, AFTER, "x").text, taken) == made
+    assert apply_selected_hunks(BEFORE, unified_diff(BEFORE, AFTER, "x").text, taken) == made
 
 
 def test_a_diff_of_another_text_is_refused():
     with pytest.raises(ValueError, match="another text"):
-        with_hunks(BEFORE.replace("line 3", "LINE 3"), unified(BEFORE, AFTER, "x").text, (1,))
+        apply_selected_hunks(BEFORE.replace("line 3", "LINE 3"), unified_diff(BEFORE, AFTER, "x").text, (1,))
 
 
 def test_all_hunks_of_any_change_make_it_and_none_leave_it():
@@ -55,7 +55,7 @@ def test_all_hunks_of_any_change_make_it_and_none_leave_it():
         before = "".join(rng.choices(pieces, k=rng.randrange(40))) + rng.choice(["", "end"])
         lines = before.splitlines(keepends=True)
         after = "".join(rng.choice([line, line, line, line, "", "new\n"]) for line in lines) + rng.choice(["", "last"])
-        diff = unified(before, after, "x").text
-        every = range(1, len(hunks_of(diff)) + 1)
-        assert with_hunks(before, diff, every) == after
-        assert with_hunks(before, diff, ()) == before
+        diff = unified_diff(before, after, "x").text
+        every = range(1, len(split_hunks(diff)) + 1)
+        assert apply_selected_hunks(before, diff, every) == after
+        assert apply_selected_hunks(before, diff, ()) == before

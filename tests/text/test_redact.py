@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.text.redact import DEFAULT_KEYS, MARKER, Redactor, sensitive_file
+from ostler.text.redact import DEFAULT_KEYS, REDACTION_MARKER, Redactor, is_sensitive_file
 
 DATA = Path(__file__).parents[1] / "data" / "text"
 REDACTOR = Redactor()
@@ -63,16 +63,19 @@ def test_a_file_of_all_samples_holds_no_secret_line_either():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("password: hunter2", f"password: {MARKER}"),
-        ('{"api_key":"abc","n":1}', f'{{"api_key":"{MARKER}","n":1}}'),
-        ("Authorization: Bearer abc123", f"Authorization: Bearer {MARKER}"),
-        ("https://bob:hunter2@host/x", f"https://bob:{MARKER}@host/x"),
-        ("GET /x?token=abc&page=2", f"GET /x?token={MARKER}&page=2"),
-        ("app --token abc123 --verbose", f"app --token {MARKER} --verbose"),
-        ("export TOKEN=abc123 # mine", f"export TOKEN={MARKER} # mine"),
-        ("Server=db;Password=x1y2;Encrypt=true", f"Server=db;Password={MARKER};Encrypt=true"),
-        ('login(user="bob", password="pw1", retries=3)', f'login(user="bob", password="{MARKER}", retries=3)'),
-        ('"{\\"secret\\": \\"abc\\"}"', f'"{{\\"secret\\": \\"{MARKER}\\"}}"'),
+        ("password: hunter2", f"password: {REDACTION_MARKER}"),
+        ('{"api_key":"abc","n":1}', f'{{"api_key":"{REDACTION_MARKER}","n":1}}'),
+        ("Authorization: Bearer abc123", f"Authorization: Bearer {REDACTION_MARKER}"),
+        ("https://bob:hunter2@host/x", f"https://bob:{REDACTION_MARKER}@host/x"),
+        ("GET /x?token=abc&page=2", f"GET /x?token={REDACTION_MARKER}&page=2"),
+        ("app --token abc123 --verbose", f"app --token {REDACTION_MARKER} --verbose"),
+        ("export TOKEN=abc123 # mine", f"export TOKEN={REDACTION_MARKER} # mine"),
+        ("Server=db;Password=x1y2;Encrypt=true", f"Server=db;Password={REDACTION_MARKER};Encrypt=true"),
+        (
+            'login(user="bob", password="pw1", retries=3)',
+            f'login(user="bob", password="{REDACTION_MARKER}", retries=3)',
+        ),
+        ('"{\\"secret\\": \\"abc\\"}"', f'"{{\\"secret\\": \\"{REDACTION_MARKER}\\"}}"'),
     ],
 )
 def test_what_is_around_a_secret_stays(text, expected):
@@ -133,15 +136,18 @@ def test_names_and_notations_in_all_combinations():
 @pytest.mark.req("AZ-5")
 def test_keys_of_the_user():
     redactor = Redactor(keys=("badge", "pet_name"))
-    assert redactor.redact("badge: blue\nmyPetName=rex\nbadger: x") == f"badge: {MARKER}\nmyPetName={MARKER}\nbadger: x"
+    assert (
+        redactor.redact("badge: blue\nmyPetName=rex\nbadger: x")
+        == f"badge: {REDACTION_MARKER}\nmyPetName={REDACTION_MARKER}\nbadger: x"
+    )
     assert redactor.redact("token: abc") == "token: abc"
-    assert Redactor(keys=(*DEFAULT_KEYS, "badge")).redact("token: abc") == f"token: {MARKER}"
+    assert Redactor(keys=(*DEFAULT_KEYS, "badge")).redact("token: abc") == f"token: {REDACTION_MARKER}"
 
 
 @pytest.mark.req("AZ-5")
 def test_patterns_of_the_user():
     redactor = Redactor(patterns=(r"emp-\d+", r"x*"))
-    assert redactor.redact("EMP-123 and emp-7 xx") == f"{MARKER} and {MARKER} {MARKER}"
+    assert redactor.redact("EMP-123 and emp-7 xx") == f"{REDACTION_MARKER} and {REDACTION_MARKER} {REDACTION_MARKER}"
 
 
 def test_a_pattern_that_matches_the_marker_does_not_grow_it():
@@ -166,14 +172,14 @@ def test_a_costly_pattern_costs_little():
 
 def test_known_values_go_in_every_spelling():
     value = 'p w/"ü\n1'
-    redactor = Redactor(known=(value, "", "abc"))
+    redactor = Redactor(known_values=(value, "", "abc"))
     for spelling in (value, r"p w/\"ü\n1", r"p w/\"\u00fc\n1", "p%20w%2F%22%C3%BC%0A1", "p+w%2F%22%C3%BC%0A1"):
-        assert redactor.redact(f"<{spelling}>") == f"<{MARKER}>"
+        assert redactor.redact(f"<{spelling}>") == f"<{REDACTION_MARKER}>"
     assert redactor.redact("abc") == "abc"
 
 
 def test_overlapping_finds_are_one():
-    assert Redactor(known=("hunter2abc", "abcdef")).redact("x hunter2abcdef y") == f"x {MARKER} y"
+    assert Redactor(known_values=("hunter2abc", "abcdef")).redact("x hunter2abcdef y") == f"x {REDACTION_MARKER} y"
 
 
 @pytest.mark.parametrize(
@@ -181,12 +187,12 @@ def test_overlapping_finds_are_one():
 )
 def test_a_very_long_secret_goes_as_a_whole(context):
     secret = "k3Y" * (1300 if "--" in context else 3000)
-    assert REDACTOR.redact(context.format(secret)) == context.format(MARKER)
+    assert REDACTOR.redact(context.format(secret)) == context.format(REDACTION_MARKER)
 
 
 PIECES = st.sampled_from(
     ["password", "token", "api_key", "Authorization", ": ", "=", '"', "'", "\\", "\n", " ", "hunter2", "Bearer ",
-     "{", "}", "(", ")", ",", "--", "://", "@", ":", "abc", "12345678", MARKER, "sk-", "${", "<", ">", "|\n  ",
+     "{", "}", "(", ")", ",", "--", "://", "@", ":", "abc", "12345678", REDACTION_MARKER, "sk-", "${", "<", ">", "|\n  ",
      "ghp_" + "a1" * 18, "-----BEGIN PRIVATE" + " KEY-----", "-----END PRIVATE" + " KEY-----", "A" * 40, "is "]
 )  # fmt: skip
 
@@ -208,7 +214,7 @@ HOSTILE = [
     "://a:b@", "-----BEGIN PRIVATE" + " KEY-----\n" + "A" * 22 + "\n", "Bearer a", "mysql -", "curl -u a",
     "password is ", "<password>", '<password a="b" ', 'name="password" ', 'variable "password" {', "password: |\n  a\n",
     'auth=("a",', 'password: ["a",', "{{", "token={{", "token=<a", "token=${", "token=a[", "token=a,", "secret: /a",
-    "password=\\\\\\\\\"", f"password={MARKER}", "Private-Lines: 1\nAAAA\n", "A" * 16 + "\n",
+    "password=\\\\\\\\\"", f"password={REDACTION_MARKER}", "Private-Lines: 1\nAAAA\n", "A" * 16 + "\n",
     "passwordé", "xtoken.", "İtoken: ",
 ]  # fmt: skip
 
@@ -246,7 +252,7 @@ def test_time_is_linear_up_to_a_megabyte(unit):
     ],
 )  # fmt: skip
 def test_sensitive_files(path):
-    assert sensitive_file(path)
+    assert is_sensitive_file(path)
 
 
 @pytest.mark.parametrize(
@@ -257,4 +263,4 @@ def test_sensitive_files(path):
     ],
 )  # fmt: skip
 def test_ordinary_files(path):
-    assert not sensitive_file(path)
+    assert not is_sensitive_file(path)

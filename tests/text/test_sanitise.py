@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostler.text.sanitise import LONGEST_SEQUENCE, Sanitiser, sanitise, visible
+from ostler.text.sanitise import MAX_SEQUENCE_LENGTH, Sanitiser, escape_invisible, sanitise
 
 ESC = "\x1b"
 
@@ -84,7 +84,7 @@ def test_ordinary_text_is_kept(text):
 @pytest.mark.parametrize("opener", [f"{ESC}]0;", f"{ESC}P", f"{ESC}_", "\x9d", f"{ESC}[", f"{ESC}("])
 def test_an_open_sequence_does_not_swallow_for_ever(opener):
     filler = " " if opener[-1] in "([" else "x"
-    result = sanitise("before" + opener + filler * (LONGEST_SEQUENCE + 10) + "after")
+    result = sanitise("before" + opener + filler * (MAX_SEQUENCE_LENGTH + 10) + "after")
     assert result.startswith("before")
     assert result.endswith("after")
     assert "\x1b" not in result
@@ -135,7 +135,7 @@ def test_the_result_is_harmless_and_stays(text):
 @given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x20) | st.sampled_from("\n\täß漢")))
 def test_plain_text_is_unchanged(text):
     assert sanitise(text) == text
-    assert visible(text) == text
+    assert escape_invisible(text) == text
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_plain_text_is_unchanged(text):
     ],
 )
 def test_a_judge_sees_what_is_invisible(text, expected):
-    assert visible(text) == expected
+    assert escape_invisible(text) == expected
 
 
 @given(HOSTILE)
 def test_what_a_judge_sees_has_nothing_invisible(text):
-    assert sanitise(visible(text)) == visible(text)
+    assert sanitise(escape_invisible(text)) == escape_invisible(text)

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from ostler.app.tools import builtin_tools, other_tools
+from ostler.app.tool_host import builtin_tools, other_tools
 from ostler.backends.scripted import ScriptedBackend
-from ostler.journal.memory import MemoryJournal
+from ostler.core.events import Event
+from ostler.core.protocols import Tool
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.journal.memory_journal import MemoryJournal
 from ostler.policy.verdict import Policy
-from ostler.session.session import Session
+from ostler.session.session import LocalSession
 from ostler.settings.load import load
-from ostler.testing.stagehand import ALLOW_ALL
+from ostler.testing.session_fixture import ALLOW_ALL
 from ostler.tools import search
 from ostler.tools.host import LocalToolHost
-from ostler.vocabulary.events import Event
-from ostler.vocabulary.seams import Tool
-from ostler.vocabulary.tools import ToolCall, ToolResult
-from ostler.workspace.ground import Workspace
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class Room:
@@ -26,11 +26,11 @@ class Room:
 
     def __init__(self, root: Path, tools: Sequence[Tool[Any]] | None = None, policy: Policy = ALLOW_ALL) -> None:
         self.root = root
-        self.ground = Workspace(str(root))
+        self.workspace = LocalWorkspace(str(root))
         listed = builtin_tools(load(root, {"HOME": str(root)})) if tools is None else tools
-        self.session = Session(
+        self.session = LocalSession(
             backend=ScriptedBackend([]),
-            tools=LocalToolHost(listed, self.ground, other_tools),
+            tools=LocalToolHost(listed, self.workspace, other_tools),
             journal=MemoryJournal("session-1"),
             policy=policy,
             cwd=str(root),
@@ -56,7 +56,7 @@ class Room:
         return result.for_model
 
     def events(self, kind: type[Event]) -> list[Any]:
-        return [event for event in self.session.past() if isinstance(event, kind)]
+        return [event for event in self.session.events() if isinstance(event, kind)]
 
     def file(self, path: str, content: str | bytes = "") -> Path:
         made = self.root / path
@@ -79,7 +79,7 @@ def rooms(tmp_path: Path):
 
     yield make
     for room in made:
-        room.ground.close()
+        room.workspace.close()
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def room(rooms) -> Room:
 def searcher(request, monkeypatch):
     """Both ways to search, one after the other."""
     if request.param == "native":
-        monkeypatch.setattr(search, "ripgrep", lambda *_: None)
-    elif not search.ripgrep():
+        monkeypatch.setattr(search, "find_ripgrep", lambda *_: None)
+    elif not search.find_ripgrep():
         pytest.skip("there is no ripgrep here")
     return request.param

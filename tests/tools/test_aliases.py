@@ -2,12 +2,12 @@
 
 import pytest
 
-from ostler.app.tools import builtin_tools, other_tools
+from ostler.app.tool_host import builtin_tools, other_tools
+from ostler.core.errors import ToolError
+from ostler.core.events import ToolCalled
+from ostler.core.tool_aliases import TOOL_ALIASES, normalize_name, resolve_tool_name
 from ostler.settings.load import load
-from ostler.tools.aliases import PARAMETERS, renamed
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.events import ToolCalled
-from ostler.vocabulary.tool_names import NAMES, find_name, fold
+from ostler.tools.aliases import PARAMETER_ALIASES, rename_arguments
 
 
 @pytest.fixture
@@ -16,17 +16,17 @@ def tools(tmp_path):
 
 
 def test_the_tables_name_only_what_there_is(tools):
-    assert set(NAMES) == set(tools)
-    assert set(PARAMETERS) == set(tools)
-    for name, parameters in PARAMETERS.items():
+    assert set(TOOL_ALIASES) == set(tools)
+    assert set(PARAMETER_ALIASES) == set(tools)
+    for name, parameters in PARAMETER_ALIASES.items():
         assert set(parameters) <= set(tools[name].accepts["properties"]), name
 
 
 def test_no_name_leads_to_two_tools():
-    meant = {fold(tool): tool for tool in NAMES}
-    for tool, names in NAMES.items():
+    meant = {normalize_name(tool): tool for tool in TOOL_ALIASES}
+    for tool, names in TOOL_ALIASES.items():
         for word in names.split():
-            assert meant.setdefault(fold(word), tool) == tool
+            assert meant.setdefault(normalize_name(word), tool) == tool
 
 
 VOCABULARIES = {
@@ -110,16 +110,16 @@ VOCABULARIES = {
     ("called", "tool"), [pair for names in VOCABULARIES.values() for pair in names.items()], ids=str
 )
 def test_every_name_leads_to_its_tool(tools, called, tool):
-    assert find_name(called, tools) == tool
+    assert resolve_tool_name(called, tools) == tool
 
 
 @pytest.mark.parametrize("called", ["", "rmdir", "frobnicate", "écrire", "a" * 10_000])
 def test_what_nobody_calls_so_leads_nowhere(tools, called):
-    assert find_name(called, tools) is None
+    assert resolve_tool_name(called, tools) is None
 
 
 def test_a_tool_of_that_very_name_comes_first(tools):
-    assert find_name("read_file", {**tools, "read_file": object()}) == "read_file"
+    assert resolve_tool_name("read_file", {**tools, "read_file": object()}) == "read_file"
 
 
 ARGUMENTS = {
@@ -443,11 +443,11 @@ async def test_adapting_looks_at_nothing_outside(room, called):
     result = await room.call(called, {"path": "../outside/secret.txt", "find": "SECRET", "replace": "x", "count": 1})
     assert result.status == "denied"
     assert "SECRET" not in str(room.events(ToolCalled)[-1].call.arguments.get("new"))
-    assert "needle" not in str(room.session.past())
+    assert "needle" not in str(room.session.events())
 
 
 def test_renaming_keeps_what_it_does_not_know():
-    assert renamed("read", {"File-Path": "a", "wibble": 1}) == {"path": "a", "wibble": 1}
-    assert renamed("no_such_tool", {"file_path": "a"}) == {"file_path": "a"}
-    with pytest.raises(ToolFailure, match="given twice"):
-        renamed("write", {"text": "a", "body": "b"})
+    assert rename_arguments("read", {"File-Path": "a", "wibble": 1}) == {"path": "a", "wibble": 1}
+    assert rename_arguments("no_such_tool", {"file_path": "a"}) == {"file_path": "a"}
+    with pytest.raises(ToolError, match="given twice"):
+        rename_arguments("write", {"text": "a", "body": "b"})

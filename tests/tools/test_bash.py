@@ -2,23 +2,25 @@
 
 import pytest
 
-from ostler.app.grounds import SessionGround, Shell
+from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.backends.scripted import ScriptedBackend
-from ostler.testing.stagehand import ALLOW_ALL, open_session
-from ostler.tools.bash import Bash, BashParams
-from ostler.vocabulary.tools import ToolCall
+from ostler.core.tools import ToolCall
+from ostler.testing.session_fixture import ALLOW_ALL, open_test_session
+from ostler.tools.bash import BashParams, BashTool
 
 
 @pytest.fixture
-async def ground(tmp_path):
-    made = SessionGround(str(tmp_path), Shell(str(tmp_path), writable=True, sandbox="off"), read_anywhere=False)
+async def workspace(tmp_path):
+    made = SessionWorkspace(
+        str(tmp_path), SessionShell(str(tmp_path), writable=True, sandbox="off"), read_anywhere=False
+    )
     yield made
     await made.aclose()
 
 
 @pytest.fixture
-async def run(ground):
-    session = await open_session(ScriptedBackend([]), [Bash()], ground, policy=ALLOW_ALL)
+async def run(workspace):
+    session = await open_test_session(ScriptedBackend([]), [BashTool()], workspace, policy=ALLOW_ALL)
     count = 0
 
     async def call(**arguments):
@@ -116,37 +118,37 @@ async def test_a_bad_call_says_what_to_send(run, arguments, sentence):
 
 
 @pytest.mark.req("PM-1", "SH-5")
-async def test_every_command_of_a_line_is_a_need_of_its_own(ground):
-    permission = await Bash().permission(BashParams("git status && ls -la | grep x"), ground)
+async def test_every_command_of_a_line_is_a_need_of_its_own(workspace):
+    permission = await BashTool().permission(BashParams("git status && ls -la | grep x"), workspace)
     assert [(need.key, need.subject) for need in permission.needs] == [
         ("bash", "git status"),
         ("bash", "ls -la"),
         ("bash", "grep x"),
     ]
-    assert [need.always for need in permission.needs] == ["git status *", "ls *", "grep *"]
+    assert [need.rule_pattern for need in permission.needs] == ["git status *", "ls *", "grep *"]
 
 
 @pytest.mark.req("PM-1")
-async def test_a_path_outside_and_the_network_are_needs_of_their_own(ground):
-    permission = await Bash().permission(BashParams("cat /etc/hosts", network=True), ground)
+async def test_a_path_outside_and_the_network_are_needs_of_their_own(workspace):
+    permission = await BashTool().permission(BashParams("cat /etc/hosts", network=True), workspace)
     assert ("bash", "outside the workspace: /etc/hosts") in [(n.key, n.subject) for n in permission.needs]
     assert ("network", "cat /etc/hosts") in [(n.key, n.subject) for n in permission.needs]
 
 
 @pytest.mark.req("PM-1", "SH-8")
 @pytest.mark.parametrize("network", [True, False])
-async def test_the_sandbox_does_not_hold_what_has_the_network(ground, monkeypatch, network):
+async def test_the_sandbox_does_not_hold_what_has_the_network(workspace, monkeypatch, network):
     async def confined():
         return True
 
-    monkeypatch.setattr(ground, "confined", confined)
-    permission = await Bash().permission(BashParams("acme deploy", network=network), ground)
-    assert permission.needs[0].confined is not network
+    monkeypatch.setattr(workspace, "is_sandboxed", confined)
+    permission = await BashTool().permission(BashParams("acme deploy", network=network), workspace)
+    assert permission.needs[0].sandboxed is not network
 
 
 @pytest.mark.req("PM-5")
-async def test_what_is_asked_shows_command_reason_and_impact(ground):
-    permission = await Bash().permission(BashParams("rm -rf build", reason="to start clean"), ground)
+async def test_what_is_asked_shows_command_reason_and_impact(workspace):
+    permission = await BashTool().permission(BashParams("rm -rf build", reason="to start clean"), workspace)
     fields = dict(permission.preview.blocks[0].pairs)
     assert fields["command"] == "rm -rf build"
     assert fields["reason (the model's)"] == "to start clean"
@@ -155,7 +157,7 @@ async def test_what_is_asked_shows_command_reason_and_impact(ground):
 
 
 @pytest.mark.req("SH-6", "SH-7")
-async def test_configured_patterns_raise_the_danger(ground):
-    bash = Bash(danger_patterns=("^deploy",), blacklist_patterns=("curl .*evil",))
-    assert [n.danger for n in (await bash.permission(BashParams("deploy now"), ground)).needs] == ["confirm"]
-    assert [n.danger for n in (await bash.permission(BashParams("curl http://evil"), ground)).needs] == ["deny"]
+async def test_configured_patterns_raise_the_danger(workspace):
+    bash = BashTool(danger_patterns=("^deploy",), blacklist_patterns=("curl .*evil",))
+    assert [n.danger for n in (await bash.permission(BashParams("deploy now"), workspace)).needs] == ["confirm"]
+    assert [n.danger for n in (await bash.permission(BashParams("curl http://evil"), workspace)).needs] == ["deny"]

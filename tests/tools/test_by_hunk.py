@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
+from ostler.core.events import PermissionAsked, PermissionDecided, ToolCalled, ToolStarted
+from ostler.core.permission import Decision, Rule
 from ostler.policy.verdict import Policy
 from ostler.testing.fake_tool import FakeTool
-from ostler.vocabulary.events import PermissionAsked, PermissionDecided, ToolCalled, ToolStarted
-from ostler.vocabulary.permission import Decision, Rule
 
 ASK = Policy(rules=(Rule("*", "*", "ask", "test"), Rule("read", "*", "allow", "test")))
 LINES = [f"line {n}" for n in range(1, 31)]
@@ -44,7 +44,7 @@ async def answered(room, tool, arguments, decision, meanwhile=lambda: None):
         async for envelope in reading:
             if isinstance(envelope.event, PermissionAsked):
                 meanwhile()
-                room.session.settle(envelope.event.ask_id, decision)
+                room.session.answer(envelope.event.ask_id, decision)
 
     answering = asyncio.create_task(answer())
     try:
@@ -140,9 +140,9 @@ async def test_no_hunk_or_none_of_the_change_does_nothing(room):
 
 @pytest.mark.req("PM-5", "PM-6")
 async def test_a_part_is_allowed_only_this_once(room):
-    await answered(room, *CALLS["edit"], taking(2, lasts="project"))
-    assert room.session.standing() == ()
-    assert room.events(PermissionDecided)[-1].decision.lasts == "once"
+    await answered(room, *CALLS["edit"], taking(2, scope="project"))
+    assert room.session.standing_rules() == ()
+    assert room.events(PermissionDecided)[-1].decision.scope == "once"
 
 
 @pytest.mark.req("PM-5")
@@ -176,14 +176,14 @@ async def test_what_watches_calls_sees_the_part_before_it_is_made(rooms):
     seen = []
 
     class Watching:
-        async def before(self, call, stage):
+        async def before(self, call, context):
             seen.append(call.arguments.get("hunks"))
             return "not this part" if call.arguments.get("hunks") else ""
 
-        async def after(self, call, result, stage):
+        async def after(self, call, result, context):
             raise AssertionError("it was refused")
 
-    room.session._tools._around = Watching()
+    room.session._tools._interceptor = Watching()
     result = await answered(room, *CALLS["edit"], taking(2))
     assert (result.status, seen) == ("denied", [None, [2]])
     assert (room.root / "f.txt").read_text() == BEFORE

@@ -8,22 +8,22 @@ import time
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.events import PermissionAsked
+from ostler.core.permission import Decision, Rule
+from ostler.core.tools import ToolCall
 from ostler.policy.verdict import Policy
-from ostler.testing.stagehand import ALLOW_ALL, open_session
-from ostler.tools.edit import Edit
-from ostler.tools.read import Read
-from ostler.tools.write import Write
-from ostler.vocabulary.events import PermissionAsked
-from ostler.vocabulary.permission import Decision, Rule
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import ALLOW_ALL, open_test_session
+from ostler.tools.edit import EditTool
+from ostler.tools.read import ReadTool
+from ostler.tools.write import WriteTool
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class Door:
     """A session whose calls come from outside."""
 
-    def __init__(self, session, ground, folder):
-        self.session, self.ground, self.folder = session, ground, folder
+    def __init__(self, session, workspace, folder):
+        self.session, self.workspace, self.folder = session, workspace, folder
         self._calls = 0
 
     async def call(self, tool, **arguments):
@@ -40,7 +40,7 @@ class Door:
         return (self.folder / path).read_bytes()
 
     def past(self, kind):
-        return [event for event in self.session.past() if isinstance(event, kind)]
+        return [event for event in self.session.events() if isinstance(event, kind)]
 
 
 @pytest.fixture
@@ -48,15 +48,17 @@ async def opened(tmp_path):
     doors = []
 
     async def open_door(policy=ALLOW_ALL):
-        ground = Workspace(str(tmp_path))
-        session = await open_session(ScriptedBackend([]), [Read(), Write(), Edit()], ground, policy=policy)
-        doors.append(Door(session, ground, tmp_path))
+        workspace = LocalWorkspace(str(tmp_path))
+        session = await open_test_session(
+            ScriptedBackend([]), [ReadTool(), WriteTool(), EditTool()], workspace, policy=policy
+        )
+        doors.append(Door(session, workspace, tmp_path))
         return doors[-1]
 
     yield open_door
     for door in doors:
         await door.session.aclose()
-        door.ground.close()
+        door.workspace.close()
 
 
 @pytest.fixture
@@ -260,7 +262,7 @@ async def test_what_was_approved_is_written_or_nothing(opened, was_read, meanwhi
                     (door.folder / "f.txt").unlink()
                 else:
                     door.put(meanwhile)
-                door.session.settle(envelope.event.ask_id, Decision("allow", by="person"))
+                door.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
 
     answering = asyncio.ensure_future(answer())
     result = await door.edit(old="a\n", new="A\n")
@@ -305,8 +307,8 @@ async def test_nothing_outside_is_edited_or_shown(door, path):
 @pytest.mark.req("PM-5")
 async def test_the_preview_shows_what_will_happen(door):
     door.put(b"one\ntwo  \n")
-    tool = Edit()
-    permission = await tool.permission(tool.parse({"path": "f.txt", "old": "one\ntwo", "new": "1"}), door.ground)
+    tool = EditTool()
+    permission = await tool.permission(tool.parse({"path": "f.txt", "old": "one\ntwo", "new": "1"}), door.workspace)
     assert [(need.key, need.subject, need.danger) for need in permission.needs] == [("edit", "f.txt", "ordinary")]
     assert permission.preview.summary == "updated f.txt (+1 -2)"
     (shown,) = permission.preview.blocks
@@ -321,7 +323,7 @@ async def test_a_large_diff_is_cut_and_says_so(door):
     assert (result.data["additions"], result.data["diff_truncated"]) == (3000, True)
     assert len(result.data["diff"].splitlines()) <= 402
     assert result.for_model == "updated f.txt (+3000 -3000)\n3000 places"
-    assert result.for_human.blocks[0].cut
+    assert result.for_human.blocks[0].truncated
 
 
 @pytest.mark.req("PM-1", "TL-6")
@@ -349,14 +351,14 @@ async def test_a_call_that_cannot_be_done_is_not_asked_about(opened):
 async def test_a_foreseen_failure_stays_one_when_the_file_changes_meanwhile(door):
     """What was only allowed to read must not write, even if the text has come to be there since."""
     door.put(b"a\n")
-    tool = Edit()
+    tool = EditTool()
     params = tool.parse({"path": "f.txt", "old": "b", "new": "c"})
-    permission = await tool.permission(params, door.ground)
+    permission = await tool.permission(params, door.workspace)
     assert [need.key for need in permission.needs] == ["read"]
     door.put(b"b\n")
 
     class Context:
-        ground = door.ground
+        workspace = door.workspace
 
     with pytest.raises(Exception, match="does not contain that text"):
         await tool.run(params, Context())
@@ -379,7 +381,7 @@ async def test_an_edit_of_a_large_file_costs_little(door, end, shift):
 
 @pytest.mark.req("TL-3")
 def test_the_schema_is_small_and_says_what_is_needed():
-    schema = Edit().spec.schema
+    schema = EditTool().spec.schema
     assert schema["required"] == ["path"]
     assert set(schema["properties"]) == {"path", "old", "new", "replace_all", "edits"}
     assert schema["properties"]["edits"]["items"]["required"] == ["old", "new"]

@@ -315,7 +315,7 @@ async def test_a_filter_whose_name_is_no_text_does_not_run(repo, tool, tmp_path)
 async def test_settings_too_long_to_be_seen_are_not_believed(repo, monkeypatch):
     from ostler.tools import git_repo
 
-    monkeypatch.setattr(git_repo, "MOST_BYTES", 1024)
+    monkeypatch.setattr(git_repo, "MAX_OUTPUT_BYTES", 1024)
     with (repo.root / ".git/config").open("a") as settings:
         settings.writelines(f'[filter "name-{number}"]\n\tclean = cat\n' for number in range(100))
     assert "too many" in await repo.fails("git_diff")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ostler.tools.search_globs import Files, compiled, last_names, plain_ending, split_globs
-from ostler.vocabulary.errors import ToolFailure
+from ostler.core.errors import ToolError
+from ostler.tools.search_globs import FileFilter, compile_globs, name_globs, plain_ending, split_globs
 
 FILES = (
     "setup.py",
@@ -142,11 +142,11 @@ async def test_bad_globs_are_answered_with_what_to_do(tree, given, sentence):
     ],
 )
 def test_what_a_glob_matches(glob, path, matches):
-    assert bool(compiled([glob]).fullmatch(path.encode())) is matches
+    assert bool(compile_globs([glob]).fullmatch(path.encode())) is matches
 
 
 def test_a_hostile_glob_is_linear():
-    assert not compiled(["*a" * 200 + "b"]).fullmatch(b"a" * 20_000)
+    assert not compile_globs(["*a" * 200 + "b"]).fullmatch(b"a" * 20_000)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_hostile_glob_is_linear():
     ],
 )
 def test_only_a_name_that_is_certain_is_a_hint(glob, names):
-    assert last_names([glob]) == names
+    assert name_globs([glob]) == names
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_globs_are_parted_outside_braces():
 
 
 def test_types_and_unknown_types():
-    assert Files(kind="tsx").allow("a.ts")
-    assert Files(kind=".foo").allow("x/a.foo")
-    with pytest.raises(ToolFailure, match="no file type"):
-        Files(kind="a b")
+    assert FileFilter(file_type="tsx").matches("a.ts")
+    assert FileFilter(file_type=".foo").matches("x/a.foo")
+    with pytest.raises(ToolError, match="no file type"):
+        FileFilter(file_type="a b")

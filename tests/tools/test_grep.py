@@ -166,7 +166,7 @@ async def test_what_is_too_much_is_counted(room, monkeypatch):
     assert f"{'w' * LINE_WIDTH}… [line cut]" in result.for_model
     assert "more hits; narrow the search" in result.for_model
     for module in (search_native, search_ripgrep):
-        monkeypatch.setattr(module, "MOST", 50)
+        monkeypatch.setattr(module, "MAX_LINES", 50)
     assert "stopped after" in (await room.ok("grep", pattern="hit", path="a.txt")).for_model
     counted = await room.ok("grep", pattern="hit", mode="count", path="a.txt")
     assert counted.for_model == "a.txt:500"
@@ -338,7 +338,7 @@ async def test_a_search_that_is_cancelled_ends(room, searcher, monkeypatch):
         room.file(f"b{number}.txt", "needle\n" * 100)
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
-    module, name = (search_native, "text_of") if searcher == "native" else (search_ripgrep, "_by_file")
+    module, name = (search_native, "read_text_bytes") if searcher == "native" else (search_ripgrep, "_group_by_file")
     watched = getattr(module, name)
 
     def watching(*given):
@@ -347,7 +347,7 @@ async def test_a_search_that_is_cancelled_ends(room, searcher, monkeypatch):
 
     monkeypatch.setattr(module, name, watching)
     for module in (search_native, search_ripgrep):
-        monkeypatch.setattr(module, "MOST", 1_000_000)
+        monkeypatch.setattr(module, "MAX_LINES", 1_000_000)
     task = asyncio.ensure_future(room.call("grep", {"pattern": "needle"}))
     await begun.wait()
     task.cancel()

@@ -5,18 +5,18 @@ import json
 
 import pytest
 
-from ostler.app.tools import builtin_tools, instead_of_a_shell, other_tools
+from ostler.app.tool_host import builtin_tools, other_tools, shell_replacement_tools
+from ostler.core.errors import ToolError
+from ostler.core.events import PermissionAsked, PermissionDecided, ToolCalled, ToolFinished, ToolStarted
+from ostler.core.permission import Decision, Rule
+from ostler.core.tools import ToolCall
 from ostler.policy.verdict import Policy
 from ostler.settings.load import load
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import ASK_ALL
-from ostler.text.withheld import MARK
-from ostler.tools.bounds import LIMIT
+from ostler.testing.session_fixture import ASK_ALL
+from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.host import LocalToolHost
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.events import PermissionAsked, PermissionDecided, ToolCalled, ToolFinished, ToolStarted
-from ostler.vocabulary.permission import Decision, Rule
-from ostler.vocabulary.tools import ToolCall
+from ostler.tools.output_limit import LIMIT
 
 MOST_TOKENS = 2500
 
@@ -40,7 +40,7 @@ def test_which_tools_are_offered(tmp_path):
     usual = {tool.spec.name for tool in builtin_tools(load(tmp_path, {"HOME": str(tmp_path)}))}
     assert usual == {"read", "list", "grep", "glob", "write", "edit", "patch", "bash", "todoread", "todowrite"}
     without = {tool.spec.name for tool in builtin_tools(settings_in(tmp_path, allow_shell=False))}
-    assert without == (usual - {"bash"}) | {tool.spec.name for tool in instead_of_a_shell()}
+    assert without == (usual - {"bash"}) | {tool.spec.name for tool in shell_replacement_tools()}
 
 
 @pytest.mark.req("TL-3")
@@ -59,7 +59,7 @@ def test_every_tool_declares_itself_whole(tmp_path):
 
 
 async def test_a_tool_that_is_not_offered_can_be_called_all_the_same(room):
-    host = LocalToolHost([FakeTool("shown")], room.ground, lambda: [FakeTool("hidden")])
+    host = LocalToolHost([FakeTool("shown")], room.workspace, lambda: [FakeTool("hidden")])
     assert [spec.name for spec in host.specs()] == ["shown"]
     assert (await host.permission(ToolCall("1", "hidden", {}))).title == "use hidden"
 
@@ -67,7 +67,7 @@ async def test_a_tool_that_is_not_offered_can_be_called_all_the_same(room):
 async def test_an_offered_tool_goes_before_one_that_is_not(rooms):
     shown, hidden = FakeTool("same"), FakeTool("same")
     made = rooms([shown])
-    made.session._tools = LocalToolHost([shown], made.ground, lambda: [hidden])
+    made.session._tools = LocalToolHost([shown], made.workspace, lambda: [hidden])
     await made.ok("same")
     assert (len(shown.runs), len(hidden.runs)) == (1, 0)
 
@@ -81,14 +81,14 @@ async def test_the_rules_see_the_tool_that_is_meant_and_the_events_come_in_order
     async def answer():
         async for envelope in reading:
             if isinstance(envelope.event, PermissionAsked):
-                room.session.settle(envelope.event.ask_id, Decision("allow", by="person"))
+                room.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
                 return
 
     answering = asyncio.create_task(answer())
     result = await room.call("cat", {"filename": "a.py"})
     await answering
     assert result.status == "ok"
-    kinds = [type(event) for event in room.session.past()]
+    kinds = [type(event) for event in room.session.events()]
     assert kinds == [ToolCalled, ToolCalled, PermissionAsked, PermissionDecided, ToolStarted, ToolFinished]
     (asked,) = room.events(PermissionAsked)
     assert [(need.key, need.subject) for need in asked.permission.needs] == [("read", "a.py")]
@@ -121,7 +121,7 @@ async def test_rules_that_narrow_a_call_stay_with_it_when_it_is_mended(room):
 
 async def test_what_a_tool_fails_with_is_told_and_so_is_what_was_mended(rooms):
     async def fail(params, context):
-        raise ToolFailure("it rains", code="weather", hint="wait")
+        raise ToolError("it rains", code="weather", hint="wait")
 
     room = rooms([FakeTool("probe", fail)])
     result = await room.call("probe", raw="{a: 1}")
@@ -144,7 +144,7 @@ async def test_a_large_result_is_cut_in_the_middle_with_a_mark(rooms):
 
 async def test_a_call_that_goes_where_there_is_no_tool(rooms):
     room = rooms([FakeTool("edit")])
-    room.session._tools = LocalToolHost([FakeTool("edit")], room.ground)
+    room.session._tools = LocalToolHost([FakeTool("edit")], room.workspace)
     told = await room.fails("str_replace_editor", command="create", path="b", file_text="x")
     assert "needs the tool write, which is not here" in told
 
@@ -153,6 +153,6 @@ async def test_a_call_that_goes_where_there_is_no_tool(rooms):
 async def test_a_mark_that_stands_for_a_secret_is_not_written_over_it(room):
     (room.root / "a.env").write_text("KEY=secret\n")
     await room.ok("read", path="a.env")
-    result = await room.call("write", {"path": "a.env", "content": f"KEY={MARK}\nMORE=1\n"})
+    result = await room.call("write", {"path": "a.env", "content": f"KEY={MASK_MARKER}\nMORE=1\n"})
     assert (result.status, result.fault.code) == ("failed", "withheld")
     assert (room.root / "a.env").read_text() == "KEY=secret\n"

@@ -8,23 +8,23 @@ import time
 import pytest
 
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.errors import PathError
+from ostler.core.events import PermissionAsked
+from ostler.core.permission import Decision, Rule
+from ostler.core.tools import ToolCall
 from ostler.policy.verdict import Policy
-from ostler.testing.stagehand import ALLOW_ALL, open_session
-from ostler.tools.patch import Patch
-from ostler.tools.read import Read
-from ostler.vocabulary.errors import PathRefused
-from ostler.vocabulary.events import PermissionAsked
-from ostler.vocabulary.permission import Decision, Rule
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace import steps
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import ALLOW_ALL, open_test_session
+from ostler.tools.patch import PatchTool
+from ostler.tools.read import ReadTool
+from ostler.workspace import change_steps
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class Door:
     """A session whose calls come from outside."""
 
-    def __init__(self, session, ground, folder):
-        self.session, self.ground, self.folder = session, ground, folder
+    def __init__(self, session, workspace, folder):
+        self.session, self.workspace, self.folder = session, workspace, folder
         self._calls = 0
 
     async def call(self, tool, **arguments):
@@ -35,8 +35,8 @@ class Door:
         return await self.call("patch", patch=patch, **arguments)
 
     async def needs(self, patch, **arguments):
-        tool = Patch()
-        permission = await tool.permission(tool.parse({"patch": patch, **arguments}), self.ground)
+        tool = PatchTool()
+        permission = await tool.permission(tool.parse({"patch": patch, **arguments}), self.workspace)
         return [(need.key, need.subject) for need in permission.needs]
 
     def put(self, path, data):
@@ -56,15 +56,15 @@ async def opened(tmp_path):
     doors = []
 
     async def open_door(policy=ALLOW_ALL):
-        ground = Workspace(str(tmp_path))
-        session = await open_session(ScriptedBackend([]), [Read(), Patch()], ground, policy=policy)
-        doors.append(Door(session, ground, tmp_path))
+        workspace = LocalWorkspace(str(tmp_path))
+        session = await open_test_session(ScriptedBackend([]), [ReadTool(), PatchTool()], workspace, policy=policy)
+        doors.append(Door(session, workspace, tmp_path))
         return doors[-1]
 
     yield open_door
     for door in doors:
         await door.session.aclose()
-        door.ground.close()
+        door.workspace.close()
 
 
 @pytest.fixture
@@ -242,8 +242,8 @@ async def test_a_failure_half_way_is_undone(door, monkeypatch, failing):
 
         return make
 
-    for kind in (steps.Create, steps.Update, steps.Delete):
-        monkeypatch.setattr(kind, "make", failing_make(kind.make))
+    for kind in (change_steps.CreateStep, change_steps.UpdateStep, change_steps.DeleteStep):
+        monkeypatch.setattr(kind, "apply", failing_make(kind.apply))
     result = await door.patch(ALL_KINDS)
     assert (result.status, result.fault.code) == ("failed", "io_error")
     assert (door.tree(), door.folders()) == (before, folders)
@@ -331,8 +331,8 @@ async def test_nothing_outside_is_touched_or_shown(door, patch):
 @pytest.mark.req("PM-5")
 async def test_the_preview_has_a_diff_of_each_file(door):
     put_all_kinds(door)
-    tool = Patch()
-    permission = await tool.permission(tool.parse({"patch": ALL_KINDS}), door.ground)
+    tool = PatchTool()
+    permission = await tool.permission(tool.parse({"patch": ALL_KINDS}), door.workspace)
     assert permission.title == "patch changed.txt, new/made.sh, gone.txt and 5 more"
     assert permission.preview.summary == "6 files (+5 -3)"
     assert [(shown.path, shown.operation, shown.additions, shown.deletions) for shown in permission.preview.blocks] == [
@@ -388,7 +388,7 @@ async def test_a_patch_that_cannot_apply_is_not_asked_about(opened):
     door.put("a", b"a\n")
     result = await door.patch("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-zzz\n+x\n")
     assert (result.status, result.fault.code) == ("failed", "rejected")
-    assert not [event for event in door.session.past() if isinstance(event, PermissionAsked)]
+    assert not [event for event in door.session.events() if isinstance(event, PermissionAsked)]
 
 
 @pytest.mark.req("FS-6")
@@ -421,7 +421,7 @@ async def test_what_was_approved_is_written_or_nothing(opened):
         async for envelope in reading:
             if isinstance(envelope.event, PermissionAsked):
                 door.put("b", b"BY A PERSON\none\n")
-                door.session.settle(envelope.event.ask_id, Decision("allow", by="person"))
+                door.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
 
     answering = asyncio.ensure_future(answer())
     result = await door.patch("".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n" for name in "ab"))
@@ -434,14 +434,14 @@ async def test_what_was_approved_is_written_or_nothing(opened):
 async def test_a_change_between_check_and_write_is_not_overwritten(door, monkeypatch):
     door.put("a", b"one\n")
     door.put("b", b"one\n")
-    real = steps.Update.make
+    real = change_steps.UpdateStep.apply
 
     def make(self):
-        if self.wish.target.shown == "b":
+        if self.resolved.target.display_path == "b":
             door.put("b", b"BY A PERSON\n")
         real(self)
 
-    monkeypatch.setattr(steps.Update, "make", make)
+    monkeypatch.setattr(change_steps.UpdateStep, "apply", make)
     both = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n" for name in "ab")
     result = await door.patch(both)
     assert (result.status, result.fault.code) == ("failed", "changed_on_disk")
@@ -545,10 +545,10 @@ async def test_a_file_written_by_a_patch_counts_as_read(door):
     door.put("a", b"1\n")
     await door.patch(begin("*** Update File: a\n-1\n+2\n*** Add File: b\n+1\n"))
     for name, text in (("a", "3\n"), ("b", "2\n")):
-        assert (await door.ground.write_text(name, text)).operation == "updated"
+        assert (await door.workspace.write_text(name, text)).operation == "updated"
     door.put("a", b"BY A PERSON\n")
-    with pytest.raises(PathRefused):
-        await door.ground.write_text("a", "4\n")
+    with pytest.raises(PathError):
+        await door.workspace.write_text("a", "4\n")
 
 
 def large() -> tuple[str, list[str]]:

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from ostler.tools.editing.plan import plan, settled
-from ostler.tools.editing.reading import read_patch
-from ostler.vocabulary.errors import ToolFailure
-from ostler.workspace.ground import Workspace
+from ostler.core.errors import ToolError
+from ostler.tools.editing.patch_parser import parse_patch
+from ostler.tools.editing.patch_plan import plan_patch, resolve_patch_paths
+from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = [
     pytest.mark.req("TL-5"),
@@ -74,14 +74,14 @@ def two_trees(rng):
 
 async def applied(folder, patch):
     """Our way with a patch: the files afterwards, None when it is refused."""
-    ground = Workspace(str(folder))
+    workspace = LocalWorkspace(str(folder))
     try:
-        planned = await plan(settled(read_patch(patch), ground), ground)
-        await ground.apply(planned.changes)
-    except ToolFailure:
+        planned = await plan_patch(resolve_patch_paths(parse_patch(patch), workspace), workspace)
+        await workspace.apply(planned.changes)
+    except ToolError:
         return None
     finally:
-        ground.close()
+        workspace.close()
     return files_of(folder)
 
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from ostler.tools.read import LINE_WIDTH, MOST_CHARACTERS
+from ostler.tools.read import LINE_WIDTH, MAX_CHARACTERS
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -81,7 +81,7 @@ async def test_what_is_cut_says_so_and_where_it_goes_on(room):
     assert f"… [{5000 - LINE_WIDTH} more]" in told
     room.file("long.txt", "".join(f"{'y' * 90} {number}\n" for number in range(3000)))
     result = await room.ok("read", path="long.txt")
-    assert len(result.for_model) <= MOST_CHARACTERS + 200
+    assert len(result.for_model) <= MAX_CHARACTERS + 200
     shown = result.data["content"].count("\n") + 1
     assert result.for_model.endswith(f"[{3000 - shown} more lines; read on with line={shown + 1}]")
     rest = await room.ok("read", path="long.txt", line=shown + 1)

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.app.tools import builtin_tools, other_tools
+from ostler.app.tool_host import builtin_tools, other_tools
+from ostler.core.display import DisplayText
+from ostler.core.errors import ToolError
+from ostler.core.events import Notice, ToolCalled
+from ostler.core.tool_aliases import TOOL_ALIASES, resolve_tool_name
+from ostler.core.tools import ToolCall
 from ostler.settings.load import load
 from ostler.testing.fake_tool import FakeTool
 from ostler.tools import search
+from ostler.tools.call_resolution import resolve_call
 from ostler.tools.repair import read_arguments
-from ostler.tools.repair_json import Loose, NotReadable
-from ostler.tools.understand import understand
-from ostler.vocabulary.display import Note
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.events import Notice, ToolCalled
-from ostler.vocabulary.tool_names import NAMES, find_name
-from ostler.vocabulary.tools import ToolCall
-from ostler.workspace.ground import Workspace
+from ostler.tools.repair_json import LenientJsonError, LenientJsonReader
+from ostler.workspace.local_workspace import LocalWorkspace
 
 CORPUS = [
     json.loads(line) for line in (Path(__file__).parents[1] / "data/tools/broken_calls.jsonl").read_text().splitlines()
@@ -39,20 +39,20 @@ def tools(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    made = Workspace(str(tmp_path_factory.mktemp("ground")))
+def workspace(tmp_path_factory):
+    made = LocalWorkspace(str(tmp_path_factory.mktemp("ground")))
     yield made
     made.close()
 
 
-async def outcome(case, tools, ground) -> str:
+async def outcome(case, tools, workspace) -> str:
     """`rescued`, `answered`, or what went wrong."""
     call = ToolCall("call-1", case["tool"], case.get("arguments", {}), raw=case.get("raw", ""))
     try:
-        understood = await understand(call, tools, ground)
+        understood = await resolve_call(call, tools, workspace)
         if "answer" in case:
-            await understood.tool.permission(understood.params, ground)
-    except ToolFailure as failure:
+            await understood.tool.permission(understood.params, workspace)
+    except ToolError as failure:
         wanted = case.get("answer")
         if wanted is None:
             return f"refused: {failure}"
@@ -66,8 +66,8 @@ async def outcome(case, tools, ground) -> str:
 
 @pytest.mark.req("TL-8")
 @pytest.mark.parametrize("fault", BY_FAULT)
-async def test_each_broken_call_is_rescued_or_answered(fault, tools, ground):
-    wrong = [(case, told) for case in BY_FAULT[fault] if (told := await outcome(case, tools, ground)) not in GOOD]
+async def test_each_broken_call_is_rescued_or_answered(fault, tools, workspace):
+    wrong = [(case, told) for case in BY_FAULT[fault] if (told := await outcome(case, tools, workspace)) not in GOOD]
     assert wrong == []
 
 
@@ -75,8 +75,8 @@ GOOD = ("rescued", "answered")
 
 
 @pytest.mark.req("TL-8")
-async def test_the_corpus_as_a_whole(tools, ground):
-    told = Counter([await outcome(case, tools, ground) for case in CORPUS])
+async def test_the_corpus_as_a_whole(tools, workspace):
+    told = Counter([await outcome(case, tools, workspace) for case in CORPUS])
     assert len(CORPUS) >= 300
     assert told["rescued"] + told["answered"] >= 0.95 * len(CORPUS)
     assert told["rescued"] >= 0.6 * len(CORPUS)
@@ -84,9 +84,9 @@ async def test_the_corpus_as_a_whole(tools, ground):
 
 @pytest.mark.req("TL-8")
 async def test_no_broken_call_is_a_bug_of_ours(room, monkeypatch):
-    monkeypatch.setattr(search, "ripgrep", lambda *_: None)
+    monkeypatch.setattr(search, "find_ripgrep", lambda *_: None)
     for number, case in enumerate(CORPUS):
-        if find_name(case["tool"], NAMES) != "bash":
+        if resolve_tool_name(case["tool"], TOOL_ALIASES) != "bash":
             result = await room.call(case["tool"], case.get("arguments"), case.get("raw", ""))
             assert result.status in ("ok", "failed", "denied"), (number, case)
             assert "The tool itself failed" not in result.for_model, (case, result.for_model)
@@ -102,7 +102,7 @@ async def test_what_was_mended_is_seen_by_all(room):
     assert (second.call.id, second.call.arguments, second.kind) == (first.call.id, {"path": "a.py", "line": 1}, "read")
     told = "the call was mended: other quotes than double ones, names without quotes, a comma too many, line was a text"
     assert result.for_model.splitlines()[-1] == f"[{told}]"
-    assert result.for_human.blocks[-1] == Note(told)
+    assert result.for_human.blocks[-1] == DisplayText(told)
 
 
 async def test_a_sound_call_is_left_alone(room):
@@ -113,22 +113,22 @@ async def test_a_sound_call_is_left_alone(room):
     assert result.for_human.blocks == ()
 
 
-async def test_tools_from_elsewhere_are_mended_by_their_schema(tmp_path, ground):
+async def test_tools_from_elsewhere_are_mended_by_their_schema(tmp_path, workspace):
     tool = FakeTool("weather")
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
     tool.spec = type(tool.spec)("weather", "other", "", {**schema, "required": ["city"]})
     call = ToolCall("1", "weather", {}, raw="{city: 'Oslo', days: '3',}")
-    understood = await understand(call, {"weather": tool}, ground)
+    understood = await resolve_call(call, {"weather": tool}, workspace)
     assert understood.call.arguments == {"city": "Oslo", "days": 3}
 
 
-async def test_a_tool_of_another_vocabulary_that_is_really_there_is_not_adapted(ground):
+async def test_a_tool_of_another_vocabulary_that_is_really_there_is_not_adapted(workspace):
     tool = FakeTool("edit_text")
     given = {"action": "insert", "insertAfter": 0}
-    understood = await understand(ToolCall("1", "edit_text", given), {"edit_text": tool}, ground)
+    understood = await resolve_call(ToolCall("1", "edit_text", given), {"edit_text": tool}, workspace)
     assert understood.call.arguments == given
     raw = ToolCall("1", "edit_text", {}, raw='{"action": "insert", "insertAfter": 0,}')
-    assert (await understand(raw, {"edit_text": tool}, ground)).call.arguments == given
+    assert (await resolve_call(raw, {"edit_text": tool}, workspace)).call.arguments == given
 
 
 JSON = st.recursive(
@@ -141,8 +141,8 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_what_is_json_is_read_as_json(value):
-    reader = Loose(json.dumps(value))
-    assert reader.value() == value
+    reader = LenientJsonReader(json.dumps(value))
+    assert reader.read_value() == value
     assert not reader.notes
 
 
@@ -158,7 +158,7 @@ def test_whatever_happens_to_a_call_on_its_way_it_is_mended_or_refused(tools, va
     )
     try:
         mended = read_arguments(broken, tools["read"].spec)
-    except ToolFailure as failure:
+    except ToolError as failure:
         assert 'send them as {"path":"src/main.py"}' in str(failure)
     else:
         assert isinstance(mended.arguments, dict)
@@ -186,7 +186,7 @@ def test_whatever_happens_to_a_call_on_its_way_it_is_mended_or_refused(tools, va
 )
 def test_no_text_takes_long(text, tools):
     began = time.process_time()  # a busy machine takes longer, not more work
-    with pytest.raises(ToolFailure):
+    with pytest.raises(ToolError):
         read_arguments(text, tools["bash"].spec)
     assert time.process_time() - began < 3
 
@@ -202,10 +202,10 @@ def test_no_text_takes_long(text, tools):
     ids=str,
 )
 def test_loose_values(text, value):
-    assert Loose(text).value() == value
+    assert LenientJsonReader(text).read_value() == value
 
 
 def test_a_fault_says_where_it_is():
-    with pytest.raises(NotReadable) as caught:
-        Loose('{"a": 1 "b": 2}').value()
-    assert caught.value.at == 8
+    with pytest.raises(LenientJsonError) as caught:
+        LenientJsonReader('{"a": 1 "b": 2}').read_value()
+    assert caught.value.position == 8

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from ostler.tools import search
-from ostler.tools.search import Query, files_below, matching_files, matching_lines
-from ostler.workspace.ground import Workspace
+from ostler.tools.search import SearchQuery, list_files, search_counts, search_lines
+from ostler.workspace.local_workspace import LocalWorkspace
 
 ATOMS = (
     "a",
@@ -43,7 +43,7 @@ def plant(root, rand):
 
 def query(rand):
     pattern = "".join(rand.choices(ATOMS, k=rand.randint(1, 3)))
-    return Query(
+    return SearchQuery(
         pattern,
         rand.choice((".", ".", "s")),
         rand.choice(INCLUDES),
@@ -52,23 +52,23 @@ def query(rand):
     )
 
 
-async def found(ground, wanted):
-    lines = await matching_lines(ground, wanted)
-    counts = await matching_files(ground, wanted)
+async def found(workspace, wanted):
+    lines = await search_lines(workspace, wanted)
+    counts = await search_counts(workspace, wanted)
     assert counts.counts == dict(sorted(lines.counts.items()))
-    return lines.lines, counts.counts, await files_below(ground, wanted.path)
+    return lines.lines, counts.counts, await list_files(workspace, wanted.path)
 
 
 @pytest.mark.req("TL-7")
-@pytest.mark.skipif(not search.ripgrep(), reason="there is no ripgrep here")
+@pytest.mark.skipif(not search.find_ripgrep(), reason="there is no ripgrep here")
 @pytest.mark.parametrize("seed", range(15))
 async def test_both_find_the_same(tmp_path, monkeypatch, seed):
     rand = random.Random(seed)
     plant(tmp_path, rand)
-    ground = Workspace(str(tmp_path))
+    workspace = LocalWorkspace(str(tmp_path))
     for wanted in [query(rand) for _ in range(3)]:
-        by_ripgrep = await found(ground, wanted)
+        by_ripgrep = await found(workspace, wanted)
         with monkeypatch.context() as patch:
-            patch.setattr(search, "ripgrep", lambda *_: None)
-            assert await found(ground, wanted) == by_ripgrep, wanted
-    ground.close()
+            patch.setattr(search, "find_ripgrep", lambda *_: None)
+            assert await found(workspace, wanted) == by_ripgrep, wanted
+    workspace.close()

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from ostler.tools.search import Query, matching_lines, ripgrep
-from ostler.workspace.ground import Workspace
+from ostler.tools.search import SearchQuery, find_ripgrep, search_lines
+from ostler.workspace.local_workspace import LocalWorkspace
 
 WORDS = ("alpha", "beta", "gamma", "delta", "raise", "return", "import", "class", "value", "index", "self", "None")
 BEST_OF = 5
@@ -36,7 +36,7 @@ async def test_a_common_search_of_twenty_thousand_files_takes_less_than_a_second
     times = []
     for _ in range(BEST_OF):
         began = clock()
-        assert (await matching_lines(Workspace(str(tree)), Query("raise ValueError"))).hits == 400
+        assert (await search_lines(LocalWorkspace(str(tree)), SearchQuery("raise ValueError"))).match_count == 400
         times.append(clock() - began)
     assert min(times) < 1
 
@@ -45,15 +45,15 @@ async def test_a_common_search_of_twenty_thousand_files_takes_less_than_a_second
 @pytest.mark.timeout(180)
 @pytest.mark.req("TL-7")
 async def test_a_search_by_ripgrep_takes_hardly_longer_than_ripgrep(tree):
-    program = ripgrep()
+    program = find_ripgrep()
     if not program:
         pytest.skip("there is no ripgrep here")
-    ground, ours, theirs = Workspace(str(tree)), [], []
+    workspace, ours, theirs = LocalWorkspace(str(tree)), [], []
     for _ in range(4 * BEST_OF):
         began = time.perf_counter()
         subprocess.run([program, "-n", "--hidden", "raise ValueError", "."], cwd=tree, capture_output=True, check=True)
         theirs.append(time.perf_counter() - began)
         began = time.perf_counter()
-        await matching_lines(ground, Query("raise ValueError"))
+        await search_lines(workspace, SearchQuery("raise ValueError"))
         ours.append(time.perf_counter() - began)
     assert min(ours) < 1.3 * min(theirs) + 0.05

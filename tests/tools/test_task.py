@@ -2,9 +2,9 @@
 
 import pytest
 
+from ostler.core.events import PermissionDecided
+from ostler.core.tools import ToolResult
 from ostler.policy.verdict import Policy
-from ostler.vocabulary.events import PermissionDecided
-from ostler.vocabulary.tools import ToolResult
 
 
 @pytest.mark.req("TL-1")
@@ -33,7 +33,7 @@ async def test_where_nobody_can_start_one_it_says_so(room):
 
 
 async def test_the_agent_is_what_the_rules_see(rooms):
-    room = rooms(policy=Policy(attended=False))
+    room = rooms(policy=Policy(interactive=False))
     result = await room.call("task", {"prompt": "look", "agent": "build"})
     assert result.status == "denied"
     (decided,) = room.events(PermissionDecided)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ostler.vocabulary.display import Checklist
-from ostler.vocabulary.events import TodosChanged
-from ostler.vocabulary.tools import Todo
+from ostler.core.display import DisplayChecklist
+from ostler.core.events import TodosChanged
+from ostler.core.tools import Todo
 
 PLAN = [
     {"content": "read the code", "status": "completed", "priority": "high"},
@@ -19,7 +19,9 @@ async def test_a_plan_is_kept_and_read_back(room):
     assert result.for_model == "[x] 1. read the code\n[~] 2. fix the bug\n[ ] 3. run the tests"
     assert result.for_human.summary == "1 of 3 done"
     assert result.for_human.blocks == (
-        Checklist((("completed", "read the code"), ("in_progress", "fix the bug"), ("pending", "run the tests"))),
+        DisplayChecklist(
+            (("completed", "read the code"), ("in_progress", "fix the bug"), ("pending", "run the tests"))
+        ),
     )
     (kept,) = room.events(TodosChanged)
     assert kept.items[0] == Todo("1", "read the code", "completed", "high")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from ostler.core.permission import Rule
 from ostler.policy.verdict import Policy
 from ostler.tools import write_chunk
-from ostler.vocabulary.permission import Rule
 
 
 @pytest.mark.req("TL-2")
@@ -57,8 +57,8 @@ async def test_pieces_are_appended_in_the_form_the_file_has(room):
 
 
 async def test_bounds(room, monkeypatch):
-    monkeypatch.setattr(write_chunk, "MOST_CHARACTERS", 10)
-    monkeypatch.setattr(write_chunk, "MOST_FILES", 2)
+    monkeypatch.setattr(write_chunk, "MAX_CHARACTERS", 10)
+    monkeypatch.setattr(write_chunk, "MAX_FILES", 2)
     assert "make several files" in await room.fails("write_chunk", path="a", content="x" * 11)
     await room.ok("write_chunk", path="a", content="x")
     await room.ok("write_chunk", path="b", content="x")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.wire import acp, acp_calls, acp_updates
-from ostler.wire.acp_check import Checker
-from ostler.wire.acp_read import read
-from ostler.wire.acp_tool_calls import ToolCalls
-from ostler.wire.acp_updates import ToolCallBegun, ToolCallChanged, UnknownUpdate, read_update
+from ostler.wire import acp, acp_requests, acp_updates
+from ostler.wire.acp_decode import decode_lenient
+from ostler.wire.acp_tool_calls import ToolCallTracker
+from ostler.wire.acp_updates import AcpToolCall, AcpToolCallUpdate, UnknownUpdate, decode_update
+from ostler.wire.acp_validator import AcpValidator
 
 FRAMES = Path(__file__).parents[1] / "data" / "acp" / "frames"
 AGENTS = sorted(path.stem for path in FRAMES.iterdir())
@@ -31,14 +31,14 @@ def updates(name):
 @pytest.mark.parametrize("name", AGENTS)
 def test_every_update_of_a_real_agent_survives_reading_and_writing(name):
     for raw in updates(name):
-        update = read_update(raw)
+        update = decode_update(raw)
         assert not isinstance(update, UnknownUpdate)
         written = json.loads(msgspec.json.encode(update))
-        assert read_update(written) == update
+        assert decode_update(written) == update
         line = json.dumps(
             {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": written}}
         )
-        assert Checker().look("agent", line.encode()) == []
+        assert AcpValidator().check_line("agent", line.encode()) == []
 
 
 @pytest.mark.req("AC-7")
@@ -52,15 +52,18 @@ def test_the_answers_of_a_real_agent_are_read(name):
         elif line["dir"] == "<-" and "result" in frame:
             method = asked[frame["id"]]
             if method == "initialize":
-                told = read(acp_calls.Initialized, frame["result"])
+                told = decode_lenient(acp_requests.InitializeResponse, frame["result"])
                 assert (told.protocol_version, bool(told.agent_info.name)) == (1, True)
                 assert told.agent_capabilities.load_session is True
             elif method == "session/new":
-                opened = read(acp_calls.SessionOpen, frame["result"])
+                opened = decode_lenient(acp_requests.OpenSessionResponse, frame["result"])
                 sessions += bool(opened.session_id)
                 assert opened.modes or opened.config_options or opened.models
             elif method == "session/prompt":
-                assert read(acp_calls.PromptAnswer, frame["result"]).stop_reason in ("end_turn", "cancelled")
+                assert decode_lenient(acp_requests.PromptResponse, frame["result"]).stop_reason in (
+                    "end_turn",
+                    "cancelled",
+                )
     assert sessions or name == "auggie"
 
 
@@ -69,18 +72,18 @@ def test_the_answers_of_a_real_agent_are_read(name):
     "raw", [{"sessionUpdate": "compaction_update", "status": "x"}, {"sessionUpdate": None}, {}, {"sessionUpdate": [1]}]
 )
 def test_an_unknown_update_is_kept_word_for_word(raw):
-    update = read_update(raw)
+    update = decode_update(raw)
     assert isinstance(update, UnknownUpdate)
     assert update.raw == raw
 
 
 def test_an_update_that_is_no_object_is_kept_too():
-    assert read_update([1, 2]) == UnknownUpdate("", {"update": [1, 2]})
+    assert decode_update([1, 2]) == UnknownUpdate("", {"update": [1, 2]})
 
 
 def test_meta_stays_by_itself():
     raw = {"sessionId": "real", "path": "/a", "_meta": {"sessionId": "forged", "path": "/etc/passwd"}}
-    told = read(acp_calls.ReadTextFile, raw)
+    told = decode_lenient(acp_requests.ReadTextFileRequest, raw)
     assert (told.session_id, told.path, told.meta) == ("real", "/a", raw["_meta"])
 
 
@@ -93,7 +96,7 @@ def test_what_is_wrong_is_left_out_and_the_rest_taken():
         "locations": [{"path": "/a", "line": "seven"}, 3, {"path": "/b", "line": 2}],
         "content": [{"type": "content", "content": {"type": "hologram", "text": "hi"}}, {"type": 1}],
     }
-    call = read_update(raw)
+    call = decode_update(raw)
     assert (call.tool_call_id, call.title, call.kind) == ("c", None, "brand_new_kind")
     assert [(place.path, place.line) for place in call.locations] == [("/a", None), ("/b", 2)]
     assert [item.type for item in call.content] == ["content", ""]
@@ -119,18 +122,22 @@ NAMES = ["toolCallId", "content", "locations", "entries", "availableCommands", "
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(NAMES), JSON | st.lists(JSON)))
 @settings(max_examples=150, deadline=None)
 def test_nothing_a_peer_sends_is_an_error(kind, fields):
-    update = read_update({**fields, "sessionUpdate": kind})
+    update = decode_update({**fields, "sessionUpdate": kind})
     assert not isinstance(update, UnknownUpdate)
 
 
 def test_a_call_is_put_together_from_all_that_told_of_it():
-    calls = ToolCalls()
+    calls = ToolCallTracker()
     request = {"toolCallId": "c", "title": "Run ls", "kind": "execute", "status": "pending"}
-    asked = read(acp_calls.PermissionRequest, {"sessionId": "s", "toolCall": request, "options": []})
+    asked = decode_lenient(
+        acp_requests.RequestPermissionRequest, {"sessionId": "s", "toolCall": request, "options": []}
+    )
     calls.upsert(asked.tool_call)
-    calls.upsert(ToolCallChanged("c", status="in_progress", content=(acp.ToolContent("terminal", terminal_id="t"),)))
-    calls.upsert(ToolCallBegun("c", title="Run ls -l"))
-    call = calls.upsert(ToolCallChanged("c", status="completed", raw_output={"code": 0}))
+    calls.upsert(
+        AcpToolCallUpdate("c", status="in_progress", content=(acp.ToolCallContent("terminal", terminal_id="t"),))
+    )
+    calls.upsert(AcpToolCall("c", title="Run ls -l"))
+    call = calls.upsert(AcpToolCallUpdate("c", status="completed", raw_output={"code": 0}))
     assert (call.title, call.kind, call.status, call.raw_output) == ("Run ls -l", "execute", "completed", {"code": 0})
     assert call.content[0].terminal_id == "t"
     assert calls.get("other") is None
@@ -139,38 +146,41 @@ def test_a_call_is_put_together_from_all_that_told_of_it():
 def test_config_choices_come_out_of_their_groups():
     raw = {"id": "model", "name": "Model", "type": "select", "currentValue": "a"}
     grouped = [{"group": "g", "name": "G", "options": [{"value": "a", "name": "A"}, {"value": "b", "name": "B"}]}]
-    option = read(acp.ConfigOption, {**raw, "options": grouped})
+    option = decode_lenient(acp.SessionConfigOption, {**raw, "options": grouped})
     assert [choice.value for choice in option.choices] == ["a", "b"]
-    assert [choice.value for choice in read(acp.ConfigOption, {**raw, "options": grouped[0]["options"]}).choices] == [
+    assert [
+        choice.value
+        for choice in decode_lenient(acp.SessionConfigOption, {**raw, "options": grouped[0]["options"]}).choices
+    ] == [
         "a",
         "b",
     ]
 
 
 SAID = [
-    ("client", "initialize", acp_calls.Initialize(1, client_info=acp_calls.Implementation("ostler", "0"))),
-    ("client", "session/new", acp_calls.OpenSession("/w", ())),
+    ("client", "initialize", acp_requests.InitializeRequest(1, client_info=acp_requests.Implementation("ostler", "0"))),
+    ("client", "session/new", acp_requests.OpenSessionParams("/w", ())),
     (
         "client",
         "session/load",
-        acp_calls.OpenSession("/w", (acp.McpServer("m", command="x", args=(), env=()),), session_id="s"),
+        acp_requests.OpenSessionParams("/w", (acp.AcpMcpServer("m", command="x", args=(), env=()),), session_id="s"),
     ),
-    ("client", "session/prompt", acp_calls.PromptRequest("s", (acp.text_content("hi"),))),
-    ("client", "session/set_mode", acp_calls.SetMode("s", "plan")),
-    ("client", "session/set_config_option", acp_calls.SetConfigOption("s", "model", "m")),
-    ("client", "session/set_config_option", acp_calls.SetConfigOption("s", "fast", True, "boolean")),
-    ("client", "session/list", acp_calls.ListSessions("/w")),
+    ("client", "session/prompt", acp_requests.PromptRequest("s", (acp.text_content("hi"),))),
+    ("client", "session/set_mode", acp_requests.SetSessionModeRequest("s", "plan")),
+    ("client", "session/set_config_option", acp_requests.SetSessionConfigOptionRequest("s", "model", "m")),
+    ("client", "session/set_config_option", acp_requests.SetSessionConfigOptionRequest("s", "fast", True, "boolean")),
+    ("client", "session/list", acp_requests.ListSessionsRequest("/w")),
     (
         "agent",
         "session/request_permission",
-        acp_calls.PermissionRequest(
+        acp_requests.RequestPermissionRequest(
             "s", acp.ToolCallFields("c", "Edit"), (acp.PermissionOption("y", "Yes", "allow_once"),)
         ),
     ),
-    ("agent", "fs/read_text_file", acp_calls.ReadTextFile("s", "/w/a", 1, 10)),
-    ("agent", "fs/write_text_file", acp_calls.WriteTextFile("s", "/w/a", "")),
-    ("agent", "terminal/create", acp_calls.CreateTerminal("s", "ls", ("-l",), (acp.EnvVariable("A", "b"),))),
-    ("agent", "terminal/kill", acp_calls.TerminalRef("s", "t")),
+    ("agent", "fs/read_text_file", acp_requests.ReadTextFileRequest("s", "/w/a", 1, 10)),
+    ("agent", "fs/write_text_file", acp_requests.WriteTextFileRequest("s", "/w/a", "")),
+    ("agent", "terminal/create", acp_requests.CreateTerminalRequest("s", "ls", ("-l",), (acp.EnvVariable("A", "b"),))),
+    ("agent", "terminal/kill", acp_requests.TerminalRef("s", "t")),
     ("agent", "elicitation/create", {"message": "who?", "mode": "url", "url": "https://x", "elicitationId": "e"}),
 ]
 
@@ -181,52 +191,64 @@ def test_what_we_write_is_as_the_schema_wants_it(speaker, method, params):
     if isinstance(params, dict):
         params = {**params, "sessionId": "s"}
     frame = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    assert Checker().look(speaker, frame) == []
+    assert AcpValidator().check_line(speaker, frame) == []
 
 
 ANSWERS = [
     (
         "agent",
         "initialize",
-        acp_calls.Initialized(
-            1, auth_methods=(acp_calls.AuthMethod("a", "A"),), agent_info=acp_calls.Implementation("o", "0")
+        acp_requests.InitializeResponse(
+            1, auth_methods=(acp_requests.AuthMethod("a", "A"),), agent_info=acp_requests.Implementation("o", "0")
         ),
     ),
-    ("agent", "session/new", acp_calls.SessionOpen("s", acp.Modes("a", (acp.Mode("a", "A"),)))),
+    (
+        "agent",
+        "session/new",
+        acp_requests.OpenSessionResponse("s", acp.SessionModeState("a", (acp.SessionMode("a", "A"),))),
+    ),
     (
         "agent",
         "session/load",
-        acp_calls.SessionOpen(
-            config_options=(acp.ConfigOption("m", "Model", "select", "a", (acp.ConfigChoice("A", "a"),), "model"),)
+        acp_requests.OpenSessionResponse(
+            config_options=(
+                acp.SessionConfigOption("m", "Model", "select", "a", (acp.SessionConfigChoice("A", "a"),), "model"),
+            )
         ),
     ),
-    ("agent", "session/prompt", acp_calls.PromptAnswer("end_turn")),
-    ("agent", "session/list", acp_calls.SessionsListed((acp_calls.ListedSession("s", "/w", "t"),), "next")),
-    ("client", "session/request_permission", acp_calls.chosen("yes")),
-    ("client", "session/request_permission", acp_calls.nobody_chose()),
+    ("agent", "session/prompt", acp_requests.PromptResponse("end_turn")),
+    (
+        "agent",
+        "session/list",
+        acp_requests.ListSessionsResponse((acp_requests.AcpSessionInfo("s", "/w", "t"),), "next"),
+    ),
+    ("client", "session/request_permission", acp_requests.selected_outcome("yes")),
+    ("client", "session/request_permission", acp_requests.cancelled_outcome()),
 ]
 
 
 @pytest.mark.req("AC-2")
 @pytest.mark.parametrize(("speaker", "method", "result"), ANSWERS)
 def test_what_we_answer_is_as_the_schema_wants_it(speaker, method, result):
-    from ostler.wire.acp_check import _answered_as
-    from ostler.wire.acp_schema import problems
+    from ostler.wire.acp_schema import find_problems
+    from ostler.wire.acp_validator import _response_schemas
 
-    assert problems(_answered_as()[speaker, method], json.loads(msgspec.json.encode(result))) == []
+    assert find_problems(_response_schemas()[speaker, method], json.loads(msgspec.json.encode(result))) == []
 
 
 def test_every_kind_of_update_can_be_written():
     made = [
-        acp_updates.PlanTold((acp.PlanEntry("x", "high", "pending"),)),
-        acp_updates.CommandsTold((acp.Command("init", "begin", acp.CommandInput("what")),)),
-        acp_updates.ModeChanged("plan"),
-        acp_updates.InfoTold("title"),
-        acp_updates.UsageTold(1, 2, acp_updates.Cost(0.5, "USD")),
+        acp_updates.PlanUpdate((acp.PlanEntry("x", "high", "pending"),)),
+        acp_updates.AvailableCommandsUpdate(
+            (acp.AvailableCommand("init", "begin", acp.AvailableCommandInput("what")),)
+        ),
+        acp_updates.CurrentModeUpdate("plan"),
+        acp_updates.SessionInfoUpdate("title"),
+        acp_updates.UsageUpdate(1, 2, acp_updates.Cost(0.5, "USD")),
         acp_updates.AgentThoughtChunk(acp.text_content("hm"), "m1"),
-        ToolCallBegun("c", "Edit", "edit", "pending", (acp.ToolContent("diff", path="/a", new_text="x"),)),
+        AcpToolCall("c", "Edit", "edit", "pending", (acp.ToolCallContent("diff", path="/a", new_text="x"),)),
     ]
     for update in made:
         frame = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}
-        assert Checker().look("agent", msgspec.json.encode(frame)) == []
-        assert read_update(json.loads(msgspec.json.encode(update))) == update
+        assert AcpValidator().check_line("agent", msgspec.json.encode(frame)) == []
+        assert decode_update(json.loads(msgspec.json.encode(update))) == update

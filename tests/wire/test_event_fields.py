@@ -19,8 +19,8 @@ from msgspec.inspect import (
 )
 from tests.stored import STORED, check
 
-from ostler.vocabulary.events import KNOWN, Unknown
-from ostler.wire.codec import decode_event, encode_event
+from ostler.core.events import EVENT_TYPES, UnknownEvent
+from ostler.wire.event_codec import decode_event, encode_event
 
 pytestmark = pytest.mark.req("SE-1")
 EXAMPLES = [json.loads(line) for line in (STORED / "events.jsonl").read_text("utf-8").splitlines()]
@@ -30,17 +30,17 @@ SOURCE = Path(__file__).parents[2] / "src"
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["type"])
 def test_an_event_keeps_its_names_when_it_is_read_and_written_again(example):
     event = decode_event(json.dumps(example).encode())
-    assert not isinstance(event, Unknown)
+    assert not isinstance(event, UnknownEvent)
     assert json.loads(encode_event(event)) == example
 
 
 def test_there_is_an_example_of_every_event():
     tags = [example["type"] for example in EXAMPLES]
-    assert tags == [kind.__struct_config__.tag for kind in KNOWN]
+    assert tags == [kind.__struct_config__.tag for kind in EVENT_TYPES]
 
 
 def test_which_events_are_kept():
-    kept = [example["type"] for example in EXAMPLES if decode_event(json.dumps(example).encode()).kept]
+    kept = [example["type"] for example in EXAMPLES if decode_event(json.dumps(example).encode()).persisted]
     check("kept_events", sorted(kept))
 
 
@@ -66,7 +66,7 @@ def test_the_examples_set_every_field_of_every_struct():
     all_fields = {(kind, field.name) for kind in kinds for field in msgspec.structs.fields(kind)}
     assert {(kind.__name__, name) for kind, name in all_fields - set_fields} == set()
     assert {
-        node.cls for kind in KNOWN for _, node in walk(type_info(kind), "") if isinstance(node, StructType)
+        node.cls for kind in EVENT_TYPES for _, node in walk(type_info(kind), "") if isinstance(node, StructType)
     } == kinds
 
 
@@ -97,7 +97,7 @@ def walk(node, path):
 def test_fixed_values_in_events():
     """Every value of a field that takes only certain words."""
     values = {}
-    for kind in KNOWN:
+    for kind in EVENT_TYPES:
         for path, node in walk(type_info(kind), ""):
             if isinstance(node, LiteralType):
                 values[path] = sorted(node.values)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.wire.jsonrpc import CANCELLED, INTERNAL_ERROR, METHOD_NOT_FOUND, Peer, PeerGone, RpcError
-from ostler.wire.jsonrpc_lines import Lines, LineTooLong, NotJson, decode, encode
+from ostler.wire.jsonrpc import CANCELLED, INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcPeer, PeerClosed, RpcError
+from ostler.wire.jsonrpc_lines import InvalidJsonLine, LineSplitter, LineTooLong, decode, encode
 
 
 class Ear:
@@ -18,10 +18,10 @@ class Ear:
         self.heard = []
         self._answers = answers
 
-    def notified(self, method, params):
+    def handle_notification(self, method, params):
         self.heard.append((method, params))
 
-    def requested(self, method, params):
+    def handle_request(self, method, params):
         self.heard.append((method, params))
         if method not in self._answers:
             raise RpcError(METHOD_NOT_FOUND, f"there is no method {method!r}")
@@ -36,7 +36,7 @@ class Wire:
         self.junk = []
         self.handler = handler or Ear()
         self._more = asyncio.Event()
-        self.peer = Peer(self._send, self.handler, junk=self.junk.append, **options)
+        self.peer = JsonRpcPeer(self._send, self.handler, on_invalid_line=self.junk.append, **options)
 
     def _send(self, line):
         assert line.endswith(b"\n")
@@ -70,8 +70,8 @@ async def fail(params):
 def pair(left, right):
     """Two peers joined, each with its handler."""
     peers = []
-    peers.append(Peer(lambda line: peers[1].feed(line), left))
-    peers.append(Peer(lambda line: peers[0].feed(line), right))
+    peers.append(JsonRpcPeer(lambda line: peers[1].feed(line), left))
+    peers.append(JsonRpcPeer(lambda line: peers[0].feed(line), right))
     return peers
 
 
@@ -148,7 +148,7 @@ async def test_junk_is_kept_and_survived(line):
 
 @pytest.mark.parametrize(("line", "code"), [(b"{nonsense", -32700), (b"[]", -32600), (b"{}", -32600)])
 async def test_whoever_serves_says_what_was_no_frame(line, code):
-    wire = Wire(serves=True)
+    wire = Wire(is_server=True)
     wire.peer.feed(line + b"\n")
     assert [(frame["id"], frame["error"]["code"]) for frame in wire.sent] == [(None, code)]
 
@@ -212,9 +212,9 @@ async def test_the_end_fails_what_was_asked_and_stops_what_is_answered():
     await wire.frames(1)
     wire.say({"id": 1, "method": "work"})
     wire.peer.end("it left")
-    with pytest.raises(PeerGone, match="it left"):
+    with pytest.raises(PeerClosed, match="it left"):
         await asking
-    with pytest.raises(PeerGone, match="it left"):
+    with pytest.raises(PeerClosed, match="it left"):
         await wire.peer.request("b", {})
     await wire.peer.aclose()
     assert stopped.is_set()
@@ -232,17 +232,17 @@ async def test_a_last_line_without_its_end_counts():
 
 
 async def test_a_line_beyond_all_measure_ends_it():
-    wire = Wire(most_in_line=1000)
+    wire = Wire(max_line_bytes=1000)
     asking = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
     for _ in range(3):
         wire.peer.feed(b"x" * 400)
-    with pytest.raises(PeerGone, match="more than 1000 bytes"):
+    with pytest.raises(PeerClosed, match="more than 1000 bytes"):
         await asking
 
 
 async def test_too_many_open_requests_are_refused_and_one_id_is_used_once():
-    wire = Wire(Ear(hang=hang), most_open=2)
+    wire = Wire(Ear(hang=hang), max_open_requests=2)
     wire.say(*({"id": number, "method": "hang"} for number in (1, 1, 2, 3)))
     told = [(frame["id"], frame["error"]["message"]) for frame in wire.sent]
     assert told == [(1, "this id is in use"), (3, "2 requests are open already")]
@@ -262,15 +262,15 @@ async def test_the_mirror_sees_the_lines_as_they_are():
 @settings(max_examples=60, deadline=None)
 def test_lines_are_the_same_however_they_are_cut(parts, size):
     data = b"\n".join(part.replace(b"\n", b"") for part in parts)
-    cutter, found = Lines(), []
+    cutter, found = LineSplitter(), []
     for at in range(0, len(data), size):
         found += cutter.feed(data[at : at + size])
-    found += [rest] if (rest := cutter.rest()) else []
+    found += [rest] if (rest := cutter.take_rest()) else []
     assert found == [line.strip() for line in data.split(b"\n") if line.strip()]
 
 
 def test_a_long_line_in_small_bits_is_joined_once():
-    cutter = Lines(most=2_000_000)
+    cutter = LineSplitter(max_bytes=2_000_000)
     for _ in range(100_000):
         assert not list(cutter.feed(b"ten bytes!"))
     assert [len(line) for line in cutter.feed(b"\n")] == [1_000_000]
@@ -282,5 +282,5 @@ def test_half_a_pair_is_mended_and_sent():
     assert decode(b'{"a":"x\\ud83d","b":"\\ud83d\\ude00"}') == {"a": "x\ufffd", "b": "😀"}
     assert encode({"path": "bad\udcff"}) == b'{"path":"bad\\udcff"}'
     for line in (b'{"a":"\\ud83d', b"\\u", b'{"a":\xff"\\ud83d"}'):
-        with pytest.raises(NotJson):
+        with pytest.raises(InvalidJsonLine):
             decode(line)

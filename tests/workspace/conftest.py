@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ostler.workspace.ground import Workspace
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class Yard:
@@ -40,7 +40,7 @@ def yard(tmp_path: Path) -> Yard:
 
 
 @pytest.fixture(params=["openat2", "by hand"])
-def ground(request, yard):
-    workspace = Workspace(str(yard.root), by_hand=request.param == "by hand")
+def workspace(request, yard):
+    workspace = LocalWorkspace(str(yard.root), without_openat2=request.param == "by hand")
     yield workspace
     workspace.close()

@@ -13,11 +13,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ostler.vocabulary.errors import OstlerError
-from ostler.workspace import archive, capture, census, checkpoints, contents
+from ostler.core.errors import OstlerError
+from ostler.workspace import checkpoint_store, checkpoints, content_capture, content_store, tree_scan
 from ostler.workspace.checkpoints import Checkpoints
-from ostler.workspace.ground import Workspace
-from ostler.workspace.undoing import WayBack
+from ostler.workspace.local_workspace import LocalWorkspace
+from ostler.workspace.undo_executor import UndoExecutor
 
 
 def sh(script: str, cwd) -> None:
@@ -129,14 +129,14 @@ async def test_a_turn_is_taken_back_and_done_again(root, past, world, deed):
     assert picture(root) == after
     assert (plan.conflicts, plan.uncovered) == ((), ())
     undone = await past.undo(plan)
-    assert undone.left == ()
+    assert undone.skipped == ()
     assert picture(root) == before
     assert git_state(root) == git
     redone = await past.redo(await past.plan_redo("t"))
-    assert redone.left == ()
+    assert redone.skipped == ()
     assert picture(root) == after
     assert git_state(root) == git
-    assert (await past.undo(await past.plan_undo("t"))).left == ()
+    assert (await past.undo(await past.plan_undo("t"))).skipped == ()
     assert picture(root) == before
 
 
@@ -144,12 +144,12 @@ async def test_a_turn_is_taken_back_and_done_again(root, past, world, deed):
 async def test_what_the_edit_tool_changes_is_taken_back_too(root, past):
     before = picture(root)
     await past.begin("t")
-    ground = Workspace(str(root))
-    await ground.read_text("src/main.py")
-    await ground.write_text("src/main.py", "print('two')\n")
-    await ground.write_text("fresh/file.txt", "x")
-    await ground.rename("notes.txt", "noted.txt")
-    await ground.delete("image.png")
+    workspace = LocalWorkspace(str(root))
+    await workspace.read_text("src/main.py")
+    await workspace.write_text("src/main.py", "print('two')\n")
+    await workspace.write_text("fresh/file.txt", "x")
+    await workspace.rename("notes.txt", "noted.txt")
+    await workspace.delete("image.png")
     changes = await past.finish("t")
     assert [(change.path, change.kind) for change in changes.changed] == [
         ("fresh", "created"),
@@ -241,7 +241,7 @@ async def test_a_change_after_the_plan_was_shown_is_seen_in_time(root, past):
     sh("echo p > src/main.py; echo p > new; echo p > run.sh", root)
     theirs = picture(root)
     undone = await past.undo(plan)
-    assert {gap.path for gap in undone.left} == {"src/main.py", "new", "run.sh"}
+    assert {gap.path for gap in undone.skipped} == {"src/main.py", "new", "run.sh"}
     assert (undone.restored, undone.deleted) == ((), ())
     assert picture(root) == theirs
 
@@ -260,7 +260,7 @@ async def test_a_folder_that_a_turn_closed_or_made_and_closed_is_put_right(root,
         os.chmod(root / folder, 0o500)
     await past.finish("t")
     undone = await past.undo(await past.plan_undo("t"))
-    assert undone.left == ()
+    assert undone.skipped == ()
     assert os.readlink(root / "alias") == "nowhere" and (root / "was").stat().st_mode & 0o777 == 0o755
 
 
@@ -273,17 +273,17 @@ def test_what_a_turn_did_in_folders_that_are_read_only_again_is_put_right(root, 
     before = picture(root)
     script = """
 import asyncio, os, subprocess, sys
-from ostler.processes.entering import enter
+from ostler.processes.sandbox_entry import enter_sandbox
 from ostler.workspace.checkpoints import Checkpoints
 if os.geteuid() == 0:
-    enter({"capabilities": 0})  # nothing is read-only to root
+    enter_sandbox({"capabilities": 0})  # nothing is read-only to root
 async def main():
     past = Checkpoints(sys.argv[1], sys.argv[2])
     await past.begin("t")
     work = "chmod -R u+w module; echo after > module/deep/in; echo x > module/new; chmod -R u-w module"
     subprocess.run(["sh", "-c", work], cwd=sys.argv[1], check=True)
     await past.finish("t")
-    assert (await past.undo(await past.plan_undo("t"))).left == ()
+    assert (await past.undo(await past.plan_undo("t"))).skipped == ()
 asyncio.run(main())
 """
     subprocess.run([sys.executable, "-c", script, str(root), str(tmp_path / "store")], check=True)
@@ -299,12 +299,12 @@ async def test_an_undo_that_was_killed_is_gone_on_with(root, past, monkeypatch):
     sh("rm -rf src docs", root)
     await past.finish("t")
     with monkeypatch.context() as killed:
-        killed.setattr(WayBack, "_close_up", lambda *_: 1 / 0)
+        killed.setattr(UndoExecutor, "_restore_modes", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             await past.undo(await past.plan_undo("t"))
     plan = await past.plan_undo("t")
     assert plan.conflicts == ()
-    assert (await past.undo(plan)).left == ()
+    assert (await past.undo(plan)).skipped == ()
     assert picture(root) == before
 
 
@@ -333,7 +333,7 @@ async def test_an_undo_cannot_be_led_outside(root, past, tmp_path):
     plan = await past.plan_undo("t")
     os.symlink(outside, root / "docs/a")
     undone = await past.undo(plan)
-    assert {gap.path for gap in undone.left} == {"docs/a", "docs/a/b.md"}
+    assert {gap.path for gap in undone.skipped} == {"docs/a", "docs/a/b.md"}
     assert (outside / "b.md").read_text() == "SECRET"
 
 
@@ -358,9 +358,9 @@ async def test_a_name_that_a_turn_gave_to_another_file_is_put_right_without_it(r
     await past.finish("t")
     plan = await past.plan_undo("t")
     assert plan.restore == ("two",)
-    assert (await past.undo(plan)).left == ()
+    assert (await past.undo(plan)).skipped == ()
     assert ((root / "one").read_text(), (root / "two").read_text()) == ("1", "2")
-    assert (await past.redo(await past.plan_redo("t"))).left == ()
+    assert (await past.redo(await past.plan_redo("t"))).skipped == ()
     assert ((root / "one").read_text(), (root / "two").read_text()) == ("1", "1")
 
 
@@ -379,12 +379,12 @@ async def test_a_change_that_keeps_size_and_time_within_the_same_tick_is_found(r
 
 @pytest.mark.req("EN-13")
 async def test_a_second_count_opens_nothing_that_did_not_change(root, past, monkeypatch):
-    monkeypatch.setattr(capture, "_TICK", -1)  # as if all files were old
+    monkeypatch.setattr(content_capture, "_TICK_NS", -1)  # as if all files were old
     await past.begin("one")
     opened = []
-    real = capture.os.open
+    real = content_capture.os.open
     monkeypatch.setattr(
-        capture.os, "open", lambda path, *args, **kwargs: opened.append(path) or real(path, *args, **kwargs)
+        content_capture.os, "open", lambda path, *args, **kwargs: opened.append(path) or real(path, *args, **kwargs)
     )
     await past.finish("one")
     assert "main.py" not in opened
@@ -418,7 +418,7 @@ async def main():
     past = Checkpoints(sys.argv[1], sys.argv[2])
     await past.begin("killed")
     subprocess.run(["sh", "-c", "rm -rf src; echo x > new"], cwd=sys.argv[1])
-    past.living("killed")
+    past.heartbeat("killed")
     os.kill(os.getpid(), 9)
 asyncio.run(main())
 """
@@ -436,7 +436,7 @@ asyncio.run(main())
         assert {gap.path for gap in plan.conflicts} == {"notes.txt", "mine"}
         assert all("cut off" in gap.reason for gap in plan.conflicts)
         await past.undo(plan)
-        assert (await past.redo(await past.plan_redo("killed"))).left == ()
+        assert (await past.redo(await past.plan_redo("killed"))).skipped == ()
         await past.undo(await past.plan_undo("killed"))
         past.close()
 
@@ -447,9 +447,9 @@ asyncio.run(main())
 
 @pytest.mark.req("EN-13")
 async def test_what_is_not_covered_is_named(root, past, monkeypatch):
-    monkeypatch.setattr(census, "HEAVY_FILES", 10)
-    for module in (archive, capture, census):
-        monkeypatch.setattr(module, "LARGEST", 1000)
+    monkeypatch.setattr(tree_scan, "TOO_LARGE_FILES", 10)
+    for module in (checkpoint_store, content_capture, tree_scan):
+        monkeypatch.setattr(module, "MAX_FILE_BYTES", 1000)
     (root / ".gitignore").write_text("cache/\nlittle/\n")
     for folder, count in (("node_modules/x", 20), ("cache", 20), ("little", 3), ("many", 20)):
         (root / folder).mkdir(parents=True)
@@ -472,7 +472,7 @@ async def test_what_is_not_covered_is_named(root, past, monkeypatch):
 
 @pytest.mark.req("EN-13")
 async def test_a_folder_that_is_too_heavy_is_not_taken_away_for_having_come(root, past, monkeypatch):
-    monkeypatch.setattr(census, "HEAVY_FILES", 10)
+    monkeypatch.setattr(tree_scan, "TOO_LARGE_FILES", 10)
     await past.begin("t")
     (root / "node_modules").mkdir()
     for number in range(20):
@@ -486,7 +486,7 @@ async def test_a_folder_that_is_too_heavy_is_not_taken_away_for_having_come(root
 
 @pytest.mark.req("EN-13")
 async def test_the_store_keeps_to_its_cap_and_the_newest_turn(root, tmp_path):
-    past = Checkpoints(str(root), str(tmp_path / "store"), cap_bytes=400_000)
+    past = Checkpoints(str(root), str(tmp_path / "store"), max_bytes=400_000)
     for turn in range(12):
         await past.begin(f"t{turn}")
         (root / "random.bin").write_bytes(os.urandom(50_000))
@@ -508,19 +508,19 @@ async def test_the_store_keeps_to_its_cap_and_the_newest_turn(root, tmp_path):
 async def test_the_store_holds_little_more_than_what_changed(root, past, tmp_path):
     await past.begin("one")
     await past.finish("one")
-    before = past._archive._contents.used
+    before = past._checkpoint_store._contents.used_bytes
     for turn in range(5):
         await past.begin(f"t{turn}")
         (root / "random.bin").write_bytes(os.urandom(10_000))
         await past.finish(f"t{turn}")
-    assert past._archive._contents.used - before < 2 * 50_000
+    assert past._checkpoint_store._contents.used_bytes - before < 2 * 50_000
     assert stat.S_IMODE((tmp_path / "store").stat().st_mode) == 0o700
 
 
 @pytest.mark.req("EN-13")
 async def test_when_not_all_fits_as_many_files_as_possible_do(root, tmp_path):
     (root / "big.bin").write_bytes(os.urandom(90_000))
-    past = Checkpoints(str(root), str(tmp_path / "store"), cap_bytes=50_000)
+    past = Checkpoints(str(root), str(tmp_path / "store"), max_bytes=50_000)
     coverage = await past.begin("t")
     assert [gap.path for gap in coverage.uncovered] == ["big.bin"]
     assert "full" in coverage.uncovered[0].reason
@@ -535,7 +535,7 @@ async def test_when_not_all_fits_as_many_files_as_possible_do(root, tmp_path):
 @pytest.mark.req("EN-13")
 async def test_what_there_was_no_time_for_is_named_and_kept_next_time(root, past, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(capture, "PATIENCE", -1.0)
+        patch.setattr(content_capture, "CAPTURE_TIMEOUT_SECONDS", -1.0)
         coverage = await past.begin("one")
         assert coverage.files == 1  # a pipe takes no time
         assert "no time" in coverage.uncovered[0].reason
@@ -592,7 +592,7 @@ async def test_a_damaged_content_is_not_written_over_a_file(root, past, tmp_path
     with sqlite3.connect(tmp_path / "store/turns.db") as database:
         database.execute("UPDATE pack SET data = x'00'")
     undone = await past.undo(plan)
-    assert [gap.reason for gap in undone.left] == ["its content is no longer in the store"]
+    assert [gap.reason for gap in undone.skipped] == ["its content is no longer in the store"]
     assert (root / "src/main.py").read_text() == "changed\n"
 
 
@@ -618,7 +618,7 @@ async def test_a_full_disk_loses_nothing_that_was_kept(root, past, monkeypatch):
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(contents.Contents, "flush", full)
+        patch.setattr(content_store.ContentStore, "flush", full)
         coverage = await past.begin("two")
         assert "full" in coverage.uncovered[0].reason
     (root / "src/main.py").write_text("one\n")
@@ -636,16 +636,16 @@ async def test_an_unknown_turn_is_told_so(past):
 async def test_a_cancelled_begin_stops_soon_and_can_be_begun_again(root, past, monkeypatch):
     loop = asyncio.get_running_loop()
     reached = asyncio.Event()
-    real = capture.Capture._item
+    real = content_capture.ContentCapture._capture_entry
 
     def slow(self, *args):
         loop.call_soon_threadsafe(reached.set)
-        while not self._stopped():
+        while not self._is_stopped():
             pass
         return real(self, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(capture.Capture, "_item", slow)
+        patch.setattr(content_capture.ContentCapture, "_capture_entry", slow)
         task = asyncio.create_task(past.begin("t"))
         await reached.wait()
         task.cancel()
@@ -691,14 +691,14 @@ async def test_what_git_keeps_for_itself_is_named_as_not_covered(root, past):
 def counts(monkeypatch):
     """How often the workspace was counted; every look is worth being taken ahead."""
     taken = []
-    take = census.Census.take
+    take = tree_scan.TreeScanner.scan
 
     def counted(self):
         taken.append(self)
         take(self)
 
-    monkeypatch.setattr(census.Census, "take", counted)
-    monkeypatch.setattr(checkpoints, "WORTH_A_LOOK_AHEAD", 0.0)
+    monkeypatch.setattr(tree_scan.TreeScanner, "scan", counted)
+    monkeypatch.setattr(checkpoints, "PRESCAN_THRESHOLD_SECONDS", 0.0)
     return taken
 
 
@@ -706,9 +706,9 @@ def counts(monkeypatch):
 async def test_what_was_looked_at_while_the_model_thought_is_not_looked_at_again(root, past, counts):
     await past.begin("t")
     (root / "new").write_text("x")
-    past.living("t")
-    past.resting("t")
-    await past._looking
+    past.heartbeat("t")
+    past.mark_idle("t")
+    await past._prescan_task
     assert len(counts) == 2
     changes = await past.finish("t")
     assert len(counts) == 2 and [change.path for change in changes.changed] == ["new"]
@@ -719,9 +719,9 @@ async def test_what_was_looked_at_while_the_model_thought_is_not_looked_at_again
 @pytest.mark.req("EN-13")
 async def test_what_happens_after_a_look_ahead_is_not_missed(root, past, counts):
     await past.begin("t")
-    past.resting("t")
-    await past._looking
-    past.living("t")
+    past.mark_idle("t")
+    await past._prescan_task
+    past.heartbeat("t")
     (root / "late").write_text("x")
     assert [change.path for change in (await past.finish("t")).changed] == ["late"]
 
@@ -730,17 +730,17 @@ async def test_what_happens_after_a_look_ahead_is_not_missed(root, past, counts)
 async def test_an_end_that_comes_while_it_is_looked_ahead_waits_for_that(root, past, counts):
     await past.begin("t")
     (root / "new").write_text("x")
-    past.resting("t")
+    past.mark_idle("t")
     assert [change.path for change in (await past.finish("t")).changed] == ["new"]
     assert len(counts) == 2
 
 
 @pytest.mark.req("EN-13")
 async def test_a_look_that_waits_for_another_call_does_not_wait_beyond_the_end(root, past, counts, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_A_MOMENT", 3600.0)
+    monkeypatch.setattr(checkpoints, "_PRESCAN_DELAY_SECONDS", 3600.0)
     await past.begin("t")
     (root / "new").write_text("x")
-    past.resting("t")
+    past.mark_idle("t")
     async with asyncio.timeout(300):
         assert [change.path for change in (await past.finish("t")).changed] == ["new"]
     assert len(counts) == 2
@@ -752,10 +752,10 @@ async def test_a_look_in_the_middle_of_a_turn_does_not_forget_what_it_changed_wh
     dying = Checkpoints(str(root), str(tmp_path / "mid"))
     await dying.begin("t")
     (root / "a").write_text("after")
-    dying.living("t")
-    assert await dying.news("t") == ["a"]
-    dying.resting("t")
-    await dying._looking
+    dying.heartbeat("t")
+    assert await dying.changed_files("t") == ["a"]
+    dying.mark_idle("t")
+    await dying._prescan_task
     dying.close()
     past = Checkpoints(str(root), str(tmp_path / "mid"))
     await past.undo(await past.plan_undo("t"))

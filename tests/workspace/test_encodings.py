@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.vocabulary.errors import PathRefused
-from ostler.workspace.encodings import DAMAGED, decode, detect
-from ostler.workspace.files import as_text
-from ostler.workspace.magic import kind_of
-from ostler.workspace.newlines import in_style, newline_of
+from ostler.core.errors import PathError
+from ostler.workspace.encodings import DAMAGED_UTF8, decode, detect
+from ostler.workspace.file_reading import to_text_file
+from ostler.workspace.file_signatures import describe_binary
+from ostler.workspace.newlines import detect_newline, with_newline
 
 SAMPLES = [
     (encoding, text)
@@ -60,7 +60,7 @@ def test_a_few_bad_bytes_do_not_make_utf8_something_else():
     raw = "日本語のログ\n".encode() * 20 + b"bad \xff byte\n"
     form = detect(raw)
     assert form is not None
-    assert form.encoding == DAMAGED
+    assert form.encoding == DAMAGED_UTF8
     assert decode(raw, form).endswith("bad \ufffd byte\n")
 
 
@@ -95,9 +95,9 @@ def test_the_encoding_a_file_was_read_in_is_kept_while_it_fits():
 )
 def test_what_is_no_text_is_named(head, says):
     assert detect(head) is None
-    assert says in kind_of(head)
-    with pytest.raises(PathRefused, match=says) as refused:
-        as_text("x", head)
+    assert says in describe_binary(head)
+    with pytest.raises(PathError, match=says) as refused:
+        to_text_file("x", head)
     assert refused.value.fault.code == "binary"
 
 
@@ -129,7 +129,7 @@ def test_any_bytes_get_the_same_answer_and_never_an_error(raw):
     ],
 )
 def test_newline_style(text, newline):
-    assert newline_of(text) == newline
+    assert detect_newline(text) == newline
 
 
 @pytest.mark.req("FS-5")
@@ -145,4 +145,4 @@ def test_newline_style(text, newline):
     ],
 )
 def test_a_new_text_takes_the_style_of_its_file_unless_it_has_its_own(text, style, becomes):
-    assert in_style(text, style) == becomes
+    assert with_newline(text, style) == becomes

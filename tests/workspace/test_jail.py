@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ostler.vocabulary.errors import PathRefused, UsageError
-from ostler.workspace import kernel
-from ostler.workspace.ground import Workspace
+from ostler.core.errors import PathError, UsageError
+from ostler.workspace import openat2
 from ostler.workspace.jail import Jail
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 def links(yard):
@@ -55,29 +55,34 @@ ESCAPES = [
 
 @pytest.mark.req("FS-2")
 @pytest.mark.parametrize("path", ESCAPES)
-async def test_no_read_leaves(ground, yard, path):
+async def test_no_read_leaves(workspace, yard, path):
     links(yard)
     path = path.format(base=yard.base)
-    for attempt in (ground.read_text(path), ground.read_bytes(path, 10), ground.entries(path), ground.stat(path)):
-        with pytest.raises(PathRefused) as refused:
+    for attempt in (
+        workspace.read_text(path),
+        workspace.read_bytes(path, 10),
+        workspace.entries(path),
+        workspace.stat(path),
+    ):
+        with pytest.raises(PathError) as refused:
             await attempt
         assert refused.value.fault.code == "outside_workspace"
         assert refused.value.reason
-    assert not ground.place(path).inside
+    assert not workspace.resolve(path).in_workspace
 
 
 @pytest.mark.req("FS-2", "FS-3")
 @pytest.mark.parametrize("path", [*ESCAPES, "dangling", "out/new.txt", "out/new/deep.txt", "chain/new/x", "../new.txt"])
-async def test_no_write_leaves(ground, yard, path):
+async def test_no_write_leaves(workspace, yard, path):
     links(yard)
     before = yard.outside_state()
     path = path.format(base=yard.base)
     for attempt in (
-        ground.write_text(path, "x"),
-        ground.append_bytes(path, b"x"),
-        ground.rename("in.txt", f"{path}/x"),
+        workspace.write_text(path, "x"),
+        workspace.append_bytes(path, b"x"),
+        workspace.rename("in.txt", f"{path}/x"),
     ):
-        with pytest.raises(PathRefused) as refused:
+        with pytest.raises(PathError) as refused:
             await attempt
         assert refused.value.fault.code == "outside_workspace"
     assert yard.outside_state() == before
@@ -86,12 +91,12 @@ async def test_no_write_leaves(ground, yard, path):
 
 
 @pytest.mark.req("FS-2")
-async def test_a_directory_is_not_made_outside(ground, yard):
+async def test_a_directory_is_not_made_outside(workspace, yard):
     links(yard)
     before = yard.outside_state()
     for path in ("out/x", "chain/x/y", "../x", "dangling/x"):
-        with pytest.raises(PathRefused):
-            await ground.make_directory(path)
+        with pytest.raises(PathError):
+            await workspace.make_directory(path)
     assert yard.outside_state() == before
     assert sorted(os.listdir(yard.base)) == ["outside", "w", "w-evil"]
 
@@ -110,23 +115,23 @@ async def test_a_directory_is_not_made_outside(ground, yard):
         "{base}/w//in.txt",
     ],
 )
-async def test_what_stays_inside_is_read_by_any_name(ground, yard, path):
+async def test_what_stays_inside_is_read_by_any_name(workspace, yard, path):
     links(yard)
-    file = await ground.read_text(path.format(base=yard.base))
+    file = await workspace.read_text(path.format(base=yard.base))
     assert (file.path, file.text) == ("in.txt", "inside\n")
 
 
-async def test_a_link_in_a_circle_ends(ground, yard):
+async def test_a_link_in_a_circle_ends(workspace, yard):
     links(yard)
-    with pytest.raises(PathRefused):
-        await ground.read_text("loop")
-    with pytest.raises(PathRefused):
-        await ground.write_text("loop", "x")
+    with pytest.raises(PathError):
+        await workspace.read_text("loop")
+    with pytest.raises(PathError):
+        await workspace.write_text("loop", "x")
 
 
-async def test_a_dangling_link_that_stays_inside_is_written_through(ground, yard):
+async def test_a_dangling_link_that_stays_inside_is_written_through(workspace, yard):
     links(yard)
-    written = await ground.write_text("dangling-in", "x\n")
+    written = await workspace.write_text("dangling-in", "x\n")
     assert (written.path, written.operation) == ("new.txt", "created")
     assert (yard.root / "dangling-in").is_symlink()
 
@@ -134,21 +139,21 @@ async def test_a_dangling_link_that_stays_inside_is_written_through(ground, yard
 @pytest.mark.req("FS-1")
 async def test_a_root_that_is_reached_through_a_link_has_both_names(yard):
     os.symlink(yard.root, yard.base / "alias")
-    ground = Workspace(str(yard.base / "alias"))
-    assert ground.root == str(yard.root)
-    assert (await ground.read_text(f"{yard.base}/alias/in.txt")).path == "in.txt"
-    assert (await ground.read_text(f"{yard.root}/in.txt")).path == "in.txt"
+    workspace = LocalWorkspace(str(yard.base / "alias"))
+    assert workspace.root == str(yard.root)
+    assert (await workspace.read_text(f"{yard.base}/alias/in.txt")).path == "in.txt"
+    assert (await workspace.read_text(f"{yard.root}/in.txt")).path == "in.txt"
 
 
 @pytest.mark.parametrize("root", ["missing", "in.txt", "a\0b"])
 def test_a_root_must_be_a_directory(yard, root):
     with pytest.raises(UsageError, match="not a directory"):
-        Workspace(str(yard.root / root))
+        LocalWorkspace(str(yard.root / root))
 
 
 @pytest.mark.req("FS-2")
 @pytest.mark.parametrize("kind", ["fifo", "socket", "device", "directory"])
-async def test_only_files_are_read_and_written(ground, yard, kind, monkeypatch):
+async def test_only_files_are_read_and_written(workspace, yard, kind, monkeypatch):
     monkeypatch.chdir(yard.root)
     if kind == "fifo":
         os.mkfifo("thing")
@@ -162,12 +167,12 @@ async def test_only_files_are_read_and_written(ground, yard, kind, monkeypatch):
             pytest.skip("making a device needs root")
         os.mknod("thing", 0o20666, os.makedev(1, 5))
     for attempt in (
-        ground.read_text("thing"),
-        ground.read_bytes("thing", 5),
-        ground.write_text("thing", "x"),
-        ground.append_bytes("thing", b"x"),
+        workspace.read_text("thing"),
+        workspace.read_bytes("thing", 5),
+        workspace.write_text("thing", "x"),
+        workspace.append_bytes("thing", b"x"),
     ):
-        with pytest.raises(PathRefused) as refused:
+        with pytest.raises(PathError) as refused:
             await asyncio.wait_for(attempt, 60)
         assert refused.value.fault.code == "not_a_file"
 
@@ -183,16 +188,16 @@ async def test_only_files_are_read_and_written(ground, yard, kind, monkeypatch):
         (".", "not_a_file"),
     ],
 )
-async def test_other_failures_have_their_own_codes(ground, path, code):
-    with pytest.raises(PathRefused) as refused:
-        await ground.read_text(path)
+async def test_other_failures_have_their_own_codes(workspace, path, code):
+    with pytest.raises(PathError) as refused:
+        await workspace.read_text(path)
     assert refused.value.fault.code == code
 
 
 @pytest.mark.parametrize("path", [".", "sub", "sub/", "sub/..", "./"])
-async def test_a_directory_is_not_written(ground, path):
-    with pytest.raises(PathRefused) as refused:
-        await ground.write_text(path, "x")
+async def test_a_directory_is_not_written(workspace, path):
+    with pytest.raises(PathError) as refused:
+        await workspace.write_text(path, "x")
     assert refused.value.fault.code == "not_a_file"
 
 
@@ -200,17 +205,17 @@ async def test_a_directory_is_not_written(ground, path):
 @pytest.mark.parametrize("by_hand", [False, True])
 @pytest.mark.parametrize("path", ["/proc/self/root/etc/passwd", "/proc/self/cwd", "/dev/fd/0", "/proc/self/fd/0"])
 async def test_links_of_the_kernel_lead_nowhere_even_when_all_may_be_read(yard, by_hand, path):
-    ground = Workspace(str(yard.root), read_anywhere=True, by_hand=by_hand)
-    with pytest.raises(PathRefused):
-        await ground.read_bytes(path, 10)
+    workspace = LocalWorkspace(str(yard.root), read_anywhere=True, without_openat2=by_hand)
+    with pytest.raises(PathError):
+        await workspace.read_bytes(path, 10)
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
 async def test_a_deep_path_is_made_without_depth_of_calls(yard, by_hand):
-    ground = Workspace(str(yard.root), by_hand=by_hand)
+    workspace = LocalWorkspace(str(yard.root), without_openat2=by_hand)
     path = "d/" * 1100 + "f"
-    assert (await ground.write_text(path, "x")).operation == "created"
-    assert (await ground.read_text(path)).text == "x"
+    assert (await workspace.write_text(path, "x")).operation == "created"
+    assert (await workspace.read_text(path)).text == "x"
     fd = os.open(yard.root, os.O_RDONLY)
     for _ in range(1100):  # too deep a tree for the temporary directory's own clean-up
         below = os.open("d", os.O_RDONLY, dir_fd=fd)
@@ -226,28 +231,28 @@ async def test_a_deep_path_is_made_without_depth_of_calls(yard, by_hand):
 
 
 def test_without_the_system_call_the_walk_takes_over(monkeypatch, yard):
-    monkeypatch.setattr(kernel, "_NUMBER", 10_000)
-    kernel.open_beneath.cache_clear()
+    monkeypatch.setattr(openat2, "_SYSCALL_NUMBER", 10_000)
+    openat2.load_openat2.cache_clear()
     try:
-        assert kernel.open_beneath() is None
+        assert openat2.load_openat2() is None
         jail = Jail(str(yard.root))
         fd = jail.open("sub/file.txt", os.O_RDONLY)
         assert os.read(fd, 10) == b"inside\n"
         os.close(fd)
     finally:
-        kernel.open_beneath.cache_clear()
+        openat2.load_openat2.cache_clear()
 
 
 def test_no_descriptor_is_left_open(yard):
     links(yard)
-    jails = [Jail(str(yard.root), by_hand=by_hand) for by_hand in (False, True)]
+    jails = [Jail(str(yard.root), without_openat2=by_hand) for by_hand in (False, True)]
     before = len(os.listdir("/proc/self/fd"))
     for jail in jails:
         for path in [*ESCAPES, "loop", "to-in", "around", "none/x", "sub/"]:
             path = path.format(base=yard.base).lstrip("/")
             with suppress(OSError):
                 os.close(jail.open(path, os.O_RDONLY))
-            with suppress(OSError), jail.spot(path):
+            with suppress(OSError), jail.open_target(path):
                 pass
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -266,15 +271,15 @@ PATHS = st.builds(
 @pytest.mark.req("FS-2", "FS-3")
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=PATHS | st.text(max_size=20))
-async def test_no_path_however_nasty_reads_or_writes_outside(ground, yard, path):
+async def test_no_path_however_nasty_reads_or_writes_outside(workspace, yard, path):
     if not (yard.root / "out").is_symlink():
         links(yard)
     before = yard.outside_state()
     path = path.replace("{base}", str(yard.base))
-    for attempt in (ground.read_text(path), ground.write_text(path, "WRITTEN"), ground.make_directory(path)):
+    for attempt in (workspace.read_text(path), workspace.write_text(path, "WRITTEN"), workspace.make_directory(path)):
         try:
             result = await attempt
-        except PathRefused as refused:
+        except PathError as refused:
             assert refused.fault.message.encode()
         else:
             assert "SECRET" not in getattr(result, "text", "")
@@ -291,7 +296,7 @@ def exchange(one, other) -> bool:
 
 
 @pytest.mark.req("FS-2")
-async def test_a_link_swapped_while_files_are_used_opens_no_way_out(ground, yard):
+async def test_a_link_swapped_while_files_are_used_opens_no_way_out(workspace, yard):
     """Somebody turns a directory into a link to the outside and back, as fast as they can."""
     before = yard.outside_state()
     (yard.root / "swap").mkdir()
@@ -311,16 +316,16 @@ async def test_a_link_swapped_while_files_are_used_opens_no_way_out(ground, yard
     try:
         for round_ in range(300):
             try:
-                file = await ground.read_text("swap/secret.txt")
+                file = await workspace.read_text("swap/secret.txt")
                 assert file.text != "SECRET\n"
                 done["read"] += 1
-            except PathRefused:
+            except PathError:
                 done["refused"] += 1
             if round_ % 10 == 0:
                 try:
-                    await ground.write_text(f"swap/new-{round_}.txt", "x")
-                    await ground.write_text("swap/secret.txt", f"{round_}\n")
-                except PathRefused:
+                    await workspace.write_text(f"swap/new-{round_}.txt", "x")
+                    await workspace.write_text("swap/secret.txt", f"{round_}\n")
+                except PathError:
                     done["refused"] += 1
     finally:
         stop.set()

@@ -2,39 +2,39 @@ import os
 
 import pytest
 
+from ostler.core.errors import PathError
+from ostler.core.protocols import DirectoryEntry, FileChange
 from ostler.processes.placeholders import Placeholders
-from ostler.vocabulary.errors import PathRefused
-from ostler.vocabulary.seams import Entry, FileChange
 from ostler.workspace import listing
 from ostler.workspace.checkpoints import Checkpoints
-from ostler.workspace.ground import Workspace
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 @pytest.mark.req("FS-1")
-async def test_a_directory_is_listed_by_name_with_what_each_is(ground, yard):
+async def test_a_directory_is_listed_by_name_with_what_each_is(workspace, yard):
     os.symlink("in.txt", yard.root / "link")
     os.mkfifo(yard.root / "pipe")
     (yard.root / ".hidden").write_text("x")
     os.close(os.open(os.fsencode(yard.root) + b"/bad\xff", os.O_CREAT))
-    assert list(await ground.entries(".")) == [
-        Entry(".hidden", "file", 1),
-        Entry(r"bad\xff", "file"),
-        Entry("in.txt", "file", 7),
-        Entry("link", "link"),
-        Entry("pipe", "other"),
-        Entry("sub", "directory"),
+    assert list(await workspace.entries(".")) == [
+        DirectoryEntry(".hidden", "file", 1),
+        DirectoryEntry(r"bad\xff", "file"),
+        DirectoryEntry("in.txt", "file", 7),
+        DirectoryEntry("link", "link"),
+        DirectoryEntry("pipe", "other"),
+        DirectoryEntry("sub", "directory"),
     ]
-    with pytest.raises(PathRefused) as refused:
-        await ground.entries("in.txt")
+    with pytest.raises(PathError) as refused:
+        await workspace.entries("in.txt")
     assert refused.value.fault.code == "not_a_directory"
 
 
-async def test_a_directory_beyond_all_bounds_is_told_and_not_cut(ground, yard, monkeypatch):
-    monkeypatch.setattr(listing, "MOST_ENTRIES", 3)
+async def test_a_directory_beyond_all_bounds_is_told_and_not_cut(workspace, yard, monkeypatch):
+    monkeypatch.setattr(listing, "MAX_ENTRIES", 3)
     for name in "abcd":
         (yard.root / "sub" / name).touch()
-    with pytest.raises(PathRefused, match="more than 3 entries") as refused:
-        await ground.entries("sub")
+    with pytest.raises(PathError, match="more than 3 entries") as refused:
+        await workspace.entries("sub")
     assert refused.value.fault.code == "too_large"
 
 
@@ -44,7 +44,7 @@ def plant(root, files: dict[str, str]) -> None:
         (root / path).write_text(text)
 
 
-async def test_the_files_of_a_tree_without_what_git_ignores(ground, yard):
+async def test_the_files_of_a_tree_without_what_git_ignores(workspace, yard):
     plant(
         yard.root,
         {
@@ -65,15 +65,15 @@ async def test_the_files_of_a_tree_without_what_git_ignores(ground, yard):
     os.symlink(yard.outside, yard.root / "out")
     os.symlink("in.txt", yard.root / "link")
     shown = ["in.txt", "keep.log", "sub/a.log", "sub/build/kept", "sub/file.txt", "z.txt"]
-    assert list(ground.iter_files()) == shown
-    assert list(ground.iter_files(hidden=True)) == sorted([*shown, ".gitignore", ".env", "sub/.gitignore"])
-    assert list(ground.iter_files("sub")) == ["a.log", "build/kept", "file.txt"]
-    assert list(ground.iter_files(most=2)) == shown[:2]
+    assert list(workspace.iter_files()) == shown
+    assert list(workspace.iter_files(hidden=True)) == sorted([*shown, ".gitignore", ".env", "sub/.gitignore"])
+    assert list(workspace.iter_files("sub")) == ["a.log", "build/kept", "file.txt"]
+    assert list(workspace.iter_files(limit=2)) == shown[:2]
 
 
-async def test_a_tree_can_be_left_half_way(ground, yard):
+async def test_a_tree_can_be_left_half_way(workspace, yard):
     before = len(os.listdir("/proc/self/fd"))
-    files = ground.iter_files()
+    files = workspace.iter_files()
     assert next(files) == "in.txt"
     files.close()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -83,14 +83,14 @@ async def test_a_tree_can_be_left_half_way(ground, yard):
     "rules",
     ["[", "\\", "!", "[z-a]", "**/**/**\n", "*i" * 40 + "z", "\ud800".encode("utf-8", "surrogatepass"), b"\xff\xfe"],
 )
-async def test_rules_that_make_no_sense_hurt_nobody(ground, yard, rules):
+async def test_rules_that_make_no_sense_hurt_nobody(workspace, yard, rules):
     (yard.root / ".gitignore").write_bytes(rules if isinstance(rules, bytes) else rules.encode())
-    assert set(ground.iter_files()) <= {"in.txt", "sub/file.txt"}
+    assert set(workspace.iter_files()) <= {"in.txt", "sub/file.txt"}
 
 
-async def test_rules_that_are_a_pipe_are_not_waited_for(ground, yard):
+async def test_rules_that_are_a_pipe_are_not_waited_for(workspace, yard):
     os.mkfifo(yard.root / ".gitignore")
-    assert list(ground.iter_files()) == ["in.txt", "sub/file.txt"]
+    assert list(workspace.iter_files()) == ["in.txt", "sub/file.txt"]
 
 
 @pytest.mark.req("SH-8")
@@ -99,10 +99,10 @@ async def test_what_keeps_a_place_for_the_sandbox_is_not_shown_and_not_undone(tm
     (root / "kept").mkdir(parents=True)
     places = Placeholders([str(root / ".vscode"), str(root / "deep.json"), str(root / ".bash_profile")])
     try:
-        ground = Workspace(str(root))
-        assert [entry.name for entry in await ground.entries(".")] == ["kept"]
-        assert list(ground.iter_files(hidden=True)) == []
-        ground.close()
+        workspace = LocalWorkspace(str(root))
+        assert [entry.name for entry in await workspace.entries(".")] == ["kept"]
+        assert list(workspace.iter_files(hidden=True)) == []
+        workspace.close()
         past = Checkpoints(str(root), str(tmp_path / "store"))
         await past.begin("t")
         places.close()
@@ -116,15 +116,15 @@ async def test_what_keeps_a_place_for_the_sandbox_is_not_shown_and_not_undone(tm
 @pytest.mark.parametrize("name", [".mcp.json", ".bash_profile", ".profile"])
 @pytest.mark.parametrize("together", [False, True])
 async def test_what_keeps_a_place_gives_way_to_who_may_write_there(tmp_path, name, together):
-    places, ground = Placeholders([str(tmp_path / name)]), Workspace(str(tmp_path))
+    places, workspace = Placeholders([str(tmp_path / name)]), LocalWorkspace(str(tmp_path))
     try:
-        assert not ground.place(name).exists
+        assert not workspace.resolve(name).exists
         if together:
-            await ground.apply([FileChange(name, text="mine\n")])
+            await workspace.apply([FileChange(name, text="mine\n")])
         else:
-            assert (await ground.write_text(name, "mine\n")).operation == "created"
+            assert (await workspace.write_text(name, "mine\n")).operation == "created"
     finally:
-        ground.close()
+        workspace.close()
         places.close()
     assert (tmp_path / name).read_text() == "mine\n"
     assert (tmp_path / name).stat().st_mode & 0o7000 == 0

@@ -92,12 +92,12 @@ def undone_and_redone(standing, one, two):
         for turn, wanted in (("two", 1), ("one", 0)):
             plan = await past.plan_undo(turn)
             assert (plan.conflicts, plan.uncovered) == ((), ())
-            assert (await past.undo(plan)).left == ()
+            assert (await past.undo(plan)).skipped == ()
             assert picture(root) == pictures[wanted]
         for turn, wanted in (("one", 1), ("two", 2)):
             plan = await past.plan_redo(turn)
             assert (plan.conflicts, plan.uncovered) == ((), ())
-            assert (await past.redo(plan)).left == ()
+            assert (await past.redo(plan)).skipped == ()
             assert picture(root) == pictures[wanted]
         past.close()
 

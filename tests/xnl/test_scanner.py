@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ostler.xnl.scanner import Block, Scanner, Unclosed, Visible, scan
+from ostler.xnl.scanner import MarkedBlock, UnclosedBlock, VisibleText, XnlScanner, scan
 
 pytestmark = pytest.mark.req("MD-6")
 
@@ -30,15 +30,15 @@ def merged(pieces):
     """Neighbouring visible pieces joined: where visible text is cut carries no meaning."""
     joined = []
     for piece in pieces:
-        if isinstance(piece, Visible) and joined and isinstance(joined[-1], Visible):
-            joined[-1] = Visible(joined[-1].text + piece.text)
+        if isinstance(piece, VisibleText) and joined and isinstance(joined[-1], VisibleText):
+            joined[-1] = VisibleText(joined[-1].text + piece.text)
         else:
             joined.append(piece)
     return joined
 
 
 def feed_all(chunks):
-    scanner = Scanner()
+    scanner = XnlScanner()
     return merged([piece for chunk in chunks for piece in scanner.feed(chunk)] + scanner.finish())
 
 
@@ -46,21 +46,27 @@ def feed_all(chunks):
     ("text", "pieces"),
     [
         ("", []),
-        ("plain ! text", [Visible("plain ! text")]),
-        ("a!unquote_start X !unquote_endb", [Visible("a"), Block("unquote", " X "), Visible("b")]),
-        ("!unquote_start!unquote_end", [Block("unquote", "")]),
-        ("!quote_start!unquote_start x !unquote_end!quote_end", [Block("quote", "!unquote_start x !unquote_end")]),
-        ("!unquote_start!quote_start x!unquote_end", [Block("unquote", "!quote_start x")]),
-        ("!unquote_start!unquote_start x!unquote_end", [Block("unquote", "!unquote_start x")]),
-        ("!unquote_starta!unquote_end!unquote_startb!unquote_end", [Block("unquote", "a"), Block("unquote", "b")]),
-        ("a!unquote_start b", [Visible("a"), Unclosed("unquote", " b")]),
-        ("a!unquote_start b !unquote_en", [Visible("a"), Unclosed("unquote", " b !unquote_en")]),
-        ("!quote_start b", [Unclosed("quote", " b")]),
-        ("a !unquote_end !quote_end b", [Visible("a !unquote_end !quote_end b")]),
-        ("!!unquote_start x!!unquote_end", [Visible("!"), Block("unquote", " x!")]),
-        ("!unquote_sta", [Visible("!unquote_sta")]),
-        ("!unquote start", [Visible("!unquote start")]),
-        ("!unquote_startle", [Unclosed("unquote", "le")]),
+        ("plain ! text", [VisibleText("plain ! text")]),
+        ("a!unquote_start X !unquote_endb", [VisibleText("a"), MarkedBlock("unquote", " X "), VisibleText("b")]),
+        ("!unquote_start!unquote_end", [MarkedBlock("unquote", "")]),
+        (
+            "!quote_start!unquote_start x !unquote_end!quote_end",
+            [MarkedBlock("quote", "!unquote_start x !unquote_end")],
+        ),
+        ("!unquote_start!quote_start x!unquote_end", [MarkedBlock("unquote", "!quote_start x")]),
+        ("!unquote_start!unquote_start x!unquote_end", [MarkedBlock("unquote", "!unquote_start x")]),
+        (
+            "!unquote_starta!unquote_end!unquote_startb!unquote_end",
+            [MarkedBlock("unquote", "a"), MarkedBlock("unquote", "b")],
+        ),
+        ("a!unquote_start b", [VisibleText("a"), UnclosedBlock("unquote", " b")]),
+        ("a!unquote_start b !unquote_en", [VisibleText("a"), UnclosedBlock("unquote", " b !unquote_en")]),
+        ("!quote_start b", [UnclosedBlock("quote", " b")]),
+        ("a !unquote_end !quote_end b", [VisibleText("a !unquote_end !quote_end b")]),
+        ("!!unquote_start x!!unquote_end", [VisibleText("!"), MarkedBlock("unquote", " x!")]),
+        ("!unquote_sta", [VisibleText("!unquote_sta")]),
+        ("!unquote start", [VisibleText("!unquote start")]),
+        ("!unquote_startle", [UnclosedBlock("unquote", "le")]),
     ],
 )
 def test_pieces(text, pieces):
@@ -84,8 +90,8 @@ def test_nothing_is_lost(text):
     marks = {"unquote": ("!unquote_start", "!unquote_end"), "quote": ("!quote_start", "!quote_end")}
     parts = []
     for piece in scan(text):
-        opener, closer = ("", "") if isinstance(piece, Visible) else marks[piece.kind]
-        parts += [opener, piece.text, closer if isinstance(piece, Block) else ""]
+        opener, closer = ("", "") if isinstance(piece, VisibleText) else marks[piece.kind]
+        parts += [opener, piece.text, closer if isinstance(piece, MarkedBlock) else ""]
     assert "".join(parts) == text
 
 
@@ -93,33 +99,33 @@ def test_nothing_is_lost(text):
 @given(texts)
 def test_only_the_start_of_a_mark_is_kept_back(text):
     """After every character, what was not yet shown is an open block or could still become a mark."""
-    scanner, shown, seen = Scanner(), 0, ""
+    scanner, shown, seen = XnlScanner(), 0, ""
     for character in text:
         seen += character
-        shown = sum(len(piece.text) for piece in scanner.feed(character) if isinstance(piece, Visible)) + shown
-        visible = sum(len(piece.text) for piece in scan(seen) if isinstance(piece, Visible))
+        shown = sum(len(piece.text) for piece in scanner.feed(character) if isinstance(piece, VisibleText)) + shown
+        visible = sum(len(piece.text) for piece in scan(seen) if isinstance(piece, VisibleText))
         pending = visible - shown
         assert 0 <= pending < len("!unquote_start")
         assert not pending or any(mark.startswith(seen[-pending:]) for mark in ("!unquote_start", "!quote_start"))
 
 
 def test_visible_text_passes_at_once_and_a_block_comes_with_its_last_character():
-    scanner = Scanner()
-    assert scanner.feed("Hello") == [Visible("Hello")]
-    assert scanner.feed(" wow! ") == [Visible(" wow! ")]
-    assert scanner.feed("look!unq") == [Visible("look")]
-    assert scanner.feed("uack") == [Visible("!unquack")]
+    scanner = XnlScanner()
+    assert scanner.feed("Hello") == [VisibleText("Hello")]
+    assert scanner.feed(" wow! ") == [VisibleText(" wow! ")]
+    assert scanner.feed("look!unq") == [VisibleText("look")]
+    assert scanner.feed("uack") == [VisibleText("!unquack")]
     assert scanner.feed("!unquote_start<x>!unquote_en") == []
-    assert scanner.feed("d") == [Block("unquote", "<x>")]
+    assert scanner.feed("d") == [MarkedBlock("unquote", "<x>")]
     assert scanner.feed("") == []
 
 
 def test_finish_leaves_a_fresh_scanner():
-    scanner = Scanner()
+    scanner = XnlScanner()
     scanner.feed("!unquote_start half !un")
-    assert scanner.finish() == [Unclosed("unquote", " half !un")]
+    assert scanner.finish() == [UnclosedBlock("unquote", " half !un")]
     assert scanner.finish() == []
-    assert scanner.feed("again") == [Visible("again")]
+    assert scanner.feed("again") == [VisibleText("again")]
 
 
 @pytest.mark.slow
@@ -129,7 +135,7 @@ def test_finish_leaves_a_fresh_scanner():
 def test_time_grows_with_the_length(unit):
     def seconds(times):
         text = unit * times
-        scanner = Scanner()
+        scanner = XnlScanner()
         started = process_time()
         for start in range(0, len(text), 4):
             scanner.feed(text[start : start + 4])

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostler.xnl.errors import XnlError
-from ostler.xnl.plain import from_json
-from ostler.xnl.reader import parse, parse_single
-from ostler.xnl.tree import MAX_DEPTH, Comment, DataElement, Document, Extend, SingleNode, TextElement
+from ostler.xnl.json_form import from_json
+from ostler.xnl.parser import parse, parse_single
+from ostler.xnl.tree import MAX_DEPTH, Comment, DataElement, Extend, SingleNode, TextElement, XnlDocument
 from ostler.xnl.writer import format
 
 pytestmark = pytest.mark.req("MD-6")
@@ -77,7 +77,7 @@ def test_stringify_vector(vector):
 @given(nodes=st.lists(elements, max_size=2))
 def test_what_is_written_reads_back_the_same(nodes):
     for style in STYLES:
-        once = format(Document(nodes), **style)
+        once = format(XnlDocument(nodes), **style)
         read = parse(once)
         assert [without_markers(node) for node in read.nodes] == [without_markers(node) for node in nodes]
         assert format(read, **style) == once, "writing settles after one round"
@@ -147,7 +147,7 @@ def test_number(number, written):
 
 
 def test_comment_cannot_end_early():
-    written = format(Document([Comment("a --> <b>"), DataElement("c", {})]))
+    written = format(XnlDocument([Comment("a --> <b>"), DataElement("c", {})]))
     assert [node.tag for node in parse(written).nodes] == ["c"]
 
 

@@ -5,24 +5,24 @@ from typing import Any
 
 import msgspec
 
-from ostler.app.tools import builtin_tools, make_hooks, other_tools
-from ostler.backends.acp.backend import AcpBackend, Plan
-from ostler.backends.acp.serving import Powers
-from ostler.backends.acp.watch import Watch
+from ostler.app.tool_host import builtin_tools, make_hook_runner, other_tools
+from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
+from ostler.backends.acp.client_requests import ClientServices
+from ostler.backends.acp.observer import AcpObserver
+from ostler.core.protocols import Tool, Workspace
 from ostler.settings.effective import Settings
-from ostler.tools.bash import Bash
+from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
-from ostler.tools.protocol.approvals import Approvals, ApprovedOnce
-from ostler.tools.protocol.create_terminal import CreateTerminal
-from ostler.tools.protocol.foresight import Foresight
-from ostler.tools.protocol.read_text_file import ReadTextFile
+from ostler.tools.protocol.agent_call_needs import AgentCallNeeds
+from ostler.tools.protocol.approvals import Approvals, PreApprovedToolRunner
+from ostler.tools.protocol.create_terminal import CreateTerminalTool
+from ostler.tools.protocol.read_text_file import ReadTextFileTool
 from ostler.tools.protocol.terminals import Terminals
-from ostler.tools.protocol.write_text_file import WriteTextFile
-from ostler.vocabulary.seams import Ground, Tool
+from ostler.tools.protocol.write_text_file import WriteTextFileTool
 from ostler.wire.jsonrpc import Mirror
 
 
-class Offer(msgspec.Struct, frozen=True):
+class OfferedServices(msgspec.Struct, frozen=True):
     """What the agent is offered of this side; `network` is for the commands in its terminals."""
 
     files: bool = True
@@ -31,37 +31,37 @@ class Offer(msgspec.Struct, frozen=True):
     answers: Mapping[str, str] = {}
 
 
-class AgentJoin:
+class AcpParts:
     """One agent on one ground: the backend and the door belong together, because an allowed edit is known to both."""
 
     def __init__(
         self,
-        plan: Plan,
-        ground: Ground,
+        plan: AcpSessionPlan,
+        workspace: Workspace,
         settings: Settings,
-        offer: Offer,
-        watch: Watch | None = None,
+        services: OfferedServices,
+        observer: AcpObserver | None = None,
         mirror: Mirror | None = None,
     ) -> None:
         security = settings.config.security
-        bash = Bash(security.danger_patterns, security.blacklist_patterns)
-        terminals, approvals = Terminals(), Approvals(ground)
+        bash = BashTool(security.danger_patterns, security.blacklist_patterns)
+        terminals, approvals = Terminals(), Approvals(workspace)
         asked: list[Tool[Any]] = [
-            ReadTextFile(),
-            WriteTextFile(),
-            CreateTerminal(terminals, bash, network=offer.network),
+            ReadTextFileTool(),
+            WriteTextFileTool(),
+            CreateTerminalTool(terminals, bash, network=services.network),
         ]
-        hooks = make_hooks(settings, ground.root)
-        host = LocalToolHost(builtin_tools(settings), ground, lambda: [*other_tools(), *asked], around=hooks)
-        powers = Powers(
-            Foresight(ground, bash),
+        hooks = make_hook_runner(settings, workspace.root)
+        host = LocalToolHost(builtin_tools(settings), workspace, lambda: [*other_tools(), *asked], interceptor=hooks)
+        powers = ClientServices(
+            AgentCallNeeds(workspace, bash),
             terminals,
-            approvals.note,
-            approvals.forget,
-            offer.files,
-            offer.terminal,
-            offer.answers,
+            approvals.add,
+            approvals.clear,
+            services.files,
+            services.terminal,
+            services.answers,
         )
         self.name = f"acp:{plan.launch.name}"
-        self.tools = ApprovedOnce(host, approvals)
-        self.backend = AcpBackend(plan, powers, watch, mirror)
+        self.tools = PreApprovedToolRunner(host, approvals)
+        self.backend = AcpBackend(plan, powers, observer, mirror)

@@ -2,11 +2,11 @@
 
 import os
 
-from ostler.knowledge.mentions import mentions
-from ostler.vocabulary.prompt import Block, Link, Text
+from ostler.core.prompt import PromptContent, ResourceLink, TextContent
+from ostler.knowledge.mentions import find_mentions
 
 # What Python's table lacks or calls otherwise.
-_TYPES = {
+_MIME_TYPES = {
     ".md": "text/markdown",
     ".ts": "text/typescript",
     ".tsx": "text/typescript",
@@ -20,21 +20,21 @@ _TYPES = {
 }
 
 
-def prompt_blocks(text: str, cwd: str) -> tuple[Block, ...]:
+def prompt_blocks(text: str, cwd: str) -> tuple[PromptContent, ...]:
     """Nothing is opened and nothing is fetched: what the agent does with a link is its own affair."""
-    found = dict.fromkeys(name for _, _, name in mentions(text))
-    return (Text(text), *(_link(name, cwd) for name in found))
+    found = dict.fromkeys(name for _, _, name in find_mentions(text))
+    return (TextContent(text), *(_link(name, cwd) for name in found))
 
 
-def _link(name: str, cwd: str) -> Link:
+def _link(name: str, cwd: str) -> ResourceLink:
     if "://" in name:
         from urllib.parse import unquote, urlsplit  # only a mention pays for these
 
         address = urlsplit(name)
         last = unquote(address.path.rstrip("/").rpartition("/")[2]) or address.netloc
-        return Link(name, last, mime_type(address.path))
+        return ResourceLink(name, last, mime_type(address.path))
     path = os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
-    return Link(_file_uri(path), os.path.basename(path), mime_type(path))
+    return ResourceLink(_file_uri(path), os.path.basename(path), mime_type(path))
 
 
 def _file_uri(path: str) -> str:
@@ -48,4 +48,4 @@ def mime_type(path: str) -> str:
     import mimetypes
 
     ending = os.path.splitext(path)[1].lower()
-    return _TYPES.get(ending) or mimetypes.guess_type(path, strict=False)[0] or ""
+    return _MIME_TYPES.get(ending) or mimetypes.guess_type(path, strict=False)[0] or ""

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ostler.policy.rules import parse
+from ostler.core.errors import UsageError
+from ostler.core.permission import Rule
+from ostler.policy.permission_rules import parse_rules
 from ostler.policy.verdict import Policy
+from ostler.settings.config_files import read_config
 from ostler.settings.effective import Settings
-from ostler.settings.files import read_document
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.permission import Rule
 
-_WRITES = ("edit", "patch", "delete", "write")
+_WRITE_KEYS = ("edit", "patch", "delete", "write")
 
 
 def acp_policy(
@@ -23,30 +23,33 @@ def acp_policy(
     return Policy(
         rules=(
             Rule("*", "*", "allow", "acp run"),
-            *(Rule(key, "*", "allow" if write or yolo else "deny", _without(write or yolo)) for key in _WRITES),
+            *(
+                Rule(key, "*", "allow" if write or yolo else "deny", _write_source(write or yolo))
+                for key in _WRITE_KEYS
+            ),
             Rule("external_directory", "*", "allow" if yolo else "deny", "--yolo" if yolo else "without --yolo"),
             *(Rule("external_directory", f"{folder}/*", "allow", "--add-dir") for folder in directories),
-            *_own_rules(policy_file),
+            *_read_rules(policy_file),
         ),
-        narrow=(tuple(settings.narrow_rules()),),
-        attended=False,
-        strangers_pass=True,
+        restrictions=(tuple(settings.restricting_rules()),),
+        interactive=False,
+        allow_unknown_programs=True,
     )
 
 
-def _without(write: bool) -> str:
+def _write_source(write: bool) -> str:
     return "--write" if write else "without --write"
 
 
-def _own_rules(policy_file: str) -> tuple[Rule, ...]:
+def _read_rules(policy_file: str) -> tuple[Rule, ...]:
     """The rules of a file, written as the `permission` setting is."""
     if not policy_file:
         return ()
-    document = read_document(Path(policy_file))
+    document = read_config(Path(policy_file))
     if document is None:
         raise UsageError(f"there is no policy file {policy_file}")
     value = document.value
     value = value.get("permission", value) if isinstance(value, dict) else value
     if not isinstance(value, (dict, str)):
         raise UsageError(f"{policy_file} holds no rules", hint='write them as {"bash": {"git *": "allow"}}')
-    return tuple(parse(value, f"--policy {policy_file}"))
+    return tuple(parse_rules(value, f"--policy {policy_file}"))

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ostler.knowledge.effective_parts import programs
-from ostler.knowledge.sources import Sources
-from ostler.settings.files import read_bytes, read_document
-from ostler.settings.masking import masked
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
+from ostler.knowledge.source_folders import SourceFolders
+from ostler.knowledge.trust_items import hash_programs
+from ostler.settings.config_files import read_bytes, read_config
+from ostler.settings.masking import mask_secrets
 
 NAME = ".ostler/acp.json"
 
@@ -18,18 +18,18 @@ def project_file(cwd: Path) -> Path:
     return cwd / NAME
 
 
-def agent_parts(cwd: Path, sources: Sources) -> list[str]:
+def agent_trust_items(cwd: Path, sources: SourceFolders) -> list[str]:
     """One line for each; a file that cannot be used is told as it is."""
-    if sources.at_home:
+    if sources.workspace_is_home:
         return []
     file = project_file(cwd)
     try:
-        data, document = read_bytes(file), read_document(file)
+        data, document = read_bytes(file), read_config(file)
     except UsageError as error:
         return [str(error)]
     if data is None or document is None:
         return []
-    return [*_entries(document.value), *_programs(sources, document.value), f"{NAME}: sha256 {_sha(data)}"]
+    return [*_entries(document.value), *_programs(sources, document.value), f"{NAME}: sha256 {_sha256(data)}"]
 
 
 def _entries(value: Any) -> Iterator[str]:
@@ -39,24 +39,24 @@ def _entries(value: Any) -> Iterator[str]:
     for section, held in sections.items():
         named = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else [("", held)]
         for name, entry in named:
-            yield f"{NAME}: {section}.{name} = {dumps(masked(entry, str(name)))}"
+            yield f"{NAME}: {section}.{name} = {dumps(mask_secrets(entry, str(name)))}"
 
 
-def _programs(sources: Sources, value: Any) -> Iterator[str]:
+def _programs(sources: SourceFolders, value: Any) -> Iterator[str]:
     """The project's own files among what would be started: when one changes, so does what is trusted."""
     listed = value.get("agent_servers") if isinstance(value, dict) else None
     for entry in listed.values() if isinstance(listed, dict) else ():
-        words = [entry.get("command"), *_list(entry.get("args"))] if isinstance(entry, dict) else []
+        words = [entry.get("command"), *_as_list(entry.get("args"))] if isinstance(entry, dict) else []
         command = tuple(word for word in words if isinstance(word, str))
-        for path, sha in programs(sources.work, command).items():
+        for path, sha in hash_programs(sources.workspace, command).items():
             yield f"program {path}: sha256 {sha}"
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _sha(data: bytes) -> str:
+def _sha256(data: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(data).hexdigest()

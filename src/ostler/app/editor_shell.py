@@ -5,106 +5,106 @@ import os
 import time
 from typing import Any
 
-from ostler.app.grounds import Shell
-from ostler.faces.editor.premises import Editor
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.seams import Ran, Running
-from ostler.wire.jsonrpc import PeerGone, RpcError
+from ostler.app.session_workspace import SessionShell
+from ostler.core.errors import ToolError
+from ostler.core.protocols import CommandRequest, CommandResult
+from ostler.frontends.acp_agent.editor_client import EditorClient
+from ostler.wire.jsonrpc import PeerClosed, RpcError
 
-OUTPUT_BYTES = 1024 * 1024
-LETTING_GO = 2.0
+MAX_OUTPUT_BYTES = 1024 * 1024
+RELEASE_TIMEOUT = 2.0
 
 
-class EditorShell(Shell):
+class EditorShell(SessionShell):
     """A shell whose foreground commands are the editor's; what must be confined runs here as ever."""
 
-    def __init__(self, root: str, editor: Editor, *, sandbox: str) -> None:
+    def __init__(self, root: str, editor: EditorClient, *, sandbox: str) -> None:
         super().__init__(root, writable=True, sandbox=sandbox)
         self._folder = root
         self._editor = editor
-        self._must = sandbox == "require"
+        self._requires_sandbox = sandbox == "require"
 
-    def another(self) -> "EditorShell":
+    def for_child(self) -> "EditorShell":
         return EditorShell(self._folder, self._editor, sandbox=self._sandbox)
 
     @property
-    def theirs(self) -> bool:
+    def runs_in_editor(self) -> bool:
         """Whether the next command runs in a terminal of the editor's."""
-        return self._editor.can.terminal and not self.read_only and not self._must
+        return self._editor.capabilities.terminal and not self.read_only and not self._requires_sandbox
 
-    async def run(self, running: Running) -> Ran:
-        return await self._in_terminal(running) if self.theirs else await super().run(running)
+    async def run(self, request: CommandRequest) -> CommandResult:
+        return await self._run_in_terminal(request) if self.runs_in_editor else await super().run(request)
 
-    async def _in_terminal(self, running: Running) -> Ran:
+    async def _run_in_terminal(self, request: CommandRequest) -> CommandResult:
         began = time.monotonic()
-        terminal_id = await self._create(running)
+        terminal_id = await self._create_terminal(request)
         try:
-            self._editor.terminal_created(running.command, terminal_id)
-            ended = await self._ended(terminal_id, running.timeout)
-            output = await self._ask("terminal/output", terminal_id)
-        except (ToolFailure, asyncio.CancelledError):
-            await self._let_go(terminal_id, kill=True)
+            self._editor.on_terminal_created(request.command, terminal_id)
+            ended = await self._wait_for_exit(terminal_id, request.timeout)
+            output = await self._request_terminal("terminal/output", terminal_id)
+        except (ToolError, asyncio.CancelledError):
+            await self._release(terminal_id, kill=True)
             raise
-        await self._let_go(terminal_id)
-        return _ran(output, ended, time.monotonic() - began)
+        await self._release(terminal_id)
+        return _make_result(output, ended, time.monotonic() - began)
 
-    async def _ended(self, terminal_id: str, seconds: float) -> dict[str, Any] | None:
+    async def _wait_for_exit(self, terminal_id: str, timeout: float) -> dict[str, Any] | None:
         """How the command ended; None when it took too long and was killed."""
         try:
-            async with asyncio.timeout(seconds):
-                return await self._ask("terminal/wait_for_exit", terminal_id)
+            async with asyncio.timeout(timeout):
+                return await self._request_terminal("terminal/wait_for_exit", terminal_id)
         except TimeoutError:
-            await self._ask("terminal/kill", terminal_id)
+            await self._request_terminal("terminal/kill", terminal_id)
             return None
 
-    async def _create(self, running: Running) -> str:
-        answer = await self._said(
+    async def _create_terminal(self, request: CommandRequest) -> str:
+        answer = await self._request(
             "terminal/create",
             command="/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh",
-            args=["-c", running.command],
-            env=[{"name": name, "value": value} for name, value in running.env.items()],
-            cwd=os.path.normpath(os.path.join(self._folder, running.cwd)),
-            outputByteLimit=OUTPUT_BYTES,
+            args=["-c", request.command],
+            env=[{"name": name, "value": value} for name, value in request.env.items()],
+            cwd=os.path.normpath(os.path.join(self._folder, request.cwd)),
+            outputByteLimit=MAX_OUTPUT_BYTES,
         )
         terminal_id = answer.get("terminalId")
         if not isinstance(terminal_id, str):
-            raise ToolFailure("the editor gave no terminal", code="no_shell")
+            raise ToolError("the editor gave no terminal", code="no_shell")
         return terminal_id
 
-    async def _ask(self, method: str, terminal_id: str) -> dict[str, Any]:
-        return await self._said(method, terminalId=terminal_id)
+    async def _request_terminal(self, method: str, terminal_id: str) -> dict[str, Any]:
+        return await self._request(method, terminalId=terminal_id)
 
-    async def _said(self, method: str, **params: Any) -> dict[str, Any]:
+    async def _request(self, method: str, **params: Any) -> dict[str, Any]:
         try:
-            answer = await self._editor.ask(method, **params)
-        except (RpcError, PeerGone) as error:
-            raise ToolFailure(f"the editor's terminal failed: {error}", code="no_shell") from None
+            answer = await self._editor.request(method, **params)
+        except (RpcError, PeerClosed) as error:
+            raise ToolError(f"the editor's terminal failed: {error}", code="no_shell") from None
         return answer if isinstance(answer, dict) else {}
 
-    async def _let_go(self, terminal_id: str, *, kill: bool = False) -> None:
+    async def _release(self, terminal_id: str, *, kill: bool = False) -> None:
         """Always, whatever ended it; an editor that does not answer is not waited for long."""
 
         async def go() -> None:
             for method in (*(("terminal/kill",) if kill else ()), "terminal/release"):
-                await self._ask(method, terminal_id)
+                await self._request_terminal(method, terminal_id)
 
         task = asyncio.ensure_future(go())
-        await asyncio.wait({task}, timeout=LETTING_GO)
+        await asyncio.wait({task}, timeout=RELEASE_TIMEOUT)
         if task.done() and not task.cancelled():
             task.exception()
         task.cancel()
 
 
-def _ran(output: dict[str, Any], ended: dict[str, Any] | None, seconds: float) -> Ran:
+def _make_result(output: dict[str, Any], exit_info: dict[str, Any] | None, seconds: float) -> CommandResult:
     """Both answers may hold the exit code, and some editors put it into only one."""
     text, status = output.get("output"), output.get("exitStatus")
-    told = [ended, status] if ended is not None else []
+    told = [exit_info, status] if exit_info is not None else []
     code = next((one["exitCode"] for one in told if isinstance(one, dict) and one.get("exitCode") is not None), None)
-    return Ran(
+    return CommandResult(
         text if isinstance(text, str) else "",
         "",
         code if isinstance(code, int) else None,
         seconds,
-        timed_out=ended is None,
-        cut=output.get("truncated") is True,
+        timed_out=exit_info is None,
+        truncated=output.get("truncated") is True,
     )

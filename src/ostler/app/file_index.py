@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from ostler.processes.placeholders import keeps_a_place
-from ostler.workspace.ignores import Ignores
+from ostler.processes.placeholders import entry_is_placeholder
+from ostler.workspace.gitignore import IgnoreRules
 
-MOST = 500_000
+MAX_PATHS = 500_000
 STALE_SECONDS = 10.0
-LOOK_SECONDS = 0.15
-LONGEST_LOOK_SECONDS = 2.0
-LIMIT = 50
-MOST_COMPARED = 5000
-LONGEST_WORD = 200
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+SEARCH_SECONDS = 0.15
+MAX_SEARCH_SECONDS = 2.0
+DEFAULT_LIMIT = 50
+MAX_COMPARED = 5000
+MAX_QUERY_LENGTH = 200
+_OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class _Name(msgspec.Struct, frozen=True):
+class _IndexedPath(msgspec.Struct, frozen=True):
     """One path; a folder's ends with a slash. `low` is what letters are compared with."""
 
     path: str
-    low: str
+    lower_path: str
     ignored: bool
 
 
@@ -36,103 +36,105 @@ class FileIndex:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._names: list[_Name] = []
-        self._walking: threading.Thread | None = None
-        self._ended = float("-inf")
-        self.whole = threading.Event()
+        self._paths: list[_IndexedPath] = []
+        self._thread: threading.Thread | None = None
+        self._finished_at = float("-inf")
+        self.complete = threading.Event()
 
     def refresh(self) -> None:
         """Look again, unless that is being done or was done a moment ago."""
-        if self._walking is None and time.monotonic() - self._ended >= STALE_SECONDS:
-            self._walking = threading.Thread(target=self._walk, daemon=True, name="file index")
-            self._walking.start()
+        if self._thread is None and time.monotonic() - self._finished_at >= STALE_SECONDS:
+            self._thread = threading.Thread(target=self._walk, daemon=True, name="file index")
+            self._thread.start()
 
-    def find(self, wanted: str, limit: int = LIMIT) -> list[str]:
+    def find(self, query: str, limit: int = DEFAULT_LIMIT) -> list[str]:
         """The paths that have these letters in this order, the likeliest first; after a moment, the best so far.
 
         Where nothing is found by then it is looked further, for a while: an empty list would say that there is nothing.
         """
-        low = wanted.lower()[:LONGEST_WORD]
+        low = query.lower()[:MAX_QUERY_LENGTH]
         now = time.monotonic()
-        until, latest = now + LOOK_SECONDS, now + LONGEST_LOOK_SECONDS
-        hits = _hits(self._names, lambda name: low in name, until, latest)
+        until, latest = now + SEARCH_SECONDS, now + MAX_SEARCH_SECONDS
+        hits = _find_hits(self._paths, lambda name: low in name, until, latest)
         if not hits or (len(hits) < limit and time.monotonic() < until):
-            more = _hits(self._names, _has(low), until, until if hits else latest)
+            more = _find_hits(self._paths, _subsequence_matcher(low), until, until if hits else latest)
             hits = list(dict.fromkeys([*hits, *more]))
         return [name.path for name in heapq.nsmallest(limit, hits, key=lambda name: _rank(name, low))]
 
     def _walk(self) -> None:
-        first = not self._names
-        names: list[_Name] = self._names if first else []
+        first = not self._paths
+        names: list[_IndexedPath] = self._paths if first else []
         try:
-            for name in _names(self._root):
+            for name in _walk_paths(self._root):
                 names.append(name)
-                if len(names) >= MOST:
+                if len(names) >= MAX_PATHS:
                     break
         except OSError:
             pass  # the folder is gone; what is known stays
-        self._names, self._ended, self._walking = names, time.monotonic(), None
-        self.whole.set()
+        self._paths, self._finished_at, self._thread = names, time.monotonic(), None
+        self.complete.set()
 
 
-def _has(low: str) -> Callable[[str], object]:
+def _subsequence_matcher(query: str) -> Callable[[str], object]:
     """Whether a name has these letters in this order; no letter is looked at twice."""
-    return re.compile("".join(f"[^{re.escape(c)}]*+{re.escape(c)}" for c in low), re.DOTALL).match
+    return re.compile("".join(f"[^{re.escape(c)}]*+{re.escape(c)}" for c in query), re.DOTALL).match
 
 
-def _hits(names: Sequence[_Name], fits: Callable[[str], object], until: float, latest: float) -> list[_Name]:
+def _find_hits(
+    names: Sequence[_IndexedPath], matches: Callable[[str], object], deadline: float, last_deadline: float
+) -> list[_IndexedPath]:
     """The first that fit, which are the shallow ones: as many as are worth comparing, and as a moment allows."""
-    hits: list[_Name] = []
+    hits: list[_IndexedPath] = []
     for number in range(0, len(names), 2000):
-        hits += [name for name in names[number : number + 2000] if fits(name.low)]
-        if len(hits) >= MOST_COMPARED or time.monotonic() > (until if hits else latest):
+        hits += [name for name in names[number : number + 2000] if matches(name.lower_path)]
+        if len(hits) >= MAX_COMPARED or time.monotonic() > (deadline if hits else last_deadline):
             break
     return hits
 
 
-def _rank(name: _Name, low: str) -> tuple[bool, int, bool, int, int]:
+def _rank(name: _IndexedPath, query: str) -> tuple[bool, int, bool, int, int]:
     """What is ignored last; then by how well it fits, folders first, then the shallow and short."""
-    path = name.low
+    path = name.lower_path
     folder = path.endswith("/")
     base = path.rstrip("/").rpartition("/")[2]
-    fit = 0 if base.startswith(low) or path.startswith(low) else 1 if low in base else 2 if low in path else 3
+    fit = 0 if base.startswith(query) or path.startswith(query) else 1 if query in base else 2 if query in path else 3
     return name.ignored, fit, not folder, path.count("/"), len(path)
 
 
-def _names(root: str) -> Iterator[_Name]:
+def _walk_paths(root: str) -> Iterator[_IndexedPath]:
     """Below an ignored folder nothing is looked at; links are names, and not followed."""
-    waiting: deque[tuple[str, Ignores]] = deque([("", Ignores())])
+    waiting: deque[tuple[str, IgnoreRules]] = deque([("", IgnoreRules())])
     while waiting:
         here, above = waiting.popleft()
         try:
-            folder = os.open(os.path.join(root, here), _OPEN)
+            folder = os.open(os.path.join(root, here), _OPEN_FLAGS)
         except OSError:
             continue
         try:
-            rules = above.below(folder, here)
-            for name, is_folder in _listed(folder):
+            rules = above.for_subfolder(folder, here)
+            for name, is_folder in _list_folder(folder):
                 path = f"{here}{name}{'/' * is_folder}"
-                ignored = rules.leave_out(here + name, is_directory=is_folder)
-                yield _Name(path, path.lower(), ignored)
+                ignored = rules.is_ignored(here + name, is_directory=is_folder)
+                yield _IndexedPath(path, path.lower(), ignored)
                 if is_folder and not ignored:
                     waiting.append((path, rules))
         finally:
             os.close(folder)
 
 
-def _listed(folder: int) -> list[tuple[str, bool]]:
+def _list_folder(folder: int) -> list[tuple[str, bool]]:
     """Names that can be typed, sorted, without git's own folder."""
     with os.scandir(folder) as scan:
         return sorted(
             (entry.name, entry.is_dir(follow_symlinks=False))
             for entry in scan
-            if entry.name != ".git" and entry.name.isprintable() and not keeps_a_place(entry, folder)
+            if entry.name != ".git" and entry.name.isprintable() and not entry_is_placeholder(entry, folder)
         )
 
 
-def listed_paths(root: str, wanted: str, limit: int = LIMIT) -> list[str]:
+def list_matching_paths(root: str, prefix: str, limit: int = DEFAULT_LIMIT) -> list[str]:
     """What a path outside the workspace may be going to mean: `~/x`, `/etc/ho`, `../a`; folders first."""
-    head, _, begin = wanted.rpartition("/")
+    head, _, begin = prefix.rpartition("/")
     folder = os.path.join(root, os.path.expanduser(f"{head}/"))
     try:
         with os.scandir(folder) as scan:

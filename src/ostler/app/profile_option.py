@@ -4,46 +4,46 @@ from typing import cast, get_args
 
 import msgspec
 
-from ostler.app.agents import AgentChoice
+from ostler.app.active_agent import ActiveAgent
+from ostler.core.errors import UsageError
+from ostler.core.events import TurnEnded
+from ostler.core.prompt import Prompt
+from ostler.core.protocols import Backend, BackendContext
+from ostler.core.sessions import OptionChoice, SessionChange, SessionInfo, SessionOption, SessionStart, SetOption
 from ostler.policy.verdict import Profile
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.events import TurnEnded
-from ostler.vocabulary.prompt import Prompt
-from ostler.vocabulary.seams import Backend, Stage
-from ostler.vocabulary.sessions import Change, Choice, SessionInfo, SessionOption, SessionStart, SetOption
 
 OPTION = "profile"
-TOLD: dict[Profile, str] = {
+PROFILE_LABELS: dict[Profile, str] = {
     "paranoid": "paranoid: every tool asks",
     "balanced": "balanced: reading passes, changes ask",
     "god_mode": "god_mode: all passes but what is dangerous",
 }
 
 
-class ProfileOption:
+class ProfileOptionBackend:
     """A backend with one more option, offered where a person is. A resumed session begins with the settings' again."""
 
-    def __init__(self, backend: Backend, choice: AgentChoice) -> None:
+    def __init__(self, backend: Backend, active_agent: ActiveAgent) -> None:
         self._backend = backend
-        self._choice = choice
+        self._active_agent = active_agent
 
-    async def open(self, start: SessionStart, stage: Stage) -> SessionInfo:
-        info = await self._backend.open(start, stage)
-        if not start.attended:
+    async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
+        info = await self._backend.open(start, context)
+        if not start.interactive:
             return info
-        choices = tuple(Choice(name, TOLD[name]) for name in get_args(Profile))
-        option = SessionOption(OPTION, self._choice.profile, choices=choices)
+        choices = tuple(OptionChoice(name, PROFILE_LABELS[name]) for name in get_args(Profile))
+        option = SessionOption(OPTION, self._active_agent.profile, choices=choices)
         return msgspec.structs.replace(info, options=(*info.options, option))
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         return await self._backend.run_turn(prompt)
 
-    async def apply(self, change: Change) -> bool:
+    async def apply(self, change: SessionChange) -> bool:
         if not (isinstance(change, SetOption) and change.id == OPTION):
             return await self._backend.apply(change)
         if change.value not in get_args(Profile):
-            raise UsageError(f"a security profile is one of {', '.join(TOLD)}, not {change.value[:40]!r}")
-        self._choice.profile = cast("Profile", change.value)
+            raise UsageError(f"a security profile is one of {', '.join(PROFILE_LABELS)}, not {change.value[:40]!r}")
+        self._active_agent.profile = cast("Profile", change.value)
         return True
 
     async def aclose(self) -> None:

@@ -5,62 +5,62 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.app.known_secrets import STRONG, URL, in_url
-from ostler.journal.cleaning import Cleaner
+from ostler.app.known_secrets import STRONG_GRADES, URL_PATTERN, secrets_in_url
+from ostler.core.errors import UsageError
+from ostler.journal.record_redaction import RecordRedactor
 from ostler.settings.effective import Settings
-from ostler.settings.references import meant
+from ostler.settings.references import referenced_values
 from ostler.settings.secret import Secret
 from ostler.text.redact import DEFAULT_KEYS, Redactor
 from ostler.text.secret_names import SecretNames
-from ostler.vocabulary.errors import UsageError
 
-SHORTEST = 8
-BASE_URLS = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
+MIN_SECRET_LENGTH = 8
+BASE_URL_VARIABLES = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
 
 
-def make_redactor(settings: Settings, env: Mapping[str, str], *known: str) -> Redactor:
+def make_redactor(settings: Settings, env: Mapping[str, str], *extra_secrets: str) -> Redactor:
     """`known` are secrets that only the caller knows of, such as a key given as a flag."""
     own = settings.config.context
     keys = (*DEFAULT_KEYS, *own.redact_keys)
-    in_use = {*known, *_in_use(settings, env), *_in_environment(env, SecretNames(keys))}
+    in_use = {*extra_secrets, *_configured_secrets(settings, env), *_environment_secrets(env, SecretNames(keys))}
     try:
-        return Redactor(keys, own.redact_patterns, sorted(text for text in in_use if len(text) >= SHORTEST))
+        return Redactor(keys, own.redact_patterns, sorted(text for text in in_use if len(text) >= MIN_SECRET_LENGTH))
     except ValueError as error:
         raise UsageError(str(error).rstrip("."), hint="mend context.redact_patterns in the config") from None
 
 
-def make_cleaner(settings: Settings, env: Mapping[str, str], *, on: bool) -> Cleaner:
+def make_record_redactor(settings: Settings, env: Mapping[str, str], *, enabled: bool) -> RecordRedactor:
     """What an export passes through; off, nothing is taken out."""
     keys = (*DEFAULT_KEYS, *settings.config.context.redact_keys)
-    return Cleaner(make_redactor(settings, env) if on else None, keys)
+    return RecordRedactor(make_redactor(settings, env) if enabled else None, keys)
 
 
-def _in_use(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
+def _configured_secrets(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
     """The secrets of the config, what its references stand for, and the values in the queries of its URLs."""
     folders = {Path(layer.file).parent for layer in settings.layers if layer.file}
-    for text in (*_in_config(settings.config), *(env.get(name, "") for name in BASE_URLS)):
-        for secret in in_url(text) if URL.match(text) else (text,):
+    for text in (*_secret_texts(settings.config), *(env.get(name, "") for name in BASE_URL_VARIABLES)):
+        for secret in secrets_in_url(text) if URL_PATTERN.match(text) else (text,):
             yield secret
-            yield from meant(secret, env, folders)
+            yield from referenced_values(secret, env, folders)
 
 
-def _in_config(value: object) -> Iterator[str]:
+def _secret_texts(value: object) -> Iterator[str]:
     """Every secret, and every text that leads to one."""
     match value:
         case Secret():
             yield value.reveal()
-        case str() if "?" in value and URL.match(value):
+        case str() if "?" in value and URL_PATTERN.match(value):
             yield value
         case msgspec.Struct():
             for name in value.__struct_fields__:
-                yield from _in_config(getattr(value, name))
+                yield from _secret_texts(getattr(value, name))
         case dict():
             for item in value.values():
-                yield from _in_config(item)
+                yield from _secret_texts(item)
         case list() | tuple():
             for item in value:
-                yield from _in_config(item)
+                yield from _secret_texts(item)
 
 
-def _in_environment(env: Mapping[str, str], names: SecretNames) -> Iterator[str]:
-    return (value for name, value in env.items() if names.grade(name) in STRONG)
+def _environment_secrets(env: Mapping[str, str], names: SecretNames) -> Iterator[str]:
+    return (value for name, value in env.items() if names.grade(name) in STRONG_GRADES)

@@ -2,37 +2,37 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.events import TurnEnded
-from ostler.vocabulary.prompt import Prompt
-from ostler.vocabulary.seams import Stage
-from ostler.vocabulary.sessions import Change, SessionInfo, SessionStart
+from ostler.core.errors import BackendError
+from ostler.core.events import TurnEnded
+from ostler.core.prompt import Prompt
+from ostler.core.protocols import BackendContext
+from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 
-Act = Callable[[Stage, Prompt | None], Awaitable[TurnEnded | None]]
+TurnScript = Callable[[BackendContext, Prompt | None], Awaitable[TurnEnded | None]]
 
 
 class ScriptedBackend:
     """One act per turn; an act uses the stage as any backend may. Strict about leftovers."""
 
-    def __init__(self, acts: Iterable[Act], info: SessionInfo | None = None) -> None:
-        self.changes: list[Change] = []
+    def __init__(self, turns: Iterable[TurnScript], info: SessionInfo | None = None) -> None:
+        self.changes: list[SessionChange] = []
         self.info = info or SessionInfo("scripted", can_steer=True)
-        self._acts = list(acts)
-        self._played = 0
-        self.stage: Stage
+        self._turns = list(turns)
+        self._turns_run = 0
+        self.context: BackendContext
 
-    async def open(self, start: SessionStart, stage: Stage) -> SessionInfo:
-        self.stage = stage
+    async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
+        self.context = context
         return self.info
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
-        if self._played >= len(self._acts):
-            raise BackendError(f"the script has {len(self._acts)} acts and was asked for one more")
-        act = self._acts[self._played]
-        self._played += 1
-        return await act(self.stage, prompt) or TurnEnded("", "done")
+        if self._turns_run >= len(self._turns):
+            raise BackendError(f"the script has {len(self._turns)} acts and was asked for one more")
+        act = self._turns[self._turns_run]
+        self._turns_run += 1
+        return await act(self.context, prompt) or TurnEnded("", "done")
 
-    async def apply(self, change: Change) -> bool:
+    async def apply(self, change: SessionChange) -> bool:
         self.changes.append(change)
         return True
 
@@ -41,5 +41,5 @@ class ScriptedBackend:
 
     def finish(self) -> None:
         """Raise if acts were left over."""
-        if self._played < len(self._acts):
-            raise AssertionError(f"{len(self._acts) - self._played} of {len(self._acts)} acts were not played")
+        if self._turns_run < len(self._turns):
+            raise AssertionError(f"{len(self._turns) - self._turns_run} of {len(self._turns)} acts were not played")

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
 COMMANDS = {
     "agent": ("ostler.cli.acp_agent", "be an agent for an editor; also what `ostler acp` alone does"),

@@ -1,6 +1,6 @@
 """`ostler acp`: an agent for editors, on standard streams."""
 
-from ostler.cli.arguments import Parser, add_backend, add_bounds, add_grants, add_model, run_options
+from ostler.cli.arguments import Parser, add_backend, add_limit_options, add_model, add_permission_options, run_options
 
 
 def main(arguments: list[str]) -> int:
@@ -13,10 +13,10 @@ def main(arguments: list[str]) -> int:
     parser.set_defaults(cwd=".")
     add_backend(parser)
     add_model(parser)
-    add_grants(parser)
-    add_bounds(parser)
+    add_permission_options(parser)
+    add_limit_options(parser)
     given = parser.parse_args(arguments)
 
-    from ostler.app.editor import Editing
+    from ostler.app.acp_agent import AcpAgentServer
 
-    return Editing(run_options(given), given.own_shell).play()
+    return AcpAgentServer(run_options(given), given.own_shell).run()

@@ -3,7 +3,7 @@
 import argparse
 
 from ostler.cli.arguments import Parser, seconds
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
 EPILOG = """\
 exit status: 0 it keeps to the protocol · 1 it does not · 2 usage. What is only advised does not count without --strict.
@@ -30,16 +30,16 @@ def main(arguments: list[str]) -> int:
 
     import asyncio
 
-    from ostler.app.comply.report import PROMPT, Comply
+    from ostler.app.conformance.report import DEFAULT_PROMPT, ConformanceRun
 
-    comply = Comply(
+    comply = ConformanceRun(
         tuple(command),
         tuple(name.lower() for name in given.only),
-        given.prompt or PROMPT,
+        given.prompt or DEFAULT_PROMPT,
         given.timeout,
         given.cwd,
         given.output == "json",
         given.strict,
         given.agent,
     )
-    return asyncio.run(comply.play())
+    return asyncio.run(comply.run())

@@ -5,9 +5,9 @@ import os
 import sys
 
 from ostler.cli.arguments import Parser, seconds
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
-PATIENCE = 1.0  # how long a pipe may stay silent beside a prompt that was given as words
+STDIN_WAIT_SECONDS = 1.0  # how long a pipe may stay silent beside a prompt that was given as words
 EPILOG = """\
 exit status: 0 the prompt came to its end · 1 the agent or the protocol failed · 2 usage or settings · 4 something was
 denied, with --fail-on-deny · 124 timeout · 130 interrupted
@@ -16,14 +16,14 @@ denied, with --fail-on-deny · 124 timeout · 130 interrupted
 
 def main(arguments: list[str]) -> int:
     """Parse, gather the prompt, play it."""
-    given = _parser().parse_args(arguments)
+    given = _make_parser().parse_args(arguments)
     lists = given.list_caps or given.list_modes or given.list_commands or given.list_sessions or given.delete_session
     if given.fork and not given.resume:
         raise UsageError("--fork copies a session", hint="say which one with --resume")
-    prompt = _prompt(given.prompt, lists=bool(lists))
+    prompt = _read_prompt(given.prompt, is_listing=bool(lists))
 
     from ostler.app.acp_flags import AcpFlags
-    from ostler.app.acp_run import play
+    from ostler.app.acp_run import run_acp
 
     flags = AcpFlags(
         prompt=prompt,
@@ -49,22 +49,22 @@ def main(arguments: list[str]) -> int:
         files=not given.no_fs,
         terminal=not given.no_terminal,
         login=given.auth,
-        answers=dict(_pair(text, "--answer") for text in given.answer),
+        answers=dict(_parse_pair(text, "--answer") for text in given.answer),
         check=given.check,
         fail_on_deny=given.fail_on_deny,
         trust=given.trust_project,
     )
-    return play(flags)
+    return run_acp(flags)
 
 
 def acpcli() -> None:
     """The program `acpcli`: the same command line, without `ostler acp run` before it."""
-    from ostler.cli.table import dispatch
+    from ostler.cli.main import dispatch
 
     sys.exit(dispatch(["acp", "run", *sys.argv[1:]]))
 
 
-def _parser() -> Parser:
+def _make_parser() -> Parser:
     parser = Parser("ostler acp run", description="Send one prompt to an ACP agent.", epilog=EPILOG)
     parser.add_argument(
         "prompt", nargs="*", help="what to ask; with a pipe, its text is appended; @path becomes a link"
@@ -124,41 +124,41 @@ def _add_offers(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-terminal", action="store_true", help="no terminals of this client's")
 
 
-def _options(given: argparse.Namespace) -> tuple[tuple[str, str], ...]:
-    named = [(name, value) for name in ("mode", "model") if (value := getattr(given, name))]
-    return (*named, *(_pair(text, "--config") for text in given.config))
+def _options(args: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    named = [(name, value) for name in ("mode", "model") if (value := getattr(args, name))]
+    return (*named, *(_parse_pair(text, "--config") for text in args.config))
 
 
-def _pair(text: str, flag: str) -> tuple[str, str]:
+def _parse_pair(text: str, flag: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"{flag} {text!r} is no pair", hint="write it as NAME=VALUE")
     return name, value
 
 
-def _prompt(words: list[str], *, lists: bool) -> str:
+def _read_prompt(words: list[str], *, is_listing: bool) -> str:
     """From the arguments, the pipe, or both. A terminal is never read, nor a pipe where only lists are asked for."""
     said = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip()
-    piped = "" if lists or _no_pipe() else _piped(waits=not said).strip()
+    piped = "" if is_listing or _has_no_piped_input() else _read_stdin(wait=not said).strip()
     prompt = "\n\n".join(part for part in (said, piped) if part)
-    if not prompt and not lists:
+    if not prompt and not is_listing:
         raise UsageError(
             "there is no prompt", hint='write it as an argument, `ostler acp run "explain this"`, or pipe it in'
         )
     return prompt
 
 
-def _piped(*, waits: bool) -> str:
+def _read_stdin(*, wait: bool) -> str:
     """All that is piped in; beside words, a pipe that nobody writes to is soon left alone."""
     import select
 
     source = sys.stdin.buffer
-    if not waits and not select.select([source], [], [], PATIENCE)[0]:
+    if not wait and not select.select([source], [], [], STDIN_WAIT_SECONDS)[0]:
         return ""
     return source.read().decode("utf-8", "replace")
 
 
-def _no_pipe() -> bool:
+def _has_no_piped_input() -> bool:
     """Whether standard input is closed, a terminal, or something that will never be written to."""
     if sys.stdin is None or sys.stdin.isatty():
         return True

@@ -4,8 +4,8 @@ import argparse
 import os
 from typing import Any, NoReturn
 
-from ostler.app.options import RunOptions
-from ostler.vocabulary.errors import UsageError
+from ostler.app.run_options import RunOptions
+from ostler.core.errors import UsageError
 
 _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking", "explain_cache")
 
@@ -59,7 +59,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_grants(parser: argparse.ArgumentParser) -> None:
+def add_permission_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what it may do without asking")
     group.add_argument("--write", action="store_true", help="change files in the workspace")
     group.add_argument("--yolo", action="store_true", help="--write, and read anywhere")
@@ -68,15 +68,15 @@ def add_grants(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--trust-project", action="store_true", help="let the project's own settings widen and run")
 
 
-def add_resuming(parser: argparse.ArgumentParser) -> None:
+def add_resume_options(parser: argparse.ArgumentParser) -> None:
     """With which session to go on; a variable that is not set names none, and is no wish for a new one."""
-    parser.add_argument("--resume", metavar="SESSION", type=named, help="go on with an earlier session")
+    parser.add_argument("--resume", metavar="SESSION", type=non_empty, help="go on with an earlier session")
     parser.add_argument(
         "-c", "--continue", dest="resume", action="store_const", const="last", help="go on with this folder's last one"
     )
 
 
-def named(text: str) -> str:
+def non_empty(text: str) -> str:
     """Something that is there."""
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty")
@@ -107,7 +107,7 @@ def dollars(text: str) -> float:
     return value
 
 
-def add_bounds(parser: argparse.ArgumentParser) -> None:
+def add_limit_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the most that a turn may use")
     group.add_argument("--max-steps", "--max-turns", metavar="N", type=count, default=0, help="model calls")
     group.add_argument("--max-tokens", metavar="N", type=count, default=0, help="tokens, in and out")
@@ -116,27 +116,27 @@ def add_bounds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ephemeral", action="store_true", help="keep nothing on disk")
 
 
-def run_options(given: argparse.Namespace) -> RunOptions:
+def run_options(args: argparse.Namespace) -> RunOptions:
     """The flags as plain values."""
     return RunOptions(
-        cwd=given.cwd,
-        agent=getattr(given, "agent", ""),
-        backend=getattr(given, "backend", ""),
-        model=model_flags(given),
-        write=given.write or given.yolo,
-        yolo=given.yolo,
-        allow=tuple(given.allow),
-        profile=given.profile or "",
-        trust=given.trust_project,
-        max_steps=given.max_steps,
-        max_tokens=given.max_tokens,
-        max_cost=given.max_cost,
-        max_time=given.max_time,
-        ephemeral=given.ephemeral,
+        cwd=args.cwd,
+        agent=getattr(args, "agent", ""),
+        backend=getattr(args, "backend", ""),
+        model=model_flags(args),
+        write=args.write or args.yolo,
+        yolo=args.yolo,
+        allow=tuple(args.allow),
+        profile=args.profile or "",
+        trust=args.trust_project,
+        max_steps=args.max_steps,
+        max_tokens=args.max_tokens,
+        max_cost=args.max_cost,
+        max_time=args.max_time,
+        ephemeral=args.ephemeral,
     )
 
 
-def model_flags(given: argparse.Namespace) -> dict[str, str]:
+def model_flags(args: argparse.Namespace) -> dict[str, str]:
     """The model flags that were given."""
-    flags = {name: getattr(given, name) for name in _MODEL_FLAGS}
+    flags = {name: getattr(args, name) for name in _MODEL_FLAGS}
     return {name: value for name, value in flags.items() if value}

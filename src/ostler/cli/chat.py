@@ -3,10 +3,10 @@
 from ostler.cli.arguments import (
     Parser,
     add_backend,
-    add_bounds,
-    add_grants,
+    add_limit_options,
     add_model,
-    add_resuming,
+    add_permission_options,
+    add_resume_options,
     add_workspace,
     run_options,
 )
@@ -18,14 +18,14 @@ def main(arguments: list[str]) -> int:
     """Parse, then talk until the person leaves."""
     parser = Parser("ostler chat", description="Work on this folder at a prompt.", epilog=EPILOG)
     parser.add_argument("--plain", action="store_true", help="plain lines only: nothing moves, menus have numbers")
-    add_resuming(parser)
+    add_resume_options(parser)
     add_workspace(parser)
     add_backend(parser)
     add_model(parser)
-    add_grants(parser)
-    add_bounds(parser)
+    add_permission_options(parser)
+    add_limit_options(parser)
     given = parser.parse_args(arguments)
 
-    from ostler.app.chatting import Chatting
+    from ostler.app.chat import ChatClient
 
-    return Chatting(run_options(given), given.resume or "", given.plain).play()
+    return ChatClient(run_options(given), given.resume or "", given.plain).run()

@@ -27,23 +27,23 @@ def main(arguments: list[str]) -> int:
     return {"show": _show, "check": _check, "schema": _schema}[given.action](given)
 
 
-def _show(given: Namespace) -> int:
-    from ostler.app.trusting import load_settings
-    from ostler.settings.show import show
+def _show(args: Namespace) -> int:
+    from ostler.app.trusted_settings import load_settings
+    from ostler.settings.config_report import format_settings
 
-    settings = load_settings(Path(given.cwd).resolve(), trust=given.trust_project)
+    settings = load_settings(Path(args.cwd).resolve(), trust=args.trust_project)
     for line in (*settings.notes, *map(str, settings.problems)):
         sys.stderr.write(f"ostler: {line}\n")
-    sys.stdout.write(show(settings, origin=given.origin))
+    sys.stdout.write(format_settings(settings, with_origin=args.origin))
     return 0
 
 
-def _check(given: Namespace) -> int:
-    from ostler.settings.load import config_files
-    from ostler.settings.show import check
+def _check(args: Namespace) -> int:
+    from ostler.settings.config_report import check_files
+    from ostler.settings.load import find_config_files
 
-    files = [Path(name) for name in given.files] or config_files(Path(given.cwd).resolve(), os.environ)
-    problems = check(files)
+    files = [Path(name) for name in args.files] or find_config_files(Path(args.cwd).resolve(), os.environ)
+    problems = check_files(files)
     for problem in problems:
         sys.stdout.write(f"{problem}\n")
     if not problems:
@@ -51,7 +51,7 @@ def _check(given: Namespace) -> int:
     return 2 if problems else 0
 
 
-def _schema(given: Namespace) -> int:
+def _schema(args: Namespace) -> int:
     from ostler.settings.json_schema import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

@@ -15,6 +15,6 @@ def main(arguments: list[str]) -> int:
     add_model(parser)
     given = parser.parse_args(arguments)
 
-    from ostler.app.demo.play import Demo
+    from ostler.app.demo.run import Demo
 
-    return Demo(model_flags(given), recording=given.recording, keep=given.keep).play()
+    return Demo(model_flags(given), recording=given.recording, keep=given.keep).run()

@@ -21,22 +21,22 @@ def main(arguments: list[str]) -> int:
     add_model(parser)
     given = parser.parse_args(arguments)
 
-    from ostler.app.doctor import examine, examine_sandbox
-    from ostler.drawing.paint import Paint, wants_colour
+    from ostler.app.doctor import check_sandbox, run_checks
+    from ostler.rendering.style import Styler, is_colour_enabled
 
-    paint = Paint(wants_colour(sys.stdout, os.environ))
+    paint = Styler(is_colour_enabled(sys.stdout, os.environ))
     if given.what == "sandbox":
-        findings = asyncio.run(examine_sandbox())
+        findings = asyncio.run(check_sandbox())
     elif given.what == "model":
-        from ostler.app.doctor_model import examine_model
+        from ostler.app.doctor_model import check_model
 
-        findings = asyncio.run(examine_model(given.cwd, model_flags(given)))
+        findings = asyncio.run(check_model(given.cwd, model_flags(given)))
     else:
-        findings = asyncio.run(examine(given.cwd, model_flags(given)))
+        findings = asyncio.run(run_checks(given.cwd, model_flags(given)))
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         mark = {"good": paint("✓", "green"), "poor": paint("–", "yellow"), "bad": paint("✗", "red")}[finding.state]
-        sys.stdout.write(f"{mark} {finding.name:<{width}} {finding.told}\n")
+        sys.stdout.write(f"{mark} {finding.name:<{width}} {finding.message}\n")
         if finding.remedy:
             sys.stdout.write(f"  {'':<{width}} {paint('→ ' + finding.remedy, 'dim')}\n")
     return 1 if any(finding.state == "bad" for finding in findings) else 0

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from ostler.cli.arguments import Parser
-from ostler.models.embedded import weights
-from ostler.models.embedded.store import INSTALL, Store, check_gguf
+from ostler.models.embedded import default_model
+from ostler.models.embedded.weights_store import INSTALL_HINT, WeightsStore, check_gguf
 
 CAUTION = (
     "It is small: good for a try, a one-file change, a machine without network. It is no substitute for a large model."
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     parser = Parser(
         "ostler model",
         description="Install a small model that runs in a process of Ostler's own, list what is installed, remove it.",
-        epilog=f"The model is {weights.TITLE}, {_size(weights.SIZE)}. {CAUTION}",
+        epilog=f"The model is {default_model.TITLE}, {_format_size(default_model.SIZE)}. {CAUTION}",
     )
     does = parser.add_subparsers(
         dest="does", required=True, metavar="install | list | remove NAME", parser_class=Parser
@@ -29,25 +29,29 @@ def main(arguments: list[str]) -> int:
     remove = does.add_parser("remove", help="delete what was fetched, or forget a file of yours")
     remove.add_argument("name", metavar="NAME")
     given = parser.parse_args(arguments)
-    store = Store(os.environ)
+    store = WeightsStore(os.environ)
     if given.does == "install":
         return _install(store, given.file)
     return _list(store) if given.does == "list" else _remove(store, given.name)
 
 
-def _install(store: Store, file: Path | None) -> int:
+def _install(store: WeightsStore, file: Path | None) -> int:
     import asyncio
 
     from ostler.models.embedded.install import Installer
 
     if file is not None:
         check_gguf(file)
-    bar = _Bar()
+    bar = _ProgressBar()
     installer = Installer(store, bar.show)
-    fetch, disk = installer.missing(file)
+    fetch, disk = installer.missing_bytes(file)
     if fetch:
-        what = "the library xllamacpp" if file or installer.target.exists() else f"{weights.TITLE} and its library"
-        sys.stderr.write(f"Fetching {what}: {_size(fetch)} to download, {_size(disk)} of disk in {store.folder}.\n")
+        what = (
+            "the library xllamacpp" if file or installer.target.exists() else f"{default_model.TITLE} and its library"
+        )
+        sys.stderr.write(
+            f"Fetching {what}: {_format_size(fetch)} to download, {_format_size(disk)} of disk in {store.folder}.\n"
+        )
         sys.stderr.write("Ctrl-C stops it; the same command goes on from there.\n")
     try:
         found = asyncio.run(installer.install(file))
@@ -58,24 +62,24 @@ def _install(store: Store, file: Path | None) -> int:
     return 0
 
 
-def _list(store: Store) -> int:
-    there = store.all()
+def _list(store: WeightsStore) -> int:
+    there = store.list_installed()
     for number, one in enumerate(there):
-        size = "its file is gone" if one.size is None else _size(one.size)
-        where = f"  {one.path.readlink()}" if one.linked else ""
+        size = "its file is gone" if one.size is None else _format_size(one.size)
+        where = f"  {one.path.readlink()}" if one.is_linked else ""
         sys.stdout.write(f"{one.name}  {size}{where}{'  (what `--model embedded` takes)' if number == 0 else ''}\n")
     if not there:
-        sys.stdout.write(f"no embedded model is installed; {INSTALL}\n")
+        sys.stdout.write(f"no embedded model is installed; {INSTALL_HINT}\n")
     return 0
 
 
-def _remove(store: Store, name: str) -> int:
+def _remove(store: WeightsStore, name: str) -> int:
     gone = store.remove(name)
     sys.stdout.write(f"{gone.name} is no longer installed\n")
     return 0
 
 
-class _Bar:
+class _ProgressBar:
     """How far it is: a line that is drawn anew in a terminal, one line for each tenth elsewhere."""
 
     def __init__(self) -> None:
@@ -89,7 +93,7 @@ class _Bar:
         if self._terminal:
             filled = done * 30 // total
             bar = "█" * filled + "░" * (30 - filled)
-            sys.stderr.write(f"\r  {bar} {done * 100 // total:3} %  {_size(done)} of {_size(total)} ")
+            sys.stderr.write(f"\r  {bar} {done * 100 // total:3} %  {_format_size(done)} of {_format_size(total)} ")
         elif tenths > self._tenths:
             sys.stderr.write(f"  {tenths * 10} %\n")
         sys.stderr.flush()
@@ -100,5 +104,5 @@ class _Bar:
             sys.stderr.write("\n")
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -5,9 +5,9 @@ import json
 import sys
 from argparse import Namespace
 
-from ostler.app.options import RunOptions
+from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import Parser, add_workspace
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
 
 def main(arguments: list[str]) -> int:
@@ -32,24 +32,24 @@ def main(arguments: list[str]) -> int:
     return {"explain": _explain, "classify": _classify, "list": _list, "revoke": _revoke}[given.action](given)
 
 
-def _explain(given: Namespace) -> int:
-    from ostler.app.explain import explain
+def _explain(args: Namespace) -> int:
+    from ostler.app.explain_permission import explain
 
     options = RunOptions(
-        given.cwd,
-        write=given.write or given.yolo,
-        yolo=given.yolo,
-        allow=tuple(given.allow),
-        profile=given.profile,
-        trust=given.trust_project,
+        args.cwd,
+        write=args.write or args.yolo,
+        yolo=args.yolo,
+        allow=tuple(args.allow),
+        profile=args.profile,
+        trust=args.trust_project,
     )
-    tool, call_arguments = _call(given.call)
-    told = asyncio.run(explain(options, tool, call_arguments, attended=not given.unattended))
+    tool, call_arguments = _parse_call(args.call)
+    told = asyncio.run(explain(options, tool, call_arguments, interactive=not args.unattended))
     sys.stdout.write("\n".join(told.lines) + "\n")
     return {"allow": 0, "ask": 0, "deny": 4}[told.action]
 
 
-def _call(words: list[str]) -> tuple[str, dict[str, object]]:
+def _parse_call(words: list[str]) -> tuple[str, dict[str, object]]:
     """A tool's name with JSON behind it, else a shell command."""
     if len(words) == 2 and words[1].lstrip().startswith("{"):
         try:
@@ -60,13 +60,13 @@ def _call(words: list[str]) -> tuple[str, dict[str, object]]:
     return "bash", {"command": " ".join(words)}
 
 
-def _classify(given: Namespace) -> int:
+def _classify(args: Namespace) -> int:
     from pathlib import Path
 
-    from ostler.app.trusting import load_settings
+    from ostler.app.trusted_settings import load_settings
     from ostler.policy.shell import analyse
 
-    cwd = Path(given.cwd).resolve()
+    cwd = Path(args.cwd).resolve()
     security = load_settings(cwd).config.security
     for number, line in enumerate(sys.stdin, 1):
         if not line.strip():
@@ -81,15 +81,15 @@ def _classify(given: Namespace) -> int:
             danger_patterns=security.danger_patterns,
             blacklist_patterns=security.blacklist_patterns,
         )
-        told = {"cmd": command, "verdict": found.verdict, "why": found.why}
+        told = {"cmd": command, "verdict": found.verdict, "why": found.reason}
         sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
     return 0
 
 
-def _list(given: Namespace) -> int:
-    from ostler.app.house import project_grants, workspace
+def _list(args: Namespace) -> int:
+    from ostler.app.session_manager import project_grants, workspace_path
 
-    standing = project_grants(workspace(given.cwd)).given()
+    standing = project_grants(workspace_path(args.cwd)).granted()
     for number, one in enumerate(standing, 1):
         sys.stdout.write(f"{number:>3}  {one.rule.action} {one.rule.key}: {one.rule.pattern}  (given {one.when})\n")
     if not standing:
@@ -97,14 +97,14 @@ def _list(given: Namespace) -> int:
     return 0
 
 
-def _revoke(given: Namespace) -> int:
-    from ostler.app.house import project_grants, workspace
+def _revoke(args: Namespace) -> int:
+    from ostler.app.session_manager import project_grants, workspace_path
 
-    book = project_grants(workspace(given.cwd))
-    standing = book.given()
-    if not 1 <= given.number <= len(standing):
-        raise UsageError(f"there is no rule {given.number}", hint="`ostler permissions list` numbers them")
-    rule = standing[given.number - 1].rule
+    book = project_grants(workspace_path(args.cwd))
+    standing = book.granted()
+    if not 1 <= args.number <= len(standing):
+        raise UsageError(f"there is no rule {args.number}", hint="`ostler permissions list` numbers them")
+    rule = standing[args.number - 1].rule
     book.revoke(rule)
     sys.stdout.write(f"revoked: {rule.action} {rule.key}: {rule.pattern}\n")
     return 0

@@ -7,10 +7,10 @@ from io import BufferedReader
 
 from ostler.cli.arguments import Parser, add_workspace
 
-BLOCK = 64 * 1024
-LONGEST = 4 * 1024 * 1024
+BLOCK_BYTES = 64 * 1024
+MAX_HELD_BYTES = 4 * 1024 * 1024
 BEGIN, END = b"-----BEGIN ", b"-----END "
-GOES_ON = (b":", b"=", b"\\", b"|", b">", b"|-", b">-")
+CONTINUATION_ENDINGS = (b":", b"=", b"\\", b"|", b">", b"|-", b">-")
 
 
 def main(arguments: list[str]) -> int:
@@ -19,18 +19,18 @@ def main(arguments: list[str]) -> int:
     add_workspace(parser)
     given = parser.parse_args(arguments)
 
-    from ostler.app.folders import workspace
+    from ostler.app.project_paths import workspace_path
     from ostler.app.redaction import make_redactor
-    from ostler.app.trusting import load_settings
+    from ostler.app.trusted_settings import load_settings
 
-    redactor = make_redactor(load_settings(workspace(given.cwd)), os.environ)
-    for block in blocks(sys.stdin.buffer):  # type: ignore[arg-type]  # a buffered reader, whatever typeshed says
-        sys.stdout.buffer.write(_clean(block, redactor.redact))
+    redactor = make_redactor(load_settings(workspace_path(given.cwd)), os.environ)
+    for block in read_blocks(sys.stdin.buffer):  # type: ignore[arg-type]  # a buffered reader, whatever typeshed says
+        sys.stdout.buffer.write(_redact_block(block, redactor.redact))
         sys.stdout.buffer.flush()
     return 0
 
 
-def _clean(block: bytes, redact: Callable[[str], str]) -> bytes:
+def _redact_block(block: bytes, redact: Callable[[str], str]) -> bytes:
     """Bytes that are no text come out as they went in, unless a pattern of the user's cannot look at them."""
     try:
         return redact(block.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
@@ -38,18 +38,18 @@ def _clean(block: bytes, redact: Callable[[str], str]) -> bytes:
         return redact(block.decode("utf-8", "replace")).encode()
 
 
-def blocks(source: BufferedReader) -> Iterator[bytes]:
+def read_blocks(source: BufferedReader) -> Iterator[bytes]:
     """Whole lines as they come, cut only where nothing that spans lines, such as a private key, can be cut in two."""
-    watch = _Watch()
+    watch = _SpanTracker()
     held, safe, rest = b"", 0, b""
-    while chunk := source.read1(BLOCK):
+    while chunk := source.read1(BLOCK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
         size = len(held)
         for line in lines:
             size += len(line) + 1
             safe = safe if watch.spans(line) else size
         held += b"".join(line + b"\n" for line in lines)
-        if len(held) + len(rest) >= LONGEST:
+        if len(held) + len(rest) >= MAX_HELD_BYTES:
             held, rest, safe = held + rest, b"", len(held) + len(rest)
         if safe:
             yield held[:safe]
@@ -58,18 +58,18 @@ def blocks(source: BufferedReader) -> Iterator[bytes]:
         yield held + rest
 
 
-class _Watch:
+class _SpanTracker:
     """Whether what a line begins may go on in the next one."""
 
     def __init__(self) -> None:
-        self._key = False
-        self._indented = False
+        self._in_private_key = False
+        self._in_indented_value = False
 
     def spans(self, line: bytes) -> bool:
         if BEGIN in line or END in line:
-            self._key = line.rfind(BEGIN) > line.rfind(END)
-        if line.rstrip().endswith(GOES_ON):
-            self._indented = True
+            self._in_private_key = line.rfind(BEGIN) > line.rfind(END)
+        if line.rstrip().endswith(CONTINUATION_ENDINGS):
+            self._in_indented_value = True
         elif line.strip() and not line.startswith((b" ", b"\t")):
-            self._indented = False
-        return self._key or self._indented
+            self._in_indented_value = False
+        return self._in_private_key or self._in_indented_value

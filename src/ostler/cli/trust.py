@@ -23,20 +23,20 @@ def main(arguments: list[str]) -> int:
 
 
 def _revoke(cwd: Path) -> int:
-    from ostler.app.trusting import store
+    from ostler.app.trusted_settings import trust_store
 
-    sys.stdout.write(f"{cwd} is no longer trusted\n" if store().revoke(cwd) else f"{cwd} was not trusted\n")
+    sys.stdout.write(f"{cwd} is no longer trusted\n" if trust_store().revoke(cwd) else f"{cwd} was not trusted\n")
     return 0
 
 
 def _grant(cwd: Path, *, yes: bool) -> int:
-    from ostler.app.trusting import difference, project_parts, store
+    from ostler.app.trusted_settings import collect_trust_items, trust_diff, trust_store
     from ostler.settings.load import load
-    from ostler.text.sanitise import visible
+    from ostler.text.sanitise import escape_invisible
 
-    parts, book = project_parts(cwd, load(cwd, os.environ)), store()
+    parts, book = collect_trust_items(cwd, load(cwd, os.environ)), trust_store()
     if book.is_trusted(cwd, parts.digest):
-        sys.stdout.write(f"{cwd} is trusted with these settings:\n" + _lines(list(parts.lines)))
+        sys.stdout.write(f"{cwd} is trusted with these settings:\n" + _indent_lines(list(parts.lines)))
         return 0
     if not parts:
         sys.stdout.write(f"{cwd} has no settings that wait for trust\n")
@@ -44,9 +44,9 @@ def _grant(cwd: Path, *, yes: bool) -> int:
             book.grant(cwd, parts.digest, parts.lines)
             sys.stdout.write("trusted, so that its check after edits runs unasked\n")
         return 0
-    shown = [visible(line) for line in difference(book.previous(cwd), parts.lines)]
-    sys.stdout.write(f"{cwd} wants these settings:\n" + _lines(shown))
-    if not yes and not _consent():
+    shown = [escape_invisible(line) for line in trust_diff(book.find_grant(cwd), parts.lines)]
+    sys.stdout.write(f"{cwd} wants these settings:\n" + _indent_lines(shown))
+    if not yes and not _ask_consent():
         sys.stdout.write("not trusted; nothing was changed\n")
         return 4
     book.grant(cwd, parts.digest, parts.lines)
@@ -54,11 +54,11 @@ def _grant(cwd: Path, *, yes: bool) -> int:
     return 0
 
 
-def _lines(lines: list[str]) -> str:
+def _indent_lines(lines: list[str]) -> str:
     return "".join(f"  {line}\n" for line in lines)
 
 
-def _consent() -> bool:
+def _ask_consent() -> bool:
     """Only a clear yes at a terminal counts; nobody there means no."""
     if not sys.stdin.isatty():
         return False

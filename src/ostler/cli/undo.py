@@ -10,10 +10,10 @@ from ostler.cli.arguments import Parser, add_workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ostler.workspace.changes import Kept
     from ostler.workspace.checkpoints import Checkpoints
+    from ostler.workspace.undo_types import UndoableTurn
 
-_SHOWN = 3  # paths of a turn in the list
+_MAX_PATHS_SHOWN = 3  # paths of a turn in the list
 
 
 def main(arguments: list[str]) -> int:
@@ -35,57 +35,57 @@ def _main(direction: str, arguments: list[str]) -> int:
     parser.add_argument("--list", action="store_true", help="the turns that can be undone")
     add_workspace(parser)
     given = parser.parse_args(arguments)
-    return asyncio.run(_play(direction, given))
+    return asyncio.run(_run(direction, given))
 
 
-async def _play(direction: str, given: Namespace) -> int:
-    from ostler.app.house import project_folder, workspace
-    from ostler.app.undoing import checkpoints
+async def _run(direction: str, args: Namespace) -> int:
+    from ostler.app.session_manager import project_folder, workspace_path
+    from ostler.app.undo import open_checkpoints
 
-    cwd = workspace(given.cwd)
-    past = checkpoints(cwd, project_folder(cwd))
+    cwd = workspace_path(args.cwd)
+    past = open_checkpoints(cwd, project_folder(cwd))
     try:
-        if given.list:
-            sys.stdout.write("".join(map(_line, await past.kept())) or "nothing can be undone\n")
+        if args.list:
+            sys.stdout.write("".join(map(_turn_line, await past.undoable_turns())) or "nothing can be undone\n")
             return 0
-        return await _carry_out(past, direction, given, cwd)
+        return await _execute_plan(past, direction, args, cwd)
     finally:
         past.close()
 
 
-def _line(kept: "Kept") -> str:
+def _turn_line(turn: "UndoableTurn") -> str:
     import time
 
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept.at))
-    more = f" and {len(kept.paths) - _SHOWN} more" if len(kept.paths) > _SHOWN else ""
-    return f"{kept.turn}  {when}  {', '.join(kept.paths[:_SHOWN])}{more}\n"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(turn.started_at))
+    more = f" and {len(turn.paths) - _MAX_PATHS_SHOWN} more" if len(turn.paths) > _MAX_PATHS_SHOWN else ""
+    return f"{turn.turn_id}  {when}  {', '.join(turn.paths[:_MAX_PATHS_SHOWN])}{more}\n"
 
 
-async def _carry_out(past: "Checkpoints", direction: str, given: Namespace, cwd: "Path") -> int:
-    from ostler.app.undo_told import tell_session
-    from ostler.app.undoing import plan_of
+async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namespace, cwd: "Path") -> int:
+    from ostler.app.undo import make_plan
+    from ostler.app.undo_notice import notify_session
 
-    plan = await plan_of(past, direction, given.turn)
+    plan = await make_plan(checkpoints, direction, args.turn)
     for path in plan.restore:
         sys.stdout.write(f"restore  {path}\n")
     for path in plan.delete:
         sys.stdout.write(f"remove   {path}\n")
     for gap in (*plan.conflicts, *plan.uncovered):
         sys.stdout.write(f"leave    {gap.path}: {gap.reason}\n")
-    if given.dry_run:
+    if args.dry_run:
         return 0
-    done = await past.undo(plan)
-    for gap in done.left:
+    done = await checkpoints.undo(plan)
+    for gap in done.skipped:
         sys.stdout.write(f"left     {gap.path}: {gap.reason}\n")
     paths = [*done.restored, *done.deleted]
-    sys.stdout.write(f"{direction} of {plan.turn}: {len(paths)} paths\n")
+    sys.stdout.write(f"{direction} of {plan.turn_id}: {len(paths)} paths\n")
     if not paths and (plan.conflicts or plan.uncovered):
-        _say(f"nothing could be done; {direction} another turn by its name (ostler undo --list)")
+        _print_notice(f"nothing could be done; {direction} another turn by its name (ostler undo --list)")
         return 1
     if paths:
-        tell_session(cwd, direction, plan.turn, paths, _say)
-    return 1 if done.left or plan.conflicts else 0
+        notify_session(cwd, direction, plan.turn_id, paths, _print_notice)
+    return 1 if done.skipped or plan.conflicts else 0
 
 
-def _say(told: str) -> None:
-    sys.stderr.write(f"ostler: {told}\n")
+def _print_notice(line: str) -> None:
+    sys.stderr.write(f"ostler: {line}\n")

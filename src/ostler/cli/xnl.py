@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ostler.cli.arguments import Parser
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ostler.xnl import XnlError
@@ -20,11 +20,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--pretty", action="store_true", help="with format: one entry a line")
     given = parser.parse_intermixed_args(arguments)
     name = "standard input" if given.file == "-" else given.file
-    text = _read(given.file, name)
-    return _calls(text, name) if given.what == "calls" else _document(text, name, given.what, pretty=given.pretty)
+    text = _read_text(given.file, name)
+    return (
+        _print_calls(text, name)
+        if given.what == "calls"
+        else _print_document(text, name, given.what, pretty=given.pretty)
+    )
 
 
-def _read(file: str, name: str) -> str:
+def _read_text(file: str, name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8-sig")
@@ -34,19 +38,19 @@ def _read(file: str, name: str) -> str:
         raise UsageError(f"{name} is not UTF-8", hint="save it as UTF-8") from None
 
 
-def _document(text: str, name: str, what: str, *, pretty: bool) -> int:
+def _print_document(text: str, name: str, what: str, *, pretty: bool) -> int:
     from ostler import xnl
 
     try:
         document = xnl.parse(text)
         written = _json(xnl.to_json(document)) if what == "parse" else xnl.format(document, pretty=pretty)
     except xnl.XnlError as error:
-        return _fault(_placed(name, error))
+        return _print_error(_format_error(name, error))
     sys.stdout.write(f"{written}\n" if written else "")
     return 0
 
 
-def _calls(text: str, name: str) -> int:
+def _print_calls(text: str, name: str) -> int:
     from ostler import xnl
 
     entries = xnl.calls(text)
@@ -54,11 +58,11 @@ def _calls(text: str, name: str) -> int:
     bad = [entry for entry in entries if isinstance(entry, xnl.BadCall)]
     told = [f"{name}: {entry.id or 'a block'}: {entry.error}: {entry.message}" for entry in bad]
     if error := xnl.unclosed(text):
-        told.append(_placed(name, error))
-    return max(map(_fault, told), default=0)
+        told.append(_format_error(name, error))
+    return max(map(_print_error, told), default=0)
 
 
-def _placed(name: str, error: "XnlError") -> str:
+def _format_error(name: str, error: "XnlError") -> str:
     return f"{name}:{error.line}:{error.column}: {error.code}: {error.message}"
 
 
@@ -66,6 +70,6 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _fault(sentence: str) -> int:
-    sys.stderr.write(f"ostler: {sentence}\n")
+def _print_error(message: str) -> int:
+    sys.stderr.write(f"ostler: {message}\n")
     return 1

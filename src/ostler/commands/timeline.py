@@ -2,60 +2,60 @@
 
 import msgspec
 
-from ostler.vocabulary.events import Envelope, Reverted, ToolCalled, TurnEnded, TurnStarted
+from ostler.core.events import Envelope, Reverted, ToolCalled, TurnEnded, TurnStarted
 
 
-class Said(msgspec.Struct, frozen=True):
+class TimelineEntry(msgspec.Struct, frozen=True):
     """A prompt, or a command by hand: the number of the record before it, the id its checkpoint has, its words."""
 
-    before: int
+    seq_before: int
     id: str
     text: str
 
 
-class Gone(msgspec.Struct, frozen=True):
+class RevertedEntries(msgspec.Struct, frozen=True):
     """What a revert took back, and the number of the last record before it."""
 
-    head: int
-    said: tuple[Said, ...]
+    head_seq: int
+    entries: tuple[TimelineEntry, ...]
 
 
 class Timeline:
     """Hears every kept event in order, also those of a session that is resumed."""
 
     def __init__(self) -> None:
-        self.said: list[Said] = []
-        self.gone: list[Gone] = []
+        self.entries: list[TimelineEntry] = []
+        self.reverted: list[RevertedEntries] = []
         self._in_turn = False
-        self._calls: set[str] = set()
-        self._last = 0
+        self._call_ids: set[str] = set()
+        self._last_seq = 0
 
-    def hear(self, envelope: Envelope) -> None:
+    def on_event(self, envelope: Envelope) -> None:
         match envelope.event:
             case TurnStarted(turn_id, prompt):
                 self._in_turn = True
-                self._add(Said(self._last, turn_id, prompt.text))
+                self._add(TimelineEntry(self._last_seq, turn_id, prompt.text))
             case TurnEnded():
                 self._in_turn = False
-            case ToolCalled(call) if call.origin == "person" and not self._in_turn and call.id not in self._calls:
-                self._calls.add(call.id)
-                self._add(Said(self._last, call.id, f"!{call.arguments.get('command', call.tool)}"))
+            case ToolCalled(call) if call.origin == "person" and not self._in_turn and call.id not in self._call_ids:
+                self._call_ids.add(call.id)
+                self._add(TimelineEntry(self._last_seq, call.id, f"!{call.arguments.get('command', call.tool)}"))
             case Reverted(to_seq):
                 self._revert(to_seq)
             case _:
                 pass
-        self._last = envelope.seq
+        self._last_seq = envelope.seq
 
-    def _add(self, said: Said) -> None:
-        self.said.append(said)
-        self.gone.clear()
+    def _add(self, entry: TimelineEntry) -> None:
+        self.entries.append(entry)
+        self.reverted.clear()
 
     def _revert(self, to_seq: int) -> None:
         """A person's can be taken back; one within a turn is the house's, for a prompt that was never sent."""
-        if self.gone and self.gone[-1].head == to_seq:
-            self.said += self.gone.pop().said
+        if self.reverted and self.reverted[-1].head_seq == to_seq:
+            self.entries += self.reverted.pop().entries
             return
-        kept = [one for one in self.said if one.before < to_seq]
+        kept = [one for one in self.entries if one.seq_before < to_seq]
         if not self._in_turn:
-            self.gone.append(Gone(self._last, tuple(self.said[len(kept) :])))
-        self.said = kept
+            self.reverted.append(RevertedEntries(self._last_seq, tuple(self.entries[len(kept) :])))
+        self.entries = kept

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 
-from ostler.journal.export_markdown import WHO, facts, written
-from ostler.journal.meta import Meta, moment
-from ostler.journal.said import Said
+from ostler.core.prompt import ImageContent
+from ostler.journal.conversation import ConversationMessage
+from ostler.journal.export_markdown import ROLE_NAMES, arguments_text, header_fields
+from ostler.journal.session_meta import SessionMeta, format_time
 from ostler.text.sanitise import sanitise
-from ostler.vocabulary.prompt import Image
 
 HEAD = """\
 <!doctype html>
@@ -42,38 +42,38 @@ _IMAGE = re.compile(r"image/(png|jpeg|gif|webp)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
-def to_html(meta: Meta, said: Iterable[Said], clean: Callable[[str], str]) -> Iterator[str]:
+def to_html(meta: SessionMeta, messages: Iterable[ConversationMessage], redact: Callable[[str], str]) -> Iterator[str]:
     """The page in pieces; `clean` has the last word over what is told."""
 
     def told(text: str) -> str:
-        return escape(sanitise(clean(text)).strip("\n"))
+        return escape(sanitise(redact(text)).strip("\n"))
 
     title = told(meta.title) or escape(meta.id)
     yield HEAD.format(title=title) + f"<h1>{title}</h1>\n<dl>\n"
-    for name, value in facts(meta):
+    for name, value in header_fields(meta):
         yield f"<dt>{name}</dt><dd>{told(value)}</dd>\n"
     yield "</dl>\n"
     names: dict[str, str] = {}
-    for message in said:
+    for message in messages:
         names |= {call.id: call.tool for call in message.calls}
         yield from _message(message, names, told)
     yield "</body>\n</html>\n"
 
 
-def _message(message: Said, names: dict[str, str], told: Callable[[str], str]) -> Iterator[str]:
+def _message(message: ConversationMessage, names: dict[str, str], escape_text: Callable[[str], str]) -> Iterator[str]:
     if message.role == "tool":
-        name = told(names.get(message.call_id, "call"))
-        yield _details(f"{name}: {message.status}", told(message.text)) + "".join(map(_image, message.images))
+        name = escape_text(names.get(message.call_id, "call"))
+        yield _details(f"{name}: {message.status}", escape_text(message.text)) + "".join(map(_image, message.images))
         return
-    head = f"{WHO[message.role]} · {message.number} · {moment(message.time)}"
+    head = f"{ROLE_NAMES[message.role]} · {message.number} · {format_time(message.time)}"
     yield f'<article class="{message.role}" id="m{message.number}">\n<header>{head}</header>\n'
     if message.thought:
-        yield _details("thought", told(message.thought))
+        yield _details("thought", escape_text(message.thought))
     if message.text:
-        yield f"<p>{told(message.text)}{' [cut off here]' if message.cut else ''}</p>\n"
+        yield f"<p>{escape_text(message.text)}{' [cut off here]' if message.cut else ''}</p>\n"
     yield from map(_image, message.images)
     for call in message.calls:
-        yield _details(f"<strong>{told(call.tool)}</strong>", told(written(call)))
+        yield _details(f"<strong>{escape_text(call.tool)}</strong>", escape_text(arguments_text(call)))
     yield "</article>\n"
 
 
@@ -81,7 +81,7 @@ def _details(summary: str, text: str) -> str:
     return f"<details><summary>{summary}</summary><pre>{text}</pre></details>\n"
 
 
-def _image(image: Image) -> str:
+def _image(image: ImageContent) -> str:
     """Only what is plainly a picture; anything else is named."""
     if _IMAGE.fullmatch(image.mime) and _BASE64.fullmatch(image.data):
         return f'<img alt="{escape(sanitise(image.name))}" src="data:{image.mime};base64,{image.data}">\n'

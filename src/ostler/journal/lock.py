@@ -4,19 +4,19 @@ import fcntl
 import os
 from pathlib import Path
 
-from ostler.vocabulary.errors import JournalError
+from ostler.core.errors import JournalError
 
-NAME = "lock"
+LOCK_NAME = "lock"
 
 
 class SessionLock:
     """Held from its making to `release`; the system releases it when the process dies."""
 
     def __init__(self, folder: Path, session_id: str) -> None:
-        self._file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            gone = not os.path.samestat(os.fstat(self._file), os.stat(folder / NAME))
+            gone = not os.path.samestat(os.fstat(self._file), os.stat(folder / LOCK_NAME))
         except BlockingIOError:
             os.close(self._file)
             raise JournalError(
@@ -34,10 +34,10 @@ class SessionLock:
         os.close(self._file)
 
 
-def busy(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Whether a process works in a session's folder now."""
     try:
-        file = os.open(folder / NAME, os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.journal.meta import moment
+from ostler.journal.session_meta import format_time
 
-LET_START = 1.0  # seconds; whoever starts reads much else first, and what cleans a line is much to read
-SESSION: ContextVar[str] = ContextVar("session", default="")
+START_DELAY = 1.0  # seconds; whoever starts reads much else first, and what cleans a line is much to read
+CURRENT_SESSION: ContextVar[str] = ContextVar("session", default="")
 
 
 class LogFile(msgspec.Struct, frozen=True):
     """Where lines go, how large the file may grow, and how many old ones are kept."""
 
     path: Path
-    most_bytes: int
-    keep: int
+    max_bytes: int
+    backup_count: int
 
-    def add(self, lines: bytes) -> None:
+    def append(self, lines: bytes) -> None:
         """Append; several processes may, and one of them turns the file over when it is full."""
         while True:
             file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -34,8 +34,8 @@ class LogFile(msgspec.Struct, frozen=True):
                 if not self._is_current(file):
                     continue
                 size = os.fstat(file).st_size
-                if size and size + len(lines) > self.most_bytes:
-                    self._turn_over()
+                if size and size + len(lines) > self.max_bytes:
+                    self._rotate()
                     continue
                 os.write(file, lines)
                 return
@@ -48,8 +48,11 @@ class LogFile(msgspec.Struct, frozen=True):
         except FileNotFoundError:
             return False
 
-    def _turn_over(self) -> None:
-        names = [self.path, *(self.path.with_name(f"{self.path.name}.{age}") for age in range(1, self.keep + 1))]
+    def _rotate(self) -> None:
+        names = [
+            self.path,
+            *(self.path.with_name(f"{self.path.name}.{age}") for age in range(1, self.backup_count + 1)),
+        ]
         names[-1].unlink(missing_ok=True)
         for newer, older in reversed(list(pairwise(names))):
             if newer.exists():
@@ -59,64 +62,64 @@ class LogFile(msgspec.Struct, frozen=True):
 class LogHandler(logging.Handler):
     """Hands every record to a thread that cleans and writes it; logging never waits for a disk."""
 
-    def __init__(self, file: LogFile, make_clean: Callable[[], Callable[[str], str]]) -> None:
+    def __init__(self, file: LogFile, make_redact: Callable[[], Callable[[str], str]]) -> None:
         super().__init__()
         self._file = file
-        self._make_clean = make_clean
+        self._make_redact = make_redact
         self._sessions: dict[str, LogFile] = {}
-        self._waiting: queue.SimpleQueue[logging.LogRecord | str | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[logging.LogRecord | str | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 
-    def join_session(self, session_id: str, file: LogFile) -> None:
+    def add_session_file(self, session_id: str, file: LogFile) -> None:
         """From now on a session's records go to a file of its own, too."""
         self._sessions[session_id] = file
 
-    def part_session(self, session_id: str) -> None:
+    def remove_session_file(self, session_id: str) -> None:
         """What was logged until now still goes there."""
-        self._waiting.put(session_id)
+        self._queue.put(session_id)
 
     def emit(self, record: logging.LogRecord) -> None:
-        record.session = getattr(record, "session", SESSION.get())
+        record.session = getattr(record, "session", CURRENT_SESSION.get())
         if self._thread is None:
             self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
             self._thread.start()
-        self._waiting.put(record)
+        self._queue.put(record)
 
     def close(self) -> None:
         """All that was logged is written, unless the disk hangs."""
         super().close()
         if self._thread:
             self._closing.set()
-            self._waiting.put(None)
+            self._queue.put(None)
             self._thread.join(timeout=2)
             self._thread = None
 
     def _write_all(self) -> None:
-        self._closing.wait(LET_START)
-        clean = self._make_clean()
-        while item := self._waiting.get():
+        self._closing.wait(START_DELAY)
+        clean = self._make_redact()
+        while item := self._queue.get():
             if isinstance(item, str):
                 self._sessions.pop(item, None)
                 continue
-            line = _line(item, clean)
+            line = _format_line(item, clean)
             for file in (self._file, self._sessions.get(item.__dict__["session"])):
                 if file:
-                    _try(file, line)
+                    _append_quietly(file, line)
 
 
-def _try(file: LogFile, line: bytes) -> None:
+def _append_quietly(file: LogFile, line: bytes) -> None:
     try:
-        file.add(line)
+        file.append(line)
     except OSError:
         return
 
 
-def _line(record: logging.LogRecord, clean: Callable[[str], str]) -> bytes:
+def _format_line(record: logging.LogRecord, redact: Callable[[str], str]) -> bytes:
     text = record.getMessage()
     if record.exc_info:
         text += "\n" + logging.Formatter().formatException(record.exc_info)
-    told = {"time": moment(record.created), "level": record.levelname.lower(), "from": record.name}
+    told = {"time": format_time(record.created), "level": record.levelname.lower(), "from": record.name}
     if session := record.__dict__["session"]:
         told["session"] = session
-    return msgspec.json.encode({**told, "text": clean(text).encode("utf-8", "replace").decode()}) + b"\n"
+    return msgspec.json.encode({**told, "text": redact(text).encode("utf-8", "replace").decode()}) + b"\n"

@@ -7,60 +7,60 @@ from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
-from ostler.journal import record
+from ostler.core.events import Envelope, Event, ToolFinished, UnknownEvent
+from ostler.core.tools import ToolResult
+from ostler.journal import record_codec
 from ostler.journal.scan import Damage, scan
-from ostler.vocabulary.events import Envelope, Event, ToolFinished, Unknown
-from ostler.vocabulary.tools import ToolResult
 
-HELD = 16 * 1024 * 1024
+CACHE_BYTES = 16 * 1024 * 1024
 
 
-def kind_of(event: Event) -> str:
+def event_type_of(event: Event) -> str:
     """The name of an event's type, as records have it."""
-    return event.type if isinstance(event, Unknown) else str(event.__struct_config__.tag)
+    return event.type if isinstance(event, UnknownEvent) else str(event.__struct_config__.tag)
 
 
-class ListPast:
+class ListRecords:
     """A past that is all in memory."""
 
-    def __init__(self, records: Iterable[Envelope] = ()) -> None:
-        self.records: list[Envelope] = []
+    def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
+        self.envelopes: list[Envelope] = []
         self._results: dict[str, int] = {}
-        for envelope in records:
+        for envelope in envelopes:
             self.append(envelope)
 
     def append(self, envelope: Envelope) -> None:
-        self.records.append(envelope)
+        self.envelopes.append(envelope)
         if isinstance(envelope.event, ToolFinished):
-            self._results[envelope.event.result.call_id] = len(self.records) - 1
+            self._results[envelope.event.result.call_id] = len(self.envelopes) - 1
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self.envelopes)
 
     def __getitem__(self, index: int) -> Envelope:
-        return self.records[index]
+        return self.envelopes[index]
 
     def __iter__(self) -> Iterator[Envelope]:
-        return iter(self.records)
+        return iter(self.envelopes)
 
-    def kind(self, index: int) -> str:
-        return kind_of(self.records[index].event)
+    def type_at(self, index: int) -> str:
+        return event_type_of(self.envelopes[index].event)
 
-    def of(self, kinds: Container[str]) -> Iterator[int]:
-        return (index for index, envelope in enumerate(self.records) if kind_of(envelope.event) in kinds)
+    def indexes_of(self, types: Container[str]) -> Iterator[int]:
+        return (index for index, envelope in enumerate(self.envelopes) if event_type_of(envelope.event) in types)
 
-    def after(self, seq: int) -> int:
-        return bisect_right(self.records, seq, key=lambda envelope: envelope.seq)
+    def index_after(self, seq: int) -> int:
+        return bisect_right(self.envelopes, seq, key=lambda envelope: envelope.seq)
 
     def result(self, call_id: str) -> ToolResult | None:
-        return _result(self, self._results.get(call_id))
+        return _result_at(self, self._results.get(call_id))
 
     def result_seq(self, call_id: str) -> int | None:
         index = self._results.get(call_id)
-        return None if index is None else self.records[index].seq
+        return None if index is None else self.envelopes[index].seq
 
 
-class FilePast:
+class FileRecords:
     """A past in a file: places, numbers and kinds in memory, and the newest events up to a bound."""
 
     def __init__(self, path: Path) -> None:
@@ -73,29 +73,29 @@ class FilePast:
         self._kinds: list[str] = []
         self._names: dict[bytes, str] = {}
         self._results: dict[str, int] = {}
-        self._held: dict[int, Envelope] = {}
-        self._held_bytes = 0
+        self._cache: dict[int, Envelope] = {}
+        self._cached_bytes = 0
         with open(self._file, "rb", buffering=1024 * 1024, closefd=False) as file:
             for frame, offset, line in scan(file, self.damage):
-                call_id = record.result_of(frame, line) if frame["kind"] == b"tool_finished" else None
-                self._note(int(frame["seq"]), frame["kind"], call_id, offset, len(line))
+                call_id = record_codec.result_call_id(frame, line) if frame["kind"] == b"tool_finished" else None
+                self._add_entry(int(frame["seq"]), frame["kind"], call_id, offset, len(line))
 
     def append(self, envelope: Envelope, offset: int, size: int) -> None:
         """A record that was written at an offset."""
         event = envelope.event
         call_id = event.result.call_id if isinstance(event, ToolFinished) else None
-        self._note(envelope.seq, kind_of(event).encode(), call_id, offset, size)
-        self._hold(len(self) - 1, envelope)
+        self._add_entry(envelope.seq, event_type_of(event).encode(), call_id, offset, size)
+        self._add_to_cache(len(self) - 1, envelope)
 
     def __len__(self) -> int:
         return len(self._seqs)
 
     def __getitem__(self, index: int) -> Envelope:
         index = range(len(self))[index]
-        held = self._held.get(index)
+        held = self._cache.get(index)
         if held is None:
-            held = record.decode(self.line(index))
-            self._hold(index, held)
+            held = record_codec.decode(self.line(index))
+            self._add_to_cache(index, held)
         return held
 
     def __iter__(self) -> Iterator[Envelope]:
@@ -105,23 +105,23 @@ class FilePast:
         """With its newline, also where another record is glued to it or the file ends."""
         return os.pread(self._file, self._sizes[index] - 1, self._offsets[index]) + b"\n"
 
-    def kind(self, index: int) -> str:
+    def type_at(self, index: int) -> str:
         return self._kinds[index]
 
-    def of(self, kinds: Container[str]) -> Iterator[int]:
-        return (index for index, kind in enumerate(self._kinds) if kind in kinds)
+    def indexes_of(self, types: Container[str]) -> Iterator[int]:
+        return (index for index, kind in enumerate(self._kinds) if kind in types)
 
-    def after(self, seq: int) -> int:
+    def index_after(self, seq: int) -> int:
         return bisect_right(self._seqs, seq)
 
     def result(self, call_id: str) -> ToolResult | None:
-        return _result(self, self._results.get(call_id))
+        return _result_at(self, self._results.get(call_id))
 
     def result_seq(self, call_id: str) -> int | None:
         index = self._results.get(call_id)
         return None if index is None else self._seqs[index]
 
-    def _note(self, seq: int, kind: bytes, call_id: str | None, offset: int, size: int) -> None:
+    def _add_entry(self, seq: int, kind: bytes, call_id: str | None, offset: int, size: int) -> None:
         if call_id is not None:
             self._results[call_id] = len(self._seqs)
         self._offsets.append(offset)
@@ -129,15 +129,15 @@ class FilePast:
         self._seqs.append(seq)
         self._kinds.append(self._names.get(kind) or self._names.setdefault(kind, kind.decode("utf-8", "replace")))
 
-    def _hold(self, index: int, envelope: Envelope) -> None:
-        self._held[index] = envelope
-        self._held_bytes += self._sizes[index]
-        while self._held_bytes > HELD and len(self._held) > 1:
-            oldest = next(iter(self._held))
-            del self._held[oldest]
-            self._held_bytes -= self._sizes[oldest]
+    def _add_to_cache(self, index: int, envelope: Envelope) -> None:
+        self._cache[index] = envelope
+        self._cached_bytes += self._sizes[index]
+        while self._cached_bytes > CACHE_BYTES and len(self._cache) > 1:
+            oldest = next(iter(self._cache))
+            del self._cache[oldest]
+            self._cached_bytes -= self._sizes[oldest]
 
 
-def _result(past: ListPast | FilePast, index: int | None) -> ToolResult | None:
-    event = past[index].event if index is not None else None
+def _result_at(records: ListRecords | FileRecords, index: int | None) -> ToolResult | None:
+    event = records[index].event if index is not None else None
     return event.result if isinstance(event, ToolFinished) else None

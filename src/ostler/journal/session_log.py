@@ -3,9 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from ostler.journal.log_file import SESSION
-from ostler.text.cut import cut_middle
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     Envelope,
     Event,
     Notice,
@@ -17,51 +15,53 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.seams import Past
+from ostler.core.protocols import Records
+from ostler.journal.log_file import CURRENT_SESSION
+from ostler.text.truncate import truncate_middle
 
 _log = logging.getLogger("ostler.journal.session")
-LONGEST = 300
+MAX_TEXT_LENGTH = 300
 LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 class SessionLog:
     """Logs a session's turns, calls, decisions and notices; `leave` is called when the session closes."""
 
-    def __init__(self, session_id: str, leave: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, session_id: str, on_close: Callable[[], None] = lambda: None) -> None:
         self._id = session_id
-        self._leave = leave
-        self._tools: dict[str, str] = {}
+        self._on_close = on_close
+        self._tool_names: dict[str, str] = {}
 
-    def catch_up(self, past: Past) -> None:
+    def catch_up(self, records: Records) -> None:
         """The past was logged when it happened."""
 
-    def take(self, envelope: Envelope) -> None:
+    def on_record(self, envelope: Envelope) -> None:
         event = envelope.event
         if isinstance(event, TurnStarted):
-            SESSION.set(self._id)  # the turn's own task begins after this and takes it along
+            CURRENT_SESSION.set(self._id)  # the turn's own task begins after this and takes it along
         level = LEVELS[event.level] if isinstance(event, Notice) else logging.INFO
-        if text := self._told(event):
-            _log.log(level, "%s", cut_middle(text, LONGEST).text, extra={"session": self._id})
+        if text := self._describe(event):
+            _log.log(level, "%s", truncate_middle(text, MAX_TEXT_LENGTH).text, extra={"session": self._id})
 
     def close(self) -> None:
         _log.info("closed", extra={"session": self._id})
-        self._leave()
+        self._on_close()
 
-    def _told(self, event: Event) -> str:
+    def _describe(self, event: Event) -> str:
         match event:
             case ToolStarted(call_id, tool):
-                self._tools[call_id] = tool
+                self._tool_names[call_id] = tool
                 return f"{tool} started ({call_id})"
             case ToolFinished(result):
-                tool = self._tools.pop(result.call_id, "call")
+                tool = self._tool_names.pop(result.call_id, "call")
                 return f"{tool} {result.status} ({result.call_id}): {result.for_human.summary}"
             case PermissionDecided(_, permission, decision):
                 return f"{decision.answer} by {decision.by}: {permission.title}"
             case _:
-                return _told_of_session(event)
+                return _describe_session_event(event)
 
 
-def _told_of_session(event: Event) -> str:
+def _describe_session_event(event: Event) -> str:
     match event:
         case SessionOpened(cwd=cwd, backend=backend, version=version):
             return f"opened in {cwd} with {backend}, ostler {version}"

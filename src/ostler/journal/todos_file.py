@@ -5,30 +5,30 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.journal.counting import Counting, last
-from ostler.journal.meta import write_whole
-from ostler.vocabulary.events import Envelope, Reverted, TodosChanged
-from ostler.vocabulary.seams import Past
-from ostler.vocabulary.tools import Todo
+from ostler.core.events import Envelope, Reverted, TodosChanged
+from ostler.core.protocols import Records
+from ostler.core.tools import Todo
+from ostler.journal.active_records import ActiveRecords, latest_event
+from ostler.journal.session_meta import write_atomically
 
-NAME = "todos.json"
+TODOS_NAME = "todos.json"
 
 
 class TodosFile:
     """Written whole whenever the plan changes."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / NAME
-        self._past: Past
+        self._path = folder / TODOS_NAME
+        self._records: Records
 
-    def catch_up(self, past: Past) -> None:
-        self._past = past
+    def catch_up(self, records: Records) -> None:
+        self._records = records
 
-    def take(self, envelope: Envelope) -> None:
+    def on_record(self, envelope: Envelope) -> None:
         if isinstance(envelope.event, TodosChanged):
             self._write(envelope.event.items)
         elif isinstance(envelope.event, Reverted):
-            self._write(todos_of(Counting(self._past)))
+            self._write(current_todos(ActiveRecords(self._records)))
 
     def close(self) -> None:
         """Nothing is left to write."""
@@ -36,10 +36,10 @@ class TodosFile:
     def _write(self, items: tuple[Todo, ...]) -> None:
         counts = Counter(item.status for item in items)
         stats = {"total": len(items), **{name: counts[name] for name in ("pending", "in_progress", "completed")}}
-        write_whole(self._path, {"items": msgspec.to_builtins(items), "stats": stats})
+        write_atomically(self._path, {"items": msgspec.to_builtins(items), "stats": stats})
 
 
-def todos_of(counting: Past) -> tuple[Todo, ...]:
+def current_todos(records: Records) -> tuple[Todo, ...]:
     """The plan, by the records that count."""
-    event = last(counting, "todos_changed")
+    event = latest_event(records, "todos_changed")
     return event.items if isinstance(event, TodosChanged) else ()

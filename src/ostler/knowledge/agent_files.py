@@ -5,22 +5,30 @@ from typing import Any, get_args
 
 import msgspec
 
-from ostler.knowledge.agent import Mode
-from ostler.knowledge.folder import Folder, Scope
-from ostler.knowledge.frontmatter import Document, read_document
-from ostler.knowledge.markdown_files import markdown_files
-from ostler.knowledge.naming import NAME_RULE, one_line, usable_name
-from ostler.knowledge.own_models import FOREIGN, usable_model
-from ostler.knowledge.parts import bounded
-from ostler.knowledge.sources import Sources
-from ostler.knowledge.tool_lists import Switches, limits, only, parse_list, switched, truth, without
+from ostler.core.permission import PolicyAction, Rule
+from ostler.knowledge.agent_definition import AgentMode
+from ostler.knowledge.frontmatter import MarkdownDocument, read_markdown
+from ostler.knowledge.markdown_files import list_markdown_files
+from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
+from ostler.knowledge.name_rules import NAME_RULE, is_valid_name, to_one_line
+from ostler.knowledge.prompt_sections import truncate
+from ostler.knowledge.source_folder import Scope, SourceFolder
+from ostler.knowledge.source_folders import SourceFolders
+from ostler.knowledge.tool_lists import (
+    ToolSwitches,
+    allow_only,
+    deny_tools,
+    parse_bool,
+    parse_switches,
+    parse_tool_list,
+    restriction_rules,
+)
 from ostler.settings.layers import rule_items
-from ostler.settings.schema_models import Count, Share, Warmth
-from ostler.vocabulary.permission import Action, Rule
+from ostler.settings.schema_models import Fraction, PositiveInt, SamplingTemperature
 
-MOST_RULES = 500
-_OWN = ("agents",)
-_PERSONS = (
+MAX_RULES = 500
+_OSTLER_FOLDERS = ("agents",)
+_USER_FOLDERS = (
     ".eidolon/agents",
     ".config/opencode/agents",
     ".config/opencode/agent",
@@ -28,7 +36,7 @@ _PERSONS = (
     ".opencode/agent",
     ".claude/agents",
 )
-_PROJECTS = (".ostler/agents", ".eidolon/agents", ".opencode/agents", ".opencode/agent", ".claude/agents")
+_PROJECT_FOLDERS = (".ostler/agents", ".eidolon/agents", ".opencode/agents", ".opencode/agent", ".claude/agents")
 
 
 class AgentFile(msgspec.Struct, frozen=True):
@@ -40,10 +48,10 @@ class AgentFile(msgspec.Struct, frozen=True):
     name: str
     scope: Scope
     origin: str
-    mode: Mode | None = None
+    mode: AgentMode | None = None
     description: str = ""
     model: str = ""
-    tools: tuple[Switches, ...] = ()
+    tools: tuple[ToolSwitches, ...] = ()
     limits: tuple[Rule, ...] = ()
     rules: tuple[Rule, ...] = ()
     max_steps: int | None = None
@@ -55,43 +63,43 @@ class AgentFile(msgspec.Struct, frozen=True):
     read_only: bool = False
 
 
-def agent_files(sources: Sources, models: Collection[str]) -> Iterator[AgentFile]:
+def read_agent_files(sources: SourceFolders, models: Collection[str]) -> Iterator[AgentFile]:
     """Every agent that a file speaks of, those that count least first; `models` are the names of the person's own."""
-    for folder, top in reversed(list(sources.pairs(_OWN, _PERSONS, _PROJECTS))):
-        for path in reversed(markdown_files(folder, top)):
-            document = read_document(folder, f"{top}/{path}")
+    for folder, top in reversed(list(sources.search_folders(_OSTLER_FOLDERS, _USER_FOLDERS, _PROJECT_FOLDERS))):
+        for path in reversed(list_markdown_files(folder, top)):
+            document = read_markdown(folder, f"{top}/{path}")
             if document:
-                yield _Reader(folder, f"{top}/{path}", document).agent(path.removesuffix(".md"), models)
+                yield _AgentFileReader(folder, f"{top}/{path}", document).read(path.removesuffix(".md"), models)
 
 
-class _Reader:
+class _AgentFileReader:
     """One file's fields, each taken or noted."""
 
-    def __init__(self, folder: Folder, path: str, document: Document) -> None:
+    def __init__(self, folder: SourceFolder, path: str, document: MarkdownDocument) -> None:
         self._folder = folder
         self._path = path
         self._fields = {name.replace("-", "_").lower(): value for name, value in document.fields.items()}
         self._body = document.body
-        self._origin = folder.shown(path)
+        self._origin = folder.display_path(path)
 
-    def agent(self, stem: str, models: Collection[str]) -> AgentFile:
-        named = parse_list(self._fields.get("tools")) if isinstance(self._fields.get("tools"), str | list) else []
+    def read(self, stem: str, models: Collection[str]) -> AgentFile:
+        named = parse_tool_list(self._fields.get("tools")) if isinstance(self._fields.get("tools"), str | list) else []
         return AgentFile(
             self._name(stem),
             self._folder.scope,
             self._origin,
             self._mode(),
-            one_line(self._text("description")),
+            to_one_line(self._text("description")),
             self._model(models),
             self._tools(),
-            limits(named, self._origin),
+            restriction_rules(named, self._origin),
             tuple(self._rules()),
-            self._number(Count, "max_steps", "maxsteps", "steps", "maxturns"),
-            self._number(Warmth, "temperature"),
-            self._number(Share, "top_p", "topp"),
-            bounded(self._body.strip() or self._text("prompt"), self._origin, len(self._body.encode())),
-            truth(self._fields.get("hidden")),
-            truth(self._fields.get("disable")),
+            self._number(PositiveInt, "max_steps", "maxsteps", "steps", "maxturns"),
+            self._number(SamplingTemperature, "temperature"),
+            self._number(Fraction, "top_p", "topp"),
+            truncate(self._body.strip() or self._text("prompt"), self._origin, len(self._body.encode())),
+            parse_bool(self._fields.get("hidden")),
+            parse_bool(self._fields.get("disable")),
             self._text("permissionmode") == "plan",
         )
 
@@ -104,14 +112,14 @@ class _Reader:
 
     def _name(self, stem: str) -> str:
         name = self._text("name")
-        if name and not usable_name(name):
+        if name and not is_valid_name(name):
             self._note(f"its name {name[:80]!r} is not made of {NAME_RULE}; the file's is taken")
             return stem
         return name or stem
 
-    def _mode(self) -> Mode | None:
+    def _mode(self) -> AgentMode | None:
         mode = self._text("mode")
-        if not mode or mode in get_args(Mode):
+        if not mode or mode in get_args(AgentMode):
             return mode or None  # type: ignore[return-value]  # one of its literals
         self._note(f"its mode {mode[:80]!r} is none of primary, subagent, all")
         return None
@@ -120,21 +128,21 @@ class _Reader:
         """A model it may have: the person's own files may name any, others only those that the person has."""
         model = self._text("model") or self._text("model_override")
         own = self._folder.scope == "user" and self._path.startswith("agents/")
-        if not model or usable_model(model, models, own=own):
+        if not model or is_allowed_model(model, models, is_user_file=own):
             return model
-        if model not in FOREIGN:
+        if model not in FOREIGN_MODEL_NAMES:
             self._note(f"its model {model[:80]!r} is none of yours; it takes the session's")
         return ""
 
-    def _tools(self) -> tuple[Switches, ...]:
+    def _tools(self) -> tuple[ToolSwitches, ...]:
         given = self._fields.get("tools")
-        layers: list[Switches] = []
+        layers: list[ToolSwitches] = []
         if isinstance(given, dict):
-            layers.append(switched(given))
+            layers.append(parse_switches(given))
         elif given not in (None, "", "*"):
-            layers.append(only(parse_list(given)))
-        if denied := parse_list(self._fields.get("disallowedtools")):
-            layers.append(without(denied))
+            layers.append(allow_only(parse_tool_list(given)))
+        if denied := parse_tool_list(self._fields.get("disallowedtools")):
+            layers.append(deny_tools(denied))
         return tuple(layer for layer in layers if layer)
 
     def _rules(self) -> Iterator[Rule]:
@@ -145,12 +153,12 @@ class _Reader:
             self._note("its permission is neither an action nor an object")
             return
         for number, ((key, pattern), action) in enumerate(rule_items(said)):
-            if number == MOST_RULES:
-                self._note(f"it has more than {MOST_RULES} rules; the rest is left out")
+            if number == MAX_RULES:
+                self._note(f"it has more than {MAX_RULES} rules; the rest is left out")
                 return
-            if action not in get_args(Action):
+            if action not in get_args(PolicyAction):
                 self._note(f"its rule for {key[:80]} is none of allow, ask, deny; deny is taken")
-            yield Rule(key, pattern, action if action in get_args(Action) else "deny", self._origin)
+            yield Rule(key, pattern, action if action in get_args(PolicyAction) else "deny", self._origin)
 
     def _number(self, kind: Any, *names: str) -> Any:
         for name in names:

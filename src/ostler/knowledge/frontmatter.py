@@ -6,62 +6,64 @@ from typing import Any
 
 import msgspec
 
-from ostler.knowledge.folder import MOST_BYTES, Folder
-from ostler.text.regex import regex
+from ostler.knowledge.source_folder import MAX_BYTES, SourceFolder
+from ostler.text.lazy_regex import lazy_regex
 
-LONGEST_HEAD = 16 * 1024
-DEEPEST = 20
-_MOST_BRACKETS = 200  # beyond, YAML's reader takes ever longer for each
-_FIELD = regex(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
+MAX_HEAD_LENGTH = 16 * 1024
+MAX_DEPTH = 20
+_MAX_BRACKETS = 200  # beyond, YAML's reader takes ever longer for each
+_FIELD = lazy_regex(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
 _INDICATORS = "-?:,[]{}#&*!|>'\"%@`"
 
 
-class Flaw(msgspec.Struct, frozen=True):
+class FrontmatterProblem(msgspec.Struct, frozen=True):
     """What is wrong with a head, and in which line of the file."""
 
     line: int
     message: str
 
 
-class Document(msgspec.Struct, frozen=True):
+class MarkdownDocument(msgspec.Struct, frozen=True):
     """A file taken apart. Every scalar is text as it was written: what a field wants is its reader's to say."""
 
     fields: dict[str, Any]
     body: str
-    flaws: tuple[Flaw, ...] = ()
+    problems: tuple[FrontmatterProblem, ...] = ()
 
 
-def read_document(folder: Folder, relative: str, limit: int = MOST_BYTES) -> Document | None:
+def read_markdown(folder: SourceFolder, relative: str, limit: int = MAX_BYTES) -> MarkdownDocument | None:
     """A file's fields and body; what is wrong with it is noted, and nothing of it is fatal."""
     found = folder.read(relative, limit)
     if found is None:
         return None
-    document = parse(found.text)
-    for flaw in document.flaws:
+    document = parse_markdown(found.text)
+    for flaw in document.problems:
         folder.note(relative, flaw.message, flaw.line)
     return document
 
 
-def parse(text: str) -> Document:
+def parse_markdown(text: str) -> MarkdownDocument:
     """The fields at the head of a text, read as YAML, and by lines where they are none; and the body."""
-    head, body = _split(text)
+    head, body = _split_head(text)
     if head is None:
-        return Document({}, body)
-    if len(head) > LONGEST_HEAD:
-        return Document({}, body, (Flaw(1, f"the fields at its head have more than {LONGEST_HEAD} characters"),))
+        return MarkdownDocument({}, body)
+    if len(head) > MAX_HEAD_LENGTH:
+        return MarkdownDocument(
+            {}, body, (FrontmatterProblem(1, f"the fields at its head have more than {MAX_HEAD_LENGTH} characters"),)
+        )
     plain = _plain_fields(head)
     if plain is not None:
-        return Document(plain, body)
+        return MarkdownDocument(plain, body)
     fields, flaw = _yaml_fields(head)
     if flaw:
         mended, still = _yaml_fields(_as_block_scalars(head))
         if still is None:
-            return Document(mended, body)
-        return Document(_line_fields(head), body, (flaw,))
-    return Document(fields, body)
+            return MarkdownDocument(mended, body)
+        return MarkdownDocument(_line_fields(head), body, (flaw,))
+    return MarkdownDocument(fields, body)
 
 
-def _split(text: str) -> tuple[str | None, str]:
+def _split_head(text: str) -> tuple[str | None, str]:
     """The head without its two lines, if there is one, and the rest."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     first, _, rest = text.partition("\n")
@@ -98,28 +100,28 @@ def _plain_value(value: str) -> str | None:
     return None if value and ambiguous else value
 
 
-def _yaml_fields(head: str) -> tuple[dict[str, Any], Flaw | None]:
+def _yaml_fields(head: str) -> tuple[dict[str, Any], FrontmatterProblem | None]:
     """What YAML says, or its complaint."""
-    if head.count("[") + head.count("{") > _MOST_BRACKETS:
-        return {}, Flaw(1, f"its fields have more than {_MOST_BRACKETS} brackets")
+    if head.count("[") + head.count("{") > _MAX_BRACKETS:
+        return {}, FrontmatterProblem(1, f"its fields have more than {_MAX_BRACKETS} brackets")
     import yaml
 
     try:
-        value = yaml.load(head, _loader())
+        value = yaml.load(head, _yaml_loader())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        return {}, Flaw(mark.line + 2 if mark else 1, f"its fields are not YAML: {error.problem}")
+        return {}, FrontmatterProblem(mark.line + 2 if mark else 1, f"its fields are not YAML: {error.problem}")
     except (yaml.YAMLError, ValueError, RecursionError):
-        return {}, Flaw(1, "its fields are not YAML")
+        return {}, FrontmatterProblem(1, "its fields are not YAML")
     if value is None or value == "":
         return {}, None
     if not isinstance(value, dict):
-        return {}, Flaw(2, "its head holds no fields; write them as `name: value`")
+        return {}, FrontmatterProblem(2, "its head holds no fields; write them as `name: value`")
     return {str(key): inner for key, inner in value.items()}, None
 
 
 @cache
-def _loader() -> Any:
+def _yaml_loader() -> Any:
     """YAML of text, lists and objects alone: tags could run code, and aliases make a short text endless."""
     import yaml
 
@@ -130,7 +132,7 @@ def _loader() -> Any:
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             if isinstance(event, yaml.AliasEvent):
                 raise yaml.MarkedYAMLError(None, None, "aliases are not taken here", event.start_mark)  # type: ignore[arg-type]
-            if self.depth == DEEPEST:
+            if self.depth == MAX_DEPTH:
                 raise yaml.MarkedYAMLError(None, None, "it is nested too deeply", event.start_mark)
             self.depth += 1
             try:

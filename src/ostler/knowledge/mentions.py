@@ -2,13 +2,13 @@
 
 import re
 
-from ostler.text.regex import regex
+from ostler.text.lazy_regex import lazy_regex
 
-_MENTION = regex(r"""(?:(?<=[\s(\[（［「『【《])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`<>]+))""", re.MULTILINE)
+_MENTION = lazy_regex(r"""(?:(?<=[\s(\[（［「『【《])|^)@(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`<>]+))""", re.MULTILINE)
 _TRAILING = ".,;:!?)]}…。，、；：！？）］」』】》"
 
 
-def mentions(text: str) -> list[tuple[int, int, str]]:
+def find_mentions(text: str) -> list[tuple[int, int, str]]:
     """Each path with where its mention begins and ends; punctuation after it is not part of it."""
     found: list[tuple[int, int, str]] = []
     for match in _MENTION.finditer(text):
@@ -19,7 +19,7 @@ def mentions(text: str) -> list[tuple[int, int, str]]:
     return found
 
 
-def without_code(text: str) -> str:
+def strip_code(text: str) -> str:
     """Markdown with blanks in place of its fenced blocks and code spans."""
     lines: list[str] = []
     fence = ""
@@ -33,7 +33,7 @@ def without_code(text: str) -> str:
             fence = mark
             lines.append("")
         else:
-            lines.append(_without_spans(line))
+            lines.append(_strip_code_spans(line))
     return "\n".join(lines)
 
 
@@ -43,7 +43,7 @@ def _fence(line: str) -> str:
     return found[1] if found else ""
 
 
-def _without_spans(line: str) -> str:
+def _strip_code_spans(line: str) -> str:
     """A span ends at the next run of just as many backticks; a run that has no such partner is text."""
     runs = [match.span() for match in re.finditer("`+", line)]
     partner: dict[int, int] = {}

@@ -4,11 +4,11 @@ from typing import Any
 
 import msgspec
 
-from ostler.models.loose_json import NotJson, compact
-from ostler.models.openai_frames import sane_count
+from ostler.models.loose_json import LooseJsonError, to_text
+from ostler.models.openai_frames import valid_count
 
 
-class Delta(msgspec.Struct, gc=False):
+class AnthropicDelta(msgspec.Struct, gc=False):
     """What an event adds; only the fields of its own kind are set."""
 
     text: str | None = None
@@ -18,12 +18,12 @@ class Delta(msgspec.Struct, gc=False):
     stop_reason: str | None = None
 
 
-class Event(msgspec.Struct, gc=False):
+class AnthropicEvent(msgspec.Struct, gc=False):
     """One event of the stream; the rare kinds keep their content as it came. `choices` are of another API."""
 
     type: str = ""
     index: int = 0
-    delta: Delta | None = None
+    delta: AnthropicDelta | None = None
     content_block: Any = None
     message: Any = None
     usage: Any = None
@@ -31,31 +31,31 @@ class Event(msgspec.Struct, gc=False):
     choices: Any = None
 
 
-_EVENT = msgspec.json.Decoder(Event)
-_AS_THEY_CAME = ("content_block", "message", "usage", "error", "choices")
+_DECODER = msgspec.json.Decoder(AnthropicEvent)
+_RAW_FIELDS = ("content_block", "message", "usage", "error", "choices")
 
 
-def read_event(data: bytes) -> Event | None:
+def decode_event(data: bytes) -> AnthropicEvent | None:
     """An event in its usual shape, else nothing."""
     try:
-        return _EVENT.decode(data)
+        return _DECODER.decode(data)
     except (ValueError, RecursionError):
         return None
 
 
-def loose_event(document: Any) -> Event:
+def event_from_document(document: Any) -> AnthropicEvent:
     """An event out of whatever a server takes for one."""
     if not isinstance(document, dict):
-        raise NotJson("it is no object")
+        raise LooseJsonError("it is no object")
     kind, delta = document.get("type"), document.get("delta")
-    return Event(
+    return AnthropicEvent(
         type=kind if isinstance(kind, str) else "",
-        index=sane_count(document.get("index")),
-        delta=_delta(delta) if isinstance(delta, dict) else None,
-        **{name: document.get(name) for name in _AS_THEY_CAME},
+        index=valid_count(document.get("index")),
+        delta=_convert_delta(delta) if isinstance(delta, dict) else None,
+        **{name: document.get(name) for name in _RAW_FIELDS},
     )
 
 
-def _delta(delta: dict[str, Any]) -> Delta:
-    told = {name: delta.get(name) for name in Delta.__struct_fields__}
-    return Delta(**{name: compact(value) for name, value in told.items() if value is not None})
+def _convert_delta(delta: dict[str, Any]) -> AnthropicDelta:
+    told = {name: delta.get(name) for name in AnthropicDelta.__struct_fields__}
+    return AnthropicDelta(**{name: to_text(value) for name, value in told.items() if value is not None})

@@ -4,14 +4,14 @@ import re
 from typing import TYPE_CHECKING
 
 from ostler.models.anthropic_request import ThinkingForm, messages_body
-from ostler.models.http_model import HttpModel, Setup
-from ostler.models.speech import least_of
-from ostler.models.words import Request
+from ostler.models.http_model import HttpModel, HttpModelConfig
+from ostler.models.model_types import ModelRequest
+from ostler.models.request_content import min_limit
 
 if TYPE_CHECKING:
-    from ostler.models.stream_reply import Reader
+    from ostler.models.stream_reply import ReplyReader
 
-_MOST_OUT = 20_000
+_MAX_OUTPUT_TOKENS = 20_000
 
 
 class AnthropicMessages(HttpModel):
@@ -20,42 +20,42 @@ class AnthropicMessages(HttpModel):
     kind = "anthropic"
     endpoint = "messages"
 
-    def __init__(self, setup: Setup) -> None:
-        super().__init__(setup)
-        self._most_out: int | None = None
-        self._thinking: ThinkingForm = "budget"
+    def __init__(self, config: HttpModelConfig) -> None:
+        super().__init__(config)
+        self._max_output_tokens: int | None = None
+        self._thinking_form: ThinkingForm = "budget"
 
     @property
-    def longest_reply(self) -> int:
+    def max_reply_tokens(self) -> int:
         """The API insists on a limit, so there is one where nobody sets it."""
-        return super().longest_reply or _MOST_OUT
+        return super().max_reply_tokens or _MAX_OUTPUT_TOKENS
 
-    def _key_headers(self) -> tuple[tuple[str, str], ...]:
+    def _auth_headers(self) -> tuple[tuple[str, str], ...]:
         version = ("anthropic-version", "2023-06-01")
-        return (("x-api-key", self._setup.key), version) if self._setup.key else (version,)
+        return (("x-api-key", self._config.api_key), version) if self._config.api_key else (version,)
 
-    def _body(self, request: Request) -> bytes:
-        wanted = least_of(request.max_tokens, self._setup.extra.get("max_tokens")) or _MOST_OUT
-        most = min(wanted, self._most_out or wanted)
-        return messages_body(self.name, request, most, self._setup.extra, self._thinking)
+    def _encode_body(self, request: ModelRequest) -> bytes:
+        wanted = min_limit(request.max_tokens, self._config.extra.get("max_tokens")) or _MAX_OUTPUT_TOKENS
+        most = min(wanted, self._max_output_tokens or wanted)
+        return messages_body(self.name, request, most, self._config.extra, self._thinking_form)
 
-    def _reader(self, request: Request) -> "Reader":
+    def _make_reader(self, request: ModelRequest) -> "ReplyReader":
         from ostler.models.anthropic_reply import AnthropicReader
 
-        return AnthropicReader(self._setup.http.origin.where, request, self._setup.hidden)
+        return AnthropicReader(self._config.http.origin.address, request, self._config.secret_mask)
 
-    def _learn(self, said: str, request: Request) -> bool:
+    def _adapt(self, error_text: str, request: ModelRequest) -> bool:
         """The API insists on a limit and refuses one above the model's own, which it then names."""
-        told = re.search(r"max_tokens: \d{1,9} > (\d{1,9})", said)
-        if told is None or self._most_out is not None:
-            return self._learn_thinking(said, request)
-        self._most_out = int(told[1])
+        told = re.search(r"max_tokens: \d{1,9} > (\d{1,9})", error_text)
+        if told is None or self._max_output_tokens is not None:
+            return self._adapt_thinking(error_text, request)
+        self._max_output_tokens = int(told[1])
         return True
 
-    def _learn_thinking(self, said: str, request: Request) -> bool:
+    def _adapt_thinking(self, error_text: str, request: ModelRequest) -> bool:
         """Newer models settle their budget themselves, and some do not think at all."""
-        named = any(word in said.lower() for word in ("thinking", "budget_tokens", "output_config", "effort"))
-        if not named or request.thinking in (None, "off") or self._thinking == "none":
+        named = any(word in error_text.lower() for word in ("thinking", "budget_tokens", "output_config", "effort"))
+        if not named or request.thinking in (None, "off") or self._thinking_form == "none":
             return False
-        self._thinking = "adaptive" if self._thinking == "budget" else "none"
+        self._thinking_form = "adaptive" if self._thinking_form == "budget" else "none"
         return True

@@ -2,171 +2,171 @@
 
 from typing import Any
 
-from ostler.models.anthropic_events import Delta, Event, loose_event, read_event
-from ostler.models.anthropic_request import REDACTED
-from ostler.models.failures import ModelFailure, Refusal
-from ostler.models.gather import Gather
-from ostler.models.hidden import NOTHING, Hidden
-from ostler.models.loose_json import NotJson, compact, read_json
-from ostler.models.odd_events import is_done, words_in
-from ostler.models.openai_frames import sane_count
-from ostler.models.words import Chunk, Request, Usage
+from ostler.models.anthropic_events import AnthropicDelta, AnthropicEvent, decode_event, event_from_document
+from ostler.models.anthropic_request import REDACTED_PREFIX
+from ostler.models.chunk_collector import ChunkCollector
+from ostler.models.loose_json import LooseJsonError, read_json, to_text
+from ostler.models.malformed_events import is_done, plain_text_of
+from ostler.models.model_errors import ErrorResponse, ModelError
+from ostler.models.model_types import ModelRequest, ReplyChunk, Usage
+from ostler.models.openai_frames import valid_count
+from ostler.models.secret_mask import NO_SECRETS, SecretMask
 
 
 class AnthropicReader:
     """Reads one reply; see `stream_reply.Reader`."""
 
-    def __init__(self, where: str, request: Request, hidden: Hidden = NOTHING) -> None:
-        self.gather = Gather(where, request)
-        self.over = False
-        self._hidden = hidden
-        self._seals: dict[int, str] = {}
-        self._given: dict[int, str] = {}
-        self._foreign: set[int] = set()
-        self._counts: dict[str, int] = {}
+    def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
+        self.collector = ChunkCollector(server, request)
+        self.ended = False
+        self._secret_mask = secret_mask
+        self._signatures: dict[int, str] = {}
+        self._initial_inputs: dict[int, str] = {}
+        self._server_tool_blocks: set[int] = set()
+        self._token_counts: dict[str, int] = {}
 
     @property
     def complete(self) -> bool:
         """Whether the server said that the reply ends, and something came."""
-        return bool(self.gather.reason or (self.over and self.gather.weight))
+        return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
 
     def feed(self, events: list[bytes]) -> None:
         """The events of one read of the socket."""
         run: list[str] = []
         for data in filter(bytes.strip, events):
-            event = read_event(data)
+            event = decode_event(data)
             if event is None:
                 if is_done(data):
-                    self.over = True
+                    self.ended = True
                     break
-                event = self._loose(data)
+                event = self._decode_leniently(data)
             delta = event.delta
             if delta is not None and delta.text:
                 run.append(delta.text)
                 continue
-            self._end_run(run)
-            self._rare(event, data)
-            if self.gather.failure:
+            self._flush_text(run)
+            self._handle_event(event, data)
+            if self.collector.error:
                 return
-        self._end_run(run)
+        self._flush_text(run)
 
-    def document(self, body: bytes) -> None:
+    def feed_document(self, body: bytes) -> None:
         """A reply that came whole."""
         try:
             message = read_json(body)
-        except NotJson as error:
-            self._broken(str(error))
+        except LooseJsonError as error:
+            self._fail_unreadable(str(error))
             return
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
         if not isinstance(content, list):
-            self._fail(body)
+            self._fail_with_error(body)
             return
-        self._count(message.get("usage"))
+        self._update_usage(message.get("usage"))
         for index, block in enumerate(content):
-            self._start(index, block)
-            self._stop(index)
-        self.gather.ends(compact(message.get("stop_reason") or "end_turn"))
-        self.over = True
+            self._start_block(index, block)
+            self._end_block(index)
+        self.collector.set_finish_reason(to_text(message.get("stop_reason") or "end_turn"))
+        self.ended = True
 
-    def finish(self) -> list[Chunk]:
+    def finish(self) -> list[ReplyChunk]:
         """The last chunks."""
-        for index in tuple(self._given):
-            self._stop(index)
-        return self.gather.finish()
+        for index in tuple(self._initial_inputs):
+            self._end_block(index)
+        return self.collector.finish()
 
-    def _end_run(self, run: list[str]) -> None:
+    def _flush_text(self, run: list[str]) -> None:
         if run:
-            self.gather.text("".join(run))
+            self.collector.add_text("".join(run))
             run.clear()
 
-    def _loose(self, data: bytes) -> Event:
+    def _decode_leniently(self, data: bytes) -> AnthropicEvent:
         """An event that is not quite in its form, as far as it can be understood."""
-        if (said := words_in(data)) is not None:
-            self.gather.aside = said or self.gather.aside
-            return Event()
+        if (said := plain_text_of(data)) is not None:
+            self.collector.stray_text = said or self.collector.stray_text
+            return AnthropicEvent()
         try:
-            return loose_event(read_json(data))
-        except NotJson as error:
-            self._broken(str(error))
-            return Event()
+            return event_from_document(read_json(data))
+        except LooseJsonError as error:
+            self._fail_unreadable(str(error))
+            return AnthropicEvent()
 
-    def _broken(self, why: str) -> None:
+    def _fail_unreadable(self, reason: str) -> None:
         """What cannot be read fails the reply, unless that has said already why it is over."""
-        if self.gather.reason:
+        if self.collector.finish_reason:
             return
-        where = self.gather.where
-        self.gather.fail(ModelFailure(f"{where} sent an event that cannot be read ({why[:100]})", code="malformed"))
+        where = self.collector.server
+        self.collector.fail(ModelError(f"{where} sent an event that cannot be read ({reason[:100]})", code="malformed"))
 
-    def _rare(self, event: Event, data: bytes) -> None:
+    def _handle_event(self, event: AnthropicEvent, data: bytes) -> None:
         if event.type == "content_block_delta" and event.delta is not None:
-            self._add(event.index, event.delta)
+            self._add_delta(event.index, event.delta)
         elif event.type == "content_block_start":
-            self._start(event.index, event.content_block)
+            self._start_block(event.index, event.content_block)
         elif event.type == "content_block_stop":
-            self._stop(event.index)
+            self._end_block(event.index)
         elif event.type == "message_start" and isinstance(event.message, dict):
-            self._count(event.message.get("usage"))
+            self._update_usage(event.message.get("usage"))
         elif event.type == "message_delta":
-            self._count(event.usage)
+            self._update_usage(event.usage)
             if event.delta is not None and event.delta.stop_reason:
-                self.gather.ends(event.delta.stop_reason)
+                self.collector.set_finish_reason(event.delta.stop_reason)
         elif event.type == "message_stop":
-            self.over = True
+            self.ended = True
         elif event.type == "error" or event.error or event.choices is not None:
-            self._fail(data)
+            self._fail_with_error(data)
 
-    def _fail(self, data: bytes) -> None:
+    def _fail_with_error(self, data: bytes) -> None:
         """An error object, or the reply of a server that speaks another API."""
-        where = self.gather.where
+        where = self.collector.server
         if b'"choices"' not in data:
-            self.gather.fail(Refusal(where, 200, {}, data, self._hidden).failure())
+            self.collector.fail(ErrorResponse(where, 200, {}, data, self._secret_mask).to_error())
             return
         hint = "set the profile's apiKind to openai"
-        self.gather.fail(ModelFailure(f"{where} answers in the form of OpenAI's API", code="wrong_url", hint=hint))
+        self.collector.fail(ModelError(f"{where} answers in the form of OpenAI's API", code="wrong_url", hint=hint))
 
-    def _start(self, index: int, block: Any) -> None:
+    def _start_block(self, index: int, block: Any) -> None:
         """A block begins; in a whole reply, and for what is short, it is all there already."""
         if not isinstance(block, dict):
             return
         kind = block.get("type")
-        self._foreign.discard(index)
+        self._server_tool_blocks.discard(index)
         if kind == "text":
-            self.gather.text(compact(block.get("text") or ""))
+            self.collector.add_text(to_text(block.get("text") or ""))
         elif kind == "thinking":
-            self.gather.thought(compact(block.get("thinking") or ""))
-            self._seals[index] = compact(block.get("signature") or "")
+            self.collector.add_thought(to_text(block.get("thinking") or ""))
+            self._signatures[index] = to_text(block.get("signature") or "")
         elif kind == "redacted_thinking":
-            self._seals[index] = REDACTED + compact(block.get("data") or "")
+            self._signatures[index] = REDACTED_PREFIX + to_text(block.get("data") or "")
         elif kind != "tool_use":
-            self._foreign.add(index)  # a tool of the server's own, whose arguments are no call of ours
+            self._server_tool_blocks.add(index)  # a tool of the server's own, whose arguments are no call of ours
         else:
-            given = compact(block["input"]) if block.get("input") else ""
-            self._given[index] = given
-            self.gather.call(index, compact(block.get("id") or ""), compact(block.get("name") or ""), "")
+            given = to_text(block["input"]) if block.get("input") else ""
+            self._initial_inputs[index] = given
+            self.collector.add_call(index, to_text(block.get("id") or ""), to_text(block.get("name") or ""), "")
 
-    def _add(self, index: int, delta: Delta) -> None:
+    def _add_delta(self, index: int, delta: AnthropicDelta) -> None:
         if delta.thinking:
-            self.gather.thought(delta.thinking)
+            self.collector.add_thought(delta.thinking)
         if delta.signature:
-            self._seals[index] = self._seals.get(index, "") + delta.signature
-        if delta.partial_json and index not in self._foreign:
-            self._given.pop(index, None)  # told whole at first, and then once more in pieces
-            self.gather.call(index, "", "", delta.partial_json)
+            self._signatures[index] = self._signatures.get(index, "") + delta.signature
+        if delta.partial_json and index not in self._server_tool_blocks:
+            self._initial_inputs.pop(index, None)  # told whole at first, and then once more in pieces
+            self.collector.add_call(index, "", "", delta.partial_json)
 
-    def _stop(self, index: int) -> None:
-        if given := self._given.pop(index, ""):
-            self.gather.call(index, "", "", given)
-        seal = self._seals.pop(index, "")
+    def _end_block(self, index: int) -> None:
+        if given := self._initial_inputs.pop(index, ""):
+            self.collector.add_call(index, "", "", given)
+        seal = self._signatures.pop(index, "")
         if seal:
-            self.gather.thought("", seal)
+            self.collector.add_thought("", seal)
 
-    def _count(self, usage: Any) -> None:
+    def _update_usage(self, usage: Any) -> None:
         """Counts come in two events, and cached tokens beside the others: together they are what went in."""
         if not isinstance(usage, dict):
             return
-        self._counts.update({name: sane_count(value) for name, value in usage.items() if value is not None})
-        cached = self._counts.get("cache_read_input_tokens", 0)
-        fresh = self._counts.get("input_tokens", 0) + self._counts.get("cache_creation_input_tokens", 0)
-        self.gather.usage = Usage(fresh + cached, self._counts.get("output_tokens", 0), cached)
+        self._token_counts.update({name: valid_count(value) for name, value in usage.items() if value is not None})
+        cached = self._token_counts.get("cache_read_input_tokens", 0)
+        fresh = self._token_counts.get("input_tokens", 0) + self._token_counts.get("cache_creation_input_tokens", 0)
+        self.collector.usage = Usage(fresh + cached, self._token_counts.get("output_tokens", 0), cached)

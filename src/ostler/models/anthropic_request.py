@@ -4,55 +4,55 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+from ostler.core.message import CallPart, Message, MessagePart, ThoughtPart
+from ostler.core.prompt import ImageContent, TextContent
+from ostler.core.tools import ToolResult, ToolSpec
 from ostler.models.loose_json import write_json
-from ostler.models.speech import files_apart, runs_of, system_note, tool_name
-from ostler.models.words import ModelSaid, Request, Said, SystemSaid, UserSaid
-from ostler.vocabulary.message import Called, Message, Part, Thought
-from ostler.vocabulary.prompt import Image, Text
-from ostler.vocabulary.tools import ToolResult, ToolSpec
+from ostler.models.model_types import AssistantMessage, ModelRequest, RequestMessage, SystemMessage, UserMessage
+from ostler.models.request_content import merge_text, split_files, system_note, tool_name
 
-REDACTED = "redacted:"
+REDACTED_PREFIX = "redacted:"
 
-_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 16_384}
-_SMALLEST_BUDGET = 1_024
-_MARK = {"type": "ephemeral"}
-_NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
+_THINKING_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 16_384}
+_MIN_BUDGET = 1_024
+_CACHE_CONTROL = {"type": "ephemeral"}
+_INVALID_ID_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 ThinkingForm = Literal["budget", "adaptive", "none"]
 
 
 def messages_body(
-    model: str, request: Request, max_tokens: int, extra: Mapping[str, Any], form: ThinkingForm = "budget"
+    model: str, request: ModelRequest, max_tokens: int, extra: Mapping[str, Any], form: ThinkingForm = "budget"
 ) -> bytes:
     """The request's body; but for the cache's marks all of it is a prefix of the next one's."""
-    messages = turns(request, model)
+    messages = alternating_messages(request, model)
     body: dict[str, Any] = {"model": model, "stream": True, **extra, "max_tokens": max_tokens}
-    if request.thinking not in (None, "off") and _may_think(messages):
-        body.update(thinking(request.thinking, max_tokens, form))
+    if request.thinking not in (None, "off") and _can_think(messages):
+        body.update(thinking_params(request.thinking, max_tokens, form))
     if "thinking" not in body:  # with thinking the API refuses to have these set
         chosen = {"temperature": request.temperature, "top_p": request.top_p}
         body.update({name: value for name, value in chosen.items() if value is not None})
     if request.tools:
-        body["tools"] = [_tool(spec) for spec in request.tools]
-        body["tools"][-1]["cache_control"] = _MARK
+        body["tools"] = [_tool_definition(spec) for spec in request.tools]
+        body["tools"][-1]["cache_control"] = _CACHE_CONTROL
     if request.system.strip():
-        body["system"] = [{"type": "text", "text": request.system, "cache_control": _MARK}]
-    body["messages"] = marked(messages)
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE_CONTROL}]
+    body["messages"] = add_cache_marks(messages)
     return write_json(body)
 
 
-def thinking(effort: str | None, max_tokens: int, form: ThinkingForm) -> dict[str, Any]:
+def thinking_params(effort: str | None, max_tokens: int, form: ThinkingForm) -> dict[str, Any]:
     """How much to reason: a budget out of the reply's own, or a word where the model settles its budget itself."""
     if form == "adaptive":
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
-    budget = min(_BUDGETS.get(effort or "", 0), max_tokens - _SMALLEST_BUDGET)
-    if form == "none" or budget < _SMALLEST_BUDGET:
+    budget = min(_THINKING_BUDGETS.get(effort or "", 0), max_tokens - _MIN_BUDGET)
+    if form == "none" or budget < _MIN_BUDGET:
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _may_think(messages: list[dict[str, Any]]) -> bool:
+def _can_think(messages: list[dict[str, Any]]) -> bool:
     """The API refuses to think on where a turn with calls began without a thought that it sealed."""
     begun = None
     for message in reversed(messages):
@@ -63,12 +63,12 @@ def _may_think(messages: list[dict[str, Any]]) -> bool:
     return begun is None or begun["content"][0]["type"] in ("thinking", "redacted_thinking")
 
 
-def turns(request: Request, model: str) -> list[dict[str, Any]]:
+def alternating_messages(request: ModelRequest, model: str) -> list[dict[str, Any]]:
     """The history in turns of user and assistant, beginning with the user."""
     messages: list[dict[str, Any]] = []
     for said in request.history:
-        role = "assistant" if isinstance(said, ModelSaid) else "user"
-        blocks = _blocks(said, model, {tool.name for tool in request.tools})
+        role = "assistant" if isinstance(said, AssistantMessage) else "user"
+        blocks = _content_blocks(said, model, {tool.name for tool in request.tools})
         if not blocks:
             continue
         if messages and messages[-1]["role"] == role:
@@ -80,66 +80,66 @@ def turns(request: Request, model: str) -> list[dict[str, Any]]:
     return messages
 
 
-def marked(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def add_cache_marks(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Cache marks at the user's last two turns: the one the last request ended with, and the one this one does."""
     for message in [message for message in messages if message["role"] == "user"][-2:]:
-        message["content"][-1]["cache_control"] = _MARK
+        message["content"][-1]["cache_control"] = _CACHE_CONTROL
     return messages
 
 
-def _blocks(said: Said, model: str, offered: Collection[str]) -> list[dict[str, Any]]:
-    if isinstance(said, UserSaid):
-        files, rest = files_apart(said.blocks)
-        return [block for run in (*files, *runs_of(rest)) for block in _run(run)]
-    if isinstance(said, SystemSaid):
-        return _text(system_note(said.text))
-    if isinstance(said, ModelSaid):
-        return _assistant(said.message, model, offered)
-    return [_result(result) for result in said.results]
+def _content_blocks(message: RequestMessage, model: str, tool_names: Collection[str]) -> list[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        files, rest = split_files(message.blocks)
+        return [block for run in (*files, *merge_text(rest)) for block in _run_blocks(run)]
+    if isinstance(message, SystemMessage):
+        return _text_blocks(system_note(message.text))
+    if isinstance(message, AssistantMessage):
+        return _assistant_blocks(message.message, model, tool_names)
+    return [_tool_result_block(result) for result in message.results]
 
 
-def _run(run: str | Image) -> list[dict[str, Any]]:
-    return [_picture(run)] if isinstance(run, Image) else _text(run)
+def _run_blocks(run: str | ImageContent) -> list[dict[str, Any]]:
+    return [_image_block(run)] if isinstance(run, ImageContent) else _text_blocks(run)
 
 
-def _text(text: str) -> list[dict[str, Any]]:
+def _text_blocks(text: str) -> list[dict[str, Any]]:
     """A text block; the API refuses empty ones."""
     return [{"type": "text", "text": text}] if text.strip() else []
 
 
-def _picture(image: Image) -> dict[str, Any]:
+def _image_block(image: ImageContent) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": image.mime, "data": image.data}}
 
 
-def _assistant(message: Message, model: str, offered: Collection[str]) -> list[dict[str, Any]]:
+def _assistant_blocks(message: Message, model: str, tool_names: Collection[str]) -> list[dict[str, Any]]:
     """The parts in their order, but calls last: their results must follow them at once."""
     own = message.model in ("", model)
-    parts = sorted(message.parts, key=lambda part: isinstance(part, Called))
-    return [block for part in parts for block in _part(part, own, offered)]
+    parts = sorted(message.parts, key=lambda part: isinstance(part, CallPart))
+    return [block for part in parts for block in _part_blocks(part, own, tool_names)]
 
 
-def _part(part: Part, own: bool, offered: Collection[str]) -> list[dict[str, Any]]:
-    if isinstance(part, Text):
-        return _text(part.text)
-    if isinstance(part, Called):
+def _part_blocks(part: MessagePart, same_model: bool, tool_names: Collection[str]) -> list[dict[str, Any]]:
+    if isinstance(part, TextContent):
+        return _text_blocks(part.text)
+    if isinstance(part, CallPart):
         call = part.call
-        name = tool_name(call.tool, offered)
-        return [{"type": "tool_use", "id": _id(call.id), "name": name, "input": call.arguments}]
-    if isinstance(part, Thought) and own:
-        return _thought(part)
+        name = tool_name(call.tool, tool_names)
+        return [{"type": "tool_use", "id": _valid_id(call.id), "name": name, "input": call.arguments}]
+    if isinstance(part, ThoughtPart) and same_model:
+        return _thinking_blocks(part)
     return []
 
 
-def _thought(thought: Thought) -> list[dict[str, Any]]:
+def _thinking_blocks(thought: ThoughtPart) -> list[dict[str, Any]]:
     """Reasoning goes back only with the seal the API gave it."""
-    if thought.seal.startswith(REDACTED):
-        return [{"type": "redacted_thinking", "data": thought.seal.removeprefix(REDACTED)}]
-    return [{"type": "thinking", "thinking": thought.text, "signature": thought.seal}] if thought.seal else []
+    if thought.signature.startswith(REDACTED_PREFIX):
+        return [{"type": "redacted_thinking", "data": thought.signature.removeprefix(REDACTED_PREFIX)}]
+    return [{"type": "thinking", "thinking": thought.text, "signature": thought.signature}] if thought.signature else []
 
 
-def _result(result: ToolResult) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(result.call_id)}
-    content = [*_text(result.for_model), *(_picture(image) for image in result.images)]
+def _tool_result_block(result: ToolResult) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _valid_id(result.call_id)}
+    content = [*_text_blocks(result.for_model), *(_image_block(image) for image in result.images)]
     if content:
         block["content"] = content if result.images else result.for_model
     if result.status != "ok":
@@ -147,10 +147,10 @@ def _result(result: ToolResult) -> dict[str, Any]:
     return block
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def _tool_definition(spec: ToolSpec) -> dict[str, Any]:
     return {"name": spec.name, "description": spec.description, "input_schema": spec.schema}
 
 
-def _id(call_id: str) -> str:
+def _valid_id(call_id: str) -> str:
     """Ids of other servers' calls in the characters this API takes."""
-    return _NOT_IN_IDS.sub("_", call_id) or "call"
+    return _INVALID_ID_CHARS.sub("_", call_id) or "call"

@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable
 
-from ostler.models.words import ModelSaid, Request
+from ostler.models.model_types import AssistantMessage, ModelRequest
 
 
 class CallIds:
     """Hands out ids; `taken` are those that the conversation knows already."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = set(taken)
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
 
-    def fresh(self, wanted: str = "") -> str:
+    def allocate(self, preferred: str = "") -> str:
         """The wanted id if it is new, else one that is."""
-        number = len(self._taken)
-        while not wanted or wanted in self._taken:
-            wanted = f"call_{number}"
+        number = len(self._used)
+        while not preferred or preferred in self._used:
+            preferred = f"call_{number}"
             number += 1
-        self._taken.add(wanted)
-        return wanted
+        self._used.add(preferred)
+        return preferred
 
 
-def used_ids(request: Request) -> Iterable[str]:
+def used_call_ids(request: ModelRequest) -> Iterable[str]:
     """The ids of all calls that a request tells of."""
-    return (call.id for said in request.history if isinstance(said, ModelSaid) for call in said.message.calls)
+    return (call.id for said in request.history if isinstance(said, AssistantMessage) for call in said.message.calls)

@@ -9,46 +9,46 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from ostler.models.failures import ModelFailure
-from ostler.models.hidden import Hidden
+from ostler.core.errors import OstlerError
+from ostler.models.base_url import BaseUrl
 from ostler.models.http import HttpClient
-from ostler.models.origin import BaseUrl
-from ostler.models.patience import Patience, StallWatch
-from ostler.models.prefix_watch import PrefixWatch
-from ostler.models.retry import Retries, with_retries
-from ostler.models.speech import least_of
-from ostler.models.terms import Price, Terms
-from ostler.models.words import Chunk, Noted, Request, Silence, Usage
-from ostler.vocabulary.errors import OstlerError
+from ostler.models.model_errors import ModelError
+from ostler.models.model_settings import ModelSettings, TokenPrice
+from ostler.models.model_types import ModelRequest, NoData, ReplyChunk, RequestNote, Usage
+from ostler.models.prefix_comparer import PrefixComparer
+from ostler.models.request_content import min_limit
+from ostler.models.retry import RetryPolicy, stream_with_retries
+from ostler.models.secret_mask import SecretMask
+from ostler.models.stall_detector import StallDetector, StallTimeouts
 
 if TYPE_CHECKING:
-    from ostler.models.catalog import ModelEntry
-    from ostler.models.stream_reply import Reader
-    from ostler.models.windows import Window
+    from ostler.models.context_windows import ContextWindow
+    from ostler.models.server_models import ModelEntry
+    from ostler.models.stream_reply import ReplyReader
 
-_LEARNING_SECONDS = 5.0
-_LET_ASK = 1.0  # seconds in which the first request goes out, where one does
+_WINDOW_WAIT_SECONDS = 5.0
+_FIRST_REQUEST_WAIT = 1.0  # seconds in which the first request goes out, where one does
 # A window may also be too small only for the reply that was asked for.
-_TEACHING = ("bad_request", "context_length")
+_ADAPTABLE_CODES = ("bad_request", "context_length")
 _log = logging.getLogger("ostler.models")
 
 
-class Setup(msgspec.Struct, frozen=True):
+class HttpModelConfig(msgspec.Struct, frozen=True):
     """What a client is made of. `extra` goes into each request's body as it is."""
 
     http: HttpClient
-    base: BaseUrl
+    base_url: BaseUrl
     model: str
-    key: str = ""
-    context: int | None = None
+    api_key: str = ""
+    context_window: int | None = None
     headers: tuple[tuple[str, str], ...] = ()
     extra: Mapping[str, Any] = {}
-    terms: Terms = Terms()
-    patience: Patience = Patience()
-    retries: Retries = Retries()
+    settings: ModelSettings = ModelSettings()
+    timeouts: StallTimeouts = StallTimeouts()
+    retry_policy: RetryPolicy = RetryPolicy()
     clock: Callable[[], float] = time.monotonic
     explain_cache: bool = False
-    hidden: Hidden = Hidden()
+    secret_mask: SecretMask = SecretMask()
 
 
 class HttpModel:
@@ -60,157 +60,159 @@ class HttpModel:
     kind: ClassVar[str]
     endpoint: ClassVar[str]
 
-    def __init__(self, setup: Setup) -> None:
-        self._setup = setup
-        self._window: Window | None = None
-        self._learning: asyncio.Task[int] | None = None
-        self._may_learn = asyncio.Event()
-        setup.http.on_sent = self._may_learn.set
-        self._asked_again = False
+    def __init__(self, config: HttpModelConfig) -> None:
+        self._config = config
+        self._window: ContextWindow | None = None
+        self._window_task: asyncio.Task[int] | None = None
+        self._request_sent = asyncio.Event()
+        config.http.on_sent = self._request_sent.set
+        self._window_refetched = False
         self.reasoning: Literal["", "field", "tags"] = ""
-        self._watch = PrefixWatch() if setup.explain_cache else None
+        self._prefix_comparer = PrefixComparer() if config.explain_cache else None
 
     @property
     def name(self) -> str:
         """The model's id."""
-        return self._setup.model
+        return self._config.model
 
     @property
     def context_limit(self) -> int:
         """The window: what the server runs the model with at most, else as set, as told, or by the model's name."""
-        told, wanted = self._window, self._setup.context
-        if told and (told.firm or not wanted):
+        told, wanted = self._window, self._config.context_window
+        if told and (told.is_enforced or not wanted):
             return min(told.size, wanted or told.size)
         if wanted:
             return wanted
-        from ostler.models.windows import known_window
+        from ostler.models.context_windows import window_by_name
 
-        return known_window(self.name)
+        return window_by_name(self.name)
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """What tokens cost, where somebody knows it."""
-        return self._setup.terms.price
+        return self._config.settings.price
 
     @property
-    def longest_reply(self) -> int | None:
+    def max_reply_tokens(self) -> int | None:
         """The most tokens that a reply may have, where that is set."""
-        extra = self._setup.extra
-        own = self._setup.terms.sampling.max_tokens
-        return least_of(own, extra.get("max_tokens"), extra.get("max_completion_tokens"))
+        extra = self._config.extra
+        own = self._config.settings.sampling.max_tokens
+        return min_limit(own, extra.get("max_tokens"), extra.get("max_completion_tokens"))
 
-    def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
         """One reply, ending with `Finished`; retried where that is harmless."""
-        request = self._setup.terms.sampling.fill(request)
-        return with_retries(lambda number: self._attempt(request, number), self._setup.retries)
+        request = self._config.settings.sampling.apply_defaults(request)
+        return stream_with_retries(lambda number: self._attempt(request, number), self._config.retry_policy)
 
     async def models(self) -> tuple["ModelEntry", ...]:
         """The models that the server has."""
-        from ostler.models.catalog import list_models
+        from ostler.models.server_models import list_models
 
-        return await list_models(self._setup.http, self._setup.base, self._headers())
+        return await list_models(self._config.http, self._config.base_url, self._headers())
 
-    async def learn_window(self) -> int:
+    async def fetch_window(self) -> int:
         """Ask the server for the window; from then on `context_limit` tells it."""
-        from ostler.models.windows import ask_window
+        from ostler.models.context_windows import fetch_window
 
-        setup = self._setup
-        told = await ask_window(setup.http, setup.base, self.name, self._headers(), wanted=setup.context or 0)
+        setup = self._config
+        told = await fetch_window(
+            setup.http, setup.base_url, self.name, self._headers(), requested=setup.context_window or 0
+        )
         self._window = told or self._window
         return self.context_limit
 
-    def learn_soon(self) -> None:
+    def start_window_fetch(self) -> None:
         """Ask for the window beside whatever else is going on; nobody waits for it, and failing changes nothing.
 
         Where it was set, only servers of this machine or network are asked: some cut silently what they cannot hold.
         """
-        if self._setup.context and self._setup.http.origin.scheme == "https":
+        if self._config.context_window and self._config.http.origin.scheme == "https":
             return
-        if self._learning is None or self._learning.done():
-            self._learning = asyncio.get_running_loop().create_task(self._learn_beside())
+        if self._window_task is None or self._window_task.done():
+            self._window_task = asyncio.get_running_loop().create_task(self._fetch_window_later())
 
-    async def _learn_beside(self) -> int:
+    async def _fetch_window_later(self) -> int:
         """Once a request is under way, so that it need not wait for the question; soon where there is none."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._may_learn.wait(), _LET_ASK)
-        return await self.learn_window()
+            await asyncio.wait_for(self._request_sent.wait(), _FIRST_REQUEST_WAIT)
+        return await self.fetch_window()
 
-    async def learned(self) -> None:
+    async def wait_for_window(self) -> None:
         """Wait a little for the window that was asked for, for whoever is about to say much."""
-        self._may_learn.set()
-        if self._learning is not None and not self._learning.done():
-            await asyncio.wait([self._learning], timeout=_LEARNING_SECONDS)
+        self._request_sent.set()
+        if self._window_task is not None and not self._window_task.done():
+            await asyncio.wait([self._window_task], timeout=_WINDOW_WAIT_SECONDS)
 
-    def _learn_again(self) -> None:
+    def _refetch_window(self) -> None:
         """A model that has answered is loaded, and the server then knows with which window."""
-        if self._window and not self._window.firm and not self._asked_again:
-            self._asked_again = True
-            self.learn_soon()
+        if self._window and not self._window.is_enforced and not self._window_refetched:
+            self._window_refetched = True
+            self.start_window_fetch()
 
     async def aclose(self) -> None:
         """End the connection."""
-        if self._learning is not None:
-            self._learning.cancel()
+        if self._window_task is not None:
+            self._window_task.cancel()
             with suppress(asyncio.CancelledError, OstlerError):
-                await self._learning
-        await self._setup.http.aclose()
+                await self._window_task
+        await self._config.http.aclose()
 
-    async def _attempt(self, request: Request, number: int) -> AsyncGenerator[Chunk, None]:
+    async def _attempt(self, request: ModelRequest, number: int) -> AsyncGenerator[ReplyChunk, None]:
         """One attempt; a refusal that tells how to ask better is answered at once and does not count.
 
         One that comes in the middle of a reply is none.
         """
         begun = False
         while True:
-            where = self._setup.http.origin.where
-            body, target = self._body(request), self._setup.base.endpoint(self.endpoint)
-            watch = StallWatch(self._setup.patience, where, self._setup.clock)
+            where = self._config.http.origin.address
+            body, target = self._encode_body(request), self._config.base_url.endpoint(self.endpoint)
+            watch = StallDetector(self._config.timeouts, where, self._config.clock)
             self._log_request(where, number, len(body))
-            if self._watch:
-                yield Noted(self._watch.compare(body))
+            if self._prefix_comparer:
+                yield RequestNote(self._prefix_comparer.compare(body))
             try:
-                response = await self._setup.http.send("POST", target, self._headers(), body)
+                response = await self._config.http.send("POST", target, self._headers(), body)
                 from ostler.models.stream_reply import stream_reply  # all that hears is read while the request travels
 
-                reader = self._reader(request)
-                async with aclosing(stream_reply(response, reader, watch, self._setup.hidden)) as chunks:
+                reader = self._make_reader(request)
+                async with aclosing(stream_reply(response, reader, watch, self._config.secret_mask)) as chunks:
                     async for chunk in chunks:
-                        begun = begun or not isinstance(chunk, Silence)
-                        yield self._priced(chunk) if isinstance(chunk, Usage) else chunk
-                self.reasoning = reader.gather.reasoning or self.reasoning
-                self._learn_again()
+                        begun = begun or not isinstance(chunk, NoData)
+                        yield self._add_cost(chunk) if isinstance(chunk, Usage) else chunk
+                self.reasoning = reader.collector.reasoning or self.reasoning
+                self._refetch_window()
                 return
-            except ModelFailure as failure:
+            except ModelError as failure:
                 if failure.fault.code == "not_found":
-                    raise await self._missing() from None
-                if begun or failure.fault.code not in _TEACHING or not self._learn(failure.said, request):
+                    raise await self._not_found_error() from None
+                if begun or failure.fault.code not in _ADAPTABLE_CODES or not self._adapt(failure.server_text, request):
                     raise
 
-    def _priced(self, usage: Usage) -> Usage:
-        return self.price.of(usage) if self.price else usage
+    def _add_cost(self, usage: Usage) -> Usage:
+        return self.price.add_cost(usage) if self.price else usage
 
-    def _log_request(self, where: str, number: int, size: int) -> None:
-        provider = self._setup.terms.provider or where
+    def _log_request(self, server: str, number: int, size: int) -> None:
+        provider = self._config.settings.provider or server
         message = "provider %s, apiKind %s: %s at %s, attempt %d, %d bytes"
-        _log.info(message, provider, self.kind, self.name, where, number, size)
+        _log.info(message, provider, self.kind, self.name, server, number, size)
 
-    async def _missing(self) -> Exception:
-        from ostler.models.catalog import explain_missing
+    async def _not_found_error(self) -> Exception:
+        from ostler.models.server_models import explain_not_found
 
-        return await explain_missing(self._setup.http, self._setup.base, self._headers(), self.name)
+        return await explain_not_found(self._config.http, self._config.base_url, self._headers(), self.name)
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
-        return (("content-type", "application/json"), *self._key_headers(), *self._setup.headers)
+        return (("content-type", "application/json"), *self._auth_headers(), *self._config.headers)
 
-    def _key_headers(self) -> tuple[tuple[str, str], ...]:
+    def _auth_headers(self) -> tuple[tuple[str, str], ...]:
         raise NotImplementedError
 
-    def _body(self, request: Request) -> bytes:
+    def _encode_body(self, request: ModelRequest) -> bytes:
         raise NotImplementedError
 
-    def _reader(self, request: Request) -> "Reader":
+    def _make_reader(self, request: ModelRequest) -> "ReplyReader":
         raise NotImplementedError
 
-    def _learn(self, said: str, request: Request) -> bool:
+    def _adapt(self, error_text: str, request: ModelRequest) -> bool:
         """Whether the next request will differ because of what the refusal said."""
         raise NotImplementedError

@@ -8,7 +8,7 @@ _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
 
 
-class NotJson(ValueError):
+class LooseJsonError(ValueError):
     """The bytes are no JSON, or JSON that nobody writes honestly."""
 
 
@@ -17,7 +17,7 @@ def read_json(data: bytes) -> Any:
     try:
         return _DECODER.decode(data)
     except RecursionError:
-        raise NotJson("it is nested too deeply") from None
+        raise LooseJsonError("it is nested too deeply") from None
     except ValueError:
         pass
     import json
@@ -25,9 +25,9 @@ def read_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _: None)
     except RecursionError:
-        raise NotJson("it is nested too deeply") from None
+        raise LooseJsonError("it is nested too deeply") from None
     except ValueError as error:
-        raise NotJson(str(error)[:100]) from None
+        raise LooseJsonError(str(error)[:100]) from None
 
 
 def write_json(value: Any) -> bytes:
@@ -37,10 +37,10 @@ def write_json(value: Any) -> bytes:
     except (UnicodeEncodeError, OverflowError):
         import json
 
-        return json.dumps(_mended(value), ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(_sanitize(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def compact(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A foreign value as text, where text was expected."""
     try:
         return value if isinstance(value, str) else write_json(value).decode()
@@ -48,14 +48,14 @@ def compact(value: Any) -> str:
         return ""
 
 
-def _mended(value: Any) -> Any:
+def _sanitize(value: Any) -> Any:
     """Without half surrogates and infinities, which have no place in JSON."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
+        return {_sanitize(key): _sanitize(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_mended(item) for item in value]
+        return [_sanitize(item) for item in value]
     if isinstance(value, float) and not -1e308 <= value <= 1e308:
         return None
     return value

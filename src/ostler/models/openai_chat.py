@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from ostler.models.http_model import HttpModel, Setup
-from ostler.models.openai_request import Habits, chat_body
-from ostler.models.words import Request
+from ostler.models.http_model import HttpModel, HttpModelConfig
+from ostler.models.model_types import ModelRequest
+from ostler.models.openai_request import ServerQuirks, chat_body
 
 if TYPE_CHECKING:
-    from ostler.models.stream_reply import Reader
+    from ostler.models.stream_reply import ReplyReader
 
 
 class OpenAIChat(HttpModel):
@@ -16,22 +16,22 @@ class OpenAIChat(HttpModel):
     kind = "openai"
     endpoint = "chat/completions"
 
-    def __init__(self, setup: Setup) -> None:
-        super().__init__(setup)
-        self._habits = Habits()
+    def __init__(self, config: HttpModelConfig) -> None:
+        super().__init__(config)
+        self._quirks = ServerQuirks()
 
-    def _key_headers(self) -> tuple[tuple[str, str], ...]:
-        return (("authorization", f"Bearer {self._setup.key}"),) if self._setup.key else ()
+    def _auth_headers(self) -> tuple[tuple[str, str], ...]:
+        return (("authorization", f"Bearer {self._config.api_key}"),) if self._config.api_key else ()
 
-    def _body(self, request: Request) -> bytes:
-        return chat_body(self.name, request, self._habits, self._setup.extra)
+    def _encode_body(self, request: ModelRequest) -> bytes:
+        return chat_body(self.name, request, self._quirks, self._config.extra)
 
-    def _reader(self, request: Request) -> "Reader":
+    def _make_reader(self, request: ModelRequest) -> "ReplyReader":
         from ostler.models.openai_reply import OpenAIReader
 
-        return OpenAIReader(self._setup.http.origin.where, request, self._setup.hidden)
+        return OpenAIReader(self._config.http.origin.address, request, self._config.secret_mask)
 
-    def _learn(self, said: str, request: Request) -> bool:
-        learned = self._habits.learned(said, request)
-        self._habits = learned or self._habits
+    def _adapt(self, error_text: str, request: ModelRequest) -> bool:
+        learned = self._quirks.adapt(error_text, request)
+        self._quirks = learned or self._quirks
         return learned is not None

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from ostler.models.loose_json import NotJson, compact, read_json
+from ostler.models.loose_json import LooseJsonError, read_json, to_text
 
 
-class Function(msgspec.Struct, gc=False):
+class FunctionDelta(msgspec.Struct, gc=False):
     """What is called."""
 
     name: str | None = None
@@ -17,12 +17,12 @@ class Function(msgspec.Struct, gc=False):
 class CallDelta(msgspec.Struct, gc=False):
     """A piece of a call."""
 
-    function: Function
+    function: FunctionDelta
     index: int | None = None
     id: str | None = None
 
 
-class Delta(msgspec.Struct, gc=False):
+class ChatDelta(msgspec.Struct, gc=False):
     """A piece of the reply."""
 
     content: str | None = None
@@ -30,169 +30,173 @@ class Delta(msgspec.Struct, gc=False):
     reasoning: str | None = None
     refusal: str | None = None
     tool_calls: list[CallDelta] | None = None
-    function_call: Function | None = None
+    function_call: FunctionDelta | None = None
 
 
-class Choice(msgspec.Struct, gc=False):
+class ChatChoice(msgspec.Struct, gc=False):
     """The only choice we ask for."""
 
-    delta: Delta | None = None
+    delta: ChatDelta | None = None
     finish_reason: str | None = None
     message: Any = None
 
 
-class CachedTokens(msgspec.Struct, gc=False):
+class PromptTokensDetails(msgspec.Struct, gc=False):
     """Of the prompt's tokens, those that were not computed again."""
 
     cached_tokens: int | None = None
 
 
-class Counts(msgspec.Struct, gc=False):
+class ChatUsage(msgspec.Struct, gc=False):
     """What the server counted."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    prompt_tokens_details: CachedTokens | None = None
+    prompt_tokens_details: PromptTokensDetails | None = None
     prompt_cache_hit_tokens: int | None = None
 
 
-class Frame(msgspec.Struct, gc=False):
+class ChatFrame(msgspec.Struct, gc=False):
     """One event of the stream, or a reply that came whole."""
 
-    choices: list[Choice] | None = None
-    usage: Counts | None = None
+    choices: list[ChatChoice] | None = None
+    usage: ChatUsage | None = None
     error: Any = None
 
 
 # What servers say that something is wrong with, where they do not say it in an `error`.
-_COMPLAINTS = frozenset({"message", "detail", "code", "msg"})
-_FRAME = msgspec.json.Decoder(Frame)
+_ERROR_KEYS = frozenset({"message", "detail", "code", "msg"})
+_DECODER = msgspec.json.Decoder(ChatFrame)
 
 
-def read_frames(events: list[bytes]) -> list[Frame] | None:
+def decode_frames(events: list[bytes]) -> list[ChatFrame] | None:
     """All events of one read, if each of them has the usual shape."""
     try:
-        frames = _FRAME.decode_lines(b"\n".join(events))
+        frames = _DECODER.decode_lines(b"\n".join(events))
     except (ValueError, RecursionError):
         return None
     return None if None in [frame.choices for frame in frames] else frames
 
 
-def read_frame(event: bytes, *, whole: bool = False) -> Frame:
+def decode_frame(event: bytes, *, is_complete: bool = False) -> ChatFrame:
     """One event of any shape; `NotJson` when it is none. What has no choices is an error if it complains.
 
     An event that was torn off is read as far as it goes, unless it is the `whole` reply.
     """
-    frames = read_frames([event])
+    frames = decode_frames([event])
     if frames and len(frames) == 1:
         return frames[0]
     try:
-        return loose_frame(read_json(event))
-    except NotJson as error:
-        if whole:
+        return frame_from_document(read_json(event))
+    except LooseJsonError as error:
+        if is_complete:
             raise
-        from ostler.models.torn_json import read_torn
+        from ostler.models.truncated_json import parse_truncated
 
         try:
-            return loose_frame(read_torn(event))
-        except NotJson:
+            return frame_from_document(parse_truncated(event))
+        except LooseJsonError:
             raise error from None
 
 
-def whole_delta(message: Any) -> Delta:
+def delta_from_message(message: Any) -> ChatDelta:
     """A message that came whole, as if it were a piece."""
-    return _delta(message, True) if isinstance(message, dict) else Delta()
+    return _convert_delta(message, True) if isinstance(message, dict) else ChatDelta()
 
 
-def loose_frame(document: Any) -> Frame:
+def frame_from_document(document: Any) -> ChatFrame:
     """A frame out of whatever a server takes for one."""
     if isinstance(document, list) and document:  # as some servers wrap their errors
         document = document[0]
     if not isinstance(document, dict):
-        raise NotJson("it is no object")
-    usage = _counts(document.get("usage"))
+        raise LooseJsonError("it is no object")
+    usage = _convert_usage(document.get("usage"))
     choices = document.get("choices")
     if not isinstance(choices, list):
-        told = document.get("error") or (document if _COMPLAINTS & document.keys() else None)
-        return Frame([], usage, told)
-    return Frame([_choice(choice) for choice in choices if isinstance(choice, dict)], usage, document.get("error"))
+        told = document.get("error") or (document if _ERROR_KEYS & document.keys() else None)
+        return ChatFrame([], usage, told)
+    return ChatFrame(
+        [_convert_choice(choice) for choice in choices if isinstance(choice, dict)], usage, document.get("error")
+    )
 
 
-def _choice(choice: dict[str, Any]) -> Choice:
+def _convert_choice(choice: dict[str, Any]) -> ChatChoice:
     delta, text, reason = choice.get("delta"), choice.get("text"), choice.get("finish_reason")
     if isinstance(delta, dict) and delta:
-        piece = _delta(delta, False)
+        piece = _convert_delta(delta, False)
     elif isinstance(text, str):
-        piece = Delta(content=text)
+        piece = ChatDelta(content=text)
     else:
-        piece = whole_delta(choice.get("message"))
-    return Choice(piece, reason if isinstance(reason, str) else None)
+        piece = delta_from_message(choice.get("message"))
+    return ChatChoice(piece, reason if isinstance(reason, str) else None)
 
 
-def _delta(delta: dict[str, Any], whole: bool) -> Delta:
-    content, thought = _content(delta.get("content"))
+def _convert_delta(delta: dict[str, Any], is_complete: bool) -> ChatDelta:
+    content, thought = _split_content(delta.get("content"))
     told = next((delta[key] for key in ("reasoning_content", "reasoning", "thinking") if delta.get(key)), None)
     calls = delta.get("tool_calls")
     calls = [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else []
     function = delta.get("function_call")
-    return Delta(
+    return ChatDelta(
         content=content,
-        reasoning_content=thought or (_content(told)[0] if told else None),
-        refusal=compact(delta["refusal"]) if delta.get("refusal") else None,
-        tool_calls=[_call(call, at if whole else None) for at, call in enumerate(calls) if isinstance(call, dict)],
-        function_call=_function(function) if isinstance(function, dict) else None,
+        reasoning_content=thought or (_split_content(told)[0] if told else None),
+        refusal=to_text(delta["refusal"]) if delta.get("refusal") else None,
+        tool_calls=[
+            _convert_call(call, at if is_complete else None) for at, call in enumerate(calls) if isinstance(call, dict)
+        ],
+        function_call=_convert_function(function) if isinstance(function, dict) else None,
     )
 
 
-def _content(content: Any) -> tuple[str | None, str | None]:
+def _split_content(content: Any) -> tuple[str | None, str | None]:
     """Answer and reasoning in a content that may be a string, a list of parts, an object or something else."""
     if content is None or isinstance(content, str):
         return content, None
     if isinstance(content, list):
-        pairs = [_content(part) for part in content]
+        pairs = [_split_content(part) for part in content]
         return "".join(text or "" for text, _ in pairs) or None, "".join(thought or "" for _, thought in pairs) or None
     if isinstance(content, dict):
         for key in ("thinking", "reasoning"):
             if content.get(key):
-                return None, _content(content[key])[0]
+                return None, _split_content(content[key])[0]
         for key in ("text", "content", "value"):
             if key in content:
-                return _content(content[key])
-    return compact(content), None
+                return _split_content(content[key])
+    return to_text(content), None
 
 
-def _call(call: dict[str, Any], place: int | None) -> CallDelta:
+def _convert_call(call: dict[str, Any], position: int | None) -> CallDelta:
     index = call.get("index")
     if isinstance(index, str) and index.isdecimal() and len(index) < 6:
         index = int(index)
-    known = index if isinstance(index, int) and not isinstance(index, bool) else place
+    known = index if isinstance(index, int) and not isinstance(index, bool) else position
     function = call.get("function")
     call_id = call.get("id")
     return CallDelta(
-        index=known if place is None else place,
-        id=compact(call_id) if call_id is not None else None,
-        function=_function(function if isinstance(function, dict) else call),
+        index=known if position is None else position,
+        id=to_text(call_id) if call_id is not None else None,
+        function=_convert_function(function if isinstance(function, dict) else call),
     )
 
 
-def _function(function: dict[str, Any]) -> Function:
+def _convert_function(function: dict[str, Any]) -> FunctionDelta:
     name, arguments = function.get("name"), function.get("arguments", function.get("input"))
-    return Function(compact(name) if name else None, compact(arguments) if arguments is not None else None)
+    return FunctionDelta(to_text(name) if name else None, to_text(arguments) if arguments is not None else None)
 
 
-def _counts(usage: Any) -> Counts | None:
+def _convert_usage(usage: Any) -> ChatUsage | None:
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else usage.get("prompt_cache_hit_tokens")
-    return Counts(
-        sane_count(usage.get("prompt_tokens")),
-        sane_count(usage.get("completion_tokens")),
-        CachedTokens(sane_count(cached)),
+    return ChatUsage(
+        valid_count(usage.get("prompt_tokens")),
+        valid_count(usage.get("completion_tokens")),
+        PromptTokensDetails(valid_count(cached)),
     )
 
 
-def sane_count(value: Any) -> int:
+def valid_count(value: Any) -> int:
     """A number of tokens that can be one."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)

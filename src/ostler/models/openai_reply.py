@@ -2,86 +2,86 @@
 
 from typing import Any
 
-from ostler.models.failures import ModelFailure, Refusal
-from ostler.models.gather import Gather
-from ostler.models.hidden import NOTHING, Hidden
-from ostler.models.loose_json import NotJson, write_json
-from ostler.models.odd_events import is_done, words_in
+from ostler.models.chunk_collector import ChunkCollector
+from ostler.models.loose_json import LooseJsonError, write_json
+from ostler.models.malformed_events import is_done, plain_text_of
+from ostler.models.model_errors import ErrorResponse, ModelError
+from ostler.models.model_types import ModelRequest, ReplyChunk, Usage
 from ostler.models.openai_frames import (
     CallDelta,
-    Counts,
-    Delta,
-    Frame,
-    read_frame,
-    read_frames,
-    sane_count,
-    whole_delta,
+    ChatDelta,
+    ChatFrame,
+    ChatUsage,
+    decode_frame,
+    decode_frames,
+    delta_from_message,
+    valid_count,
 )
-from ostler.models.words import Chunk, Request, Usage
+from ostler.models.secret_mask import NO_SECRETS, SecretMask
 
 
 class OpenAIReader:
     """Reads one reply; see `stream_reply.Reader`."""
 
-    def __init__(self, where: str, request: Request, hidden: Hidden = NOTHING) -> None:
-        self.gather = Gather(where, request)
-        self.over = False
-        self._hidden = hidden
+    def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
+        self.collector = ChunkCollector(server, request)
+        self.ended = False
+        self._secret_mask = secret_mask
 
     @property
     def complete(self) -> bool:
         """Whether the server said how the reply ends; `[DONE]` alone will do once something came."""
-        return bool(self.gather.reason or (self.over and self.gather.weight))
+        return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
 
     def feed(self, events: list[bytes]) -> None:
         """The events of one read of the socket."""
         if b"[DONE]" in events:
-            self.over = True
+            self.ended = True
             events = events[: events.index(b"[DONE]")]
-        frames = read_frames(events)
-        self._take(self._one_by_one(events) if frames is None else frames)
+        frames = decode_frames(events)
+        self._collect(self._decode_each(events) if frames is None else frames)
 
-    def document(self, body: bytes) -> None:
+    def feed_document(self, body: bytes) -> None:
         """A reply that came whole."""
-        self._take(self._one_by_one([body], whole=True))
-        self.over = True
+        self._collect(self._decode_each([body], is_complete=True))
+        self.ended = True
 
-    def finish(self) -> list[Chunk]:
+    def finish(self) -> list[ReplyChunk]:
         """The last chunks."""
-        return self.gather.finish()
+        return self.collector.finish()
 
-    def _one_by_one(self, events: list[bytes], *, whole: bool = False) -> list[Frame]:
-        frames: list[Frame] = []
+    def _decode_each(self, events: list[bytes], *, is_complete: bool = False) -> list[ChatFrame]:
+        frames: list[ChatFrame] = []
         for event in filter(bytes.strip, events):
             if is_done(event):
-                self.over = True
+                self.ended = True
                 break
-            if not whole and (said := words_in(event)) is not None:
-                self.gather.aside = said or self.gather.aside
+            if not is_complete and (said := plain_text_of(event)) is not None:
+                self.collector.stray_text = said or self.collector.stray_text
                 continue
             try:
-                frames.append(read_frame(event, whole=whole))
-            except NotJson as error:
-                self._take(frames)
-                self._broken(error)
+                frames.append(decode_frame(event, is_complete=is_complete))
+            except LooseJsonError as error:
+                self._collect(frames)
+                self._fail_unreadable(error)
                 return []
         return frames
 
-    def _broken(self, error: NotJson) -> None:
+    def _fail_unreadable(self, error: LooseJsonError) -> None:
         """What cannot be read fails the reply, unless that has said already why it is over."""
-        if not self.gather.reason:
-            self.gather.fail(ModelFailure(f"{self.gather.where} sent broken JSON ({error})", code="malformed"))
+        if not self.collector.finish_reason:
+            self.collector.fail(ModelError(f"{self.collector.server} sent broken JSON ({error})", code="malformed"))
 
-    def _take(self, frames: list[Frame]) -> None:
+    def _collect(self, frames: list[ChatFrame]) -> None:
         """Gather the frames; runs of plain text, nearly all of a long reply, are joined before anyone looks at them."""
         run: list[str] = []
         for frame in frames:
             if frame.error:
-                self._end_run(run)
-                self._fail(frame.error)
+                self._flush_text(run)
+                self._fail_with_error(frame.error)
                 return
             for choice in frame.choices or ():
-                delta = choice.delta or whole_delta(choice.message)
+                delta = choice.delta or delta_from_message(choice.message)
                 if (
                     delta.reasoning_content
                     or delta.reasoning
@@ -89,44 +89,46 @@ class OpenAIReader:
                     or delta.refusal
                     or delta.function_call
                 ):
-                    self._end_run(run)
-                    self._rare(delta)
+                    self._flush_text(run)
+                    self._collect_special(delta)
                 if delta.content:
                     run.append(delta.content)
                 if choice.finish_reason:
-                    self.gather.ends(choice.finish_reason)
+                    self.collector.set_finish_reason(choice.finish_reason)
             if frame.usage is not None:
-                self._count(frame.usage)
-        self._end_run(run)
+                self._set_usage(frame.usage)
+        self._flush_text(run)
 
-    def _end_run(self, run: list[str]) -> None:
+    def _flush_text(self, run: list[str]) -> None:
         if run:
-            self.gather.text("".join(run))
+            self.collector.add_text("".join(run))
             run.clear()
 
-    def _rare(self, delta: Delta) -> None:
+    def _collect_special(self, delta: ChatDelta) -> None:
         thought = delta.reasoning_content or delta.reasoning
         if thought:
-            self.gather.thought(thought)
+            self.collector.add_thought(thought)
         if delta.refusal:
-            self.gather.refused = True
-            self.gather.text(delta.refusal)
+            self.collector.refused = True
+            self.collector.add_text(delta.refusal)
         for call in delta.tool_calls or ():
-            self._call(call)
+            self._collect_call(call)
         if delta.function_call:
-            self._call(CallDelta(index=0, function=delta.function_call))
+            self._collect_call(CallDelta(index=0, function=delta.function_call))
 
-    def _call(self, call: CallDelta) -> None:
+    def _collect_call(self, call: CallDelta) -> None:
         function = call.function
-        self.gather.call(call.index, call.id or "", function.name or "", function.arguments or "")
+        self.collector.add_call(call.index, call.id or "", function.name or "", function.arguments or "")
 
-    def _count(self, counts: Counts) -> None:
+    def _set_usage(self, counts: ChatUsage) -> None:
         details = counts.prompt_tokens_details
         cached = (details.cached_tokens if details else None) or counts.prompt_cache_hit_tokens
         told = (counts.prompt_tokens, counts.completion_tokens, cached)
-        self.gather.usage = Usage(*(sane_count(count) for count in told))
+        self.collector.usage = Usage(*(valid_count(count) for count in told))
 
-    def _fail(self, error: Any) -> None:
-        code = sane_count(error.get("code")) if isinstance(error, dict) else 0
+    def _fail_with_error(self, error: Any) -> None:
+        code = valid_count(error.get("code")) if isinstance(error, dict) else 0
         status = code if 400 <= code < 600 else 200
-        self.gather.fail(Refusal(self.gather.where, status, {}, write_json({"error": error}), self._hidden).failure())
+        self.collector.fail(
+            ErrorResponse(self.collector.server, status, {}, write_json({"error": error}), self._secret_mask).to_error()
+        )

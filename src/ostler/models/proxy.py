@@ -6,21 +6,21 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ostler.models.origin import Origin, parse_origin
-from ostler.vocabulary.errors import BackendError, UsageError
+from ostler.core.errors import BackendError, UsageError
+from ostler.models.base_url import ServerOrigin, parse_origin
 
 
 class Proxy(msgspec.Struct, frozen=True):
     """A forwarding server; `credentials` is the value of its authorization header."""
 
-    origin: Origin
+    origin: ServerOrigin
     credentials: str = ""
 
 
-def proxy_for(origin: Origin, environ: Mapping[str, str]) -> Proxy | None:
+def proxy_for(origin: ServerOrigin, environ: Mapping[str, str]) -> Proxy | None:
     """The proxy for a server, or none: this machine and what NO_PROXY names are reached directly."""
-    url = _variable(environ, f"{origin.scheme}_proxy") or _variable(environ, "all_proxy")
-    if not url or origin.loopback or _excluded(origin, _variable(environ, "no_proxy")):
+    url = _read_variable(environ, f"{origin.scheme}_proxy") or _read_variable(environ, "all_proxy")
+    if not url or origin.is_loopback or _is_excluded(origin, _read_variable(environ, "no_proxy")):
         return None
     return parse_proxy(url)
 
@@ -36,16 +36,16 @@ def parse_proxy(url: str, setting: str = "HTTPS_PROXY") -> Proxy:
         origin = parse_origin(f"http://{server}")
     except UsageError:
         raise BackendError("the proxy's URL is not one", code="proxy", hint=hint) from None
-    return Proxy(origin, _basic(credentials) if credentials else "")
+    return Proxy(origin, _basic_auth(credentials) if credentials else "")
 
 
-def _basic(credentials: str) -> str:
+def _basic_auth(credentials: str) -> str:
     from urllib.parse import unquote  # only where a proxy wants a password
 
     return "Basic " + b64encode(unquote(credentials).encode()).decode()
 
 
-def _variable(environ: Mapping[str, str], name: str) -> str:
+def _read_variable(environ: Mapping[str, str], name: str) -> str:
     """The small spelling wins; a CGI script's HTTP_PROXY is a request header and not believed."""
     if name in environ:
         return environ[name]
@@ -54,11 +54,11 @@ def _variable(environ: Mapping[str, str], name: str) -> str:
     return environ.get(name.upper(), "")
 
 
-def _excluded(origin: Origin, no_proxy: str) -> bool:
+def _is_excluded(origin: ServerOrigin, no_proxy: str) -> bool:
     return any(_covers(entry, origin) for entry in re.split(r"[,\s]+", no_proxy.lower()) if entry)
 
 
-def _covers(entry: str, origin: Origin) -> bool:
+def _covers(entry: str, origin: ServerOrigin) -> bool:
     """Whether one entry names the server: `*`, a name and all below it, an address, a network."""
     if entry == "*":
         return True

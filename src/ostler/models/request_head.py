@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from ostler.text.regex import regex
+from ostler.text.lazy_regex import lazy_regex
 
 _TOKEN = r"[-!#$%&'*+.^_`|~0-9a-zA-Z]+"
-_LINE = regex(rf"{_TOKEN} [\x21-\x7e]+ HTTP/1\.1")
+_LINE = lazy_regex(rf"{_TOKEN} [\x21-\x7e]+ HTTP/1\.1")
 # As RFC 9110 has it, without the bytes beyond ASCII: no server agrees with another on what they mean.
-_FIELD = regex(rf"{_TOKEN}: (?:[\x21-\x7e]+(?:[ \t]+[\x21-\x7e]+)*)?")
+_FIELD = lazy_regex(rf"{_TOKEN}: (?:[\x21-\x7e]+(?:[ \t]+[\x21-\x7e]+)*)?")
 
 
 def request_head(method: str, target: str, headers: Sequence[tuple[str, str]]) -> bytes:

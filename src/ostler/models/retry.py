@@ -6,36 +6,36 @@ from contextlib import aclosing
 
 import msgspec
 
-from ostler.models.failures import REPEATABLE
-from ostler.models.words import Again, CallChunk, Chunk, TextChunk
-from ostler.vocabulary.errors import BackendError
+from ostler.core.errors import BackendError
+from ostler.models.model_errors import RETRYABLE_CODES
+from ostler.models.model_types import CallChunk, ReplyChunk, RetryScheduled, TextChunk
 
-Attempt = Callable[[int], AsyncGenerator[Chunk, None]]
+Attempt = Callable[[int], AsyncGenerator[ReplyChunk, None]]
 
 
-def _chance() -> float:
+def _random_fraction() -> float:
     from random import random
 
     return random()
 
 
-class Retries(msgspec.Struct, frozen=True):
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How often and how patiently: a server may ask for a longer pause than ours, up to `longest` seconds."""
 
     attempts: int = 5
-    base: float = 0.5
-    ceiling: float = 20.0
-    longest: float = 60.0
+    base_pause: float = 0.5
+    max_pause: float = 20.0
+    max_wait: float = 60.0
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    chance: Callable[[], float] = _chance
+    jitter: Callable[[], float] = _random_fraction
 
-    def pause(self, number: int, after: float | None) -> float:
+    def pause(self, attempt: int, retry_after: float | None) -> float:
         """Seconds before the attempt after this one; spread out, so that many clients do not come back at once."""
-        own = min(self.ceiling, self.base * 2.0 ** (number - 1)) * (0.5 + self.chance() / 2)
-        return own if after is None else max(own, after)
+        own = min(self.max_pause, self.base_pause * 2.0 ** (attempt - 1)) * (0.5 + self.jitter() / 2)
+        return own if retry_after is None else max(own, retry_after)
 
 
-async def with_retries(attempt: Attempt, retries: Retries) -> AsyncGenerator[Chunk, None]:
+async def stream_with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[ReplyChunk, None]:
     """Play attempts until one succeeds.
 
     An `Again` says that the reply begins again: thoughts that came are void. Once words or calls have been
@@ -51,33 +51,33 @@ async def with_retries(attempt: Attempt, retries: Retries) -> AsyncGenerator[Chu
                     yield chunk
             return
         except BackendError as error:
-            if error.fault.code not in REPEATABLE:
+            if error.fault.code not in RETRYABLE_CODES:
                 raise
             if spoken:
-                raise _cut(error) from None
-            if number >= retries.attempts:
+                raise _interrupted_error(error) from None
+            if number >= policy.attempts:
                 raise
-            after = getattr(error, "after", None)
-            if after is not None and after > retries.longest:
-                raise _later(error, after) from None
-            pause = retries.pause(number, after)
+            after = getattr(error, "retry_after", None)
+            if after is not None and after > policy.max_wait:
+                raise _wait_error(error, after) from None
+            pause = policy.pause(number, after)
             reason = error.fault.message
         number += 1
-        yield Again(number, round(pause, 1), reason)
-        await retries.sleep(pause)
+        yield RetryScheduled(number, round(pause, 1), reason)
+        await policy.sleep(pause)
 
 
-def _cut(error: BackendError) -> BackendError:
+def _interrupted_error(error: BackendError) -> BackendError:
     return BackendError(
         f"{error.fault.message}, so the reply is cut", code="cut", hint="what came is kept; ask to go on"
     )
 
 
-def _later(error: BackendError, after: float) -> BackendError:
+def _wait_error(error: BackendError, retry_after: float) -> BackendError:
     import time
 
     until = time.strftime(
-        "%H:%M" if after < 72_000 else "%Y-%m-%d %H:%M", time.localtime(time.time() + min(after, 1e9))
+        "%H:%M" if retry_after < 72_000 else "%Y-%m-%d %H:%M", time.localtime(time.time() + min(retry_after, 1e9))
     )
     return BackendError(
         f"{error.fault.message}; it asks to wait until {until}",

@@ -1,14 +1,14 @@
 """Server-sent events out of bytes as they come: in linear time, wherever the reads cut them."""
 
-from ostler.models.sse_runs import Runs
-from ostler.text.regex import regex
+from ostler.models.sse_merge import SseMerger
+from ostler.text.lazy_regex import lazy_regex
 
-_NEWLINE = regex(rb"\r\n|\n|\r")
+_NEWLINE = lazy_regex(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 _LINE_COST = 64  # so that a flood of empty lines has its end too
 
 
-class EventTooLong(Exception):
+class EventTooLongError(Exception):
     """One event is longer than any honest one."""
 
 
@@ -21,57 +21,57 @@ class SseSplitter:
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
         self.comments = 0
-        self._runs = Runs()
+        self._merger = SseMerger()
         self._limit = limit
-        self._began = False
-        self._by_line = False  # once a CR was seen
-        self._held = bytearray()  # of the event, or by line of the line, that is not finished
+        self._started = False
+        self._line_mode = False  # once a CR was seen
+        self._pending = bytearray()  # of the event, or by line of the line, that is not finished
         self._data: list[bytes] = []
         self._data_size = 0
         self._after_cr = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """The data of the events these bytes finish."""
-        if not self._began and data:
-            data = self._begin(data)
-        if self._by_line:
+        if not self._started and data:
+            data = self._strip_bom(data)
+        if self._line_mode:
             return self._feed_lines(data)
         if b"\r" in data:
-            self._by_line = True
-            return self._feed_lines(self._take_held() + data)
+            self._line_mode = True
+            return self._feed_lines(self._take_pending() + data)
         cut = data.rfind(b"\n\n") + 2
         if cut < 2:
-            if not (data.startswith(b"\n") and self._held.endswith(b"\n")):
-                self._hold(data)
+            if not (data.startswith(b"\n") and self._pending.endswith(b"\n")):
+                self._add_pending(data)
                 return []
             cut = 1
-        events = self._plain_events(self._runs.joined(self._take_held() + data[:cut]))
-        self._hold(data[cut:])
+        events = self._split_events(self._merger.merge(self._take_pending() + data[:cut]))
+        self._add_pending(data[cut:])
         return events
 
     def flush(self) -> list[bytes]:
         """At the end of the stream: the last event, if it lacked only its blank line."""
-        return self._feed_lines(self._take_held() + b"\n\n") if self._held or self._data else []
+        return self._feed_lines(self._take_pending() + b"\n\n") if self._pending or self._data else []
 
-    def _begin(self, data: bytes) -> bytes:
+    def _strip_bom(self, data: bytes) -> bytes:
         """Drop a byte order mark, waiting for all of it."""
-        data = self._take_held() + data
+        data = self._take_pending() + data
         if len(data) < 3 and _BOM.startswith(data):
-            self._held = bytearray(data)
+            self._pending = bytearray(data)
             return b""
-        self._began = True
+        self._started = True
         return data.removeprefix(_BOM)
 
-    def _take_held(self) -> bytes:
-        held, self._held = self._held, bytearray()
+    def _take_pending(self) -> bytes:
+        held, self._pending = self._pending, bytearray()
         return bytes(held)
 
-    def _hold(self, data: bytes) -> None:
-        self._held += data
-        if len(self._held) + self._data_size > self._limit:
-            raise EventTooLong
+    def _add_pending(self, data: bytes) -> None:
+        self._pending += data
+        if len(self._pending) + self._data_size > self._limit:
+            raise EventTooLongError
 
-    def _plain_events(self, block: bytes) -> list[bytes]:
+    def _split_events(self, block: bytes) -> list[bytes]:
         """Events of a block that ends with a blank line and has no CR."""
         if block.startswith(b"data: "):
             body = block[6:-2]
@@ -88,14 +88,14 @@ class SseSplitter:
         lines = _NEWLINE.split(data)
         last = lines.pop()
         events: list[bytes] = []
-        if lines and self._held:
-            lines[0] = self._take_held() + lines[0]
+        if lines and self._pending:
+            lines[0] = self._take_pending() + lines[0]
         for line in lines:
-            self._line(line, events)
-        self._hold(last)
+            self._handle_line(line, events)
+        self._add_pending(last)
         return events
 
-    def _line(self, line: bytes, events: list[bytes]) -> None:
+    def _handle_line(self, line: bytes, events: list[bytes]) -> None:
         if not line:
             if self._data:
                 events.append(b"\n".join(self._data))
@@ -107,4 +107,4 @@ class SseSplitter:
             self._data.append(value)
             self._data_size += len(value) + _LINE_COST
             if self._data_size > self._limit:
-                raise EventTooLong
+                raise EventTooLongError

@@ -4,26 +4,26 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Protocol
 
-from ostler.models.failures import ModelFailure, Refusal, clean
-from ostler.models.gather import Gather
-from ostler.models.hidden import Hidden
-from ostler.models.http import Response
-from ostler.models.odd_events import apart, is_done, is_json, lines_of
-from ostler.models.patience import StallWatch
-from ostler.models.sse import EventTooLong, SseSplitter
-from ostler.models.words import Chunk
-from ostler.vocabulary.errors import BackendError
+from ostler.core.errors import BackendError
+from ostler.models.chunk_collector import ChunkCollector
+from ostler.models.http import HttpResponse
+from ostler.models.malformed_events import is_done, is_json, split_events, split_json_lines
+from ostler.models.model_errors import ErrorResponse, ModelError, clean_line
+from ostler.models.model_types import ReplyChunk
+from ostler.models.secret_mask import SecretMask
+from ostler.models.sse import EventTooLongError, SseSplitter
+from ostler.models.stall_detector import StallDetector
 
-_MAX_REFUSAL = 65_536
+_MAX_ERROR_BODY = 65_536
 _MAX_DOCUMENT = 32 * 1024 * 1024
-_LITTLE = 512  # bytes that make an unfinished event a sign of life
+_MIN_PROGRESS_BYTES = 512  # bytes that make an unfinished event a sign of life
 
 
-class Reader(Protocol):
+class ReplyReader(Protocol):
     """Understands one API's replies. It never raises: what is wrong goes to `gather.failure`."""
 
-    gather: Gather
-    over: bool  # nothing follows
+    collector: ChunkCollector
+    ended: bool  # nothing follows
 
     @property
     def complete(self) -> bool:
@@ -31,145 +31,145 @@ class Reader(Protocol):
 
     def feed(self, events: list[bytes]) -> None: ...
 
-    def document(self, body: bytes) -> None:
+    def feed_document(self, body: bytes) -> None:
         """A reply that came whole, as JSON."""
 
-    def finish(self) -> list[Chunk]:
+    def finish(self) -> list[ReplyChunk]:
         """The last chunks of a complete reply."""
 
 
 async def stream_reply(
-    response: Response, reader: Reader, watch: StallWatch, hidden: Hidden
-) -> AsyncGenerator[Chunk, None]:
+    response: HttpResponse, reader: ReplyReader, stall_detector: StallDetector, secret_mask: SecretMask
+) -> AsyncGenerator[ReplyChunk, None]:
     """Where it breaks, what was understood comes first and then the `BackendError`, which shows nothing `hidden`."""
     try:
-        while not await response.head(watch.tick):
-            if waiting := watch.quiet():
+        while not await response.read_head(stall_detector.tick):
+            if waiting := stall_detector.no_data():
                 yield waiting
         if not 200 <= response.status < 300:
-            body = await response.rest(_MAX_REFUSAL, within=5.0)
-            raise Refusal(response.where, response.status, response.headers, body, hidden).failure()
-        async with aclosing(_content(response, reader, watch, hidden)) as chunks:
+            body = await response.read_rest(_MAX_ERROR_BODY, timeout=5.0)
+            raise ErrorResponse(response.server, response.status, response.headers, body, secret_mask).to_error()
+        async with aclosing(_stream_content(response, reader, stall_detector, secret_mask)) as chunks:
             async for chunk in chunks:
                 yield chunk
-        if reader.over:
-            await response.rest(_MAX_REFUSAL, within=0.25)
+        if reader.ended:
+            await response.read_rest(_MAX_ERROR_BODY, timeout=0.25)
         for chunk in reader.finish():
             yield chunk
     finally:
         response.close()
 
 
-async def _content(
-    response: Response, reader: Reader, watch: StallWatch, hidden: Hidden
-) -> AsyncGenerator[Chunk, None]:
+async def _stream_content(
+    response: HttpResponse, reader: ReplyReader, stall_detector: StallDetector, secret_mask: SecretMask
+) -> AsyncGenerator[ReplyChunk, None]:
     """The chunks of a reply, until it is over or ends."""
-    feeder = _Feeder(response.where, reader, watch)
+    feeder = _BodyFeeder(response.server, reader, stall_detector)
     failure: BackendError | None = None
     try:
-        async with aclosing(response.reads(watch.tick)) as reads:
+        async with aclosing(response.iter_data(stall_detector.tick)) as reads:
             async for data in reads:
                 feeder.feed(data)
-                for chunk in reader.gather.take():
+                for chunk in reader.collector.take_chunks():
                     yield chunk
-                gather = reader.gather
-                if reader.over or gather.full or gather.failure or (reader.complete and not data):
+                gather = reader.collector
+                if reader.ended or gather.is_full or gather.error or (reader.complete and not data):
                     break
-                if waiting := feeder.waiting():
+                if waiting := feeder.check_stall():
                     yield waiting
             else:
-                feeder.end()
+                feeder.finish()
     except BackendError as error:
         failure = None if reader.complete else error
-    failure = reader.gather.failure or failure
+    failure = reader.collector.error or failure
     if failure is None and not reader.complete:
-        aside = clean(reader.gather.aside, hidden)
+        aside = clean_line(reader.collector.stray_text, secret_mask)
         said = f", saying: {aside}" if aside else ""
-        failure = ModelFailure(f"{response.where} broke off its reply{said}", code="cut", hint="try again")
+        failure = ModelError(f"{response.server} broke off its reply{said}", code="cut", hint="try again")
     if failure is not None:
-        for chunk in reader.gather.rest():
+        for chunk in reader.collector.flush():
             yield chunk
         raise failure
 
 
-class _Feeder:
+class _BodyFeeder:
     """Takes a body for what it is: events, one JSON document, or a web page."""
 
-    def __init__(self, where: str, reader: Reader, watch: StallWatch) -> None:
-        self._where = where
+    def __init__(self, server: str, reader: ReplyReader, stall_detector: StallDetector) -> None:
+        self._server = server
         self._reader = reader
-        self._watch = watch
+        self._stall_detector = stall_detector
         self._events = SseSplitter()
-        self._form = ""
-        self._document: list[bytes] = []
+        self._format = ""
+        self._document_parts: list[bytes] = []
         self._size = 0
-        self._weight = 0
-        self._unheard = 0
+        self._progress = 0
+        self._unparsed_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        if not self._form:
-            self._form = _form_of(data)
-        if self._form == "events":
+        if not self._format:
+            self._format = _detect_format(data)
+        if self._format == "events":
             self._feed_events(data)
-        elif self._form == "document":
-            self._keep(data)
-        elif self._form == "page":
-            self._reader.gather.fail(_page(self._where))
+        elif self._format == "document":
+            self._add_to_document(data)
+        elif self._format == "page":
+            self._reader.collector.fail(_web_page_error(self._server))
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """The body has ended: what was waiting for more is read as it is."""
-        if self._form == "events":
+        if self._format == "events":
             # Half an event at the end is no wrong one, nor a part of the reply: that was cut.
-            self._reader.feed([event for event in _apart(self._events.flush()) if is_done(event) or is_json(event)])
-        elif self._form == "document":
-            body = b"".join(self._document)
-            if events := lines_of(body):
+            self._reader.feed([event for event in _split_all(self._events.flush()) if is_done(event) or is_json(event)])
+        elif self._format == "document":
+            body = b"".join(self._document_parts)
+            if events := split_json_lines(body):
                 self._reader.feed(events)
             else:
-                self._reader.document(body)
+                self._reader.feed_document(body)
 
-    def waiting(self) -> Chunk | None:
+    def check_stall(self) -> ReplyChunk | None:
         """What to show if the last read brought nothing of the reply."""
-        weight = self._reader.gather.weight + self._size
-        if weight != self._weight or self._unheard >= _LITTLE:
-            self._weight, self._unheard = weight, 0
-            self._watch.heard()
+        weight = self._reader.collector.progress + self._size
+        if weight != self._progress or self._unparsed_bytes >= _MIN_PROGRESS_BYTES:
+            self._progress, self._unparsed_bytes = weight, 0
+            self._stall_detector.data_received()
             return None
-        return self._watch.quiet()
+        return self._stall_detector.no_data()
 
     def _feed_events(self, data: bytes) -> None:
         comments = self._events.comments
         try:
             events = self._events.feed(data)
-        except EventTooLong:
-            self._reader.gather.fail(ModelFailure(f"{self._where} sent an event without end", code="malformed"))
+        except EventTooLongError:
+            self._reader.collector.fail(ModelError(f"{self._server} sent an event without end", code="malformed"))
             return
         if events:
-            self._reader.feed(events if b"\n" not in b"".join(events) else _apart(events))
+            self._reader.feed(events if b"\n" not in b"".join(events) else _split_all(events))
         elif self._events.comments == comments:
-            self._unheard += len(data)
+            self._unparsed_bytes += len(data)
 
-    def _keep(self, data: bytes) -> None:
-        self._document.append(data)
+    def _add_to_document(self, data: bytes) -> None:
+        self._document_parts.append(data)
         self._size += len(data)
         if self._size > _MAX_DOCUMENT:
-            self._reader.gather.fail(ModelFailure(f"{self._where} sent a reply without end", code="malformed"))
+            self._reader.collector.fail(ModelError(f"{self._server} sent a reply without end", code="malformed"))
 
 
-def _apart(events: list[bytes]) -> list[bytes]:
-    return [piece for event in events for piece in apart(event)]
+def _split_all(events: list[bytes]) -> list[bytes]:
+    return [piece for event in events for piece in split_events(event)]
 
 
-def _form_of(data: bytes) -> str:
+def _detect_format(data: bytes) -> str:
     first = data.lstrip()[:1]
     if not first:
         return ""
     return {b"{": "document", b"[": "document", b"<": "page"}.get(first, "events")
 
 
-def _page(where: str) -> ModelFailure:
-    return ModelFailure(
-        f"{where} answered with a web page",
+def _web_page_error(server: str) -> ModelError:
+    return ModelError(
+        f"{server} answered with a web page",
         code="wrong_url",
         hint="the base URL seems wrong: it usually ends with /v1",
     )

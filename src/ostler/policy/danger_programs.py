@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from ostler.policy.danger import listed
+from ostler.policy.danger_tables import split_names
 
 # verbs by which a command is known among the words of another
-VERBS = frozenset(
-    listed(
+DANGEROUS_VERBS = frozenset(
+    split_names(
         "rm rmdir unlink shred mv chmod chown chgrp chattr setfacl dd mkfs mkswap truncate sponge"
         " sudo doas su shutdown reboot halt poweroff dropdb userdel wipefs"
     )
@@ -14,15 +14,15 @@ VERBS = frozenset(
 # the same, by names that nothing else has
 REMOVERS = frozenset({"rimraf", "del-cli", "shx"})
 # programs that do what their first arguments say
-HANDS_ON = frozenset(
-    listed(
+RUNS_ITS_ARGUMENTS = frozenset(
+    split_names(
         "sh bash zsh dash ksh ash fish busybox env python python3 perl ruby node php lua find xargs eval cmd.exe cmd"
     )
 )
 
 # programs that look, print, edit by hand, build or test: words among their arguments are no verbs
-HARMLESS = frozenset(
-    listed(
+HARMLESS_PROGRAMS = frozenset(
+    split_names(
         "unalias ri pydoc pydoc3 godoc"
         " echo printf grep egrep fgrep zgrep pcregrep ugrep look which type whereis whatis apropos tldr help cat bat"
         " ls ll"
@@ -43,8 +43,8 @@ HARMLESS = frozenset(
     )
 )
 # managers of packages and tasks: removing a dependency is an edit like any other, and a task may be called anything
-MANAGERS = frozenset(
-    listed(
+PACKAGE_MANAGERS = frozenset(
+    split_names(
         "npm yarn pnpm bun bunx deno poetry pdm rye pipenv hatch pixi cargo go dotnet composer bundle flutter dart"
         " expo ng"
         " swift pod just task gulp grunt nx turbo lerna rush ninja bazel buck2 pants module sbt gradle gradlew mvn"
@@ -56,7 +56,7 @@ MANAGERS = frozenset(
 )
 
 # files that programs read and run without being told
-READS_BY_ITSELF: Mapping[str, str] = {
+IMPLICIT_SCRIPTS: Mapping[str, str] = {
     "bundle": "Gemfile",
     "rake": "Rakefile",
     "cmake": "CMakeLists.txt",
@@ -74,8 +74,8 @@ READS_BY_ITSELF: Mapping[str, str] = {
 }
 
 # programs that package managers run by their bare name
-BINARIES = frozenset(
-    listed(
+PACKAGE_BINARIES = frozenset(
+    split_names(
         "prisma typeorm sequelize sequelize-cli knex drizzle-kit wrangler firebase supabase cdk sst serverless sls"
         " vercel netlify tsx ts-node node nodemon concurrently cross-env dotenv zx"
     )
@@ -83,7 +83,7 @@ BINARIES = frozenset(
 
 # programs that an option can make dangerous; an option that is not known is asked about
 OPTION_DRIVEN = frozenset(
-    listed(
+    split_names(
         "find gfind bfs fd fdfind tar gtar bsdtar sort rsync ln install zip unzip 7z gpg openssl ffmpeg vim vi nvim"
         " rg curl"
         " wget ssh scp split csplit make gmake git docker podman kubectl helm terraform aws gcloud az gh systemctl apt"
@@ -92,11 +92,13 @@ OPTION_DRIVEN = frozenset(
         " bun php lua sh bash zsh dash ksh ash fish parallel xargs man less zstd gzip crontab socat nc ncat tcpdump gdb"
     )
 )
-WITH_VERB = frozenset(listed("go tmux poetry pdm bundle yarn pnpm bun deno mise 7z cmake podman nerdctl"))
+NEEDS_SUBCOMMAND = frozenset(split_names("go tmux poetry pdm bundle yarn pnpm bun deno mise 7z cmake podman nerdctl"))
 FINDERS = frozenset({"find", "gfind", "bfs"})
 # of these, interpreters: what follows their first operand is the script's own
-SCRIPTED = frozenset(
-    listed("python python2 python3 pypy pypy3 node nodejs deno bun php lua perl ruby sh bash zsh dash ksh ash fish")
+INTERPRETERS = frozenset(
+    split_names(
+        "python python2 python3 pypy pypy3 node nodejs deno bun php lua perl ruby sh bash zsh dash ksh ash fish"
+    )
 )
 # programs that get a word not known before all others seldom for a good reason
-OPTIONS_FIRST = SCRIPTED | {"tar", "gtar", "bsdtar", "sort", "awk", "gawk", "sed"}
+OPTIONS_FIRST = INTERPRETERS | {"tar", "gtar", "bsdtar", "sort", "awk", "gawk", "sed"}

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from ostler.policy.danger import listed
+from ostler.policy.danger_tables import split_names
 
 # words are matched against the first operands; `*` matches any one word, or the end of one
-_LOSES = {
+_DESTRUCTIVE = {
     "nodetool": "decommission, clearsnapshot, removenode, assassinate",
     "fwupdmgr": "install, update, downgrade",
     "fastboot": "flash, erase, format",
@@ -134,7 +134,8 @@ _LOSES = {
 # what others get to see or use, and keep
 _PUBLISHES = {
     **dict.fromkeys(
-        listed("npm pnpm bun deno jsr cargo poetry uv hatch flit pdm rye lerna vsce ovsx sbt"), "publish, publishSigned"
+        split_names("npm pnpm bun deno jsr cargo poetry uv hatch flit pdm rye lerna vsce ovsx sbt"),
+        "publish, publishSigned",
     ),
     "yarn": "publish, npm publish",
     "dart": "pub publish",
@@ -147,7 +148,7 @@ _PUBLISHES = {
     "dotnet": "nuget push",
     "gh": "gist create",
     "pod": "trunk push, repo push",
-    **dict.fromkeys(listed("conan cabal stack luarocks anaconda snapcraft"), "upload, push"),
+    **dict.fromkeys(split_names("conan cabal stack luarocks anaconda snapcraft"), "upload, push"),
     "lein": "deploy",
     "fastlane": "deliver, supply, release, pilot",
     "eas": "submit",
@@ -157,7 +158,7 @@ _PUBLISHES = {
     "ipfs": "add",
 }
 # what runs later, without anybody asking for it then
-_STARTS_LATER = {
+_RUNS_LATER = {
     "systemctl": "enable, reenable, link, edit, preset, preset-all, add-wants, add-requires, unmask,"
     " import-environment, set-environment",
     "loginctl": "enable-linger",
@@ -171,7 +172,7 @@ _STARTS_LATER = {
     "gh": "workflow enable",
 }
 # what lets others in, or takes programs from elsewhere than before
-_LETS_IN = {
+_GRANTS_ACCESS = {
     "npm": "owner add, access grant, access public, team add, token create, config set registry*, set registry*",
     "yarn": "config set registry*, config set npmRegistryServer*, npm tag add",
     "pnpm": "config set registry*",
@@ -193,14 +194,14 @@ _LETS_IN = {
 }
 
 _REASONS: Mapping[str, Mapping[str, str]] = {
-    "deletes, stops or replaces something": _LOSES,
+    "deletes, stops or replaces something": _DESTRUCTIVE,
     "publishes something that others may keep": _PUBLISHES,
-    "makes something run later, by itself": _STARTS_LATER,
-    "lets others in, or trusts another source": _LETS_IN,
+    "makes something run later, by itself": _RUNS_LATER,
+    "lets others in, or trusts another source": _GRANTS_ACCESS,
 }
 
 
-def _merged() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
+def _merge_tables() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
     found: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
     for why, table in _REASONS.items():
         for name, phrases in table.items():
@@ -210,4 +211,4 @@ def _merged() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
 
 
 # for each command the words of its dangerous sub-commands, and why each must be asked for
-SUBCOMMANDS: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = _merged()
+DANGEROUS_SUBCOMMANDS: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = _merge_tables()

@@ -1,6 +1,6 @@
 """Presets are rule lists, not booleans: the built-in baseline, and what each profile and flag would pass."""
 
-from ostler.vocabulary.permission import Rule
+from ostler.core.permission import Rule
 
 READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*")
 SESSION_TOOLS = ("todoread", "todowrite")
@@ -33,7 +33,7 @@ YOLO_FLAG: tuple[Rule, ...] = (
     *_allow("--yolo", "external_directory"),
     Rule("bash", "outside the workspace: *", "allow", "--yolo"),
 )
-UNATTENDED: tuple[Rule, ...] = _allow("headless", "skill", "task")
+NON_INTERACTIVE: tuple[Rule, ...] = _allow("headless", "skill", "task")
 READ_ONLY_AGENT: tuple[Rule, ...] = tuple(
     Rule(key, "*", "deny", "read-only agent") for key in ("write", "edit", "patch", "delete", "mkdir", "write_chunk")
 )

@@ -5,11 +5,11 @@ from typing import Literal
 
 import msgspec
 
+from ostler.core.permission import Need, Permission, PolicyAction, Rule, Verdict, VerdictStep
+from ostler.core.tools import CallOrigin
+from ostler.policy.permission_rules import STRICTNESS, last_match, names_program
 from ostler.policy.presets import BASELINE
-from ostler.policy.rules import STRICTNESS, last_match, names_program
 from ostler.policy.wildcard import matches
-from ostler.vocabulary.permission import Action, Need, Permission, Rule, Step, Verdict
-from ostler.vocabulary.tools import Origin
 
 Profile = Literal["paranoid", "balanced", "god_mode"]
 
@@ -24,137 +24,143 @@ class Policy(msgspec.Struct, frozen=True):
     """
 
     rules: tuple[Rule, ...] = BASELINE
-    narrow: tuple[tuple[Rule, ...], ...] = ()
+    restrictions: tuple[tuple[Rule, ...], ...] = ()
     profile: Profile = "balanced"
     whitelist: tuple[str, ...] = ()
     flags: tuple[Rule, ...] = ()
-    attended: bool = True
-    sandbox_passes: bool = False
-    checks_pass: bool = False
-    strangers_pass: bool = False
+    interactive: bool = True
+    allow_sandboxed: bool = False
+    allow_checks: bool = False
+    allow_unknown_programs: bool = False
 
 
-def verdict(
+def evaluate_permission(
     permission: Permission,
     policy: Policy,
     *,
-    origin: Origin = "model",
+    origin: CallOrigin = "model",
     grants: Sequence[Rule] = (),
-    narrow: Sequence[Rule] = (),
+    restrictions: Sequence[Rule] = (),
 ) -> Verdict:
     """What the policy says to a permission: the strictest over its needs."""
-    ways = [_way(need, policy, origin, grants, narrow) for need in permission.needs]
-    steps = max(ways, key=lambda way: STRICTNESS[way[-1].action], default=(Step("rules", "allow", "needs nothing"),))
+    ways = [_evaluate_need(need, policy, origin, grants, restrictions) for need in permission.needs]
+    steps = max(
+        ways, key=lambda way: STRICTNESS[way[-1].action], default=(VerdictStep("rules", "allow", "needs nothing"),)
+    )
     return Verdict(steps[-1].action, steps, once_only=permission.dangerous)
 
 
-def unsettled(
+def needs_to_approve(
     permission: Permission,
     policy: Policy,
     *,
-    origin: Origin = "model",
+    origin: CallOrigin = "model",
     grants: Sequence[Rule] = (),
-    narrow: Sequence[Rule] = (),
+    restrictions: Sequence[Rule] = (),
 ) -> tuple[Need, ...]:
     """The needs that the policy does not allow by itself: only for these is anybody's answer wanted."""
-    ways = [(need, _way(need, policy, origin, grants, narrow)) for need in permission.needs]
+    ways = [(need, _evaluate_need(need, policy, origin, grants, restrictions)) for need in permission.needs]
     return tuple(need for need, steps in ways if steps[-1].action != "allow")
 
 
-def _way(
-    need: Need, policy: Policy, origin: Origin, grants: Sequence[Rule], narrow: Sequence[Rule]
-) -> tuple[Step, ...]:
-    ruled = _by_rules(need, policy, origin, grants, narrow)
-    profiled = _by_profile(need, policy, ruled.action)
-    asked = _by_origin(origin, profiled.action)
-    voucher = _voucher(need, policy, origin, grants) if need.danger == "stranger" else ""
-    guarded = _by_guards(need, asked.action, voucher)
-    attended = _by_attendance(need, policy, guarded.action)
+def _evaluate_need(
+    need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Rule]
+) -> tuple[VerdictStep, ...]:
+    ruled = _apply_rules(need, policy, origin, grants, restrictions)
+    profiled = _apply_profile(need, policy, ruled.action)
+    asked = _apply_origin(origin, profiled.action)
+    voucher = _exemption(need, policy, origin, grants) if need.danger == "stranger" else ""
+    guarded = _apply_danger(need, asked.action, voucher)
+    attended = _apply_interactivity(need, policy, guarded.action)
     return (ruled, profiled, asked, guarded, attended)
 
 
-def _told(need: Need) -> str:
+def _describe_need(need: Need) -> str:
     return f"{need.key} {need.subject}".strip()
 
 
-def _by_rules(need: Need, policy: Policy, origin: Origin, grants: Sequence[Rule], narrow: Sequence[Rule]) -> Step:
+def _apply_rules(
+    need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Rule]
+) -> VerdictStep:
     rule = last_match([*policy.rules, *grants], need)
-    action: Action = rule.action if rule else "ask"
-    why = _cite(rule) if rule else "no rule speaks of it"
-    if action == "ask" and origin == "validation" and policy.checks_pass:
+    action: PolicyAction = rule.action if rule else "ask"
+    why = _describe_rule(rule) if rule else "no rule speaks of it"
+    if action == "ask" and origin == "validation" and policy.allow_checks:
         action, why = "allow", "the check of a trusted workspace"
-    for layer in (*policy.narrow, narrow):
+    for layer in (*policy.restrictions, restrictions):
         found = last_match(layer, need)
         if found and STRICTNESS[found.action] > STRICTNESS[action]:
-            action, why = found.action, _cite(found)
-    return Step("rules", action, f"{_told(need)}: {why}")
+            action, why = found.action, _describe_rule(found)
+    return VerdictStep("rules", action, f"{_describe_need(need)}: {why}")
 
 
-def _cite(rule: Rule) -> str:
+def _describe_rule(rule: Rule) -> str:
     return f'rule {rule.key} "{rule.pattern}" {rule.action} ({rule.origin})'
 
 
-def _by_profile(need: Need, policy: Policy, action: Action) -> Step:
+def _apply_profile(need: Need, policy: Policy, action: PolicyAction) -> VerdictStep:
     name = "profile and flags"
     paranoid = policy.profile == "paranoid"
     if action == "deny" or (action == "allow" and not paranoid):
-        return Step(name, action)
+        return VerdictStep(name, action)
     flag = last_match(policy.flags, need)
     if flag and flag.action == "allow":
-        return Step(name, "allow", f"{flag.origin} allows {_told(need)}")
+        return VerdictStep(name, "allow", f"{flag.origin} allows {_describe_need(need)}")
     if paranoid:
-        return Step(name, "ask", "paranoid asks for every tool")
-    if policy.sandbox_passes and need.confined:
-        return Step(name, "allow", "the sandbox holds it")
+        return VerdictStep(name, "ask", "paranoid asks for every tool")
+    if policy.allow_sandboxed and need.sandboxed:
+        return VerdictStep(name, "allow", "the sandbox holds it")
     if policy.profile == "god_mode":
-        return Step(name, "allow", "god_mode")
-    if policy.profile == "balanced" and need.key == "bash" and _whitelisted(need.subject, policy.whitelist):
-        return Step(name, "allow", "on the shell whitelist")
-    return Step(name, action)
+        return VerdictStep(name, "allow", "god_mode")
+    if policy.profile == "balanced" and need.key == "bash" and _is_whitelisted(need.subject, policy.whitelist):
+        return VerdictStep(name, "allow", "on the shell whitelist")
+    return VerdictStep(name, action)
 
 
-def _whitelisted(command: str, whitelist: Sequence[str]) -> bool:
+def _is_whitelisted(command: str, whitelist: Sequence[str]) -> bool:
     return any(matches(f"{prefix} *", command) for prefix in whitelist)
 
 
-def _by_origin(origin: Origin, action: Action) -> Step:
+def _apply_origin(origin: CallOrigin, action: PolicyAction) -> VerdictStep:
     if origin == "person" and action == "ask":
-        return Step("who asks", "allow", "you typed it yourself")
-    return Step("who asks", action)
+        return VerdictStep("who asks", "allow", "you typed it yourself")
+    return VerdictStep("who asks", action)
 
 
-def _voucher(need: Need, policy: Policy, origin: Origin, grants: Sequence[Rule]) -> str:
+def _exemption(need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule]) -> str:
     """Who or what answers for a program that nobody knows; empty when nobody does."""
-    if need.confined:
+    if need.sandboxed:
         return "the sandbox holds it"
     if origin == "person":
         return "you typed it yourself"
-    if origin == "validation" and policy.checks_pass:
+    if origin == "validation" and policy.allow_checks:
         return "the check of a trusted workspace"
     if policy.profile == "god_mode":
         return "god_mode"
-    if policy.strangers_pass:
+    if policy.allow_unknown_programs:
         return "it may pass here"
-    if _whitelisted(need.subject, policy.whitelist):
+    if _is_whitelisted(need.subject, policy.whitelist):
         return "on the shell whitelist"
     rules = (*policy.rules, *grants, *policy.flags)
-    return next((_cite(rule) for rule in reversed(rules) if names_program(rule, need)), "")
+    return next((_describe_rule(rule) for rule in reversed(rules) if names_program(rule, need)), "")
 
 
-def _by_guards(need: Need, action: Action, voucher: str) -> Step:
+def _apply_danger(need: Need, action: PolicyAction, exemption: str) -> VerdictStep:
     if need.danger == "deny":
-        return Step("guards", "deny", need.why)
-    if voucher:
-        return Step("guards", action, f"{need.why}, but {voucher}" if action == "allow" else need.why)
+        return VerdictStep("guards", "deny", need.reason)
+    if exemption:
+        return VerdictStep("guards", action, f"{need.reason}, but {exemption}" if action == "allow" else need.reason)
     if need.danger == "ordinary":
-        return Step("guards", action)
-    return Step("guards", "ask" if action == "allow" else action, need.why)
+        return VerdictStep("guards", action)
+    return VerdictStep("guards", "ask" if action == "allow" else action, need.reason)
 
 
-def _by_attendance(need: Need, policy: Policy, action: Action) -> Step:
-    if action != "ask" or policy.attended:
-        return Step("nobody home", action)
-    why = f"{_told(need)} needs a person's consent and nobody can be asked here"
+def _apply_interactivity(need: Need, policy: Policy, action: PolicyAction) -> VerdictStep:
+    if action != "ask" or policy.interactive:
+        return VerdictStep("nobody home", action)
+    why = f"{_describe_need(need)} needs a person's consent and nobody can be asked here"
     if need.danger == "confirm":
-        return Step("nobody home", "deny", f"{why}: {need.why}")
-    return Step("nobody home", "deny", f"{why}; --allow '{need.key}:{need.always or need.subject}' would allow it")
+        return VerdictStep("nobody home", "deny", f"{why}: {need.reason}")
+    return VerdictStep(
+        "nobody home", "deny", f"{why}; --allow '{need.key}:{need.rule_pattern or need.subject}' would allow it"
+    )

@@ -6,28 +6,28 @@ import re
 
 def matches(pattern: str, subject: str) -> bool:
     """Whole-string match; a pattern that ends in ` *` also fits without arguments."""
-    pattern = _at_home(pattern).replace("\\", "/")
+    pattern = _expand_home(pattern).replace("\\", "/")
     subject = subject.replace("\\", "/")
-    if pattern.endswith(" *") and _fits(pattern[:-2], subject):
+    if pattern.endswith(" *") and _matches_pattern(pattern[:-2], subject):
         return True
-    return _fits(pattern, subject)
+    return _matches_pattern(pattern, subject)
 
 
-def folder_of(pattern: str) -> str:
+def pattern_folder(pattern: str) -> str:
     """The path that all a pattern fits lies below, or is; empty where it may be anywhere."""
-    whole = _at_home(pattern)
+    whole = _expand_home(pattern)
     fixed = re.split(r"[*?]", whole, maxsplit=1)[0]
     return whole if fixed == whole else fixed.rpartition("/")[0]
 
 
-def _at_home(pattern: str) -> str:
+def _expand_home(pattern: str) -> str:
     for prefix in ("~/", "$HOME/"):
         if pattern.startswith(prefix):
             return os.path.expanduser("~/") + pattern[len(prefix) :]
     return pattern
 
 
-def _fits(pattern: str, subject: str) -> bool:
+def _matches_pattern(pattern: str, subject: str) -> bool:
     """Greedy with one point to fall back to: at worst the product of the lengths, never exponential."""
     p = s = 0
     star, resume = -1, 0

@@ -7,23 +7,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from ostler.processes import landlock, seccomp
-from ostler.processes.confinement import Layout, inside
-from ostler.processes.environment import path_without
-from ostler.processes.ourselves import SOURCE
+from ostler.processes.child_python import SOURCE
+from ostler.processes.command_environment import path_without
+from ostler.processes.sandbox_policy import SandboxLayout, is_inside
 
 # Sockets of daemons and of the desktop live there, and other people's temporary files.
-_MASKED = ("/run", "/tmp", "/var/tmp")
+_MASKED_FOLDERS = ("/run", "/tmp", "/var/tmp")
 # What programs need of /run on some systems: the name resolver, the programs themselves, graphics drivers.
-_NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
+_NEEDED_RUN_PATHS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 
 
-def missing(layout: Layout | None = None) -> str:
+def unavailable_reason(layout: SandboxLayout | None = None) -> str:
     """Why it cannot be used here, as far as can be told without trying; empty when it may work."""
-    return "" if program(layout) else "the program bwrap is not installed"
+    return "" if find_bwrap(layout) else "the program bwrap is not installed"
 
 
-def program(layout: Layout | None = None) -> str:
+def find_bwrap(layout: SandboxLayout | None = None) -> str:
     """The machine's own; never one that the workspace (else the current folder) brings along."""
     import shutil
 
@@ -32,20 +32,20 @@ def program(layout: Layout | None = None) -> str:
     return shutil.which("bwrap", path=path_without(os.environ.get("PATH", os.defpath), theirs)) or ""
 
 
-def plan(layout: Layout) -> dict[str, Any]:
+def plan(layout: SandboxLayout) -> dict[str, Any]:
     """What the keeper adds once it is inside: the namespaces hold the rest."""
     plan: dict[str, Any] = {}
-    if layout.network and (scope := landlock.scope_only()):
+    if layout.network and (scope := landlock.scope_only_plan()):
         plan["landlock"] = scope  # a shared network has the abstract sockets of the desktop in it
-    if seccomp.supported():
+    if seccomp.is_supported():
         families = None if layout.network else seccomp.local_families()
-        plan["seccomp"] = seccomp.program(families=families, connect=True, attributes=True)
+        plan["seccomp"] = seccomp.build_filter(families=families, connect=True, attributes=True)
     return plan
 
 
-def wrapper(layout: Layout) -> list[str]:
+def wrapper_command(layout: SandboxLayout) -> list[str]:
     """The command line before the keeper's own."""
-    arguments = [program(layout), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
+    arguments = [find_bwrap(layout), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
     if os.geteuid() == 0:
         # No user namespace for root: in one, files of everybody else would belong to nobody.
         arguments += ["--cap-drop", "ALL", *(word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]
@@ -54,57 +54,59 @@ def wrapper(layout: Layout) -> list[str]:
     if not layout.network:
         arguments += ["--unshare-net"]
     # A writable folder around a masked one, such as "/", comes first, or it would uncover that again.
-    wide = [root for root in layout.writable if any(inside(mask, root) for mask in ("/dev", "/proc", *_MASKED))]
+    wide = [
+        root for root in layout.writable if any(is_inside(mask, root) for mask in ("/dev", "/proc", *_MASKED_FOLDERS))
+    ]
     arguments += ["--ro-bind", "/", "/"]
-    arguments += _writable(wide)
+    arguments += _bind_arguments(wide)
     # Root could set the kernel's own switches through a writable /proc, with or without capabilities.
     arguments += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
-    arguments += _masks(layout)
-    arguments += _writable([path for path in (*layout.writable, *layout.pinned) if path not in wide])
+    arguments += _mask_arguments(layout)
+    arguments += _bind_arguments([path for path in (*layout.writable, *layout.must_not_move) if path not in wide])
     # Where we could not put a placeholder, neither can a command.
-    for path in (*layout.locked, *(path for path in layout.absent if os.path.lexists(path))):
+    for path in (*layout.locked, *(path for path in layout.must_not_exist if os.path.lexists(path))):
         arguments += ["--ro-bind", path, path]
-    arguments += _hide(layout)
+    arguments += _hide_arguments(layout)
     return [*arguments, "--chdir", "/", "--"]
 
 
-def _writable(paths: list[str]) -> list[str]:
+def _bind_arguments(paths: list[str]) -> list[str]:
     return [word for path in paths for word in ("--bind", path, path)]
 
 
-def _masks(layout: Layout) -> list[str]:
+def _mask_arguments(layout: SandboxLayout) -> list[str]:
     arguments = ["--tmpfs", "/run"]
     for path in ("/tmp", "/var/tmp", layout.temp):
         if os.path.isdir(path) and not os.path.islink(path):
             arguments += ["--bind", layout.temp, path]
-    seen = {path for path in _visible(layout) if any(inside(path, mask) for mask in _MASKED)}
+    seen = {path for path in _visible_paths(layout) if any(is_inside(path, mask) for mask in _MASKED_FOLDERS)}
     for path in sorted(seen):
         arguments += ["--ro-bind-try", path, path]
     return arguments
 
 
-def _visible(layout: Layout) -> Iterator[str]:
-    yield from _NEEDED_OF_RUN
+def _visible_paths(layout: SandboxLayout) -> Iterator[str]:
+    yield from _NEEDED_RUN_PATHS
     yield os.path.realpath("/etc/resolv.conf")
     yield from (os.path.realpath(path) for path in (sys.prefix, sys.base_prefix, os.path.dirname(sys.executable)))
     yield os.path.realpath(SOURCE)
     yield from layout.visible
 
 
-def _hide(layout: Layout) -> list[str]:
+def _hide_arguments(layout: SandboxLayout) -> list[str]:
     arguments: list[str] = []
     for path in layout.hidden:
         if os.path.isdir(path):
             arguments += ["--tmpfs", path, "--remount-ro", path]
         else:
             arguments += ["--ro-bind", "/dev/null", path]
-    for path in _sockets():
-        if not any(inside(path, root) for root in (*_MASKED, *layout.writable)):
+    for path in _socket_paths():
+        if not any(is_inside(path, root) for root in (*_MASKED_FOLDERS, *layout.writable)):
             arguments += ["--ro-bind", "/dev/null", path]
     return arguments
 
 
-def _sockets() -> list[str]:
+def _socket_paths() -> list[str]:
     """Sockets in the file system: one cannot write to a read-only folder, but one can connect to a socket in it."""
     try:
         with open("/proc/net/unix", "rb") as file:

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from ostler.processes import seccomp
-from ostler.processes.confinement import Layout, inside
+from ostler.processes.sandbox_policy import SandboxLayout, is_inside
 
 _WRITE_FILE, _READ_FILE = 1 << 1, 1 << 2
 _MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 6, 1 << 11, 1 << 13, 1 << 14, 1 << 15
@@ -37,33 +37,33 @@ def abi() -> int:
     return max(version, 0)
 
 
-def missing() -> str:
+def unavailable_reason() -> str:
     """Why it cannot be used here; empty when it can."""
     version = abi()
     if version == 0:
         return "the kernel has no Landlock or it is switched off"
     if version < _TRUNCATE_ABI:
         return f"the kernel's Landlock (version {version}) cannot stop files from being emptied; version 3 is needed"
-    if not seccomp.supported():
+    if not seccomp.is_supported():
         return f"no system call filter for {seccomp.machine()} machines"
     return ""
 
 
-def plan(layout: Layout) -> dict[str, Any]:
+def plan(layout: SandboxLayout) -> dict[str, Any]:
     """What the keeper has to do to itself, as plain data."""
     version = abi()
     scoped = 3 if version >= _SCOPE_ABI else 0
     handled = _WRITE | _IN_FOLDERS | _MAKE_CHAR | _MAKE_BLOCK
     if version >= _IOCTL_ABI:
         handled |= _IOCTL_DEV
-    given = _given(layout)
-    hidden = tuple(path for path in layout.hidden if not any(inside(path, folder) for folder in given))
+    given = _writable_paths(layout)
+    hidden = tuple(path for path in layout.hidden if not any(is_inside(path, folder) for folder in given))
     if hidden:
         handled |= _READ_FILE
     rules = [(path, _WRITE | (_IN_FOLDERS if os.path.isdir(path) else 0)) for path in (*given, layout.temp, "/dev/shm")]
     rules += [(path, (_WRITE | _IOCTL_DEV) & handled) for path in _DEVICES]
     if hidden:
-        rules += [(path, _READ_FILE) for path in _all_but("/", hidden)]
+        rules += [(path, _READ_FILE) for path in _all_except("/", hidden)]
     tcp = 0 if layout.network or version < _TCP_ABI else 3
     ruleset = struct.pack("<QQQ", handled, tcp, scoped)[
         : 24 if version >= _SCOPE_ABI else 16 if version >= _TCP_ABI else 8
@@ -72,26 +72,26 @@ def plan(layout: Layout) -> dict[str, Any]:
     return {
         "guard": True,
         "landlock": {"ruleset": ruleset, "rules": rules},
-        "seccomp": seccomp.program(families=families, connect=layout.network, attributes=bool(layout.writable)),
+        "seccomp": seccomp.build_filter(families=families, connect=layout.network, attributes=bool(layout.writable)),
         "capabilities": CAPABILITIES | (_CAP_KILL if scoped else 0),
     }
 
 
-def scope_only() -> dict[str, Any]:
+def scope_only_plan() -> dict[str, Any]:
     """Landlock for nothing but signals and abstract sockets, which stay inside; empty where it cannot."""
     return {"ruleset": struct.pack("<QQQ", 0, 0, 3), "rules": []} if abi() >= _SCOPE_ABI else {}
 
 
-def _given(layout: Layout) -> list[str]:
+def _writable_paths(layout: SandboxLayout) -> list[str]:
     """What may be written to: the folders as they are, or what lies in one that holds what must stay shut."""
     given: list[str] = []
-    kept = (*layout.shut, *layout.hidden)
+    kept = (*layout.never_writable, *layout.hidden)
     for root in layout.writable:
-        given += _all_but(root, kept) if any(inside(path, root) for path in layout.shut) else [root]
+        given += _all_except(root, kept) if any(is_inside(path, root) for path in layout.never_writable) else [root]
     return given
 
 
-def _all_but(folder: str, hidden: tuple[str, ...]) -> list[str]:
+def _all_except(folder: str, excluded: tuple[str, ...]) -> list[str]:
     """Paths that together hold everything in the folder but the hidden ones."""
     found: list[str] = []
     try:
@@ -100,10 +100,10 @@ def _all_but(folder: str, hidden: tuple[str, ...]) -> list[str]:
     except OSError:
         return found
     for path in entries:
-        if path in hidden:
+        if path in excluded:
             continue
-        if any(inside(secret, path) for secret in hidden):
-            found += _all_but(path, hidden)
+        if any(is_inside(secret, path) for secret in excluded):
+            found += _all_except(path, excluded)
         else:
             found.append(path)
     return found

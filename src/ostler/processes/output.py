@@ -6,37 +6,37 @@ import os
 from collections.abc import Callable
 from typing import Literal
 
-from ostler.text.cut import HeadTail
+from ostler.text.truncate import HeadTail
 
-Stream = Literal["stdout", "stderr"]
+StreamName = Literal["stdout", "stderr"]
 
 MEMORY_CAP = 256 * 1024  # per stream
-_TOLD_AT_ONCE = 40_000
+_SPILL_THRESHOLD = 40_000
 FILE_CAP = 64 * 1024 * 1024
 _LIVE_INTERVAL = 0.05
 _LIVE_CAP = 32 * 1024
 
 
-class Spill:
+class SpillFile:
     """A file of mode 0600 that takes bytes up to a cap; a full disk ends it and is no error."""
 
     def __init__(self, folder: str, name: str, cap: int = FILE_CAP) -> None:
         self.path = os.path.join(folder, name)
-        self._room = cap
+        self._bytes_left = cap
         os.makedirs(folder, mode=0o700, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, 0o600)
 
     def feed(self, chunk: bytes) -> None:
-        if self._room <= 0 or self._fd < 0:
+        if self._bytes_left <= 0 or self._fd < 0:
             return
-        piece = chunk[: self._room]
+        piece = chunk[: self._bytes_left]
         try:
             written = os.write(self._fd, piece)
         except OSError:
             self.close()
             return
-        self._room -= written
+        self._bytes_left -= written
         if written < len(piece):
             self.feed(piece[written:])
 
@@ -46,17 +46,17 @@ class Spill:
             self._fd = -1
 
 
-class Live:
+class LiveOutput:
     """Tells a listener what arrives, as text, at most twenty times a second and never more than a screenful of it."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self.failed: Exception | None = None
-        self._tell = tell
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self.error: Exception | None = None
+        self._on_text = on_text
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
         self._pending = ""
         self._timer: asyncio.TimerHandle | None = None
 
-    def feed(self, stream: Stream, chunk: bytes) -> None:
+    def feed(self, stream: StreamName, chunk: bytes) -> None:
         self._pending = (self._pending + self._decoders[stream].decode(chunk))[-_LIVE_CAP:]
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_LIVE_INTERVAL, self._flush)
@@ -71,15 +71,15 @@ class Live:
     def _flush(self) -> None:
         self._timer = None
         text, self._pending = self._pending, ""
-        if not text or self.failed:
+        if not text or self.error:
             return
         try:
-            self._tell(text)
+            self._on_text(text)
         except Exception as error:  # the listener's fault must not leave the command without a reader
-            self.failed = error
+            self.error = error
 
 
-class Output:
+class CommandOutput:
     """All that one command prints. `open_spill` is called once, when it is more than whoever asked is told at once.
 
     `errors` is what becomes of bytes that are no UTF-8, in Python's words.
@@ -87,50 +87,50 @@ class Output:
 
     def __init__(
         self,
-        open_spill: Callable[[], Spill],
-        live: Live | None = None,
+        open_spill: Callable[[], SpillFile],
+        live: LiveOutput | None = None,
         cap: int = MEMORY_CAP,
         errors: str = "replace",
     ) -> None:
-        self.streams: dict[Stream, HeadTail] = {
+        self.streams: dict[StreamName, HeadTail] = {
             name: HeadTail(cap // 2, cap // 2, errors) for name in ("stdout", "stderr")
         }
-        self.spilled = ""
+        self.spill_path = ""
         self._open_spill = open_spill
         self._live = live
         # In order of arrival, both streams, until a spill takes it over; as long as nothing is cut it is bounded.
-        self._all: bytearray | None = bytearray()
-        self._spill: Spill | None = None
+        self._unspilled: bytearray | None = bytearray()
+        self._spill: SpillFile | None = None
 
-    def feed(self, stream: Stream, chunk: bytes) -> None:
+    def feed(self, stream: StreamName, chunk: bytes) -> None:
         kept = self.streams[stream]
         kept.feed(chunk)
         if self._live:
             self._live.feed(stream, chunk)
-        if self._all is not None:
-            self._all += chunk
-            if kept.cut or len(self._all) > _TOLD_AT_ONCE:
-                self._begin_spill()
+        if self._unspilled is not None:
+            self._unspilled += chunk
+            if kept.truncated or len(self._unspilled) > _SPILL_THRESHOLD:
+                self._start_spill()
         elif self._spill:
             self._spill.feed(chunk)
 
     @property
-    def cut(self) -> bool:
-        return any(kept.cut for kept in self.streams.values())
+    def truncated(self) -> bool:
+        return any(kept.truncated for kept in self.streams.values())
 
     def close(self) -> None:
         if self._spill:
             self._spill.close()
         if self._live:
             self._live.close()
-            if self._live.failed:
-                raise self._live.failed
+            if self._live.error:
+                raise self._live.error
 
-    def _begin_spill(self) -> None:
-        arrived, self._all = self._all or b"", None
+    def _start_spill(self) -> None:
+        arrived, self._unspilled = self._unspilled or b"", None
         try:
             self._spill = self._open_spill()
         except OSError:
             return
-        self.spilled = self._spill.path
+        self.spill_path = self._spill.path
         self._spill.feed(bytes(arrived))

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostler.processes import bubblewrap, landlock
-from ostler.processes.confinement import Confinement, Layout, SandboxUnavailable, held_in_homes, lay_out
 from ostler.processes.git_guard import GitGuard
-from ostler.processes.keeping import Keeper, KeeperLost, shared
-from ostler.processes.mending import Unlocked
-from ostler.processes.other_repositories import OTHERS
-from ostler.processes.placeholders import Placeholders, sweep
+from ostler.processes.other_vcs import OTHER_VCS_FILES
+from ostler.processes.placeholders import Placeholders, remove_stale_placeholders
+from ostler.processes.protected_paths import UnlockedPaths
+from ostler.processes.sandbox_policy import (
+    SandboxLayout,
+    SandboxPolicy,
+    SandboxUnavailable,
+    home_placeholder_paths,
+    resolve_layout,
+)
+from ostler.processes.spawner_client import SpawnerClient, SpawnerLost, shared_spawner
 
 BACKENDS = ("bubblewrap", "landlock")
 
@@ -21,27 +27,27 @@ class Sandbox:
     def __init__(
         self,
         name: str,
-        keeper: Keeper | None = None,
-        layout: Layout | None = None,
-        places: Placeholders | None = None,
+        spawner: SpawnerClient | None = None,
+        layout: SandboxLayout | None = None,
+        placeholders: Placeholders | None = None,
     ) -> None:
         self.name = name
         self.layout = layout
-        self._keeper = keeper
-        self._places = places
-        self._locked = {path: _identity(path) for path in _lockable(layout)} if name == "bubblewrap" else {}
+        self._spawner = spawner
+        self._placeholders = placeholders
+        self._locked = {path: _identity(path) for path in _lockable_paths(layout)} if name == "bubblewrap" else {}
         self.guard = GitGuard(layout.writable, self._still_locked) if layout and layout.writable else None
 
     @property
-    def keeper(self) -> Keeper:
-        return self._keeper or shared()
+    def spawner(self) -> SpawnerClient:
+        return self._spawner or shared_spawner()
 
     @property
-    def alive(self) -> bool:
-        return self._keeper is None or self._keeper.alive
+    def is_alive(self) -> bool:
+        return self._spawner is None or self._spawner.is_alive
 
     @property
-    def intact(self) -> bool:
+    def is_intact(self) -> bool:
         """Whether it locks what it locked at first: a file that somebody put in another's place is not locked."""
         return len(self._still_locked()) == len(self._locked)
 
@@ -49,7 +55,7 @@ class Sandbox:
         return tuple(path for path, identity in self._locked.items() if _identity(path) == identity)
 
     @property
-    def statement(self) -> str:
+    def description(self) -> str:
         """What is in force, in a sentence for a person."""
         if self.layout is None:
             return f"commands run without a sandbox ({self.name.removeprefix('none: ')})"
@@ -57,82 +63,82 @@ class Sandbox:
         network = "with the network" if self.layout.network else "without a network"
         said = f"commands run in {self.name}, {network}, and write only to {where}"
         if self.name == "landlock" and self.layout.writable:
-            shut = "; directly in a home they can make nothing new" if self.layout.shut else ""
+            shut = "; directly in a home they can make nothing new" if self.layout.never_writable else ""
             return f"{said}{shut}; protected files in there are watched, not locked, and chmod is held nowhere"
         return said
 
-    def unlocked(self) -> Unlocked | None:
+    def unlocked_paths(self) -> UnlockedPaths | None:
         """Protected paths that it does not lock, as they are now; what is of repositories its guard looks after.
 
         Landlock keeps Ostler's own folder shut, and Ostler itself writes there while commands run.
         """
         if self.layout is None:
             return None
-        paths = self.layout.watched
+        paths = self.layout.checked_afterwards
         if self.name == "landlock":
-            paths = tuple(path for path in self.layout.protected if path not in self.layout.own)
-        return Unlocked(tuple(path for path in paths if not _of_repository(path)), self.layout.writable)
+            paths = tuple(path for path in self.layout.protected if path not in self.layout.caller_paths)
+        return UnlockedPaths(tuple(path for path in paths if not _is_in_repository(path)), self.layout.writable)
 
     async def aclose(self) -> None:
-        if self._keeper:
-            await self._keeper.aclose()
-        if self._places:
-            self._places.close()
+        if self._spawner:
+            await self._spawner.aclose()
+        if self._placeholders:
+            self._placeholders.close()
 
 
 async def open_sandbox(
-    confinement: Confinement, temp: str, visible: tuple[str, ...], backends: Sequence[str] = BACKENDS
+    policy: SandboxPolicy, temp: str, visible: tuple[str, ...], backends: Sequence[str] = BACKENDS
 ) -> Sandbox:
     """The first backend that really starts. SandboxUnavailable when one is required and none does."""
-    if confinement.mode == "off":
+    if policy.mode == "off":
         return Sandbox("none: switched off")
-    sweep(held_in_homes())  # what a killed session left in a home troubles its owner
+    remove_stale_placeholders(home_placeholder_paths())  # what a killed session left in a home troubles its owner
     reasons = []
     for name in backends:
-        layout = lay_out(confinement, temp, visible)
+        layout = resolve_layout(policy, temp, visible)
         try:
             return await _open(name, layout)
-        except KeeperLost as error:
+        except SpawnerLost as error:
             reasons.append(f"{name}: {error}")
     reason = "; ".join(reasons)
-    if confinement.mode == "require":
+    if policy.mode == "require":
         hint = "install bubblewrap, or set the sandbox to prefer"
         raise SandboxUnavailable(f"commands must run in a sandbox and none can be had ({reason})", hint=hint)
     return Sandbox(f"none: {reason}")
 
 
-async def _open(name: str, layout: Layout) -> Sandbox:
+async def _open(name: str, layout: SandboxLayout) -> Sandbox:
     backend = bubblewrap if name == "bubblewrap" else landlock
-    if reason := bubblewrap.missing(layout) if name == "bubblewrap" else landlock.missing():
-        raise KeeperLost(reason)
-    places = Placeholders(layout.absent if name == "bubblewrap" else ())
+    if reason := bubblewrap.unavailable_reason(layout) if name == "bubblewrap" else landlock.unavailable_reason():
+        raise SpawnerLost(reason)
+    places = Placeholders(layout.must_not_exist if name == "bubblewrap" else ())
     try:
-        wrapper = bubblewrap.wrapper(layout) if name == "bubblewrap" else []
+        wrapper = bubblewrap.wrapper_command(layout) if name == "bubblewrap" else []
         try:
-            keeper = await _started(wrapper, backend.plan(layout))
-        except KeeperLost:
+            keeper = await _start_spawner(wrapper, backend.plan(layout))
+        except SpawnerLost:
             # What it should hide, such as somebody's socket, may have gone meanwhile.
-            if not wrapper or (again := bubblewrap.wrapper(layout)) == wrapper:
+            if not wrapper or (again := bubblewrap.wrapper_command(layout)) == wrapper:
                 raise
-            keeper = await _started(again, backend.plan(layout))
+            keeper = await _start_spawner(again, backend.plan(layout))
     except BaseException:
         places.close()
         raise
     return Sandbox(name, keeper, layout, places)
 
 
-async def _started(wrapper: list[str], plan: dict[str, Any]) -> Keeper:
-    keeper = Keeper(wrapper, plan)
+async def _start_spawner(wrapper: list[str], plan: dict[str, Any]) -> SpawnerClient:
+    keeper = SpawnerClient(wrapper, plan)
     try:
-        await keeper.ready()
+        await keeper.wait_ready()
     except BaseException:
-        keeper.abandon()
+        keeper.kill()
         raise
     return keeper
 
 
-def _lockable(layout: Layout | None) -> tuple[str, ...]:
-    return (*layout.locked, *layout.absent) if layout else ()
+def _lockable_paths(layout: SandboxLayout | None) -> tuple[str, ...]:
+    return (*layout.locked, *layout.must_not_exist) if layout else ()
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -143,11 +149,11 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _of_repository(path: str) -> bool:
-    return not {".git", *OTHERS}.isdisjoint(path.split("/"))
+def _is_in_repository(path: str) -> bool:
+    return not {".git", *OTHER_VCS_FILES}.isdisjoint(path.split("/"))
 
 
-def room_to_write(environ: dict[str, str], temp: str) -> dict[str, str]:
+def with_writable_temp(environ: dict[str, str], temp: str) -> dict[str, str]:
     """The environment of a confined command: temporary files and caches go where it may write."""
     cache = os.path.join(temp, "cache")
     return {**environ, "TMPDIR": temp, "XDG_CACHE_HOME": cache, "npm_config_cache": os.path.join(cache, "npm")}

@@ -9,7 +9,7 @@ import socket
 import struct
 
 # (x86-64, arm64); -1 where a machine has no such call.
-_REFUSED = {
+_REFUSED_CALLS = {
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
@@ -41,7 +41,7 @@ _REFUSED = {
     "quotactl": (179, 60),
 }
 # What changes a file's attributes; a filter cannot see whose.
-_ATTRIBUTES = {
+_ATTRIBUTE_CALLS = {
     "chmod": (90, -1),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -61,7 +61,7 @@ _ATTRIBUTES = {
     "file_setattr": (469, 469),
 }
 # What gives a file its mode, and which argument that is: a program that runs as its owner would outlive the sandbox.
-_MODES = {
+_MODE_CALLS = {
     "chmod": (90, -1, 1),
     "fchmod": (91, 52, 1),
     "fchmodat": (268, 53, 2),
@@ -70,9 +70,12 @@ _MODES = {
     "mknod": (133, -1, 1),
     "mknodat": (259, 33, 2),
 }
-_OPENS = {"open": (2, -1, 1), "openat": (257, 56, 2)}  # the flags, and behind them the mode, which counts for new files
+_OPEN_CALLS = {
+    "open": (2, -1, 1),
+    "openat": (257, 56, 2),
+}  # the flags, and behind them the mode, which counts for new files
 # Programs fall back to older calls, whose arguments a filter can see.
-_UNKNOWN = {
+_REPORTED_MISSING = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
@@ -83,8 +86,8 @@ _CLONE, _SOCKET, _SOCKETPAIR, _CONNECT, _IOCTL = (56, 220), (41, 198), (53, 199)
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _X32_BIT = 0x40000000
 _NEW_USER_NAMESPACE = 0x10000000
-_AS_OWNER = 0o4000
-_MAKES_A_FILE = 0o20000100  # O_CREAT, O_TMPFILE
+_SETUID_BIT = 0o4000
+_CREATE_BITS = 0o20000100  # O_CREAT, O_TMPFILE
 _INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into a terminal
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
@@ -96,11 +99,11 @@ def machine() -> str:
     return os.uname().machine
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     return machine() in _ARCHITECTURES
 
 
-def program(*, families: tuple[int, ...] | None, connect: bool, attributes: bool) -> bytes:
+def build_filter(*, families: tuple[int, ...] | None, connect: bool, attributes: bool) -> bytes:
     """The filter.
 
     Only sockets of `families` may be made (None: any). Without `connect` none may be connected, and none may be made
@@ -108,25 +111,37 @@ def program(*, families: tuple[int, ...] | None, connect: bool, attributes: bool
     file may become one that runs as its owner.
     """
     architecture, column = _ARCHITECTURES[machine()]
-    code = [_step(_LOAD, _ARCHITECTURE_AT), _step(_EQUAL, architecture, yes=1), _step(_RETURN, _KILL)]
-    code.append(_step(_LOAD, _NUMBER_AT))
+    code = [
+        _instruction(_LOAD, _ARCHITECTURE_AT),
+        _instruction(_EQUAL, architecture, yes=1),
+        _instruction(_RETURN, _KILL),
+    ]
+    code.append(_instruction(_LOAD, _NUMBER_AT))
     if column == 0:
-        code += [_step(_AT_LEAST, _X32_BIT, no=1), _step(_RETURN, _ERROR | errno.ENOSYS)]
-    refused = [*_REFUSED.values(), *(_ATTRIBUTES.values() if not attributes else ()), *(() if connect else (_CONNECT,))]
+        code += [_instruction(_AT_LEAST, _X32_BIT, no=1), _instruction(_RETURN, _ERROR | errno.ENOSYS)]
+    refused = [
+        *_REFUSED_CALLS.values(),
+        *(_ATTRIBUTE_CALLS.values() if not attributes else ()),
+        *(() if connect else (_CONNECT,)),
+    ]
     for numbers in refused:
         code += _refuse(numbers[column], errno.EPERM)
-    for numbers in _UNKNOWN.values():
+    for numbers in _REPORTED_MISSING.values():
         code += _refuse(numbers[column], errno.ENOSYS)
-    code += _look_at(_CLONE[column], [_argument(0), *_refuse_bit(_NEW_USER_NAMESPACE)])
-    code += _look_at(
-        _IOCTL[column], [_argument(1), *(step for number in _INJECTIONS for step in _refuse(number, errno.EPERM))]
+    code += _check_call(_CLONE[column], [_load_argument(0), *_refuse_bit(_NEW_USER_NAMESPACE)])
+    code += _check_call(
+        _IOCTL[column], [_load_argument(1), *(step for number in _INJECTIONS for step in _refuse(number, errno.EPERM))]
     )
-    code += _refuse_as_owner(column)
-    types = [] if connect else [_argument(1), _step(_AND, 0xF), *_only((socket.SOCK_STREAM, socket.SOCK_SEQPACKET))]
+    code += _refuse_setuid(column)
+    types = (
+        []
+        if connect
+        else [_load_argument(1), _instruction(_AND, 0xF), *_allow_only((socket.SOCK_STREAM, socket.SOCK_SEQPACKET))]
+    )
     if families is not None:
-        code += _look_at(_SOCKET[column], [_argument(0), *_only(families), *types])
-    code += _look_at(_SOCKETPAIR[column], types)
-    return b"".join([*code, _step(_RETURN, _ALLOW)])
+        code += _check_call(_SOCKET[column], [_load_argument(0), *_allow_only(families), *types])
+    code += _check_call(_SOCKETPAIR[column], types)
+    return b"".join([*code, _instruction(_RETURN, _ALLOW)])
 
 
 def local_families() -> tuple[int, ...]:
@@ -134,42 +149,44 @@ def local_families() -> tuple[int, ...]:
     return (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 
 
-def _refuse_as_owner(column: int) -> list[bytes]:
+def _refuse_setuid(column: int) -> list[bytes]:
     code: list[bytes] = []
-    for *numbers, index in _MODES.values():
-        code += _look_at(numbers[column], [_argument(index), *_refuse_bit(_AS_OWNER)])
-    for *numbers, index in _OPENS.values():
-        check = [_argument(index + 1), *_refuse_bit(_AS_OWNER)]
-        code += _look_at(numbers[column], [_argument(index), _step(_HAS_BIT, _MAKES_A_FILE, no=len(check)), *check])
+    for *numbers, index in _MODE_CALLS.values():
+        code += _check_call(numbers[column], [_load_argument(index), *_refuse_bit(_SETUID_BIT)])
+    for *numbers, index in _OPEN_CALLS.values():
+        check = [_load_argument(index + 1), *_refuse_bit(_SETUID_BIT)]
+        code += _check_call(
+            numbers[column], [_load_argument(index), _instruction(_HAS_BIT, _CREATE_BITS, no=len(check)), *check]
+        )
     return code
 
 
 def _refuse(number: int, error: int) -> list[bytes]:
-    return [] if number < 0 else [_step(_EQUAL, number, no=1), _step(_RETURN, _ERROR | error)]
+    return [] if number < 0 else [_instruction(_EQUAL, number, no=1), _instruction(_RETURN, _ERROR | error)]
 
 
 def _refuse_bit(bit: int) -> list[bytes]:
-    return [_step(_HAS_BIT, bit, no=1), _step(_RETURN, _ERROR | errno.EPERM)]
+    return [_instruction(_HAS_BIT, bit, no=1), _instruction(_RETURN, _ERROR | errno.EPERM)]
 
 
-def _only(values: tuple[int, ...]) -> list[bytes]:
+def _allow_only(values: tuple[int, ...]) -> list[bytes]:
     """Go on if what was loaded is one of the values."""
-    tests = [_step(_EQUAL, value, yes=len(values) - at) for at, value in enumerate(values)]
-    return [*tests, _step(_RETURN, _ERROR | errno.EACCES)]
+    tests = [_instruction(_EQUAL, value, yes=len(values) - at) for at, value in enumerate(values)]
+    return [*tests, _instruction(_RETURN, _ERROR | errno.EACCES)]
 
 
-def _look_at(number: int, checks: list[bytes]) -> list[bytes]:
+def _check_call(number: int, checks: list[bytes]) -> list[bytes]:
     """Checks on one call; what they let pass is allowed."""
     if number < 0:
         return []
-    body = [*checks, _step(_RETURN, _ALLOW)]
-    return [_step(_EQUAL, number, no=len(body)), *body]
+    body = [*checks, _instruction(_RETURN, _ALLOW)]
+    return [_instruction(_EQUAL, number, no=len(body)), *body]
 
 
-def _argument(index: int) -> bytes:
+def _load_argument(index: int) -> bytes:
     """Load the low half of an argument, which is all the kernel looks at in these calls."""
-    return _step(_LOAD, _ARGUMENTS_AT + 8 * index)
+    return _instruction(_LOAD, _ARGUMENTS_AT + 8 * index)
 
 
-def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
+def _instruction(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("<HBBI", code, yes, no, value)

@@ -6,9 +6,7 @@ or chose, and what was run: a rule that was revoked stays so, and a call runs on
 
 from collections.abc import Iterable
 
-from ostler.journal.counting import Counting
-from ostler.journal.todos_file import todos_of
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     ChildEnded,
     ChildStarted,
     Delivered,
@@ -33,13 +31,15 @@ from ostler.vocabulary.events import (
     TurnStarted,
     UsageReported,
 )
-from ostler.vocabulary.permission import Rule
-from ostler.vocabulary.seams import Past
-from ostler.vocabulary.sessions import SessionInfo
-from ostler.vocabulary.tools import Todo, ToolCall
+from ostler.core.permission import Rule
+from ostler.core.protocols import Records
+from ostler.core.sessions import SessionInfo
+from ostler.core.tools import Todo, ToolCall
+from ostler.journal.active_records import ActiveRecords
+from ostler.journal.todos_file import current_todos
 
 # Of a turn that is over only these still tell something.
-LASTING = frozenset(
+TYPES_THAT_OUTLIVE_TURN = frozenset(
     [
         "info_changed",
         "renamed",
@@ -79,7 +79,7 @@ class SessionState:
         for event in events:
             self.apply(event)
 
-    def unanswered(self) -> list[ToolCall]:
+    def calls_without_result(self) -> list[ToolCall]:
         """Calls without a result, in the order they were made."""
         return [call for call_id, call in self.calls.items() if call_id not in self.results]
 
@@ -104,7 +104,7 @@ class SessionState:
                 self.title = title or self.title
             case OptionChanged(option_id, value):
                 self.options[option_id] = value
-                self.info = self.info.having(option_id, value)
+                self.info = self.info.with_option(option_id, value)
             case TodosChanged(items):
                 self.todos = items
             case UsageReported():
@@ -114,11 +114,11 @@ class SessionState:
             case ChildEnded(child_id):
                 self.children.pop(child_id, None)
             case Queued() | Steered() | Delivered():
-                self._apply_words(event)
+                self._apply_prompt(event)
             case _:
                 self._apply_call(event)
 
-    def _apply_words(self, event: Queued | Steered | Delivered) -> None:
+    def _apply_prompt(self, event: Queued | Steered | Delivered) -> None:
         match event:
             case Queued(texts):
                 self.queued = texts
@@ -159,15 +159,15 @@ class SessionState:
                 pass
 
 
-def state_of(past: Past) -> SessionState:
+def state_from_records(records: Records) -> SessionState:
     """The state after a journal's records; of turns that are over only what outlives them is looked at."""
     state = SessionState()
-    over = next((at for at in reversed(range(len(past))) if past.kind(at) == "turn_ended"), -1)
-    state.turns = sum(1 for index in past.of(("turn_started",)) if index < over)
-    for index in past.of(LASTING):
+    over = next((at for at in reversed(range(len(records))) if records.type_at(at) == "turn_ended"), -1)
+    state.turns = sum(1 for index in records.indexes_of(("turn_started",)) if index < over)
+    for index in records.indexes_of(TYPES_THAT_OUTLIVE_TURN):
         if index < over:
-            state.apply(past[index].event)
-    for index in range(max(over, 0), len(past)):
-        state.apply(past[index].event)
-    state.todos = todos_of(Counting(past))
+            state.apply(records[index].event)
+    for index in range(max(over, 0), len(records)):
+        state.apply(records[index].event)
+    state.todos = current_todos(ActiveRecords(records))
     return state

@@ -4,11 +4,11 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.events import (
+from ostler.core.display import Display
+from ostler.core.events import (
     Event,
     MessageDone,
-    MessageSoFar,
+    MessageSnapshot,
     Notice,
     PermissionAsked,
     PermissionDecided,
@@ -22,41 +22,41 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.message import Message, Thought
-from ostler.vocabulary.tools import Todo, ToolCall
+from ostler.core.message import Message, ThoughtPart
+from ostler.core.tools import Todo, ToolCall
 
 
-class Block(msgspec.Struct):
+class TranscriptBlock(msgspec.Struct):
     """One thing on the screen. `settled` means that it will not change any more."""
 
     id: str
-    settled: bool = False
+    final: bool = False
 
 
-B = TypeVar("B", bound=Block)
+B = TypeVar("B", bound=TranscriptBlock)
 
 
-class PromptBlock(Block):
+class PromptBlock(TranscriptBlock):
     """What the person said."""
 
     text: str = ""
 
 
-class TextBlock(Block):
+class TextBlock(TranscriptBlock):
     """What the model says: a plan while calls follow it, else the answer; `cut` when the stream broke off."""
 
     segment: Literal["plan", "answer"] = "answer"
     text: str = ""
-    cut: bool = False
+    truncated: bool = False
 
 
-class ThoughtBlock(Block):
+class ThoughtBlock(TranscriptBlock):
     """The model's reasoning."""
 
     text: str = ""
 
 
-class CallBlock(Block):
+class CallBlock(TranscriptBlock):
     """One call from its making to its result; `title` is what whoever made it calls it, if that is another name."""
 
     call: ToolCall | None = None
@@ -65,113 +65,113 @@ class CallBlock(Block):
     display: Display = Display()
 
 
-class TodosBlock(Block):
+class TodosBlock(TranscriptBlock):
     """The plan as a checklist."""
 
     items: tuple[Todo, ...] = ()
 
 
-class NoticeBlock(Block):
+class NoticeBlock(TranscriptBlock):
     """Something a person should know."""
 
     level: str = "info"
     text: str = ""
 
 
-class EndBlock(Block):
+class TurnEndBlock(TranscriptBlock):
     """How a turn ended."""
 
-    ended: TurnEnded | None = None
+    turn_end: TurnEnded | None = None
 
 
 class Transcript:
     """Feed it events; it returns the block each one changed."""
 
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self._by_id: dict[str, Block] = {}
+        self.blocks: list[TranscriptBlock] = []
+        self._by_id: dict[str, TranscriptBlock] = {}
 
-    def take(self, event: Event) -> Block | None:
+    def apply(self, event: Event) -> TranscriptBlock | None:
         """The block that is new or changed, if any."""
         match event:
             case TurnStarted(turn_id, prompt):
                 return self._add(PromptBlock(turn_id, True, prompt.text))
-            case TextDelta() | ThoughtDelta() | MessageSoFar():
-                return self._said(event)
+            case TextDelta() | ThoughtDelta() | MessageSnapshot():
+                return self._apply_delta(event)
             case MessageDone(message):
-                return self._message(message)
+                return self._apply_message(message)
             case TodosChanged(items):
                 return self._add(TodosBlock(f"todos-{len(self.blocks)}", True, items))
             case Notice(level, text):
                 return self._add(NoticeBlock(f"notice-{len(self.blocks)}", True, level, text))
             case TurnEnded(turn_id):
-                return self._add(EndBlock(f"{turn_id}/end", True, event))
+                return self._add(TurnEndBlock(f"{turn_id}/end", True, event))
             case _:
-                return self._call(event)
+                return self._apply_call(event)
 
-    def _call(self, event: Event) -> Block | None:
+    def _apply_call(self, event: Event) -> TranscriptBlock | None:
         match event:
             case ToolCalled(call, title):
-                block = self._get(CallBlock, call.id)
+                block = self._get_or_add(CallBlock, call.id)
                 block.call, block.title = call, title
                 return block
             case PermissionAsked(_, permission) if permission.call_id:
-                return self._status(permission.call_id, "asking")
+                return self._set_status(permission.call_id, "asking")
             case PermissionDecided(_, permission) if permission.call_id:
-                return self._status(permission.call_id, "waiting")
+                return self._set_status(permission.call_id, "waiting")
             case ToolStarted(call_id):
-                return self._status(call_id, "running")
+                return self._set_status(call_id, "running")
             case ToolProgress(call_id, display):
-                block = self._get(CallBlock, call_id)
+                block = self._get_or_add(CallBlock, call_id)
                 block.display = display
                 return block
             case ToolFinished(result):
-                block = self._get(CallBlock, result.call_id)
-                block.display, block.status, block.settled = result.for_human, result.status, True
+                block = self._get_or_add(CallBlock, result.call_id)
+                block.display, block.status, block.final = result.for_human, result.status, True
                 return block
             case _:
                 return None
 
-    def _said(self, event: TextDelta | ThoughtDelta | MessageSoFar) -> Block | None:
+    def _apply_delta(self, event: TextDelta | ThoughtDelta | MessageSnapshot) -> TranscriptBlock | None:
         if isinstance(event, ThoughtDelta):
-            block: ThoughtBlock | TextBlock = self._get(ThoughtBlock, f"{event.message_id}/thought")
+            block: ThoughtBlock | TextBlock = self._get_or_add(ThoughtBlock, f"{event.message_id}/thought")
             block.text += event.text
         elif isinstance(event, TextDelta):
-            block = self._get(TextBlock, f"{event.message_id}/text")
+            block = self._get_or_add(TextBlock, f"{event.message_id}/text")
             block.text += event.text
         else:
             if event.thought:
-                self._get(ThoughtBlock, f"{event.message_id}/thought").text = event.thought
-            block = self._get(TextBlock, f"{event.message_id}/text")
+                self._get_or_add(ThoughtBlock, f"{event.message_id}/thought").text = event.thought
+            block = self._get_or_add(TextBlock, f"{event.message_id}/text")
             block.text = event.text
         return block
 
-    def _message(self, message: Message) -> Block | None:
+    def _apply_message(self, message: Message) -> TranscriptBlock | None:
         """The message as it is; what came of it before and does not count, as where an attempt was given up, goes."""
-        thought = "".join(part.text for part in message.parts if isinstance(part, Thought))
+        thought = "".join(part.text for part in message.parts if isinstance(part, ThoughtPart))
         if thought or f"{message.id}/thought" in self._by_id:
-            block = self._get(ThoughtBlock, f"{message.id}/thought")
-            block.text, block.settled = thought, True
+            block = self._get_or_add(ThoughtBlock, f"{message.id}/thought")
+            block.text, block.final = thought, True
         if not message.text and f"{message.id}/text" not in self._by_id:
             return None
-        text = self._get(TextBlock, f"{message.id}/text")
-        text.text, text.settled, text.cut = message.text, True, message.cut
-        text.segment = "plan" if message.has_more_to_do else "answer"
+        text = self._get_or_add(TextBlock, f"{message.id}/text")
+        text.text, text.final, text.truncated = message.text, True, message.truncated
+        text.segment = "plan" if message.is_intermediate else "answer"
         return text
 
-    def _status(self, call_id: str, status: Literal["waiting", "asking", "running"]) -> CallBlock:
-        block = self._get(CallBlock, call_id)
+    def _set_status(self, call_id: str, status: Literal["waiting", "asking", "running"]) -> CallBlock:
+        block = self._get_or_add(CallBlock, call_id)
         block.status = status
         return block
 
-    def _get(self, kind: type[B], block_id: str) -> B:
+    def _get_or_add(self, kind: type[B], block_id: str) -> B:
         block = self._by_id.get(block_id)
         if not isinstance(block, kind):
             block = kind(block_id)
             self._add(block)
         return block
 
-    def _add(self, block: Block) -> Block:
+    def _add(self, block: TranscriptBlock) -> TranscriptBlock:
         self._by_id[block.id] = block
         self.blocks.append(block)
         return block

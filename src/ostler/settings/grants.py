@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
+from ostler.core.permission import Rule
 from ostler.settings.home import error_text
-from ostler.settings.own_file import changing, read_own, replace_own
-from ostler.vocabulary.permission import Rule
+from ostler.settings.private_file import locked_for_change, read_private, replace_private
 
 
-class Given(msgspec.Struct, frozen=True):
+class GrantedRule(msgspec.Struct, frozen=True):
     """A rule and when it was given."""
 
     rule: Rule
@@ -23,22 +23,22 @@ class ProjectGrants:
     def __init__(self, folder: Path) -> None:
         self._file = folder / "grants.json"
         self.notes: list[str] = []
-        self._known: tuple[Given, ...] | None = None
+        self._granted: tuple[GrantedRule, ...] | None = None
 
-    def given(self) -> tuple[Given, ...]:
+    def granted(self) -> tuple[GrantedRule, ...]:
         """All that stands, in the order it was given."""
-        if self._known is None:
-            self._known = self._read()
-        return self._known
+        if self._granted is None:
+            self._granted = self._read()
+        return self._granted
 
     def rules(self) -> Sequence[Rule]:
-        return [given.rule for given in self.given()]
+        return [given.rule for given in self.granted()]
 
     def add(self, rule: Rule) -> None:
         from datetime import UTC, datetime
 
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._change(lambda known: (*(given for given in known if given.rule != rule), Given(rule, now)))
+        self._change(lambda known: (*(given for given in known if given.rule != rule), GrantedRule(rule, now)))
 
     def revoke(self, rule: Rule) -> bool:
         there = rule in self.rules()
@@ -46,15 +46,15 @@ class ProjectGrants:
             self._change(lambda known: tuple(given for given in known if given.rule != rule))
         return there
 
-    def _change(self, change: Callable[[tuple[Given, ...]], tuple[Given, ...]]) -> None:
-        with changing(self._file):
-            self._known = change(self._read())
-            replace_own(self._file, msgspec.json.format(msgspec.json.encode(self._known), indent=2) + b"\n")
+    def _change(self, change: Callable[[tuple[GrantedRule, ...]], tuple[GrantedRule, ...]]) -> None:
+        with locked_for_change(self._file):
+            self._granted = change(self._read())
+            replace_private(self._file, msgspec.json.format(msgspec.json.encode(self._granted), indent=2) + b"\n")
 
-    def _read(self) -> tuple[Given, ...]:
+    def _read(self) -> tuple[GrantedRule, ...]:
         try:
-            data = read_own(self._file)
-            return msgspec.json.decode(data, type=tuple[Given, ...]) if data else ()
+            data = read_private(self._file)
+            return msgspec.json.decode(data, type=tuple[GrantedRule, ...]) if data else ()
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
             self.notes.append(
                 f"{self._file}: no standing rule counts, for this file is not usable: {error_text(error)}"

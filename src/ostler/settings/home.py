@@ -5,21 +5,21 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ostler.vocabulary.errors import UsageError
+from ostler.core.errors import UsageError
 
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 
 
 def find_home(env: Mapping[str, str]) -> Path | None:
     """Ostler's home: OSTLER_HOME, else ~/.ostler; nothing when the environment names neither."""
     moved = env.get("OSTLER_HOME", "")
     if moved:
-        return Path(Path.cwd(), expand(moved, env))
-    person = person_home(env)
+        return Path(Path.cwd(), expand_path(moved, env))
+    person = user_home(env)
     return person / ".ostler" if person else None
 
 
-def home(env: Mapping[str, str]) -> Path:
+def require_home(env: Mapping[str, str]) -> Path:
     """Ostler's home, whether it is there or not."""
     found = find_home(env)
     if found is None:
@@ -29,7 +29,7 @@ def home(env: Mapping[str, str]) -> Path:
 
 def ensure_home(env: Mapping[str, str]) -> Path:
     """Ostler's home, made if need be, for the person alone."""
-    path = home(env)
+    path = require_home(env)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -39,15 +39,15 @@ def ensure_home(env: Mapping[str, str]) -> Path:
     return path
 
 
-def person_home(env: Mapping[str, str]) -> Path | None:
+def user_home(env: Mapping[str, str]) -> Path | None:
     """The person's own home: HOME, if it is an absolute path."""
     name = env.get("HOME", "")
     return Path(name) if name.startswith("/") else None
 
 
-def expand(name: str, env: Mapping[str, str]) -> Path:
+def expand_path(name: str, env: Mapping[str, str]) -> Path:
     """A path with a leading ~ resolved by the given environment."""
-    person = person_home(env)
+    person = user_home(env)
     if person and (name == "~" or name.startswith("~/")):
         return person / name[2:]
     return Path(name)
@@ -61,7 +61,7 @@ def project_id(workspace: Path) -> str:
     slug = re.sub(r"/+", "/", absolute.strip().lower().replace("\\", "/")).replace("/", "-")
     slug = re.sub(r"[^a-z0-9_-]", "_", slug).lstrip("-")
     short = hashlib.sha256(os.fsencode(absolute)).hexdigest()[:8]
-    return f"{slug[-_LONGEST_NAME:].lstrip('-') or 'project'}-{short}"
+    return f"{slug[-_MAX_NAME_LENGTH:].lstrip('-') or 'project'}-{short}"
 
 
 def error_text(error: Exception) -> str:

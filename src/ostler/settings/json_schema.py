@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 
 from ostler.settings.schema import ConfigFile
-from ostler.settings.schema_models import NamedProvider, Section
+from ostler.settings.schema_models import ConfigSection, NamedProvider
 from ostler.settings.secret import Secret
 
-_DESCRIBED = r"(?m)^ *([\w$]+): (.+)$"
+_FIELD_LINE = r"(?m)^ *([\w$]+): (.+)$"
 
 
 def json_schema() -> dict[str, Any]:
     """The schema, draft 2020-12, with a description of each key and every spelling that is understood."""
     (_, named), definitions = msgspec.json.schema_components(
-        (ConfigFile, NamedProvider), schema_hook=_plain, ref_template="#/$defs/{name}"
+        (ConfigFile, NamedProvider), schema_hook=_schema_for_type, ref_template="#/$defs/{name}"
     )
     for section in _sections():
         if section.__name__ in definitions:
@@ -31,33 +31,33 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def descriptions(section: type[Section]) -> dict[str, str]:
+def field_descriptions(section: type[ConfigSection]) -> dict[str, str]:
     """What the docstring of a section says about each of its keys."""
     found: dict[str, str] = {}
     for base in reversed(section.__mro__):
-        if issubclass(base, Section):
-            found.update(re.findall(_DESCRIBED, base.__doc__ or ""))
+        if issubclass(base, ConfigSection):
+            found.update(re.findall(_FIELD_LINE, base.__doc__ or ""))
     return found
 
 
-def _plain(kind: type) -> dict[str, Any]:
+def _schema_for_type(kind: type) -> dict[str, Any]:
     if kind is Secret:
         return {"type": "string"}
     raise NotImplementedError(kind)
 
 
-def _sections() -> Iterator[type[Section]]:
-    waiting: list[type[Section]] = [Section]
+def _sections() -> Iterator[type[ConfigSection]]:
+    waiting: list[type[ConfigSection]] = [ConfigSection]
     while waiting:
         section = waiting.pop()
         yield section
         waiting.extend(section.__subclasses__())
 
 
-def _describe(definition: dict[str, Any], section: type[Section]) -> None:
+def _describe(definition: dict[str, Any], section: type[ConfigSection]) -> None:
     definition["description"] = (section.__doc__ or "").partition("\n")[0]
     properties = definition["properties"]
-    for name, text in descriptions(section).items():
+    for name, text in field_descriptions(section).items():
         if name in properties:
             properties[name] = {"description": text.strip(), **properties[name]}
     for schema in properties.values():

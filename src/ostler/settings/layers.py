@@ -3,58 +3,64 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from ostler.settings.jsonc import Document
-from ostler.settings.located import Path
-from ostler.settings.problems import Origin, Problem, dotted
-from ostler.settings.validate import Checked, Flaw
-from ostler.vocabulary.permission import Rule
+from ostler.core.permission import Rule
+from ostler.settings.jsonc_document import JsoncDocument
+from ostler.settings.jsonc_parser import KeyPath
+from ostler.settings.problems import Problem, SettingOrigin, format_path
+from ostler.settings.validate import SchemaViolation, ValidatedConfig
 
 LayerName = Literal["global", "project", "explicit", "environment", "flags"]
 
 # Lists to which every layer adds: none may take away what another one refuses.
-_GROWING = frozenset({("instructions",), ("security", "blacklist_patterns"), ("security", "danger_patterns")})
+_APPENDED_LISTS = frozenset({("instructions",), ("security", "blacklist_patterns"), ("security", "danger_patterns")})
 
 
 class Layer:
     """What one file, the environment or the flags say. `narrowing`: its rules may only make stricter."""
 
-    __slots__ = ("checked", "document", "file", "name", "narrowing", "value")
+    __slots__ = ("document", "file", "name", "restrict_only", "validated", "value")
 
     def __init__(
-        self, name: LayerName, file: str, checked: Checked, document: Document | None = None, *, narrowing: bool = False
+        self,
+        name: LayerName,
+        file: str,
+        validated: ValidatedConfig,
+        document: JsoncDocument | None = None,
+        *,
+        restrict_only: bool = False,
     ) -> None:
         self.name = name
         self.file = file
-        self.checked = checked
+        self.validated = validated
         self.document = document
-        self.narrowing = narrowing
-        self.value = checked.value
+        self.restrict_only = restrict_only
+        self.value = validated.value
 
     def __repr__(self) -> str:
         return f"Layer({self.name!r}, {self.file!r})"
 
-    def narrowed(self, value: dict[str, Any]) -> "Layer":
+    def restricted_to(self, value: dict[str, Any]) -> "Layer":
         """The same layer with less in it."""
-        layer = Layer(self.name, self.file, self.checked, self.document, narrowing=True)
+        layer = Layer(self.name, self.file, self.validated, self.document, restrict_only=True)
         layer.value = value
         return layer
 
-    def origin(self, path: Path) -> Origin:
+    def origin(self, path: KeyPath) -> SettingOrigin:
         """Where this layer says something."""
         if self.document is None:
-            return Origin(self.name, self.file)
-        place = self.document.place(self.checked.written(path), of_key=True)
-        return Origin(self.name, self.file, place.line)
+            return SettingOrigin(self.name, self.file)
+        place = self.document.position(self.validated.original_path(path), of_key=True)
+        return SettingOrigin(self.name, self.file, place.line)
 
     def problems(self, *, strict: bool = False) -> Iterator[Problem]:
         """What is wrong with it; unknown keys are only warned of unless `strict`."""
-        for flaw in self.checked.flaws:
+        for flaw in self.validated.violations:
             yield self._problem(flaw, strict=strict)
 
-    def _problem(self, flaw: Flaw, *, strict: bool) -> Problem:
-        place = self.document.place(flaw.path, of_key=flaw.unknown_key) if self.document else (0, 0)
-        severity: Literal["error", "warning"] = "warning" if flaw.unknown_key and not strict else "error"
-        return Problem(self.file, *place, dotted(flaw.path), flaw.message, severity)
+    def _problem(self, violation: SchemaViolation, *, strict: bool) -> Problem:
+        place = self.document.position(violation.path, of_key=violation.unknown_key) if self.document else (0, 0)
+        severity: Literal["error", "warning"] = "warning" if violation.unknown_key and not strict else "error"
+        return Problem(self.file, *place, format_path(violation.path), violation.message, severity)
 
     def rules(self, agent: str = "") -> list[Rule]:
         """The rules for all calls, or those for one agent's, in the order of the file."""
@@ -73,11 +79,11 @@ def rule_items(permission: Any) -> Iterator[tuple[tuple[str, str], Any]]:
             yield (key, "*"), said
 
 
-def merged(layers: Sequence[Layer]) -> dict[str, Any]:
+def merge_layers(layers: Sequence[Layer]) -> dict[str, Any]:
     """All layers in one, without their rules."""
     total: dict[str, Any] = {}
     for layer in layers:
-        total = over(total, _without_rules(layer.value))
+        total = merge_values(total, _without_rules(layer.value))
     return total
 
 
@@ -91,19 +97,22 @@ def _without_rules(value: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def over(old: Any, new: Any, path: Path = ()) -> Any:
+def merge_values(old: Any, new: Any, path: KeyPath = ()) -> Any:
     """One value with another over it."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{key: over(old[key], new[key], (*path, key)) if key in old else new[key] for key in new}}
+        return {
+            **old,
+            **{key: merge_values(old[key], new[key], (*path, key)) if key in old else new[key] for key in new},
+        }
     if isinstance(old, list) and isinstance(new, list):
-        if path in _GROWING:
+        if path in _APPENDED_LISTS:
             return list(dict.fromkeys([*old, *new]))
         if path == ("models", "profiles"):
             return list({profile["name"]: profile for profile in [*old, *new]}.values())
     return new
 
 
-def step_into(value: Any, path: Path) -> Path | None:
+def resolve_path(value: Any, path: KeyPath) -> KeyPath | None:
     """The path to something in a layer, with a profile's name turned into its number; nothing if it is not there."""
     found: list[str | int] = []
     for step in path:

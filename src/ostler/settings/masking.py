@@ -6,60 +6,60 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ostler.settings.secret import MASK, Secret, to_plain
+from ostler.settings.secret import MASK, Secret, encode_masked
 
 if TYPE_CHECKING:
     from ostler.text.secret_names import SecretNames
 
 _CREDENTIALS = r"(?<=://)[^/?#@\s]*@"
 _QUERY = r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)"
-_VERDICTS = ("allow", "ask", "deny")  # of a rule, whose pattern may well be a word like `token`
+_RULE_ACTIONS = ("allow", "ask", "deny")  # of a rule, whose pattern may well be a word like `token`
 
 
-class Quiet(msgspec.Struct, frozen=True):
+class MaskedRepr(msgspec.Struct, frozen=True):
     """A struct whose repr shows no secrets, wherever in it they are."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({masked(msgspec.to_builtins(self, enc_hook=to_plain))})"
+        return f"{type(self).__name__}({mask_secrets(msgspec.to_builtins(self, enc_hook=encode_masked))})"
 
 
-def masked(value: Any, name: str = "") -> Any:
+def mask_secrets(value: Any, name: str = "") -> Any:
     """A copy without secrets; a masked text carries a short print, so that a change of it can be seen."""
     if isinstance(value, dict):
         hide_all = name in ("headers", "http_headers")
-        return {key: masked(inner, "secret" if hide_all else key) for key, inner in value.items()}
+        return {key: mask_secrets(inner, "secret" if hide_all else key) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [masked(inner, name) for inner in value]
-    if not isinstance(value, str) or value in _VERDICTS:
+        return [mask_secrets(inner, name) for inner in value]
+    if not isinstance(value, str) or value in _RULE_ACTIONS:
         return value
-    if _is_secret(name, value) and Secret(value).shown() != value:
-        return f"{MASK}#{_print(value)}"
+    if _is_secret(name, value) and Secret(value).display_text() != value:
+        return f"{MASK}#{_fingerprint(value)}"
     value = re.sub(_CREDENTIALS, f"{MASK}@", value)
-    return re.sub(_QUERY, _in_query, value) if "://" in value else value
+    return re.sub(_QUERY, _mask_query_value, value) if "://" in value else value
 
 
-def _in_query(pair: re.Match[str]) -> str:
+def _mask_query_value(pair: re.Match[str]) -> str:
     """A value of a URL's query, where its name or itself tells that it is a secret."""
     from ostler.text.secret_values import looks_random
 
-    return f"{pair[1]}={masked(pair[2], 'secret' if looks_random(pair[2]) else pair[1])}"
+    return f"{pair[1]}={mask_secrets(pair[2], 'secret' if looks_random(pair[2]) else pair[1])}"
 
 
 def _is_secret(name: str, value: str) -> bool:
     from ostler.text.secret_values import looks_random
 
-    grade = _names().grade(name) if name and value else "no"
+    grade = _secret_names().grade(name) if name and value else "no"
     return grade != "no" and (grade != "soft" or looks_random(value))
 
 
-def _print(value: str) -> str:
+def _fingerprint(value: str) -> str:
     import hashlib
 
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 @cache
-def _names() -> "SecretNames":
+def _secret_names() -> "SecretNames":
     from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
 
     return SecretNames(DEFAULT_KEYS)

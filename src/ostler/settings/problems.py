@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ostler.settings.located import Path
+from ostler.settings.jsonc_parser import KeyPath
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ class Problem(msgspec.Struct, frozen=True):
         return f"{place}: {self.key} {self.message}" if self.key else f"{place}: {self.message}"
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SettingOrigin(msgspec.Struct, frozen=True):
     """Where a setting comes from: a layer, and the file and line (or the variable) that said it."""
 
     layer: str
@@ -35,33 +35,33 @@ class Origin(msgspec.Struct, frozen=True):
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-class Held(msgspec.Struct, frozen=True):
+class PendingSetting(msgspec.Struct, frozen=True):
     """A setting of the project that waits until the workspace is trusted; `value` has its secrets masked."""
 
     key: str
     file: str
     line: int
-    why: str
+    reason: str
     value: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key} waits until you trust this folder: {self.why}"
+        return f"{self.file}:{self.line}: {self.key} waits until you trust this folder: {self.reason}"
 
 
-def dotted(path: Path) -> str:
+def format_path(path: KeyPath) -> str:
     """A path as a person writes it: `models.profiles[0].name`."""
     text = ""
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif _plain(step):
+        elif _is_plain_key(step):
             text += f".{step}" if text else step
         else:
-            text += f"[{quoted(step)}]"
+            text += f"[{quote_value(step)}]"
     return text
 
 
-def quoted(value: Any) -> str:
+def quote_value(value: Any) -> str:
     """A value from a file, fit for a message: short, on one line, nothing that a terminal would obey."""
     import json
 
@@ -69,5 +69,5 @@ def quoted(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _plain(step: str) -> bool:
+def _is_plain_key(step: str) -> bool:
     return bool(step) and len(step) <= 60 and step.isascii() and all(c.isalnum() or c in "_-$*/ " for c in step)

@@ -8,14 +8,31 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from ostler.settings.schema_models import Amount, Count, Models, NamedProvider, Provider, Section, Share, Warmth
-from ostler.settings.schema_services import AgentServer, Connection, Context, Hooks, Mcp, McpServer, Server
-from ostler.vocabulary.permission import Action
+from ostler.core.permission import PolicyAction
+from ostler.settings.schema_models import (
+    ConfigSection,
+    Fraction,
+    ModelsConfig,
+    NamedProvider,
+    NonNegativeFloat,
+    PositiveInt,
+    Provider,
+    SamplingTemperature,
+)
+from ostler.settings.schema_services import (
+    AgentServerConfig,
+    ConnectionConfig,
+    ContextConfig,
+    HooksConfig,
+    McpConfig,
+    McpServerConfig,
+    ServerConfig,
+)
 
-Rules = Action | dict[str, Action | dict[str, Action]]
+PermissionRules = PolicyAction | dict[str, PolicyAction | dict[str, PolicyAction]]
 
 
-class Security(Section, frozen=True):
+class SecurityConfig(ConfigSection, frozen=True):
     """When to ask, and what never to do.
 
     profile: paranoid asks for every tool, balanced passes what only reads, god_mode passes all but the dangerous.
@@ -35,10 +52,10 @@ class Security(Section, frozen=True):
     danger_patterns: tuple[str, ...] = ()
     allow_shell: bool | None = None
     sandbox: Literal["require", "prefer", "off"] = "prefer"
-    delete: Action | None = None
+    delete: PolicyAction | None = None
 
 
-class Agent(Section, frozen=True):
+class AgentConfig(ConfigSection, frozen=True):
     """An agent.
 
     mode: whether you talk to it, other agents do, or both.
@@ -59,24 +76,24 @@ class Agent(Section, frozen=True):
     description: str = ""
     model: str = ""
     tools: dict[str, bool] | tuple[str, ...] | None = None
-    max_steps: Count | None = None
-    temperature: Warmth | None = None
-    top_p: Share | None = None
+    max_steps: PositiveInt | None = None
+    temperature: SamplingTemperature | None = None
+    top_p: Fraction | None = None
     prompt: str = ""
     hidden: bool = False
     disable: bool = False
 
 
-class AgentEntry(Agent, frozen=True):
+class AgentFileConfig(AgentConfig, frozen=True):
     """An agent, as a file has it.
 
     permission: rules for this agent, after those for all.
     """
 
-    permission: Rules | None = None
+    permission: PermissionRules | None = None
 
 
-class Compaction(Section, frozen=True):
+class CompactionConfig(ConfigSection, frozen=True):
     """How a long conversation is kept short.
 
     auto: whether it happens by itself.
@@ -86,10 +103,10 @@ class Compaction(Section, frozen=True):
 
     auto: bool = True
     prune: bool = True
-    threshold: Share = 0.8
+    threshold: Fraction = 0.8
 
 
-class Skills(Section, frozen=True):
+class SkillsConfig(ConfigSection, frozen=True):
     """Where skills are.
 
     paths: folders to look in besides the usual ones.
@@ -98,7 +115,7 @@ class Skills(Section, frozen=True):
     paths: tuple[str, ...] = ()
 
 
-class Validation(Section, frozen=True):
+class ValidationConfig(ConfigSection, frozen=True):
     """The check after edits.
 
     enabled: whether there is one.
@@ -108,10 +125,10 @@ class Validation(Section, frozen=True):
 
     enabled: bool = True
     checks: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
-    timeout_ms: Count = 600_000
+    timeout_ms: PositiveInt = 600_000
 
 
-class Limits(Section, frozen=True):
+class LimitsConfig(ConfigSection, frozen=True):
     """What one turn may use at most.
 
     steps: model calls.
@@ -121,14 +138,14 @@ class Limits(Section, frozen=True):
     subagents: subagents side by side.
     """
 
-    steps: Count = 128
-    cost: Amount | None = None
-    tokens: Count | None = None
+    steps: PositiveInt = 128
+    cost: NonNegativeFloat | None = None
+    tokens: PositiveInt | None = None
     time: Annotated[float, msgspec.Meta(gt=0)] | None = None
     subagents: Annotated[int, msgspec.Meta(ge=0)] = 8
 
 
-class SessionStore(Section, frozen=True):
+class SessionStoreConfig(ConfigSection, frozen=True):
     """Where sessions are kept.
 
     path: the folder; without one, in Ostler's home.
@@ -138,12 +155,12 @@ class SessionStore(Section, frozen=True):
     """
 
     path: str = ""
-    keep_days: Count | None = None
-    max_mb: Count | None = None
+    keep_days: PositiveInt | None = None
+    max_mb: PositiveInt | None = None
     titles: Literal["auto", "always", "never"] = "auto"
 
 
-class Logs(Section, frozen=True):
+class LogsConfig(ConfigSection, frozen=True):
     """The diagnostic log.
 
     path: the folder; without one, in Ostler's home.
@@ -154,11 +171,11 @@ class Logs(Section, frozen=True):
 
     path: str = ""
     level: Literal["debug", "info", "warning", "error"] = "info"
-    max_mb: Count = 20
+    max_mb: PositiveInt = 20
     keep: Annotated[int, msgspec.Meta(ge=0)] = 3
 
 
-class Cache(Section, frozen=True):
+class CacheConfig(ConfigSection, frozen=True):
     """What can be made again.
 
     path: the folder; without one, in Ostler's home.
@@ -167,11 +184,11 @@ class Cache(Section, frozen=True):
     """
 
     path: str = ""
-    ttl_hours: Count = 168
-    max_mb: Count = 512
+    ttl_hours: PositiveInt = 168
+    max_mb: PositiveInt = 512
 
 
-class Ui(Section, frozen=True):
+class UiConfig(ConfigSection, frozen=True):
     """How it looks.
 
     face: what `ostler` opens.
@@ -190,29 +207,29 @@ class Ui(Section, frozen=True):
     arcade: Literal["invaders", "pong", "off"] = "invaders"
 
 
-class CommonConfig(Section, frozen=True):
+class CommonConfig(ConfigSection, frozen=True):
     """The keys that mean the same in a file and when all files are merged."""
 
     provider: Provider = Provider()
     model: str | None = None
-    models: Models = Models()
-    security: Security = Security()
-    mcp: dict[str, Mcp] = msgspec.field(default_factory=dict)
-    compaction: Compaction = Compaction()
+    models: ModelsConfig = ModelsConfig()
+    security: SecurityConfig = SecurityConfig()
+    mcp: dict[str, McpConfig] = msgspec.field(default_factory=dict)
+    compaction: CompactionConfig = CompactionConfig()
     instructions: tuple[str, ...] = ()
-    skills: Skills = Skills()
-    hooks: Hooks = Hooks()
-    validation: Validation = Validation()
-    limits: Limits = Limits()
-    session: SessionStore = SessionStore()
-    logs: Logs = Logs()
-    cache: Cache = Cache()
-    ui: Ui = Ui()
-    connection: Connection = Connection()
-    context: Context = Context()
-    server: Server = Server()
-    agent_servers: dict[str, AgentServer] = msgspec.field(default_factory=dict)
-    mcp_servers: tuple[McpServer, ...] = ()
+    skills: SkillsConfig = SkillsConfig()
+    hooks: HooksConfig = HooksConfig()
+    validation: ValidationConfig = ValidationConfig()
+    limits: LimitsConfig = LimitsConfig()
+    session: SessionStoreConfig = SessionStoreConfig()
+    logs: LogsConfig = LogsConfig()
+    cache: CacheConfig = CacheConfig()
+    ui: UiConfig = UiConfig()
+    connection: ConnectionConfig = ConnectionConfig()
+    context: ContextConfig = ContextConfig()
+    server: ServerConfig = ServerConfig()
+    agent_servers: dict[str, AgentServerConfig] = msgspec.field(default_factory=dict)
+    mcp_servers: tuple[McpServerConfig, ...] = ()
 
 
 class Config(CommonConfig, frozen=True):
@@ -223,7 +240,7 @@ class Config(CommonConfig, frozen=True):
     """
 
     providers: dict[str, NamedProvider] = msgspec.field(default_factory=dict)
-    agent: dict[str, Agent] = msgspec.field(default_factory=dict)
+    agent: dict[str, AgentConfig] = msgspec.field(default_factory=dict)
 
 
 class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
@@ -255,5 +272,5 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     """
 
     schema_url: str = ""
-    permission: Rules | None = None
-    agent: dict[str, AgentEntry] = msgspec.field(default_factory=dict)
+    permission: PermissionRules | None = None
+    agent: dict[str, AgentFileConfig] = msgspec.field(default_factory=dict)

@@ -8,24 +8,24 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from ostler.settings.masking import Quiet
+from ostler.settings.masking import MaskedRepr
 from ostler.settings.secret import Secret
 
 ApiKind = Literal["openai", "anthropic"]
-Dialect = Literal["native", "xnl", "text"]
-Count = Annotated[int, msgspec.Meta(ge=1)]
-Amount = Annotated[float, msgspec.Meta(ge=0)]
-Warmth = Annotated[float, msgspec.Meta(ge=0, le=2)]
-Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+DialectName = Literal["native", "xnl", "text"]
+PositiveInt = Annotated[int, msgspec.Meta(ge=1)]
+NonNegativeFloat = Annotated[float, msgspec.Meta(ge=0)]
+SamplingTemperature = Annotated[float, msgspec.Meta(ge=0, le=2)]
+Fraction = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
-class Section(Quiet, frozen=True, forbid_unknown_fields=True):
+class ConfigSection(MaskedRepr, frozen=True, forbid_unknown_fields=True):
     """Part of a config. `aliases` are other spellings of its keys, each with the one that we use."""
 
     aliases: ClassVar[Mapping[str, str]] = {}
 
 
-class Price(Section, frozen=True):
+class PriceConfig(ConfigSection, frozen=True):
     """What a million tokens cost, in US dollars.
 
     input: tokens sent.
@@ -33,12 +33,12 @@ class Price(Section, frozen=True):
     cached: tokens sent that the server found in its cache.
     """
 
-    input: Amount = 0
-    output: Amount = 0
-    cached: Amount | None = None
+    input: NonNegativeFloat = 0
+    output: NonNegativeFloat = 0
+    cached: NonNegativeFloat | None = None
 
 
-class ProfileEntry(Section, frozen=True, rename="camel"):
+class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
     """A model behind an endpoint, by name.
 
     name: what `models.active`, `/models` and `--model` call it.
@@ -80,12 +80,12 @@ class ProfileEntry(Section, frozen=True, rename="camel"):
     api_key: Secret | None = None
     base_url: str = ""
     api_kind: ApiKind | None = None
-    dialect: Dialect = "native"
-    context: Count | None = None
-    max_output_tokens: Count | None = None
+    dialect: DialectName = "native"
+    context: PositiveInt | None = None
+    max_output_tokens: PositiveInt | None = None
     small: str = ""
-    temperature: Warmth | None = None
-    top_p: Share | None = None
+    temperature: SamplingTemperature | None = None
+    top_p: Fraction | None = None
     thinking: Literal["off", "low", "medium", "high"] | None = None
     headers: dict[str, Secret] = msgspec.field(default_factory=dict)
     options: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -95,10 +95,10 @@ class ProfileEntry(Section, frozen=True, rename="camel"):
     client_cert: str = ""
     client_key: str = ""
     proxy: Secret | None = None
-    price: Price | None = None
+    price: PriceConfig | None = None
 
 
-class Models(Section, frozen=True):
+class ModelsConfig(ConfigSection, frozen=True):
     """The profiles and the one in use.
 
     profiles: each a model behind an endpoint; the same name in a later file replaces the whole profile.
@@ -109,7 +109,7 @@ class Models(Section, frozen=True):
     active: str | None = None
 
 
-class Provider(Section, frozen=True):
+class Provider(ConfigSection, frozen=True):
     """One endpoint, without a name: the short form.
 
     name: the vendor; a well-known one brings its own base URL.
@@ -135,10 +135,10 @@ class Provider(Section, frozen=True):
     models: tuple[str, ...] = ()
     api_key: Secret | None = None
     api_kind: ApiKind | None = None
-    timeout_ms: Count | None = None
+    timeout_ms: PositiveInt | None = None
 
 
-class ModelLimit(Section, frozen=True):
+class ModelLimit(ConfigSection, frozen=True):
     """How much a model takes and gives, in tokens.
 
     context: the window.
@@ -146,12 +146,12 @@ class ModelLimit(Section, frozen=True):
     output: the most one reply may have.
     """
 
-    context: Count | None = None
-    input: Count | None = None
-    output: Count | None = None
+    context: PositiveInt | None = None
+    input: PositiveInt | None = None
+    output: PositiveInt | None = None
 
 
-class NamedModel(Section, frozen=True):
+class NamedModel(ConfigSection, frozen=True):
     """A model of a named provider, as OpenCode writes it.
 
     name: what to show.
@@ -176,7 +176,7 @@ class NamedModel(Section, frozen=True):
     attachment: bool | None = None
 
 
-class ProviderOptions(Section, frozen=True, rename={"api_key": "apiKey", "base_url": "baseURL"}):
+class ProviderOptions(ConfigSection, frozen=True, rename={"api_key": "apiKey", "base_url": "baseURL"}):
     """How to reach a named provider, as OpenCode writes it.
 
     apiKey: the key, or better {env:NAME} or {file:path}.
@@ -190,10 +190,10 @@ class ProviderOptions(Section, frozen=True, rename={"api_key": "apiKey", "base_u
     api_key: Secret | None = None
     base_url: str = ""
     headers: dict[str, Secret] = msgspec.field(default_factory=dict)
-    timeout: Count | bool | None = None
+    timeout: PositiveInt | bool | None = None
 
 
-class NamedProvider(Section, frozen=True):
+class NamedProvider(ConfigSection, frozen=True):
     """A provider by id with its models, as OpenCode writes it; `model` then says "id/model".
 
     name: what to show.

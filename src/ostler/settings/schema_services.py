@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from ostler.settings.schema_models import Count, Section
+from ostler.settings.schema_models import ConfigSection, PositiveInt
 from ostler.settings.secret import Secret
 
 Argv = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
-class Mcp(Section, frozen=True):
+class McpConfig(ConfigSection, frozen=True):
     """A local MCP server.
 
     type: only local servers are known.
@@ -30,10 +30,10 @@ class Mcp(Section, frozen=True):
     command: tuple[str, ...] = ()
     environment: dict[str, Secret] = msgspec.field(default_factory=dict)
     cwd: str = ""
-    timeout_ms: Count | None = None
+    timeout_ms: PositiveInt | None = None
 
 
-class Hook(Section, frozen=True):
+class HookConfig(ConfigSection, frozen=True):
     """A program of yours that runs at a named moment.
 
     command: the program and its arguments, as an array.
@@ -43,10 +43,10 @@ class Hook(Section, frozen=True):
 
     command: Argv
     match: str = "*"
-    timeout_ms: Count = 30_000
+    timeout_ms: PositiveInt = 30_000
 
 
-class Hooks(Section, frozen=True):
+class HooksConfig(ConfigSection, frozen=True):
     """Programs of yours around tools and turns.
 
     before_tool: run before a tool; a failure refuses the call.
@@ -57,13 +57,13 @@ class Hooks(Section, frozen=True):
 
     aliases: ClassVar[Mapping[str, str]] = {"tool.execute.before": "before_tool", "tool.execute.after": "after_tool"}
 
-    before_tool: tuple[Hook, ...] = ()
-    after_tool: tuple[Hook, ...] = ()
-    prompt_submitted: tuple[Hook, ...] = ()
-    turn_end: tuple[Hook, ...] = ()
+    before_tool: tuple[HookConfig, ...] = ()
+    after_tool: tuple[HookConfig, ...] = ()
+    prompt_submitted: tuple[HookConfig, ...] = ()
+    turn_end: tuple[HookConfig, ...] = ()
 
 
-class AgentServer(Section, frozen=True):
+class AgentServerConfig(ConfigSection, frozen=True):
     """An ACP agent.
 
     command: its program.
@@ -76,7 +76,7 @@ class AgentServer(Section, frozen=True):
     env: dict[str, Secret] = msgspec.field(default_factory=dict)
 
 
-class McpServer(Section, frozen=True):
+class McpServerConfig(ConfigSection, frozen=True):
     """An MCP server that an ACP agent is told of.
 
     name: what the agent calls it.
@@ -91,7 +91,7 @@ class McpServer(Section, frozen=True):
     env: dict[str, Secret] = msgspec.field(default_factory=dict)
 
 
-class Connection(Section, frozen=True):
+class ConnectionConfig(ConfigSection, frozen=True):
     """How to reach Agent Zero.
 
     api_url: the whole URL that messages are posted to.
@@ -119,7 +119,7 @@ class Connection(Section, frozen=True):
     host: str = ""
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
     path: str = "/api_message"
-    lifetime_hours: Count = 24
+    lifetime_hours: PositiveInt = 24
     stream: bool | None = None
     stream_mode: Literal["auto", "sse", "jsonl"] = "auto"
     timeout_seconds: Seconds = 30
@@ -130,7 +130,7 @@ class Connection(Section, frozen=True):
     agent_profile: str = ""
 
 
-class Context(Section, frozen=True):
+class ContextConfig(ConfigSection, frozen=True):
     """What Agent Zero is told about the workspace.
 
     enabled: whether it is told anything.
@@ -152,22 +152,22 @@ class Context(Section, frozen=True):
 
     enabled: bool = True
     mode: Literal["always", "on_change", "once", "manual"] = "on_change"
-    max_bytes: Count = 20_000
-    max_files: Count = 200
-    max_depth: Count = 4
+    max_bytes: PositiveInt = 20_000
+    max_files: PositiveInt = 200
+    max_depth: PositiveInt = 4
     include_tree: bool = True
     include_previews: bool = True
     include_git: bool = True
     include_system: bool = True
     include_tools: bool = True
     preview_files: tuple[str, ...] = ()
-    max_preview_bytes: Count = 6_000
+    max_preview_bytes: PositiveInt = 6_000
     redact_keys: tuple[str, ...] = ()
     redact_patterns: tuple[str, ...] = ()
     ignore_dirs: tuple[str, ...] = ()
 
 
-class Tls(Section, frozen=True):
+class ServerTlsConfig(ConfigSection, frozen=True):
     """A certificate.
 
     cert: file of the certificate chain.
@@ -178,7 +178,7 @@ class Tls(Section, frozen=True):
     key: str
 
 
-class ServerLimits(Section, frozen=True):
+class ServerLimitsConfig(ConfigSection, frozen=True):
     """What one user of the server may do.
 
     sessions: sessions open at once.
@@ -187,13 +187,13 @@ class ServerLimits(Section, frozen=True):
     output_bytes: size of one tool's result.
     """
 
-    sessions: Count | None = None
-    messages_per_minute: Count | None = None
-    tool_calls_per_minute: Count | None = None
-    output_bytes: Count | None = None
+    sessions: PositiveInt | None = None
+    messages_per_minute: PositiveInt | None = None
+    tool_calls_per_minute: PositiveInt | None = None
+    output_bytes: PositiveInt | None = None
 
 
-class Server(Section, frozen=True):
+class ServerConfig(ConfigSection, frozen=True):
     """Our own server.
 
     bind: host:port to listen on.
@@ -204,7 +204,7 @@ class Server(Section, frozen=True):
     """
 
     bind: str = "127.0.0.1:8034"
-    tls: Tls | None = None
+    tls: ServerTlsConfig | None = None
     origins: tuple[str, ...] = ()
     store: Secret | None = None
-    limits: ServerLimits = ServerLimits()
+    limits: ServerLimitsConfig = ServerLimitsConfig()

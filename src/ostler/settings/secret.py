@@ -18,7 +18,7 @@ class Secret:
         """The text itself."""
         return self._text
 
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """What may be displayed: a reference as it is written, anything else masked."""
         return self._text if re.fullmatch(_REFERENCE, self._text) else MASK
 
@@ -38,15 +38,15 @@ class Secret:
         raise TypeError("a secret is not to be stored")
 
 
-def from_plain(kind: type, value: object) -> Secret:
+def decode_secret(kind: type, value: object) -> Secret:
     """msgspec's hook that makes a Secret of a text."""
     if kind is Secret and isinstance(value, str):
         return Secret(value)
     raise TypeError(f"expected text, not {type(value).__name__}")
 
 
-def to_plain(value: object) -> str:
+def encode_masked(value: object) -> str:
     """msgspec's hook that writes a Secret down: masked."""
     if isinstance(value, Secret):
-        return value.shown()
+        return value.display_text()
     raise NotImplementedError(f"no plain form for {type(value).__name__}")

@@ -9,10 +9,10 @@ import msgspec
 
 from ostler.settings.effective import Settings
 from ostler.settings.home import error_text
-from ostler.settings.own_file import changing, read_own, replace_own
+from ostler.settings.private_file import locked_for_change, read_private, replace_private
 
 
-class ProjectParts(msgspec.Struct, frozen=True):
+class TrustItems(msgspec.Struct, frozen=True):
     """The parts of a project's config that trust is about: what is hashed, its hash, and one line for each."""
 
     data: bytes
@@ -23,7 +23,7 @@ class ProjectParts(msgspec.Struct, frozen=True):
         return bool(self.lines)
 
 
-class Grant(msgspec.Struct, frozen=True):
+class TrustGrant(msgspec.Struct, frozen=True):
     """Trust in one folder as long as its config has this digest."""
 
     digest: str
@@ -31,19 +31,19 @@ class Grant(msgspec.Struct, frozen=True):
     when: str = ""
 
 
-class _Book(msgspec.Struct, frozen=True):
-    grants: dict[str, Grant] = {}
+class _TrustFile(msgspec.Struct, frozen=True):
+    grants: dict[str, TrustGrant] = {}
 
 
-def effective_project_parts(settings: Settings) -> ProjectParts:
+def project_trust_items(settings: Settings) -> TrustItems:
     """What trust in this project is about. Comments and layout do not count, order and values do."""
     import hashlib
     import json
 
-    found = settings.parts()
+    found = settings.trust_items()
     data = json.dumps([[path, value] for path, value, _ in found], separators=(",", ":")).encode()
     lines = tuple(f"{held.key} = {held.value}" for _, _, held in found)
-    return ProjectParts(data, hashlib.sha256(data).hexdigest(), lines)
+    return TrustItems(data, hashlib.sha256(data).hexdigest(), lines)
 
 
 class TrustStore:
@@ -55,32 +55,32 @@ class TrustStore:
 
     def is_trusted(self, cwd: Path, digest: str) -> bool:
         """Whether this folder was trusted with just this config."""
-        grant = self.previous(cwd)
+        grant = self.find_grant(cwd)
         return grant is not None and grant.digest == digest
 
-    def previous(self, cwd: Path) -> Grant | None:
+    def find_grant(self, cwd: Path) -> TrustGrant | None:
         """The grant this folder has, maybe for another config: what changed since is the difference of the parts."""
-        return self._read().get(_key(cwd))
+        return self._read().get(_folder_key(cwd))
 
     def grant(self, cwd: Path, digest: str, parts: Sequence[str]) -> None:
         """Trust a folder with a config, in place of any grant before."""
         from datetime import UTC, datetime
 
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        with self._changing() as grants:
-            grants[_key(cwd)] = Grant(digest, tuple(parts), when)
+        with self._locked_grants() as grants:
+            grants[_folder_key(cwd)] = TrustGrant(digest, tuple(parts), when)
 
     def revoke(self, cwd: Path) -> bool:
         """Take trust back; whether there was any."""
-        if self.previous(cwd) is None:
+        if self.find_grant(cwd) is None:
             return False
-        with self._changing() as grants:
-            return grants.pop(_key(cwd), None) is not None
+        with self._locked_grants() as grants:
+            return grants.pop(_folder_key(cwd), None) is not None
 
-    def _read(self) -> dict[str, Grant]:
+    def _read(self) -> dict[str, TrustGrant]:
         try:
-            data = read_own(self._file)
-            return dict(msgspec.json.decode(data, type=_Book).grants) if data else {}
+            data = read_private(self._file)
+            return dict(msgspec.json.decode(data, type=_TrustFile).grants) if data else {}
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
             note = f"{self._file}: nothing is trusted, for this file is not usable: {error_text(error)}"
             if note not in self.notes:
@@ -88,13 +88,13 @@ class TrustStore:
             return {}
 
     @contextmanager
-    def _changing(self) -> Iterator[dict[str, Grant]]:
-        with changing(self._file):
+    def _locked_grants(self) -> Iterator[dict[str, TrustGrant]]:
+        with locked_for_change(self._file):
             grants = self._read()
             yield grants
-            replace_own(self._file, msgspec.json.format(msgspec.json.encode(_Book(grants)), indent=2) + b"\n")
+            replace_private(self._file, msgspec.json.format(msgspec.json.encode(_TrustFile(grants)), indent=2) + b"\n")
 
 
-def _key(cwd: Path) -> str:
+def _folder_key(cwd: Path) -> str:
     # Doubled backslashes keep a name that is not UTF-8 apart from one that spells it out.
     return os.fsencode(os.path.realpath(cwd)).replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")

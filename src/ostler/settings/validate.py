@@ -7,41 +7,41 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect as types
 
-from ostler.settings.located import Path
-from ostler.settings.problems import quoted
+from ostler.settings.jsonc_parser import KeyPath
+from ostler.settings.problems import quote_value
 from ostler.settings.schema import ConfigFile
-from ostler.settings.schema_models import NamedProvider, Provider, Section
-from ostler.settings.secret import from_plain
-from ostler.settings.shapes import fits, guess, sort_of, wanted, within
+from ostler.settings.schema_models import ConfigSection, NamedProvider, Provider
+from ostler.settings.secret import decode_secret
+from ostler.settings.type_descriptions import describe_type, describe_value, has_json_type, is_in_bounds, suggestion
 
 # A file may be all mistakes: so many guesses are made, and so many unknown keys named.
-MAX_GUESSES = 30
+MAX_SUGGESTIONS = 30
 MAX_UNKNOWN = 100
 
 
-class Flaw(msgspec.Struct, frozen=True):
+class SchemaViolation(msgspec.Struct, frozen=True):
     """A problem that does not know its file yet: the path as it is written, and what is wrong there."""
 
-    path: Path
+    path: KeyPath
     message: str
     unknown_key: bool = False
 
 
-class Checked(msgspec.Struct, frozen=True):
+class ValidatedConfig(msgspec.Struct, frozen=True):
     """What a file says in our own names; to be used only when all flaws are unknown keys.
 
     `moved` leads from a path of ours to the path in the file, where they differ.
     """
 
     value: dict[str, Any]
-    flaws: tuple[Flaw, ...] = ()
-    moved: Mapping[Path, Path] = {}
+    violations: tuple[SchemaViolation, ...] = ()
+    original_paths: Mapping[KeyPath, KeyPath] = {}
 
-    def written(self, path: Path) -> Path:
+    def original_path(self, path: KeyPath) -> KeyPath:
         """The path in the file for a path of ours."""
         for length in range(len(path), 0, -1):
-            if path[:length] in self.moved:
-                return self.moved[path[:length]] + path[length:]
+            if path[:length] in self.original_paths:
+                return self.original_paths[path[:length]] + path[length:]
         return path
 
 
@@ -51,113 +51,121 @@ class _Member(NamedTuple):
     name: str
     value: Any
     kind: types.Type
-    at: Path
+    path: KeyPath
 
 
-def validate(value: object) -> Checked:
+def validate(value: object) -> ValidatedConfig:
     """Check one file's value. A file that is right in every way costs one conversion."""
     if not isinstance(value, dict):
-        return Checked({}, (Flaw((), f"the config must be an object, not {sort_of(value)}"),))
+        return ValidatedConfig({}, (SchemaViolation((), f"the config must be an object, not {describe_value(value)}"),))
     try:
-        msgspec.convert(value, ConfigFile, dec_hook=from_plain)
+        msgspec.convert(value, ConfigFile, dec_hook=decode_secret)
     except msgspec.ValidationError:
-        return _Examiner().examine(value)
-    return Checked(value, tuple(_repeated_profiles(value)))
+        return _Validator().validate(value)
+    return ValidatedConfig(value, tuple(_repeated_profiles(value)))
 
 
-class _Examiner:
+class _Validator:
     """Walks a value and its type side by side; `at` is the path as written, `to` the path in our names."""
 
     def __init__(self) -> None:
-        self.flaws: list[Flaw] = []
-        self.moved: dict[Path, Path] = {}
-        self.guesses = 0
-        self.unknown = 0
+        self.violations: list[SchemaViolation] = []
+        self.original_paths: dict[KeyPath, KeyPath] = {}
+        self.suggestion_count = 0
+        self.unknown_count = 0
 
-    def examine(self, value: dict[str, Any]) -> Checked:
-        config = self._visit(value, _shape(ConfigFile), (), ())
-        if all(flaw.unknown_key for flaw in self.flaws):
-            self.flaws.extend(_repeated_profiles(config))
-        return Checked(config, tuple(self.flaws), self.moved)
+    def validate(self, value: dict[str, Any]) -> ValidatedConfig:
+        config = self._visit(value, _struct_type(ConfigFile), (), ())
+        if all(flaw.unknown_key for flaw in self.violations):
+            self.violations.extend(_repeated_profiles(config))
+        return ValidatedConfig(config, tuple(self.violations), self.original_paths)
 
-    def _visit(self, value: Any, kind: types.Type, at: Path, to: Path) -> Any:
+    def _visit(self, value: Any, kind: types.Type, path: KeyPath, config_path: KeyPath) -> Any:
         if isinstance(kind, types.UnionType):
-            kind = next((option for option in kind.types if fits(value, option)), kind)
-        if isinstance(kind, types.UnionType) or not fits(value, kind):
-            self._flaw(at, f"must be {wanted(kind)}, not {sort_of(value)}")
+            kind = next((option for option in kind.types if has_json_type(value, option)), kind)
+        if isinstance(kind, types.UnionType) or not has_json_type(value, kind):
+            self._add_violation(path, f"must be {describe_type(kind)}, not {describe_value(value)}")
         elif isinstance(kind, types.LiteralType) and value not in kind.values:
-            self._flaw(at, f"must be {wanted(kind)}, not {quoted(value)}{self._guess(value, map(str, kind.values))}")
-        elif not within(value, kind):
-            self._flaw(at, f"must be {wanted(kind)}")
+            self._add_violation(
+                path,
+                f"must be {describe_type(kind)}, not {quote_value(value)}{self._suggest(value, map(str, kind.values))}",
+            )
+        elif not is_in_bounds(value, kind):
+            self._add_violation(path, f"must be {describe_type(kind)}")
         elif isinstance(kind, types.StructType):
-            return self._struct(value, kind, at, to)
+            return self._struct(value, kind, path, config_path)
         elif isinstance(kind, types.DictType):
-            return {key: self._visit(inner, kind.value_type, (*at, key), (*to, key)) for key, inner in value.items()}
+            return {
+                key: self._visit(inner, kind.value_type, (*path, key), (*config_path, key))
+                for key, inner in value.items()
+            }
         elif isinstance(kind, types.VarTupleType):
-            return [self._visit(inner, kind.item_type, (*at, n), (*to, n)) for n, inner in enumerate(value)]
+            return [self._visit(inner, kind.item_type, (*path, n), (*config_path, n)) for n, inner in enumerate(value)]
         return value
 
-    def _struct(self, value: dict[str, Any], kind: types.StructType, at: Path, to: Path) -> dict[str, Any]:
+    def _struct(
+        self, value: dict[str, Any], kind: types.StructType, path: KeyPath, config_path: KeyPath
+    ) -> dict[str, Any]:
         kept: dict[str, Any] = {}
-        for member in self._members(value, kind, at):
-            place = (*to, member.name)
-            if member.at != place:
-                self.moved[place] = member.at
-            usable = self._visit(member.value, member.kind, member.at, place)
+        for member in self._members(value, kind, path):
+            place = (*config_path, member.name)
+            if member.path != place:
+                self.original_paths[place] = member.path
+            usable = self._visit(member.value, member.kind, member.path, place)
             if member.name in kept:
-                self._flaw(member.at, f"says again what {quoted(member.name)} says; remove one of them")
+                self._add_violation(member.path, f"says again what {quote_value(member.name)} says; remove one of them")
             kept[member.name] = usable
         for field in kind.fields:
             if field.required and field.encode_name not in kept:
-                self._flaw(at, f"needs {quoted(field.encode_name)}")
+                self._add_violation(path, f"needs {quote_value(field.encode_name)}")
         return kept
 
-    def _members(self, value: dict[str, Any], kind: types.StructType, at: Path) -> Iterator[_Member]:
+    def _members(self, value: dict[str, Any], kind: types.StructType, path: KeyPath) -> Iterator[_Member]:
         """The members that the schema knows, whatever their spelling; the others become flaws."""
         fields = {field.encode_name: field.type for field in kind.fields}
         aliases = _aliases(kind)
         for key, inner in value.items():
-            name, place = aliases.get(key, key), (*at, key)
+            name, place = aliases.get(key, key), (*path, key)
             if kind.cls is ConfigFile and _is_other_form(key, inner):
-                yield from _endpoints(key, inner, place)
+                yield from _endpoint_members(key, inner, place)
             elif name in fields:
                 yield _Member(name, inner, fields[name], place)
             else:
-                self._unknown(place, key, [*fields, *aliases])
+                self._add_unknown_key(place, key, [*fields, *aliases])
 
-    def _unknown(self, at: Path, key: str, known: list[str]) -> None:
-        self.unknown += 1
-        if self.unknown <= MAX_UNKNOWN:
-            message = f"is not a key that Ostler knows{self._guess(key, known)}"
-            self.flaws.append(Flaw(at, message, unknown_key=True))
+    def _add_unknown_key(self, path: KeyPath, key: str, known: list[str]) -> None:
+        self.unknown_count += 1
+        if self.unknown_count <= MAX_UNKNOWN:
+            message = f"is not a key that Ostler knows{self._suggest(key, known)}"
+            self.violations.append(SchemaViolation(path, message, unknown_key=True))
 
-    def _guess(self, word: str, known: Iterable[str]) -> str:
-        self.guesses += 1
-        return guess(word, known) if self.guesses <= MAX_GUESSES else ""
+    def _suggest(self, word: str, known: Iterable[str]) -> str:
+        self.suggestion_count += 1
+        return suggestion(word, known) if self.suggestion_count <= MAX_SUGGESTIONS else ""
 
-    def _flaw(self, at: Path, message: str) -> None:
-        self.flaws.append(Flaw(at, message))
+    def _add_violation(self, path: KeyPath, message: str) -> None:
+        self.violations.append(SchemaViolation(path, message))
 
 
-def _repeated_profiles(config: Mapping[str, Any]) -> Iterator[Flaw]:
+def _repeated_profiles(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
     """The same profile twice in one file: nobody can tell which one is meant."""
     seen: set[str] = set()
     for number, profile in enumerate(config.get("models", {}).get("profiles", ())):
         if profile["name"] in seen:
-            message = f"has the name of a profile above, {quoted(profile['name'])}; rename one of them"
-            yield Flaw(("models", "profiles", number), message)
+            message = f"has the name of a profile above, {quote_value(profile['name'])}; rename one of them"
+            yield SchemaViolation(("models", "profiles", number), message)
         seen.add(profile["name"])
 
 
 @cache
-def _shape(section: type[Section]) -> types.StructType:
+def _struct_type(section: type[ConfigSection]) -> types.StructType:
     found = types.type_info(section)
     assert isinstance(found, types.StructType)
     return found
 
 
 def _aliases(kind: types.StructType) -> Mapping[str, str]:
-    return kind.cls.aliases if issubclass(kind.cls, Section) else {}
+    return kind.cls.aliases if issubclass(kind.cls, ConfigSection) else {}
 
 
 def _is_other_form(key: str, value: object) -> bool:
@@ -165,18 +173,18 @@ def _is_other_form(key: str, value: object) -> bool:
     return isinstance(value, dict) if key == "model" else key == "provider" and isinstance(value, dict | str)
 
 
-def _endpoints(key: str, value: Any, at: Path) -> Iterator[_Member]:
+def _endpoint_members(key: str, value: Any, path: KeyPath) -> Iterator[_Member]:
     """The other forms of `provider` and `model`, as the short form and as providers by id."""
-    short = _shape(Provider)
+    short = _struct_type(Provider)
     if isinstance(value, str):
-        yield _Member("provider", {"name": value}, short, at)
+        yield _Member("provider", {"name": value}, short, path)
         return
     ours = {field.encode_name for field in short.fields} | set(_aliases(short))
     by_id = {
         name for name, inner in value.items() if key == "provider" and name not in ours and isinstance(inner, dict)
     }
     if by_id:
-        kind = types.DictType(types.StrType(), _shape(NamedProvider))
-        yield _Member("providers", {name: value[name] for name in value if name in by_id}, kind, at)
+        kind = types.DictType(types.StrType(), _struct_type(NamedProvider))
+        yield _Member("providers", {name: value[name] for name in value if name in by_id}, kind, path)
     if len(by_id) < len(value):
-        yield _Member("provider", {name: value[name] for name in value if name not in by_id}, short, at)
+        yield _Member("provider", {name: value[name] for name in value if name not in by_id}, short, path)

@@ -1,7 +1,7 @@
 """An ACP agent without a model, for trying clients: it echoes prompts, and a line that begins with `!` is an order.
 
 Run it as `python -m ostler.testing.echo_agent`; `--help` lists what it can pretend to be, and the orders are the
-methods of `ostler.testing.echo_orders.Orders`: `!read PATH`, `!write PATH TEXT`, `!run COMMAND`, `!ask KIND PATH` …
+methods of `ostler.testing.echo_commands.EchoCommands`: `!read PATH`, `!write PATH TEXT`, `!run COMMAND`, `!ask KIND PATH` …
 """
 
 import argparse
@@ -16,41 +16,44 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ostler.testing.echo_orders import Orders
+from ostler.testing.echo_commands import EchoCommands
 from ostler.wire.acp import (
     AUTH_REQUIRED,
     NOT_FOUND,
-    Command,
-    CommandInput,
-    ConfigChoice,
-    ConfigOption,
-    Mode,
-    Models,
-    ModelWord,
-    Modes,
+    AcpModel,
+    AcpModelState,
+    AvailableCommand,
+    AvailableCommandInput,
+    SessionConfigChoice,
+    SessionConfigOption,
+    SessionMode,
+    SessionModeState,
     text_content,
 )
-from ostler.wire.acp_calls import (
+from ostler.wire.acp_requests import (
+    AcpSessionInfo,
     AgentCapabilities,
     AuthMethod,
     Implementation,
-    Initialized,
-    ListedSession,
-    OpenSession,
-    PromptAnswer,
+    InitializeResponse,
+    ListSessionsResponse,
+    OpenSessionParams,
+    OpenSessionResponse,
     PromptCapabilities,
     PromptRequest,
+    PromptResponse,
     SessionCapabilities,
-    SessionOpen,
-    SessionsListed,
 )
-from ostler.wire.acp_updates import AgentMessageChunk, CommandsTold, ModeChanged, UserMessageChunk
-from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params, Peer, RpcError
+from ostler.wire.acp_updates import AgentMessageChunk, AvailableCommandsUpdate, CurrentModeUpdate, UserMessageChunk
+from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcPeer, Params, RpcError
 
-MODES = (Mode("ask", "Ask"), Mode("code", "Code"))
+MODES = (SessionMode("ask", "Ask"), SessionMode("code", "Code"))
 MODELS = "small,large"
-W = TypeVar("W", bound=msgspec.Struct)
-COMMANDS = (Command("init", "begin"), Command("plan", "make a plan", CommandInput("what to plan")))
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+COMMANDS = (
+    AvailableCommand("init", "begin"),
+    AvailableCommand("plan", "make a plan", AvailableCommandInput("what to plan")),
+)
 
 
 class EchoAgent:
@@ -58,36 +61,36 @@ class EchoAgent:
 
     def __init__(self, flags: argparse.Namespace) -> None:
         self.flags = flags
-        self.peer: Peer
+        self.peer: JsonRpcPeer
         self.client: dict[str, Any] = {}
         self.modes: dict[str, str] = {}
-        self.set: dict[str, Any] = {}
-        self.steered: dict[str, list[str]] = {}
-        self.hints = asyncio.Event()
-        self.cancelled: dict[str, asyncio.Event] = {}
+        self.option_values: dict[str, Any] = {}
+        self.steering_texts: dict[str, list[str]] = {}
+        self.steering_received = asyncio.Event()
+        self.cancel_events: dict[str, asyncio.Event] = {}
         self._logged_in = not flags.auth
         self._folders: dict[str, str] = {}
 
     # -- the peer's handler ----------------------------------------------------------------------------------------
 
-    def requested(self, method: str, params: Params) -> Awaitable[Any]:
+    def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
         name = method.replace("/", "_")
         handler = getattr(self, f"on_{name}", None)
         if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"there is no method {method!r}")
         if method == "session/prompt":
-            self.cancelled[self._open(params)] = asyncio.Event()
+            self.cancel_events[self._require_open(params)] = asyncio.Event()
         answer: Awaitable[Any] = handler(params)
         return answer
 
-    def notified(self, method: str, params: Params) -> None:
-        stop = self.cancelled.get(str(params.get("sessionId")))
+    def handle_notification(self, method: str, params: Params) -> None:
+        stop = self.cancel_events.get(str(params.get("sessionId")))
         if method == "session/cancel" and stop:
             stop.set()
 
     # -- to begin with ---------------------------------------------------------------------------------------------
 
-    async def on_initialize(self, params: Params) -> Initialized:
+    async def on_initialize(self, params: Params) -> InitializeResponse:
         if self.flags.silent:
             await asyncio.Event().wait()
         self.client = dict(params)
@@ -100,16 +103,16 @@ class EchoAgent:
             additional_directories={},
         )
         content = PromptCapabilities(image=True, embedded_context=True)
-        return Initialized(
+        return InitializeResponse(
             self.flags.version,
-            AgentCapabilities(self._loads, content, session_capabilities=can),
+            AgentCapabilities(self._can_load, content, session_capabilities=can),
             (AuthMethod(self.flags.auth, "Log in", "with a word"),) if self.flags.auth else (),
             Implementation("echo", "1", "Echo"),
             meta={"steering": {"supported": True}} if self.flags.steering else None,
         )
 
     @property
-    def _loads(self) -> bool:
+    def _can_load(self) -> bool:
         """Only what is kept somewhere can be loaded by another process."""
         return bool(self.flags.store) and not self.flags.no_load
 
@@ -121,138 +124,140 @@ class EchoAgent:
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
-    async def on_session_new(self, params: Params) -> SessionOpen:
+    async def on_session_new(self, params: Params) -> OpenSessionResponse:
         if not self._logged_in:
             raise RpcError(AUTH_REQUIRED, "Authentication required")
         if self.flags.silent_new:
             await asyncio.Event().wait()
-        asked, session_id = _place(params), str(uuid.uuid4())
-        self._remember(session_id, "cwd", asked.cwd)
-        return self._opened(session_id, asked)
+        asked, session_id = _open_params(params), str(uuid.uuid4())
+        self._append_history(session_id, "cwd", asked.cwd)
+        return self._start_session(session_id, asked)
 
-    async def on_session_load(self, params: Params) -> SessionOpen:
+    async def on_session_load(self, params: Params) -> OpenSessionResponse:
         if self.flags.no_load:
             raise RpcError(METHOD_NOT_FOUND, "this agent loads no sessions")
-        asked, session_id = _place(params), _session(params)
-        for role, text in self._past(session_id):
+        asked, session_id = _open_params(params), _session_id_of(params)
+        for role, text in self._read_history(session_id):
             if role != "cwd":
                 chunk = UserMessageChunk if role == "user" else AgentMessageChunk
                 self.update(session_id, chunk(text_content(text)))
-        return _unnamed(self._opened(session_id, asked))
+        return _without_session_id(self._start_session(session_id, asked))
 
-    async def on_session_resume(self, params: Params) -> SessionOpen:
-        asked, session_id = _place({"mcpServers": [], **params}), _session(params)
-        self._past(session_id)
-        return _unnamed(self._opened(session_id, asked))
+    async def on_session_resume(self, params: Params) -> OpenSessionResponse:
+        asked, session_id = _open_params({"mcpServers": [], **params}), _session_id_of(params)
+        self._read_history(session_id)
+        return _without_session_id(self._start_session(session_id, asked))
 
-    async def on_session_fork(self, params: Params) -> SessionOpen:
+    async def on_session_fork(self, params: Params) -> OpenSessionResponse:
         if not self.flags.fork:
             raise RpcError(METHOD_NOT_FOUND, "this agent copies no sessions")
-        asked, copy = _place({"mcpServers": [], **params}), str(uuid.uuid4())
-        for role, text in self._past(_session(params)):
-            self._remember(copy, role, text)
-        return self._opened(copy, asked)
+        asked, copy = _open_params({"mcpServers": [], **params}), str(uuid.uuid4())
+        for role, text in self._read_history(_session_id_of(params)):
+            self._append_history(copy, role, text)
+        return self._start_session(copy, asked)
 
-    async def on_session_list(self, params: Params) -> SessionsListed:
-        store, wanted = self._store(), params.get("cwd")
+    async def on_session_list(self, params: Params) -> ListSessionsResponse:
+        store, wanted = self._store_dir(), params.get("cwd")
         names = sorted(path.stem for path in store.glob("*.jsonl")) if store else []
-        known = [(name, self._past(name)[0][1]) for name in names]
-        return SessionsListed(
-            tuple(ListedSession(name, cwd, f"session {name[:8]}") for name, cwd in known if wanted in (None, cwd))
+        known = [(name, self._read_history(name)[0][1]) for name in names]
+        return ListSessionsResponse(
+            tuple(AcpSessionInfo(name, cwd, f"session {name[:8]}") for name, cwd in known if wanted in (None, cwd))
         )
 
     async def on_session_delete(self, params: Params) -> dict[str, Any]:
         """One that is not there is as good as deleted."""
-        if file := self._file(_session(params)):
+        if file := self._session_file(_session_id_of(params)):
             file.unlink(missing_ok=True)
         return {}
 
     async def on_session_close(self, params: Params) -> dict[str, Any]:
-        session_id = self._open(params)
-        if stop := self.cancelled.get(session_id):
+        session_id = self._require_open(params)
+        if stop := self.cancel_events.get(session_id):
             stop.set()
         del self._folders[session_id]
         return {}
 
     async def on_session_set_mode(self, params: Params) -> dict[str, Any]:
-        mode, session_id = params.get("modeId"), self._open(params)
+        mode, session_id = params.get("modeId"), self._require_open(params)
         if mode not in {known.id for known in MODES}:
             raise RpcError(INVALID_PARAMS, f"there is no mode {mode!r}")
         self.modes[session_id] = mode
-        self.update(session_id, ModeChanged(mode))
+        self.update(session_id, CurrentModeUpdate(mode))
         return {}
 
     async def on_session_set_config_option(self, params: Params) -> dict[str, Any]:
-        self._open(params)
+        self._require_open(params)
         name, value = params.get("configId"), params.get("value")
-        option = next((one for one in self._config() if self.flags.config and one.id == name), None)
+        option = next((one for one in self._config_options() if self.flags.config and one.id == name), None)
         if option is None:
             raise RpcError(INVALID_PARAMS, f"there is no option {name!r}")
         offered: list[Any] = [choice.value for choice in option.choices]
         if value not in (offered or [True, False]):
             raise RpcError(INVALID_PARAMS, f"{option.name} cannot be {value!r}")
-        self.set[option.id] = value
-        return {"configOptions": msgspec.to_builtins(self._config())}
+        self.option_values[option.id] = value
+        return {"configOptions": msgspec.to_builtins(self._config_options())}
 
     async def on_session_set_model(self, params: Params) -> dict[str, Any]:
-        self._open(params)
-        self.set["model"] = params.get("modelId")
+        self._require_open(params)
+        self.option_values["model"] = params.get("modelId")
         return {}
 
     async def on__session_steering(self, params: Params) -> dict[str, str]:
         """Words for the turn that runs, as several agents and clients have agreed on."""
         if not self.flags.steering:
             raise RpcError(METHOD_NOT_FOUND, "this agent takes no words during a turn")
-        session_id, asked = self._open(params), _strict(PromptRequest, params)
-        if session_id not in self.cancelled:
+        session_id, asked = self._require_open(params), _convert_params(PromptRequest, params)
+        if session_id not in self.cancel_events:
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
-        self.steered.setdefault(session_id, []).append("".join(block.text or "" for block in asked.prompt))
-        self.hints.set()
+        self.steering_texts.setdefault(session_id, []).append("".join(block.text or "" for block in asked.prompt))
+        self.steering_received.set()
         return {"outcome": "injected"}
 
-    def _open(self, params: Params) -> str:
+    def _require_open(self, params: Params) -> str:
         """The session that is meant, if it is open."""
-        session_id = _session(params)
+        session_id = _session_id_of(params)
         if session_id not in self._folders:
             raise RpcError(NOT_FOUND, "Resource not found", {"details": f"no session {session_id[:80]!r} is open"})
         return session_id
 
-    def _opened(self, session_id: str, asked: OpenSession) -> SessionOpen:
-        self._folders[session_id] = asked.cwd
-        self.mcp = asked.mcp_servers
-        self.directories = asked.additional_directories or ()
+    def _start_session(self, session_id: str, request: OpenSessionParams) -> OpenSessionResponse:
+        self._folders[session_id] = request.cwd
+        self.mcp_servers = request.mcp_servers
+        self.directories = request.additional_directories or ()
         if not self.flags.no_commands:
-            asyncio.get_running_loop().call_soon(self.update, session_id, CommandsTold(COMMANDS))
+            asyncio.get_running_loop().call_soon(self.update, session_id, AvailableCommandsUpdate(COMMANDS))
         if self.flags.banner:
             self.update(session_id, AgentMessageChunk(text_content(self.flags.banner)))
-        modes = None if self.flags.no_modes else Modes(self.modes.get(session_id, "ask"), MODES)
+        modes = None if self.flags.no_modes else SessionModeState(self.modes.get(session_id, "ask"), MODES)
         names = self.flags.models.split(",") if self.flags.models else []
-        models = Models(names[0], tuple(ModelWord(name, name.title()) for name in names)) if names else None
-        return SessionOpen(session_id, modes, self._config() if self.flags.config else None, models)
+        models = AcpModelState(names[0], tuple(AcpModel(name, name.title()) for name in names)) if names else None
+        return OpenSessionResponse(session_id, modes, self._config_options() if self.flags.config else None, models)
 
-    def _config(self) -> tuple[ConfigOption, ...]:
-        models = tuple(ConfigChoice(name.title(), name) for name in MODELS.split(","))
-        modes = tuple(ConfigChoice(mode.name, mode.id) for mode in MODES)
+    def _config_options(self) -> tuple[SessionConfigOption, ...]:
+        models = tuple(SessionConfigChoice(name.title(), name) for name in MODELS.split(","))
+        modes = tuple(SessionConfigChoice(mode.name, mode.id) for mode in MODES)
         return (
-            ConfigOption("the-model", "Model", "select", self.set.get("the-model", "small"), models, "model"),
-            ConfigOption("the-mode", "Mode", "select", self.set.get("the-mode", "ask"), modes, "mode"),
-            ConfigOption("fast", "Fast", "boolean", self.set.get("fast", False)),
+            SessionConfigOption(
+                "the-model", "Model", "select", self.option_values.get("the-model", "small"), models, "model"
+            ),
+            SessionConfigOption("the-mode", "Mode", "select", self.option_values.get("the-mode", "ask"), modes, "mode"),
+            SessionConfigOption("fast", "Fast", "boolean", self.option_values.get("fast", False)),
         )
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
-    async def on_session_prompt(self, params: Params) -> PromptAnswer:
-        asked = _strict(PromptRequest, params)
+    async def on_session_prompt(self, params: Params) -> PromptResponse:
+        asked = _convert_params(PromptRequest, params)
         said = "\n".join(block.text or "" for block in asked.prompt if block.type == "text")
-        said = self._scripted() or said
-        orders = Orders(self, asked)
-        self._remember(asked.session_id, "user", said)
-        answer = await orders.obey(said)
-        self.cancelled.pop(asked.session_id, None)
-        self._remember(asked.session_id, "agent", orders.told)
+        said = self._next_scripted_prompt() or said
+        orders = EchoCommands(self, asked)
+        self._append_history(asked.session_id, "user", said)
+        answer = await orders.run(said)
+        self.cancel_events.pop(asked.session_id, None)
+        self._append_history(asked.session_id, "agent", orders.reply_text)
         return answer
 
-    def _scripted(self) -> str:
+    def _next_scripted_prompt(self) -> str:
         """The next prompt of the script; what is played is struck out, so another process plays the rest."""
         file = Path(self.flags.script) if self.flags.script else None
         script: list[str] = msgspec.json.decode(file.read_bytes()) if file else []
@@ -270,32 +275,32 @@ class EchoAgent:
 
     # -- what it remembers -----------------------------------------------------------------------------------------
 
-    def _store(self) -> Path | None:
+    def _store_dir(self) -> Path | None:
         return Path(self.flags.store) if self.flags.store else None
 
-    def _file(self, session_id: str) -> Path | None:
+    def _session_file(self, session_id: str) -> Path | None:
         """Where a session is kept; an id is a name, and never leads elsewhere."""
-        store = self._store()
+        store = self._store_dir()
         return store / f"{session_id}.jsonl" if store and Path(session_id).name == session_id else None
 
-    def _past(self, session_id: str) -> list[tuple[str, str]]:
-        file = self._file(session_id)
+    def _read_history(self, session_id: str) -> list[tuple[str, str]]:
+        file = self._session_file(session_id)
         if file is None or not file.exists():
             raise RpcError(NOT_FOUND, "Resource not found", {"details": f"there is no session {session_id}"})
         return [tuple(msgspec.json.decode(line)) for line in file.read_bytes().splitlines()]
 
-    def _remember(self, session_id: str, role: str, text: str) -> None:
-        if file := self._file(session_id):
+    def _append_history(self, session_id: str, role: str, text: str) -> None:
+        if file := self._session_file(session_id):
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("ab") as opened:
                 opened.write(msgspec.json.encode([role, text]) + b"\n")
 
 
-class _Ref(msgspec.Struct, frozen=True, rename="camel"):
+class _SessionParams(msgspec.Struct, frozen=True, rename="camel"):
     session_id: str
 
 
-def _strict(kind: type[W], params: Params) -> W:
+def _convert_params(kind: type[StructT], params: Params) -> StructT:
     """Parameters as they must be; what is wrong is said, and where."""
     try:
         return msgspec.convert(params, kind)
@@ -303,23 +308,23 @@ def _strict(kind: type[W], params: Params) -> W:
         raise RpcError(INVALID_PARAMS, f"Invalid params: {error}") from None
 
 
-def _session(params: Params) -> str:
-    return _strict(_Ref, params).session_id
+def _session_id_of(params: Params) -> str:
+    return _convert_params(_SessionParams, params).session_id
 
 
-def _place(params: Params) -> OpenSession:
-    asked = _strict(OpenSession, params)
+def _open_params(params: Params) -> OpenSessionParams:
+    asked = _convert_params(OpenSessionParams, params)
     if not all(os.path.isabs(folder) for folder in (asked.cwd, *(asked.additional_directories or ()))):
         raise RpcError(INVALID_PARAMS, "cwd and additionalDirectories must be absolute paths")
     return asked
 
 
-def _unnamed(opened: SessionOpen) -> SessionOpen:
+def _without_session_id(opened: OpenSessionResponse) -> OpenSessionResponse:
     """The client knows the id already."""
     return msgspec.structs.replace(opened, session_id=None)
 
 
-def parsed(arguments: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """What it shall pretend to be."""
     parser = argparse.ArgumentParser("echo_agent", description=__doc__)
     parser.add_argument("--store", metavar="DIR", default="", help="keep sessions there, so that they can be loaded")
@@ -348,7 +353,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 async def serve(flags: argparse.Namespace) -> None:
     """Speak on standard streams until the input ends."""
     agent = EchoAgent(flags)
-    agent.peer = Peer(_write, agent, serves=True)
+    agent.peer = JsonRpcPeer(_write, agent, is_server=True)
     loop, over = asyncio.get_running_loop(), asyncio.Event()
 
     def listen() -> None:
@@ -370,7 +375,7 @@ def _write(line: bytes) -> None:
 
 def main() -> None:
     """The agent's process."""
-    flags = parsed(sys.argv[1:])
+    flags = parse_arguments(sys.argv[1:])
     if flags.exit is not None:
         sys.stderr.write("echo_agent: the moon is in the wrong phase\n")
         raise SystemExit(flags.exit)

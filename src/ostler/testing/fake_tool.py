@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.permission import Danger, Need, Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult, ToolSpec
+from ostler.core.display import Display
+from ostler.core.permission import Danger, Need, Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult, ToolSpec
 
 Behaviour = Callable[[Mapping[str, Any], ToolContext], Awaitable[str]]
 
@@ -25,7 +25,7 @@ class FakeTool:
     def parse(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return arguments
 
-    async def permission(self, params: Mapping[str, Any], ground: Ground) -> Permission:
+    async def permission(self, params: Mapping[str, Any], workspace: Workspace) -> Permission:
         subject = str(params.get("subject", self.spec.name))
         return Permission(f"use {self.spec.name}", (Need(self.spec.name, subject, self._danger, "it is dangerous"),))
 

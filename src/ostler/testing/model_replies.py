@@ -10,7 +10,7 @@ Framing = Literal["chunked", "length", "close"]
 
 
 @dataclass(frozen=True)
-class Call:
+class ScriptedToolCall:
     """A tool call of the script; without an id the server makes one."""
 
     tool: str
@@ -18,152 +18,155 @@ class Call:
     id: str = ""
 
     @property
-    def written(self) -> str:
+    def arguments_json(self) -> str:
         """The arguments as the model would write them."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @dataclass(frozen=True)
-class Reply:
+class ScriptedReply:
     """One answer: what the model says, or a body as it is, and how it is delivered. Each method gives a new reply."""
 
     text: str = ""
     thought: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedToolCall, ...] = ()
     chunks: int = 1
-    reason: str = ""
+    finish_reason: str = ""
     tokens: tuple[int, int, int] = (10, 5, 0)
     body: tuple[bytes, ...] | None = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     framing: Framing = "chunked"
-    whole: bool = False
-    closing: bool = False
-    cut: int | None = None
+    plain_json: bool = False
+    closes_after: bool = False
+    cut_at: int | None = None
     reset: bool = False
-    stall: int | None = None
+    stall_at: int | None = None
     silent: bool = False
     comments: bool = False
-    hold: tuple[int, Callable[[], Awaitable[object]]] | None = None
+    hold_at: tuple[int, Callable[[], Awaitable[object]]] | None = None
     write_size: int = 0
     pause: float = 0.0
 
-    def cut_after(self, size: int, *, reset: bool = False) -> "Reply":
+    def cut_after(self, size: int, *, reset: bool = False) -> "ScriptedReply":
         """Close the connection, or reset it, after so many bytes of the body."""
-        return replace(self, cut=size, reset=reset)
+        return replace(self, cut_at=size, reset=reset)
 
-    def stall_after(self, pieces: int, *, comments: bool = False) -> "Reply":
+    def stall_after(self, parts: int, *, comments: bool = False) -> "ScriptedReply":
         """Stop after so many pieces of the body and keep the connection open, or alive with comments."""
-        return replace(self, stall=pieces, comments=comments)
+        return replace(self, stall_at=parts, comments=comments)
 
-    def hold_after(self, pieces: int, until: Callable[[], Awaitable[object]]) -> "Reply":
+    def hold_after(self, parts: int, until: Callable[[], Awaitable[object]]) -> "ScriptedReply":
         """Write so many pieces of the body, and the others when this has been waited for."""
-        return replace(self, hold=(pieces, until))
+        return replace(self, hold_at=(parts, until))
 
-    def framed(self, framing: Framing) -> "Reply":
+    def with_framing(self, framing: Framing) -> "ScriptedReply":
         """Mark the body's end by chunks, by its length, or by closing."""
         return replace(self, framing=framing)
 
-    def as_json(self) -> "Reply":
+    def as_json(self) -> "ScriptedReply":
         """Answer whole although a stream was asked for."""
-        return replace(self, whole=True)
+        return replace(self, plain_json=True)
 
-    def in_writes_of(self, size: int) -> "Reply":
+    def with_write_size(self, size: int) -> "ScriptedReply":
         """Write so many bytes at a time."""
         return replace(self, write_size=size)
 
-    def paced(self, pause: float) -> "Reply":
+    def with_pause(self, pause: float) -> "ScriptedReply":
         """Wait so many seconds after each piece, as models do."""
         return replace(self, pause=pause)
 
-    def then_close(self) -> "Reply":
+    def then_close(self) -> "ScriptedReply":
         """Close after the reply without having said so."""
-        return replace(self, closing=True)
+        return replace(self, closes_after=True)
 
-    def ended_by(self, reason: str) -> "Reply":
+    def with_finish_reason(self, reason: str) -> "ScriptedReply":
         """Give this finish reason, in the API's own word."""
-        return replace(self, reason=reason)
+        return replace(self, finish_reason=reason)
 
-    def counted(self, tokens_in: int, tokens_out: int, cached: int = 0) -> "Reply":
+    def with_usage(self, tokens_in: int, tokens_out: int, cached: int = 0) -> "ScriptedReply":
         """Report this usage; `tokens_in` includes the cached ones."""
         return replace(self, tokens=(tokens_in, tokens_out, cached))
 
-    def pieces(self, api: Api, request: dict[str, Any], number: int) -> list[bytes]:
+    def body_parts(self, api: Api, request: dict[str, Any], number: int) -> list[bytes]:
         """The body in the pieces in which it is written."""
         if self.body is not None:
             return list(self.body)
         reply = replace(self, calls=tuple(_with_id(call, number, at) for at, call in enumerate(self.calls)))
-        if self.whole or not request.get("stream"):
-            document = _openai_whole(reply) if api == "openai" else _anthropic_whole(reply)
+        if self.plain_json or not request.get("stream"):
+            document = _openai_document(reply) if api == "openai" else _anthropic_document(reply)
             return [json.dumps(document).encode()]
         return _openai_events(reply, request) if api == "openai" else _anthropic_events(reply)
 
 
-def text(said: str, *, chunks: int = 1, thought: str = "") -> Reply:
+def text(content: str, *, chunks: int = 1, thought: str = "") -> ScriptedReply:
     """Words, in so many deltas, after a thought or not."""
-    return Reply(text=said, chunks=chunks, thought=thought)
+    return ScriptedReply(text=content, chunks=chunks, thought=thought)
 
 
-def calls(wanted: Sequence[Call | tuple[str, dict[str, Any]]], *, said: str = "") -> Reply:
+def calls(tool_calls: Sequence[ScriptedToolCall | tuple[str, dict[str, Any]]], *, text: str = "") -> ScriptedReply:
     """Tool calls, after some words or none."""
-    return Reply(text=said, calls=tuple(call if isinstance(call, Call) else Call(*call) for call in wanted))
+    return ScriptedReply(
+        text=text,
+        calls=tuple(call if isinstance(call, ScriptedToolCall) else ScriptedToolCall(*call) for call in tool_calls),
+    )
 
 
-def status(code: int, body: Any = None, *, headers: dict[str, str] | None = None) -> Reply:
+def status(code: int, body: Any = None, *, headers: dict[str, str] | None = None) -> ScriptedReply:
     """An HTTP status with a JSON or text body; by default an error object."""
     if body is None:
         body = {"error": {"message": f"scripted status {code}", "type": "scripted"}}
     written = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-    return Reply(status=code, body=(written,), headers=headers or {}, framing="length")
+    return ScriptedReply(status=code, body=(written,), headers=headers or {}, framing="length")
 
 
-def raw(*pieces: bytes, content_type: str = "text/event-stream") -> Reply:
+def raw(*parts: bytes, content_type: str = "text/event-stream") -> ScriptedReply:
     """A body as it is, in pieces."""
-    return Reply(body=pieces, headers={"content-type": content_type})
+    return ScriptedReply(body=parts, headers={"content-type": content_type})
 
 
-def events(*data: str | dict[str, Any], done: bool = True) -> Reply:
+def sse_reply(*data: str | dict[str, Any], done: bool = True) -> ScriptedReply:
     """Server-sent events with this data, and the closing mark or not."""
-    written = [event(item) for item in data]
+    written = [sse_event(item) for item in data]
     return raw(*written, *([b"data: [DONE]\n\n"] if done else []))
 
 
-def html(page: str = "<!doctype html><title>Welcome</title>") -> Reply:
+def html(page: str = "<!doctype html><title>Welcome</title>") -> ScriptedReply:
     """A web page, as a wrong base URL gives it."""
-    return Reply(body=(page.encode(),), headers={"content-type": "text/html"}, framing="length")
+    return ScriptedReply(body=(page.encode(),), headers={"content-type": "text/html"}, framing="length")
 
 
-def stall(where: Literal["head", "body"] = "head") -> Reply:
+def stall(where: Literal["head", "body"] = "head") -> ScriptedReply:
     """Never answer, or only with a head."""
-    return Reply(silent=True) if where == "head" else Reply(body=(), stall=0)
+    return ScriptedReply(silent=True) if where == "head" else ScriptedReply(body=(), stall_at=0)
 
 
-def comments_only() -> Reply:
+def keep_alive_only() -> ScriptedReply:
     """A head, then comments that keep the connection alive and nothing else."""
-    return Reply(body=(), stall=0, comments=True)
+    return ScriptedReply(body=(), stall_at=0, comments=True)
 
 
-def drop(*, reset: bool = False) -> Reply:
+def drop(*, reset: bool = False) -> ScriptedReply:
     """Close, or reset, without a byte."""
-    return Reply(silent=True, cut=0, reset=reset)
+    return ScriptedReply(silent=True, cut_at=0, reset=reset)
 
 
-def event(data: str | dict[str, Any], name: str = "") -> bytes:
+def sse_event(data: str | dict[str, Any], name: str = "") -> bytes:
     """One server-sent event."""
     written = data if isinstance(data, str) else json.dumps(data)
     return (f"event: {name}\n" if name else "").encode() + f"data: {written}\n\n".encode()
 
 
-def _with_id(call: Call, number: int, at: int) -> Call:
-    return call if call.id else replace(call, id=f"call_{number}_{at}")
+def _with_id(call: ScriptedToolCall, number: int, index: int) -> ScriptedToolCall:
+    return call if call.id else replace(call, id=f"call_{number}_{index}")
 
 
-def _split(said: str, count: int) -> list[str]:
-    size = max(1, -(-len(said) // max(1, count)))
-    return [said[at : at + size] for at in range(0, len(said), size)]
+def _split_text(text: str, count: int) -> list[str]:
+    size = max(1, -(-len(text) // max(1, count)))
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def _openai_usage(reply: Reply) -> dict[str, Any]:
+def _openai_usage(reply: ScriptedReply) -> dict[str, Any]:
     tokens_in, tokens_out, cached = reply.tokens
     return {
         "prompt_tokens": tokens_in,
@@ -173,20 +176,20 @@ def _openai_usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _openai_events(reply: Reply, request: dict[str, Any]) -> list[bytes]:
+def _openai_events(reply: ScriptedReply, request: dict[str, Any]) -> list[bytes]:
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"reasoning_content": part} for part in _split(reply.thought, reply.chunks)]
-    deltas += [{"content": part} for part in _split(reply.text, reply.chunks)]
+    deltas += [{"reasoning_content": part} for part in _split_text(reply.thought, reply.chunks)]
+    deltas += [{"content": part} for part in _split_text(reply.text, reply.chunks)]
     for at, call in enumerate(reply.calls):
         function = {"name": call.tool, "arguments": ""}
         deltas.append({"tool_calls": [{"index": at, "id": call.id, "type": "function", "function": function}]})
-        parts = _split(call.written, 2)
+        parts = _split_text(call.arguments_json, 2)
         deltas += [{"tool_calls": [{"index": at, "function": {"arguments": part}}]} for part in parts]
-    written = [event(_openai_chunk([{"index": 0, "delta": delta, "finish_reason": None}])) for delta in deltas]
-    reason = reply.reason or ("tool_calls" if reply.calls else "stop")
-    written.append(event(_openai_chunk([{"index": 0, "delta": {}, "finish_reason": reason}])))
+    written = [sse_event(_openai_chunk([{"index": 0, "delta": delta, "finish_reason": None}])) for delta in deltas]
+    reason = reply.finish_reason or ("tool_calls" if reply.calls else "stop")
+    written.append(sse_event(_openai_chunk([{"index": 0, "delta": {}, "finish_reason": reason}])))
     if request.get("stream_options", {}).get("include_usage"):
-        written.append(event(_openai_chunk([]) | {"usage": _openai_usage(reply)}))
+        written.append(sse_event(_openai_chunk([]) | {"usage": _openai_usage(reply)}))
     return [*written, b"data: [DONE]\n\n"]
 
 
@@ -200,26 +203,26 @@ def _openai_chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _openai_whole(reply: Reply) -> dict[str, Any]:
+def _openai_document(reply: ScriptedReply) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.thought:
         message["reasoning_content"] = reply.thought
     if reply.calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.written}}
+            {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": call.arguments_json}}
             for call in reply.calls
         ]
-    reason = reply.reason or ("tool_calls" if reply.calls else "stop")
+    reason = reply.finish_reason or ("tool_calls" if reply.calls else "stop")
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return _openai_chunk([choice]) | {"object": "chat.completion", "usage": _openai_usage(reply)}
 
 
-def _anthropic_usage(reply: Reply) -> dict[str, int]:
+def _anthropic_usage(reply: ScriptedReply) -> dict[str, int]:
     tokens_in, tokens_out, cached = reply.tokens
     return {"input_tokens": tokens_in - cached, "cache_read_input_tokens": cached, "output_tokens": tokens_out}
 
 
-def _anthropic_blocks(reply: Reply) -> list[dict[str, Any]]:
+def _anthropic_blocks(reply: ScriptedReply) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if reply.thought:
         blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "sealed"})
@@ -230,16 +233,16 @@ def _anthropic_blocks(reply: Reply) -> list[dict[str, Any]]:
     return blocks
 
 
-def _anthropic_message(reply: Reply) -> dict[str, Any]:
-    reason = reply.reason or ("tool_use" if reply.calls else "end_turn")
+def _anthropic_message(reply: ScriptedReply) -> dict[str, Any]:
+    reason = reply.finish_reason or ("tool_use" if reply.calls else "end_turn")
     return {"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "stop_reason": reason}
 
 
-def _anthropic_whole(reply: Reply) -> dict[str, Any]:
+def _anthropic_document(reply: ScriptedReply) -> dict[str, Any]:
     return _anthropic_message(reply) | {"content": _anthropic_blocks(reply), "usage": _anthropic_usage(reply)}
 
 
-def _anthropic_events(reply: Reply) -> list[bytes]:
+def _anthropic_events(reply: ScriptedReply) -> list[bytes]:
     message, usage = _anthropic_message(reply), _anthropic_usage(reply)
     begun = message | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
     told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
@@ -251,19 +254,21 @@ def _anthropic_events(reply: Reply) -> list[bytes]:
     ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     told.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": usage["output_tokens"]}})
     told.append({"type": "message_stop"})
-    return [event(item, item["type"]) for item in told]
+    return [sse_event(item, item["type"]) for item in told]
 
 
-def _anthropic_deltas(block: dict[str, Any], reply: Reply) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _anthropic_deltas(block: dict[str, Any], reply: ScriptedReply) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """How a block begins, and what is added to it bit by bit."""
     if block["type"] == "thinking":
-        parts = [{"type": "thinking_delta", "thinking": part} for part in _split(block["thinking"], reply.chunks)]
+        parts = [{"type": "thinking_delta", "thinking": part} for part in _split_text(block["thinking"], reply.chunks)]
         return block | {"thinking": "", "signature": ""}, [
             *parts,
             {"type": "signature_delta", "signature": block["signature"]},
         ]
     if block["type"] == "text":
-        parts = [{"type": "text_delta", "text": part} for part in _split(block["text"], reply.chunks)]
+        parts = [{"type": "text_delta", "text": part} for part in _split_text(block["text"], reply.chunks)]
         return block | {"text": ""}, parts
     written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
-    return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": part} for part in _split(written, 2)]
+    return block | {"input": {}}, [
+        {"type": "input_json_delta", "partial_json": part} for part in _split_text(written, 2)
+    ]

@@ -12,33 +12,33 @@ from typing import Any, Self
 
 from ostler.testing.model_replies import (
     Api,
-    Call,
-    Reply,
+    ScriptedReply,
+    ScriptedToolCall,
     calls,
-    comments_only,
     drop,
-    event,
-    events,
     html,
+    keep_alive_only,
     raw,
+    sse_event,
+    sse_reply,
     stall,
     status,
     text,
 )
 
 __all__ = [
-    "Call",
-    "Recorded",
-    "Reply",
-    "ScriptNotPlayed",
+    "RecordedRequest",
+    "ScriptMismatchError",
     "ScriptedModelServer",
+    "ScriptedReply",
+    "ScriptedToolCall",
     "calls",
-    "comments_only",
     "drop",
-    "event",
-    "events",
     "html",
+    "keep_alive_only",
     "raw",
+    "sse_event",
+    "sse_reply",
     "stall",
     "status",
     "text",
@@ -47,12 +47,12 @@ __all__ = [
 _HTTP_REASON = "Scripted"
 
 
-class ScriptNotPlayed(AssertionError):
+class ScriptMismatchError(AssertionError):
     """What happened was not what the script said."""
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRequest:
     """A request as it came; `connection` tells which requests shared one."""
 
     method: str
@@ -76,14 +76,14 @@ class ScriptedModelServer:
 
     def __init__(
         self,
-        *replies: Reply,
+        *replies: ScriptedReply,
         models: Sequence[str | dict[str, Any]] = ("scripted",),
         pages: dict[str, Any] | None = None,
         tls: ssl.SSLContext | None = None,
         comment_every: float = 0.01,
     ) -> None:
-        self.requests: list[Recorded] = []
-        self.hangups = 0
+        self.requests: list[RecordedRequest] = []
+        self.disconnects = 0
         self.connections = 0
         self._script = list(replies)
         self._unexpected: list[str] = []
@@ -101,19 +101,19 @@ class ScriptedModelServer:
         """Where the OpenAI API is; the Anthropic one is at the same place."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}/v1"
 
-    def then(self, *replies: Reply) -> None:
+    def add_replies(self, *replies: ScriptedReply) -> None:
         """Add to the script."""
         self._script.extend(replies)
 
-    async def heard(self, count: int) -> None:
+    async def wait_for_requests(self, count: int) -> None:
         """Wait until so many requests have come."""
         async with self._changed:
             await self._changed.wait_for(lambda: len(self.requests) >= count)
 
-    async def hung_up(self, count: int = 1) -> None:
+    async def wait_for_disconnects(self, count: int = 1) -> None:
         """Wait until so many clients have left in the middle of a reply."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self.hangups >= count)
+            await self._changed.wait_for(lambda: self.disconnects >= count)
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
@@ -130,13 +130,15 @@ class ScriptedModelServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.wait_closed()
         if error is None:
-            self._complain()
+            self._check_script()
 
-    def _complain(self) -> None:
+    def _check_script(self) -> None:
         if self._unexpected:
-            raise ScriptNotPlayed(f"requests came that the script has no reply for: {', '.join(self._unexpected)}")
+            raise ScriptMismatchError(f"requests came that the script has no reply for: {', '.join(self._unexpected)}")
         if self._script:
-            raise ScriptNotPlayed(f"{len(self._script)} replies were never asked for, the next is {self._script[0]}")
+            raise ScriptMismatchError(
+                f"{len(self._script)} replies were never asked for, the next is {self._script[0]}"
+            )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -158,24 +160,24 @@ class ScriptedModelServer:
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
         """Read a request and answer it; whether the connection may go on."""
         recorded = await _read_request(reader, number)
-        api = _api_of(recorded)
+        api = _detect_api(recorded)
         if api is None:
-            return await self._page(recorded, writer)
+            return await self._send_page(recorded, writer)
         reply = self._script.pop(0) if self._script else None
         if reply is None:
             self._unexpected.append(f"{recorded.method} {recorded.path}")
             reply = status(500, {"error": {"message": "the script is over"}})
         await self._record(recorded)
         request = recorded.json if recorded.body else {}
-        pieces = reply.pieces(api, request, len(self.requests))
+        pieces = reply.body_parts(api, request, len(self.requests))
         return await self._deliver(reply, pieces, reader, writer)
 
-    async def _record(self, recorded: Recorded) -> None:
+    async def _record(self, recorded: RecordedRequest) -> None:
         async with self._changed:
             self.requests.append(recorded)
             self._changed.notify_all()
 
-    async def _page(self, recorded: Recorded, writer: asyncio.StreamWriter) -> bool:
+    async def _send_page(self, recorded: RecordedRequest, writer: asyncio.StreamWriter) -> bool:
         path = recorded.path.partition("?")[0]
         page = {"object": "list", "data": self._models} if path.endswith("/models") else None
         page = self._pages.get(path, page)
@@ -186,33 +188,33 @@ class ScriptedModelServer:
         return True
 
     async def _deliver(
-        self, reply: Reply, pieces: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, reply: ScriptedReply, parts: list[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         if reply.silent:
-            if reply.cut is None:
-                await self._wait_for_hangup(reader, writer, comments=False)
-            return _end(writer, reset=reply.reset)
-        writer.write(_head(reply, sum(map(len, pieces))))
+            if reply.cut_at is None:
+                await self._wait_for_disconnect(reader, writer, comments=False)
+            return _close_connection(writer, reset=reply.reset)
+        writer.write(_encode_head(reply, sum(map(len, parts))))
         sent = 0
-        for at, piece in enumerate(pieces):
-            if at == reply.stall:
+        for at, piece in enumerate(parts):
+            if at == reply.stall_at:
                 break
-            if reply.hold and at == reply.hold[0]:
-                await reply.hold[1]()
-            if reply.cut is not None and sent + len(piece) >= reply.cut:
-                await _write(reply, writer, piece[: reply.cut - sent])
-                return _end(writer, reset=reply.reset)
-            await _write(reply, writer, piece)
+            if reply.hold_at and at == reply.hold_at[0]:
+                await reply.hold_at[1]()
+            if reply.cut_at is not None and sent + len(piece) >= reply.cut_at:
+                await _write_part(reply, writer, piece[: reply.cut_at - sent])
+                return _close_connection(writer, reset=reply.reset)
+            await _write_part(reply, writer, piece)
             sent += len(piece)
-        if reply.stall is not None:
-            await self._wait_for_hangup(reader, writer, comments=reply.comments)
+        if reply.stall_at is not None:
+            await self._wait_for_disconnect(reader, writer, comments=reply.comments)
             return False
         if reply.framing == "chunked":
             writer.write(b"0\r\n\r\n")
         await writer.drain()
-        return reply.framing != "close" and not reply.closing
+        return reply.framing != "close" and not reply.closes_after
 
-    async def _wait_for_hangup(
+    async def _wait_for_disconnect(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, comments: bool
     ) -> None:
         """Keep a client waiting until it leaves."""
@@ -220,47 +222,47 @@ class ScriptedModelServer:
         try:
             while not leaving.done():
                 if comments:
-                    writer.write(_chunk(b": keep-alive\n\n"))
+                    writer.write(_encode_chunk(b": keep-alive\n\n"))
                 await asyncio.wait({leaving}, timeout=self._comment_every if comments else None)
         finally:
             leaving.cancel()
         async with self._changed:
-            self.hangups += 1
+            self.disconnects += 1
             self._changed.notify_all()
 
 
-def _api_of(recorded: Recorded) -> Api | None:
+def _detect_api(recorded: RecordedRequest) -> Api | None:
     path = recorded.path.partition("?")[0]
     if recorded.method != "POST":
         return None
     return "openai" if path.endswith("/chat/completions") else "anthropic" if path.endswith("/messages") else None
 
 
-async def _read_request(reader: asyncio.StreamReader, connection: int) -> Recorded:
+async def _read_request(reader: asyncio.StreamReader, connection: int) -> RecordedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, path, _ = first.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Recorded(method, path, headers, body, connection)
+    return RecordedRequest(method, path, headers, body, connection)
 
 
-def _head(reply: Reply, size: int) -> bytes:
-    usual = {"content-type": "application/json" if reply.whole or reply.status != 200 else "text/event-stream"}
+def _encode_head(reply: ScriptedReply, size: int) -> bytes:
+    usual = {"content-type": "application/json" if reply.plain_json or reply.status != 200 else "text/event-stream"}
     framing = {"chunked": {"transfer-encoding": "chunked"}, "length": {"content-length": str(size)}, "close": {}}
     headers = usual | framing[reply.framing] | reply.headers
     lines = [f"HTTP/1.1 {reply.status} {_HTTP_REASON}", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def _chunk(data: bytes) -> bytes:
+def _encode_chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-async def _write(reply: Reply, writer: asyncio.StreamWriter, piece: bytes) -> None:
-    if not piece:
+async def _write_part(reply: ScriptedReply, writer: asyncio.StreamWriter, part: bytes) -> None:
+    if not part:
         return
-    data = _chunk(piece) if reply.framing == "chunked" else piece
+    data = _encode_chunk(part) if reply.framing == "chunked" else part
     size = reply.write_size or len(data)
     for at in range(0, len(data), size):
         writer.write(data[at : at + size])
@@ -270,7 +272,7 @@ async def _write(reply: Reply, writer: asyncio.StreamWriter, piece: bytes) -> No
         await asyncio.sleep(reply.pause)
 
 
-def _end(writer: asyncio.StreamWriter, *, reset: bool) -> bool:
+def _close_connection(writer: asyncio.StreamWriter, *, reset: bool) -> bool:
     """End the connection, and say that it is over."""
     if reset:
         sock = writer.get_extra_info("socket")

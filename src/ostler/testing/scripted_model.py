@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ostler.models.words import CallChunk, Chunk, Finished, Request, TextChunk, ThoughtChunk, Usage
-from ostler.vocabulary.errors import BackendError
+from ostler.core.errors import BackendError
+from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, ReplyFinished, TextChunk, ThoughtChunk, Usage
 
 
 class ScriptedCall(msgspec.Struct, frozen=True):
@@ -19,7 +19,7 @@ class ScriptedCall(msgspec.Struct, frozen=True):
     id: str = ""
 
 
-class Line(msgspec.Struct, frozen=True):
+class ScriptedLine(msgspec.Struct, frozen=True):
     """One reply: thought, text, then calls; or a failure instead.
 
     `pause` is waited for after the text, so that a test can act in mid-stream; `check` sees the request first.
@@ -28,21 +28,21 @@ class Line(msgspec.Struct, frozen=True):
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
     thought: str = ""
-    fails: str = ""
+    error: str = ""
     pause: asyncio.Event | None = None
-    check: Callable[[Request], None] | None = None
+    check: Callable[[ModelRequest], None] | None = None
 
 
 class ScriptedModel:
     """Plays its lines in order; one call too many, or a line too few, is an error."""
 
-    def __init__(self, lines: Iterable[Line], *, name: str = "scripted", context_limit: int = 32_000) -> None:
+    def __init__(self, lines: Iterable[ScriptedLine], *, name: str = "scripted", context_limit: int = 32_000) -> None:
         self.name = name
         self.context_limit = context_limit
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self._lines = list(lines)
 
-    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         self.requests.append(request)
         number = len(self.requests)
         if number > len(self._lines):
@@ -57,12 +57,12 @@ class ScriptedModel:
             await asyncio.sleep(0)
         if line.pause:
             await line.pause.wait()
-        if line.fails:
-            raise BackendError(line.fails)
+        if line.error:
+            raise BackendError(line.error)
         for index, call in enumerate(line.calls):
             yield CallChunk(call.id or f"call-{number}-{index}", call.tool, json.dumps(call.arguments))
         yield Usage(tokens_in=10 * number, tokens_out=len(line.text) // 4 + 1)
-        yield Finished("calls" if line.calls else "stop")
+        yield ReplyFinished("calls" if line.calls else "stop")
 
     async def aclose(self) -> None:
         """Nothing to give back; leftovers are `finish`'s to find."""

@@ -5,12 +5,12 @@ from typing import Literal
 
 import msgspec
 
-from ostler.text.cut import marker
-from ostler.text.matching import Block, matching_blocks
+from ostler.text.matching import MatchingBlock, matching_blocks
+from ostler.text.truncate import omission_marker
 
-Op = Literal["same", "removed", "added"]
+DiffOp = Literal["same", "removed", "added"]
 
-_MOST_WORDS = 256
+_MAX_WORDS = 256
 
 
 class Diff(msgspec.Struct, frozen=True):
@@ -19,32 +19,32 @@ class Diff(msgspec.Struct, frozen=True):
     text: str
     additions: int
     deletions: int
-    cut: bool
+    truncated: bool
 
 
-def unified(before: str, after: str, path: str, *, context: int = 3, max_lines: int | None = None) -> Diff:
+def unified_diff(before: str, after: str, path: str, *, context: int = 3, max_lines: int | None = None) -> Diff:
     """The change as a unified diff; an empty side is a file that does not exist."""
     if before == after:
-        return Diff("", additions=0, deletions=0, cut=False)
-    old, new = _lines(before), _lines(after)
+        return Diff("", additions=0, deletions=0, truncated=False)
+    old, new = _split_lines(before), _split_lines(after)
     blocks = matching_blocks(old, new)
     same = sum(size for _, _, size in blocks)
-    output = [f"--- {_name('a', path, before)}\n", f"+++ {_name('b', path, after)}\n"]
+    output = [f"--- {_file_label('a', path, before)}\n", f"+++ {_file_label('b', path, after)}\n"]
     height = len(output)
-    for hunk in _hunks(blocks, len(old), len(new), context):
-        output += _drawn(hunk, old, new, None if max_lines is None else max(max_lines - height, 0))
-        height += _height(hunk)
+    for hunk in _group_hunks(blocks, len(old), len(new), context):
+        output += _format_hunk(hunk, old, new, None if max_lines is None else max(max_lines - height, 0))
+        height += _line_count(hunk)
     left_out = height - max_lines if max_lines is not None else 0
     if left_out > 0:
-        output[max_lines:] = [marker(left_out, "lines of the diff") + "\n"]
-    return Diff("".join(output), additions=len(new) - same, deletions=len(old) - same, cut=left_out > 0)
+        output[max_lines:] = [omission_marker(left_out, "lines of the diff") + "\n"]
+    return Diff("".join(output), additions=len(new) - same, deletions=len(old) - same, truncated=left_out > 0)
 
 
-def words(old_line: str, new_line: str) -> list[tuple[Op, str]]:
+def word_diff(old_line: str, new_line: str) -> list[tuple[DiffOp, str]]:
     """The pieces of a changed line, in reading order; all of it when the line is too long to compare."""
-    old, new = _words(old_line), _words(new_line)
-    blocks = matching_blocks(old, new) if max(len(old), len(new)) <= _MOST_WORDS else []
-    pieces: list[tuple[Op, str]] = []
+    old, new = _split_words(old_line), _split_words(new_line)
+    blocks = matching_blocks(old, new) if max(len(old), len(new)) <= _MAX_WORDS else []
+    pieces: list[tuple[DiffOp, str]] = []
     at_old = at_new = 0
     for start_old, start_new, size in [*blocks, (len(old), len(new), 0)]:
         pieces.append(("removed", "".join(old[at_old:start_old])))
@@ -54,18 +54,18 @@ def words(old_line: str, new_line: str) -> list[tuple[Op, str]]:
     return [(op, text) for op, text in pieces if text]
 
 
-def _words(line: str) -> list[str]:
+def _split_words(line: str) -> list[str]:
     return re.findall(r"\w+|\s+|[^\w\s]", line)
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Lines with their ends; only a line feed ends one."""
     lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-def _name(side: str, path: str, text: str) -> str:
+def _file_label(side: str, path: str, text: str) -> str:
     if not text:
         return "/dev/null"
     name = f"{side}/{path}"
@@ -76,10 +76,10 @@ def _name(side: str, path: str, text: str) -> str:
     return f'"{escaped}"'
 
 
-def _hunks(blocks: list[Block], old_size: int, new_size: int, context: int) -> list[list[Block]]:
+def _group_hunks(blocks: list[MatchingBlock], old_size: int, new_size: int, context: int) -> list[list[MatchingBlock]]:
     """Changes with their context, close ones together; each hunk is a list of equal runs around changes."""
-    hunks: list[list[Block]] = []
-    current: list[Block] = []
+    hunks: list[list[MatchingBlock]] = []
+    current: list[MatchingBlock] = []
     runs = blocks if blocks and blocks[0][:2] == (0, 0) else [(0, 0, 0), *blocks]
     end_left, end_right, end_size = runs[-1]
     if (end_left + end_size, end_right + end_size) != (old_size, new_size):
@@ -98,19 +98,19 @@ def _hunks(blocks: list[Block], old_size: int, new_size: int, context: int) -> l
     return hunks
 
 
-def _height(hunk: list[Block]) -> int:
+def _line_count(hunk: list[MatchingBlock]) -> int:
     """How many lines a hunk is drawn in."""
     (start_old, start_new, _), (last_old, last_new, last_size) = hunk[0], hunk[-1]
     same = sum(size for _, _, size in hunk)
     return 1 + last_old + last_size - start_old + last_new + last_size - start_new - same
 
 
-def _drawn(hunk: list[Block], old: list[str], new: list[str], most: int | None) -> list[str]:
+def _format_hunk(hunk: list[MatchingBlock], old: list[str], new: list[str], max_lines: int | None) -> list[str]:
     """A hunk as lines, at least the first of them: those beyond the most are not worth drawing."""
     start_old, start_new, _ = hunk[0]
     last_old, last_new, last_size = hunk[-1]
     old_count, new_count = last_old + last_size - start_old, last_new + last_size - start_new
-    output = [f"@@ -{_range(start_old, old_count)} +{_range(start_new, new_count)} @@\n"]
+    output = [f"@@ -{_format_range(start_old, old_count)} +{_format_range(start_new, new_count)} @@\n"]
     at_old, at_new = start_old, start_new
     for left, right, size in hunk:
         for sign, lines, first, last in (
@@ -118,17 +118,17 @@ def _drawn(hunk: list[Block], old: list[str], new: list[str], most: int | None) 
             ("+", new, at_new, right),
             (" ", old, left, left + size),
         ):
-            end = last if most is None else min(last, first + max(most - len(output), 0))
-            output += [_line(sign, line) for line in lines[first:end]]
+            end = last if max_lines is None else min(last, first + max(max_lines - len(output), 0))
+            output += [_format_line(sign, line) for line in lines[first:end]]
         at_old, at_new = left + size, right + size
     return output
 
 
-def _range(start: int, count: int) -> str:
+def _format_range(start: int, count: int) -> str:
     if count == 1:
         return str(start + 1)
     return f"{start + 1 if count else start},{count}"
 
 
-def _line(sign: str, line: str) -> str:
+def _format_line(sign: str, line: str) -> str:
     return f"{sign}{line}" if line.endswith("\n") else f"{sign}{line}\n\\ No newline at end of file\n"

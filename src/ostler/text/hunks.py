@@ -3,26 +3,26 @@
 from collections.abc import Container
 from itertools import pairwise
 
-from ostler.text.regex import regex
+from ostler.text.lazy_regex import lazy_regex
 
-_HEAD = regex(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+_HUNK_HEADER = lazy_regex(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
 
 
-def hunks_of(diff: str) -> list[str]:
+def split_hunks(diff: str) -> list[str]:
     """Each with its `@@` line; a change without any, as a new name is, counts as one and is empty."""
-    lines = _lines(diff)
+    lines = _split_lines(diff)
     starts = [at for at, line in enumerate(lines) if line.startswith("@@ ")]
     return ["".join(lines[at:end]) for at, end in pairwise([*starts, len(lines)])] or [""]
 
 
-def with_hunks(before: str, diff: str, taken: Container[int]) -> str:
+def apply_selected_hunks(before: str, diff: str, selected: Container[int]) -> str:
     """The text with only those hunks of its diff made, counted from 1; `ValueError` where the diff is not its own."""
-    old, made, at = _lines(before), list[str](), 0
-    for number, hunk in enumerate(hunks_of(diff), 1):
-        head = _HEAD.match(hunk)
-        if head is None or number not in taken:
+    old, made, at = _split_lines(before), list[str](), 0
+    for number, hunk in enumerate(split_hunks(diff), 1):
+        head = _HUNK_HEADER.match(hunk)
+        if head is None or number not in selected:
             continue
-        removed, added = _sides(hunk)
+        removed, added = _hunk_sides(hunk)
         start = int(head[1]) - (head[2] != "0")
         if old[start : start + len(removed)] != removed:
             raise ValueError("the diff is of another text")
@@ -31,11 +31,11 @@ def with_hunks(before: str, diff: str, taken: Container[int]) -> str:
     return "".join([*made, *old[at:]])
 
 
-def _sides(hunk: str) -> tuple[list[str], list[str]]:
+def _hunk_sides(hunk: str) -> tuple[list[str], list[str]]:
     """The lines a hunk stands for, before and after it."""
     sides: dict[str, list[str]] = {"-": [], "+": []}
     last = ""
-    for line in _lines(hunk)[1:]:
+    for line in _split_lines(hunk)[1:]:
         sign, text = line[:1], line[1:]
         if sign == "\\":  # the line before has no end
             for side in last:
@@ -47,7 +47,7 @@ def _sides(hunk: str) -> tuple[list[str], list[str]]:
     return sides["-"], sides["+"]
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     """Lines with their ends; only a line feed ends one."""
     lines = text.split("\n")
     last = lines.pop()

@@ -4,36 +4,36 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 
 # A run of equal items: where it starts on the left, on the right, and its length.
-Block = tuple[int, int, int]
+MatchingBlock = tuple[int, int, int]
 
-_EFFORT = 600_000
-_MOST_EDITS = 2000
+_EFFORT_BUDGET = 600_000
+_MAX_EDITS = 2000
 
 
-def matching_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Block]:
+def matching_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[MatchingBlock]:
     """Runs of equal items in rising order on both sides; what lies between them differs.
 
     Items that occur once on each side are anchors; the gaps between anchors are compared
     exactly until the effort is spent, then taken as wholly different.
     """
-    start, left_end, right_end = _trim(left, right)
-    budget = [_EFFORT]
-    pairs: list[Block] = [(0, 0, start)]
+    start, left_end, right_end = _differing_range(left, right)
+    budget = [_EFFORT_BUDGET]
+    pairs: list[MatchingBlock] = [(0, 0, start)]
     at_left = at_right = start
-    for anchor_left, anchor_right in [*_anchors(left, right, start, left_end, right_end), (left_end, right_end)]:
+    for anchor_left, anchor_right in [*_find_anchors(left, right, start, left_end, right_end), (left_end, right_end)]:
         if anchor_left < at_left or anchor_right < at_right:
             continue  # inside the run that the last anchor has already taken
-        pairs += _gap(left, right, (at_left, anchor_left, at_right, anchor_right), budget)
-        size = _run(left, right, anchor_left, anchor_right, left_end, right_end)
+        pairs += _match_gap(left, right, (at_left, anchor_left, at_right, anchor_right), budget)
+        size = _run_length(left, right, anchor_left, anchor_right, left_end, right_end)
         pairs.append((anchor_left, anchor_right, size))
         at_left, at_right = anchor_left + size, anchor_right + size
     pairs.append((left_end, right_end, len(left) - left_end))
-    return _joined(pairs)
+    return _merge_blocks(pairs)
 
 
-def _trim(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[int, int, int]:
+def _differing_range(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[int, int, int]:
     """Where the sequences begin to differ, and where each ends to differ."""
-    start = _run(left, right, 0, 0, len(left), len(right))
+    start = _run_length(left, right, 0, 0, len(left), len(right))
     left_end, right_end = len(left), len(right)
     while left_end > start and right_end > start and left[left_end - 1] == right[right_end - 1]:
         left_end -= 1
@@ -41,24 +41,29 @@ def _trim(left: Sequence[Hashable], right: Sequence[Hashable]) -> tuple[int, int
     return start, left_end, right_end
 
 
-def _run(
-    left: Sequence[Hashable], right: Sequence[Hashable], at_left: int, at_right: int, left_end: int, right_end: int
+def _run_length(
+    left: Sequence[Hashable],
+    right: Sequence[Hashable],
+    left_start: int,
+    right_start: int,
+    left_end: int,
+    right_end: int,
 ) -> int:
     size = 0
-    most = min(left_end - at_left, right_end - at_right)
-    while size < most and left[at_left + size] == right[at_right + size]:
+    most = min(left_end - left_start, right_end - right_start)
+    while size < most and left[left_start + size] == right[right_start + size]:
         size += 1
     return size
 
 
-def _anchors(
+def _find_anchors(
     left: Sequence[Hashable], right: Sequence[Hashable], start: int, left_end: int, right_end: int
 ) -> list[tuple[int, int]]:
     """The longest rising chain of items that are unique on both sides."""
     if start in (left_end, right_end):
         return []
-    places = _unique(right, start, right_end)
-    found = [(i, places[item]) for item, i in _unique(left, start, left_end).items() if item in places]
+    places = _unique_positions(right, start, right_end)
+    found = [(i, places[item]) for item, i in _unique_positions(left, start, left_end).items() if item in places]
     ends: list[int] = []  # the lowest right place that ends a chain of each length
     tops: list[int] = []  # the index in `found` of that end
     links: list[int] = []
@@ -75,7 +80,7 @@ def _anchors(
     return chain[::-1]
 
 
-def _unique(items: Sequence[Hashable], start: int, end: int) -> dict[Hashable, int]:
+def _unique_positions(items: Sequence[Hashable], start: int, end: int) -> dict[Hashable, int]:
     """The place of every item that occurs once, in order of place."""
     places: dict[Hashable, int] = {}
     for index in range(start, end):
@@ -83,9 +88,9 @@ def _unique(items: Sequence[Hashable], start: int, end: int) -> dict[Hashable, i
     return {item: index for item, index in places.items() if index >= 0}
 
 
-def _gap(
+def _match_gap(
     left: Sequence[Hashable], right: Sequence[Hashable], gap: tuple[int, int, int, int], budget: list[int]
-) -> list[Block]:
+) -> list[MatchingBlock]:
     """Equal items inside a gap, one by one; none when the effort is spent."""
     low_left, high_left, low_right, high_right = gap
     shared = set(left[low_left:high_left]).intersection(right[low_right:high_right])
@@ -101,7 +106,7 @@ def _gap(
 def _shortest_path(left: Sequence[Hashable], right: Sequence[Hashable], budget: list[int]) -> list[tuple[int, int]]:
     """The pairs of places on the shortest edit path (Myers' greedy search), or none beyond the budget."""
     wide, high = len(left), len(right)
-    zero = min(wide + high, _MOST_EDITS) + 1  # the index of diagonal 0
+    zero = min(wide + high, _MAX_EDITS) + 1  # the index of diagonal 0
     reach = [0] * (2 * zero + 1)  # the furthest left place on each diagonal
     history: list[list[int]] = []
     for edits in range(zero):
@@ -112,20 +117,20 @@ def _shortest_path(left: Sequence[Hashable], right: Sequence[Hashable], budget: 
         for diagonal in range(-edits, edits + 1, 2):
             at = zero + diagonal
             x = reach[at + 1] if _goes_down(reach, at, diagonal, edits) else reach[at - 1] + 1
-            size = _run(left, right, x, x - diagonal, wide, high)
+            size = _run_length(left, right, x, x - diagonal, wide, high)
             budget[0] -= size
             reach[at] = x + size
             if x + size >= wide and x + size - diagonal >= high:
-                return _walk_back(history, wide, high)
+                return _backtrack(history, wide, high)
     return []
 
 
-def _goes_down(reach: list[int], at: int, diagonal: int, edits: int) -> bool:
+def _goes_down(reach: list[int], index: int, diagonal: int, edits: int) -> bool:
     """Whether the best step onto a diagonal takes an item of the right side."""
-    return diagonal == -edits or (diagonal != edits and reach[at - 1] < reach[at + 1])
+    return diagonal == -edits or (diagonal != edits and reach[index - 1] < reach[index + 1])
 
 
-def _walk_back(history: list[list[int]], x: int, y: int) -> list[tuple[int, int]]:
+def _backtrack(history: list[list[int]], x: int, y: int) -> list[tuple[int, int]]:
     pairs: list[tuple[int, int]] = []
     for edits in range(len(history) - 1, 0, -1):
         reach, diagonal = history[edits], x - y
@@ -140,9 +145,9 @@ def _walk_back(history: list[list[int]], x: int, y: int) -> list[tuple[int, int]
     return pairs[::-1]
 
 
-def _joined(blocks: list[Block]) -> list[Block]:
+def _merge_blocks(blocks: list[MatchingBlock]) -> list[MatchingBlock]:
     """The blocks without empty ones, neighbours made one."""
-    joined: list[Block] = []
+    joined: list[MatchingBlock] = []
     for left, right, size in blocks:
         if joined and size and joined[-1][0] + joined[-1][2] == left and joined[-1][1] + joined[-1][2] == right:
             joined[-1] = (joined[-1][0], joined[-1][1], joined[-1][2] + size)

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ostler.text.secret_commands import commanded
+from ostler.text.secret_commands import find_in_commands
 from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
-from ostler.text.secret_pairs import paired
-from ostler.text.secret_shapes import Span, shaped
-from ostler.text.secret_values import MARKER
+from ostler.text.secret_pairs import find_in_pairs
+from ostler.text.secret_shapes import Span, find_by_format
+from ostler.text.secret_values import REDACTION_MARKER
 
-__all__ = ["DEFAULT_KEYS", "MARKER", "Redactor", "sensitive_file"]
+__all__ = ["DEFAULT_KEYS", "REDACTION_MARKER", "Redactor", "is_sensitive_file"]
 
 # Shorter known values would tear ordinary text apart.
-_SHORTEST_KNOWN = 4
+_MIN_KNOWN_LENGTH = 4
 # What is replaced may change how its surroundings read, so the text is read again until it stays.
-_ROUNDS = 4
+_MAX_ROUNDS = 4
 
 
 class Redactor:
@@ -25,30 +25,30 @@ class Redactor:
     """
 
     def __init__(
-        self, keys: Sequence[str] = DEFAULT_KEYS, patterns: Sequence[str] = (), known: Sequence[str] = ()
+        self, keys: Sequence[str] = DEFAULT_KEYS, patterns: Sequence[str] = (), known_values: Sequence[str] = ()
     ) -> None:
         self._names = SecretNames(keys)
-        self._patterns = [_compiled(pattern) for pattern in patterns]
-        self._known = _spellings(known)
+        self._patterns = [_compile(pattern) for pattern in patterns]
+        self._known_forms = _encoded_forms(known_values)
 
     def redact(self, text: str) -> str:
         """The text with the marker in place of its secrets; a second time changes nothing."""
-        for _ in range(_ROUNDS):
-            redacted = _replaced(text, self._spans(text))
+        for _ in range(_MAX_ROUNDS):
+            redacted = _replace_spans(text, self._find_spans(text))
             if redacted == text:
                 break
             text = redacted
         return text
 
-    def _spans(self, text: str) -> list[Span]:
-        spans = [*shaped(text), *paired(text, self._names), *commanded(text)]
-        spans += [span for value in self._known for span in _occurrences(text, value)]
+    def _find_spans(self, text: str) -> list[Span]:
+        spans = [*find_by_format(text), *find_in_pairs(text, self._names), *find_in_commands(text)]
+        spans += [span for value in self._known_forms for span in _find_occurrences(text, value)]
         for pattern in self._patterns:
             spans += [found.span() for found in pattern.finditer(text) if found.end() > found.start()]
         return spans
 
 
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     import re2
 
     options = re2.Options()
@@ -57,51 +57,51 @@ def _compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {_reason(error)}.") from None
+        raise ValueError(f"The redact pattern {pattern!r} is not a regular expression: {_error_text(error)}.") from None
 
 
-def _reason(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     reason = error.args[0] if error.args else ""
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
 
 
-def _spellings(known: Sequence[str]) -> list[str]:
+def _encoded_forms(values: Sequence[str]) -> list[str]:
     """The values as they are, and as JSON and addresses write them."""
-    if not known:
+    if not values:
         return []
     import json
     from urllib.parse import quote, quote_plus
 
     spellings: set[str] = set()
-    for value in known:
-        if len(value.strip()) >= _SHORTEST_KNOWN:
+    for value in values:
+        if len(value.strip()) >= _MIN_KNOWN_LENGTH:
             spellings |= {value.strip(), json.dumps(value.strip())[1:-1], quote(value.strip(), safe="")}
             spellings |= {quote_plus(value.strip()), json.dumps(value.strip(), ensure_ascii=False)[1:-1]}
     return sorted(spellings)
 
 
-def _occurrences(text: str, value: str) -> Iterable[Span]:
+def _find_occurrences(text: str, value: str) -> Iterable[Span]:
     at = text.find(value)
     while at >= 0:
         yield at, at + len(value)
         at = text.find(value, at + len(value))
 
 
-def _replaced(text: str, spans: list[Span]) -> str:
+def _replace_spans(text: str, spans: list[Span]) -> str:
     """Overlapping spans are one; a marker that a span touches is part of it."""
     if not spans:
         return text
-    spans += _occurrences(text, MARKER)
+    spans += _find_occurrences(text, REDACTION_MARKER)
     out: list[str] = []
     at = 0
-    for start, end in _merged(spans):
-        out += (text[at:start], MARKER)
+    for start, end in _merge_spans(spans):
+        out += (text[at:start], REDACTION_MARKER)
         at = end
     out.append(text[at:])
     return "".join(out)
 
 
-def _merged(spans: list[Span]) -> list[Span]:
+def _merge_spans(spans: list[Span]) -> list[Span]:
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -117,17 +117,17 @@ _SENSITIVE_NAMES = frozenset(
      ".git-credentials", ".dockercfg", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "kubeconfig",
      ".vault-token", ".terraformrc", "terraform.tfstate", "secring.gpg", "secret.yaml", "secret.yml")
 )  # fmt: skip
-_SENSITIVE_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kdbx", ".tfvars", ".p8")
-_SENSITIVE_STARTS = (".env", "secrets.")
-_COPY_ENDS = ("~", ".bak", ".old", ".orig", ".save", ".swp", ".copy")
+_SENSITIVE_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk", ".kdbx", ".tfvars", ".p8")
+_SENSITIVE_PREFIXES = (".env", "secrets.")
+_COPY_SUFFIXES = ("~", ".bak", ".old", ".orig", ".save", ".swp", ".copy")
 
 
-def sensitive_file(path: str) -> bool:
+def is_sensitive_file(path: str) -> bool:
     """Whether a file holds secrets by its name, so that it is never shown or sent unasked."""
     parts = path.replace("\\", "/").lower().rstrip("/ .").split("/")
     name = parts[-1]
-    while name.endswith(_COPY_ENDS):
-        name = next(name[: -len(end)] for end in _COPY_ENDS if name.endswith(end))
-    if name in _SENSITIVE_NAMES or name.startswith(_SENSITIVE_STARTS) or name.endswith(_SENSITIVE_ENDS):
+    while name.endswith(_COPY_SUFFIXES):
+        name = next(name[: -len(end)] for end in _COPY_SUFFIXES if name.endswith(end))
+    if name in _SENSITIVE_NAMES or name.startswith(_SENSITIVE_PREFIXES) or name.endswith(_SENSITIVE_SUFFIXES):
         return True
     return parts[-2:] == [".kube", "config"]

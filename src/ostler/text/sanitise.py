@@ -6,9 +6,9 @@ from re import Match, Pattern
 from typing import Literal
 
 # An unterminated sequence may hide this much and no more.
-LONGEST_SEQUENCE = 4096
+MAX_SEQUENCE_LENGTH = 4096
 
-State = Literal["text", "escape", "control", "title", "string"]
+SanitiserState = Literal["text", "escape", "control", "title", "string"]
 
 # Ranges of code points, written as regex class members.
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -21,16 +21,16 @@ _INVISIBLE = (
     r"\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
     r"\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_ODD_SPACES = r"\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
+_UNUSUAL_SPACES = r"\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
 
 # A joiner means something only between these; elsewhere it hides.
-_PICTURES = (
+_PICTOGRAPHS = (
     r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
     r"\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 _JOINING_LETTERS = r"\u0600-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc"
 
-_OPENERS: dict[str, State] = {
+_OPENERS: dict[str, SanitiserState] = {
     "[": "control", "\x9b": "control", "]": "title", "\x9d": "title",
     "P": "string", "\x90": "string", "X": "string", "\x98": "string",
     "^": "string", "\x9e": "string", "_": "string", "\x9f": "string",
@@ -42,7 +42,7 @@ def _pattern(source: str) -> Pattern[str]:
     return re.compile(source)
 
 
-def _special() -> Pattern[str]:
+def _special_pattern() -> Pattern[str]:
     return _pattern(f"[{_CONTROLS}{_LINE_BREAKS}{_SURROGATES}{_JOINERS}{_BIDI}{_INVISIBLE}]")
 
 
@@ -58,148 +58,152 @@ class Sanitiser:
     """`sanitise` over chunks: whatever the chunking, the joined result is the same."""
 
     def __init__(self) -> None:
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
-        self._state: State = "text"
-        self._swallowed = 0  # characters of the sequence that is open
-        self._last = ""  # the last character given out
-        self._return = False  # a carriage return whose meaning the next character decides
-        self._joiner = ""  # a joiner whose meaning the next character decides
+    def _reset(self) -> None:
+        self._state: SanitiserState = "text"
+        self._sequence_length = 0  # characters of the sequence that is open
+        self._last_char = ""  # the last character given out
+        self._pending_return = False  # a carriage return whose meaning the next character decides
+        self._pending_joiner = ""  # a joiner whose meaning the next character decides
 
     def feed(self, chunk: str) -> str:
         out: list[str] = []
         at = 0
         while at < len(chunk):
             if self._state == "text":
-                at = self._text(chunk, at, out)
+                at = self._feed_text(chunk, at, out)
             elif self._state == "escape":
-                at = self._escape(chunk, at)
+                at = self._feed_escape(chunk, at)
             elif self._state == "control":
-                at = self._control(chunk, at)
+                at = self._feed_control(chunk, at)
             else:
-                at = self._string(chunk, at)
+                at = self._feed_string(chunk, at)
         return "".join(out)
 
     def flush(self) -> str:
         """What was held back at the end of the text; an open sequence is dropped."""
         out: list[str] = []
-        self._settle("", out)
-        self._begin()
+        self._resolve_pending("", out)
+        self._reset()
         return "".join(out)
 
-    def _text(self, chunk: str, at: int, out: list[str]) -> int:
-        found = _special().search(chunk, at)
+    def _feed_text(self, chunk: str, pos: int, out: list[str]) -> int:
+        found = _special_pattern().search(chunk, pos)
         end = found.start() if found else len(chunk)
-        if end > at:
-            self._plain(chunk[at:end], out)
+        if end > pos:
+            self._emit(chunk[pos:end], out)
         if found is None:
             return end
-        self._odd(found.group(), out)
+        self._handle_special(found.group(), out)
         return end + 1
 
-    def _plain(self, run: str, out: list[str]) -> None:
-        if self._return or self._joiner:
-            self._settle(run[0], out)
+    def _emit(self, run: str, out: list[str]) -> None:
+        if self._pending_return or self._pending_joiner:
+            self._resolve_pending(run[0], out)
         out.append(run)
-        self._last = run[-1]
+        self._last_char = run[-1]
 
-    def _odd(self, char: str, out: list[str]) -> None:
+    def _handle_special(self, char: str, out: list[str]) -> None:
         """One special character outside of any sequence."""
         if char == "\x1b" or char in _OPENERS:
             self._state = "escape" if char == "\x1b" else _OPENERS[char]
-            self._swallowed = 0
+            self._sequence_length = 0
         elif char == "\r":
-            self._return = True
+            self._pending_return = True
         elif char in "\x0b\x0c\x85\u2028\u2029":
-            self._plain("\n", out)
+            self._emit("\n", out)
         elif "\ud800" <= char <= "\udfff":
-            self._plain("\ufffd", out)
+            self._emit("\ufffd", out)
         elif char in "\u200c\u200d\ufe0e\ufe0f":
-            self._settle(char, out)
-            self._joiner = char
+            self._resolve_pending(char, out)
+            self._pending_joiner = char
 
-    def _settle(self, following: str, out: list[str]) -> None:
+    def _resolve_pending(self, next_char: str, out: list[str]) -> None:
         """Decide on what was held back, now that the character after it is known."""
-        if self._joiner and not self._return and _joins(self._last, self._joiner, following):
-            out.append(self._joiner)
-            self._last = self._joiner
-        self._joiner = ""
+        if (
+            self._pending_joiner
+            and not self._pending_return
+            and _is_visible_joiner(self._last_char, self._pending_joiner, next_char)
+        ):
+            out.append(self._pending_joiner)
+            self._last_char = self._pending_joiner
+        self._pending_joiner = ""
         # A carriage return goes on below, so that what follows cannot overwrite what stands there.
-        if self._return and following not in ("", "\n") and self._last not in ("", "\n"):
+        if self._pending_return and next_char not in ("", "\n") and self._last_char not in ("", "\n"):
             out.append("\n")
-            self._last = "\n"
-        self._return = False
+            self._last_char = "\n"
+        self._pending_return = False
 
-    def _escape(self, chunk: str, at: int) -> int:
-        char = chunk[at]
-        self._swallowed += 1
-        if self._swallowed == 1 and char in _OPENERS and char < "\x80":
-            self._state, self._swallowed = _OPENERS[char], 0
-        elif "\x20" <= char <= "\x2f" and self._swallowed < LONGEST_SEQUENCE:
-            return at + 1
+    def _feed_escape(self, chunk: str, pos: int) -> int:
+        char = chunk[pos]
+        self._sequence_length += 1
+        if self._sequence_length == 1 and char in _OPENERS and char < "\x80":
+            self._state, self._sequence_length = _OPENERS[char], 0
+        elif "\x20" <= char <= "\x2f" and self._sequence_length < MAX_SEQUENCE_LENGTH:
+            return pos + 1
         elif "\x30" <= char <= "\x7e":
             self._state = "text"
         else:  # not a sequence: the character stands for itself
             self._state = "text"
-            return at
-        return at + 1
+            return pos
+        return pos + 1
 
-    def _control(self, chunk: str, at: int) -> int:
-        stop = at + LONGEST_SEQUENCE - self._swallowed
-        inside = _pattern(r"[\x20-\x3f]*").match(chunk, at, stop)
-        end = inside.end() if inside else at
-        self._swallowed += end - at
-        if end < len(chunk) or self._swallowed >= LONGEST_SEQUENCE:
+    def _feed_control(self, chunk: str, pos: int) -> int:
+        stop = pos + MAX_SEQUENCE_LENGTH - self._sequence_length
+        inside = _pattern(r"[\x20-\x3f]*").match(chunk, pos, stop)
+        end = inside.end() if inside else pos
+        self._sequence_length += end - pos
+        if end < len(chunk) or self._sequence_length >= MAX_SEQUENCE_LENGTH:
             self._state = "text"
             if end < len(chunk) and "\x40" <= chunk[end] <= "\x7e":
                 return end + 1
         return end
 
-    def _string(self, chunk: str, at: int) -> int:
-        stop = at + LONGEST_SEQUENCE - self._swallowed
-        found = self._terminator().search(chunk, at, stop)
+    def _feed_string(self, chunk: str, pos: int) -> int:
+        stop = pos + MAX_SEQUENCE_LENGTH - self._sequence_length
+        found = self._terminator().search(chunk, pos, stop)
         if found is None:
             end = min(stop, len(chunk))
-            self._swallowed += end - at
-            if self._swallowed >= LONGEST_SEQUENCE:
+            self._sequence_length += end - pos
+            if self._sequence_length >= MAX_SEQUENCE_LENGTH:
                 self._state = "text"
             return end
-        return self._close(found)
+        return self._end_string(found)
 
     def _terminator(self) -> Pattern[str]:
         # Titles, links and clipboard strings are of one line; an open one must not eat the next.
         return _pattern(r"[\x07\x18\x1a\x1b\x9c\n\r]" if self._state == "title" else r"[\x07\x18\x1a\x1b\x9c]")
 
-    def _close(self, found: Match[str]) -> int:
+    def _end_string(self, match: Match[str]) -> int:
         # ESC either begins the two-character terminator or a new sequence: the same to us.
         self._state = "text"
-        return found.start() if found.group() in "\x1b\n\r" else found.end()
+        return match.start() if match.group() in "\x1b\n\r" else match.end()
 
 
-def _joins(before: str, joiner: str, after: str) -> bool:
+def _is_visible_joiner(before: str, joiner: str, after: str) -> bool:
     """Whether a joiner or variation selector does visible work here."""
     if joiner in "\ufe0e\ufe0f":
         if before in "0123456789#*":
             return before != "" and after == "\u20e3"
-        return _is(_PICTURES, before)
-    if joiner == "\u200d" and _is(_PICTURES + r"\ufe0f", before):
-        return _is(_PICTURES, after)
-    return _is(_JOINING_LETTERS, before) and _is(_JOINING_LETTERS, after)
+        return _is_member(_PICTOGRAPHS, before)
+    if joiner == "\u200d" and _is_member(_PICTOGRAPHS + r"\ufe0f", before):
+        return _is_member(_PICTOGRAPHS, after)
+    return _is_member(_JOINING_LETTERS, before) and _is_member(_JOINING_LETTERS, after)
 
 
-def _is(members: str, char: str) -> bool:
+def _is_member(members: str, char: str) -> bool:
     return char != "" and _pattern(f"[{members}]").match(char) is not None
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text with every invisible character written out, for someone who must judge it."""
-    members = _CONTROLS + _LINE_BREAKS + _SURROGATES + _JOINERS + _BIDI + _INVISIBLE + _ODD_SPACES
-    return _pattern(f"[{members}]").sub(_spelled, text)
+    members = _CONTROLS + _LINE_BREAKS + _SURROGATES + _JOINERS + _BIDI + _INVISIBLE + _UNUSUAL_SPACES
+    return _pattern(f"[{members}]").sub(_escape_char, text)
 
 
-def _spelled(found: Match[str]) -> str:
-    char = found.group()
+def _escape_char(match: Match[str]) -> str:
+    char = match.group()
     if char == "\r":
         return r"\r"
     code = ord(char)

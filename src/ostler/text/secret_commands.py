@@ -44,20 +44,20 @@ def _regex(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-def commanded(text: str) -> Iterator[Span]:
+def find_in_commands(text: str) -> Iterator[Span]:
     """The spans of secrets in commands and statements."""
     for needle, source in _STATEMENTS:
         if needle not in text:
             continue
         for found in _regex(source).finditer(text):
-            span, value = word_of(found)
+            span, value = matched_word(found)
             inside_word = found.group()[0].isalnum() and text[found.start() - 1 : found.start()].isalnum()
             if not inside_word and not is_placeholder(value):
                 yield span
 
 
-def word_of(found: re.Match[str]) -> tuple[Span, str]:
+def matched_word(match: re.Match[str]) -> tuple[Span, str]:
     """The span and the text of the word that a pattern with `WORD` has found."""
-    groups = found.groupdict()
+    groups = match.groupdict()
     name = next(group for group in ("double", "single", "plain") if groups.get(group) is not None)
-    return found.span(name), groups[name]
+    return match.span(name), groups[name]

@@ -24,11 +24,11 @@ DEFAULT_KEYS: tuple[str, ...] = (
     "refresh_token", "id_token", "session_token", "db_password", "aws_secret_access_key",
 )  # fmt: skip
 
-_PASSWORDS = frozenset(
+_PASSWORD_KEYS = frozenset(
     ("password", "passwd", "pwd", "pw", "passphrase", "passcode", "psk", "bindpw", "rootpw", "requirepass",
      "masterauth", "mnemonic", "seedphrase", "recoveryphrase", "dbpassword")
 )  # fmt: skip
-_AUTHS = frozenset(("auth", "authorization", "basicauth"))
+_AUTH_KEYS = frozenset(("auth", "authorization", "basicauth"))
 _DEFAULTS = frozenset(key.replace("_", "") for key in DEFAULT_KEYS)
 
 # Every name that is judged here holds one of these or the last word of a key.
@@ -36,60 +36,60 @@ _STEMS = ("key", "pass", "cookie", "cred", "salt", "jwt", "sess")
 
 
 @cache
-def _word() -> re.Pattern[str]:
+def _word_pattern() -> re.Pattern[str]:
     return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
-def words_of(name: str) -> list[str]:
+def split_words(name: str) -> list[str]:
     """The words of a name in snake_case, camelCase, kebab-case or dotted, in lower case."""
-    return [word.lower() for word in _word().findall(name)]
+    return [word.lower() for word in _word_pattern().findall(name)]
 
 
 class SecretNames:
     """The names to redact: each matches as a whole and as the end of a longer name."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        self._keys = {squashed for key in keys if (squashed := "".join(words_of(key)))}
+        self._keys = {squashed for key in keys if (squashed := "".join(split_words(key)))}
         self._grades: dict[str, Grade] = {}
-        self._last_words = {words[-1] for key in keys if (words := words_of(key))}
+        self._last_words = {words[-1] for key in keys if (words := split_words(key))}
 
     @cached_property
-    def _stems(self) -> re.Pattern[str]:
+    def _stem_pattern(self) -> re.Pattern[str]:
         stems = {*_STEMS, *self._last_words}
         shortest = [stem for stem in stems if not any(other in stem for other in stems if other != stem)]
         return re.compile("|".join(map(re.escape, sorted(shortest))))
 
-    def hits(self, lowered: str) -> Iterator[int]:
+    def find_candidates(self, lowercase_text: str) -> Iterator[int]:
         """Where a name that may be secret has its telling part, in text of lower case."""
-        return (found.start() for found in self._stems.finditer(lowered))
+        return (found.start() for found in self._stem_pattern.finditer(lowercase_text))
 
     def grade(self, name: str) -> Grade:
         known = self._grades.get(name)
         if known is None:
             if len(self._grades) > 20_000:
                 self._grades.clear()
-            known = self._grades[name] = self._judged(words_of(name[-100:]))
+            known = self._grades[name] = self._grade_words(split_words(name[-100:]))
         return known
 
-    def _judged(self, words: list[str]) -> Grade:
-        key = self._key_at_end(words)
+    def _grade_words(self, words: list[str]) -> Grade:
+        key = self._matching_key(words)
         while key is None and len(words) > 1 and (words[-1] in QUALIFIERS or words[-1].isdigit()):
             words = words[:-1]
-            key = self._key_at_end(words)
+            key = self._matching_key(words)
             if key == "auth":
                 key = None
         if key is None:
-            several = words and words[-1].endswith("s") and self._key_at_end([*words[:-1], words[-1][:-1]])
-            return "weak" if several and several not in ("token", "auth") else _by_last_word(words)
+            several = words and words[-1].endswith("s") and self._matching_key([*words[:-1], words[-1][:-1]])
+            return "weak" if several and several not in ("token", "auth") else _grade_by_last_word(words)
         if key == "token" and len(words) > 1 and words[-2] in HARMLESS_TOKENS:
             return "soft"
-        if key in _PASSWORDS or key not in _DEFAULTS:
+        if key in _PASSWORD_KEYS or key not in _DEFAULTS:
             return "password"
-        if key in _AUTHS:
+        if key in _AUTH_KEYS:
             return "no" if words[:-1] == ["o"] else "auth"  # OAuth
         return "secret"
 
-    def _key_at_end(self, words: list[str]) -> str | None:
+    def _matching_key(self, words: list[str]) -> str | None:
         whole = "".join(words)
         for count in range(min(len(words), 4), 0, -1):
             ending = "".join(words[-count:])
@@ -102,7 +102,7 @@ class SecretNames:
         return None
 
 
-def _by_last_word(words: list[str]) -> Grade:
+def _grade_by_last_word(words: list[str]) -> Grade:
     """Names that no key covers but that often hold a secret all the same."""
     if not words:
         return "no"

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ostler.text.secret_extent import QUOTE, Name, Value
 from ostler.text.secret_names import Grade, SecretNames
+from ostler.text.secret_separated import TAG, find_separated
 from ostler.text.secret_shapes import Span
-from ostler.text.secret_spaced import TAG, spaced
+from ostler.text.secret_value_span import QUOTE, SecretName, SecretValueFinder
 
 _SIGN = (
     rf"(?P<close>{QUOTE})?(?P<index>\[[0-9]{{0,6}}\]|(?<=[\"'`])\])?(?:[ \t]+(?:As )?[Ss]tring(?=[ \t]*=))?[ \t]*+"
@@ -17,9 +17,9 @@ _SIGN = (
 # Calls that set a value by name, before the name.
 _SETTER = r"(?i)(?:define|set\w*|put\w*|add\w*|header\w*|append|with\w*|export|environ\w*)\s*\([^()\[{]{0,20}$"
 # Words before `key:` that make it a secret's, and before `token:` that make it a parser's.
-_SPOKEN = r"(?i)\b(?:api|access|secret|private|recovery|seed) $"
-_GRAMMAR = r"(?i)\b(?:unexpected|unknown|expected|invalid|illegal|bad|next) $"
-_LONGEST_NAME = 100
+_KEY_QUALIFIER = r"(?i)\b(?:api|access|secret|private|recovery|seed) $"
+_PARSER_QUALIFIER = r"(?i)\b(?:unexpected|unknown|expected|invalid|illegal|bad|next) $"
+_MAX_NAME_LENGTH = 100
 
 
 @cache
@@ -27,64 +27,64 @@ def _regex(source: str) -> re.Pattern[str]:
     return re.compile(source)
 
 
-def paired(text: str, names: SecretNames) -> Iterator[Span]:
+def find_in_pairs(text: str, names: SecretNames) -> Iterator[Span]:
     """The spans of the values that belong to a secret's name."""
     done = 0
-    for hit in names.hits(_lowered(text)):
+    for hit in names.find_candidates(_lowercase(text)):
         if hit < done:
             continue
         start, done = _name_around(text, hit)
-        name, before = text[max(start, done - _LONGEST_NAME) : done], text[max(start - 60, 0) : start]
+        name, before = text[max(start, done - _MAX_NAME_LENGTH) : done], text[max(start - 60, 0) : start]
         grade = names.grade(name)
-        if grade == "no" and name.lower() in ("key", "phrase") and _regex(_SPOKEN).search(before):
+        if grade == "no" and name.lower() in ("key", "phrase") and _regex(_KEY_QUALIFIER).search(before):
             grade = "secret"
         if grade != "no":
-            spans, done = _values(text, Name(name, start, done, before), grade)
+            spans, done = _value_spans(text, SecretName(name, start, done, before), grade)
             yield from spans
 
 
 def _name_around(text: str, hit: int) -> Span:
     """The whole run of name characters of which the hit is a part."""
-    back = _regex(r"[\w.\-]*").match(text[max(hit - _LONGEST_NAME, 0) : hit][::-1])
+    back = _regex(r"[\w.\-]*").match(text[max(hit - _MAX_NAME_LENGTH, 0) : hit][::-1])
     start = hit - (back.end() if back else 0)
     run = _regex(r"[\w.\-]++").match(text, start)
     return start, run.end() if run else hit + 1
 
 
-def _lowered(text: str) -> str:
+def _lowercase(text: str) -> str:
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
     return "".join(char.lower() if char.isascii() else char for char in text)
 
 
-def _values(text: str, name: Name, grade: Grade) -> tuple[list[Span], int]:
+def _value_spans(text: str, name: SecretName, grade: Grade) -> tuple[list[Span], int]:
     """The spans that belong to one name, and up to where the text has been dealt with."""
     spans: list[Span] = []
     done = name.end
     sign = _regex(_SIGN).match(text, name.end)
-    if sign is not None and (here := _in_place(name, sign, grade)) != "no":
-        value = Value(text, name, sign, here)
-        spans += value.spans()
-        done = value.read_to
+    if sign is not None and (here := _contextual_grade(name, sign, grade)) != "no":
+        value = SecretValueFinder(text, name, sign, here)
+        spans += value.find_spans()
+        done = value.scanned_to
     if sign is None or sign["sign"] == ",":
-        spans += spaced(text, name, grade)
+        spans += find_separated(text, name, grade)
     return spans, max([done, *(end for _, end in spans)])
 
 
-def _in_place(name: Name, found: re.Match[str], grade: Grade) -> Grade:
+def _contextual_grade(name: SecretName, match: re.Match[str], grade: Grade) -> Grade:
     """The grade of the name where it stands: what is around it may lower it."""
-    sign = found["sign"]
+    sign = match["sign"]
     if sign == ">":
-        return grade if _regex(TAG).search(name.before) else "no"
-    if name.before.endswith(":param ") or (sign == ":" and name.before.endswith(":")):
+        return grade if _regex(TAG).search(name.text_before) else "no"
+    if name.text_before.endswith(":param ") or (sign == ":" and name.text_before.endswith(":")):
         return "no"  # documentation, or a part of a longer identifier
     if sign in ("==", "===", "!=", "!=="):
         return "soft"
     if sign == ",":
-        if not found["close"]:
+        if not match["close"]:
             return "no"
-        return grade if name.text.startswith("--") or _regex(_SETTER).search(name.before) else "soft"
-    if name.text.lower() == "token" and _regex(_GRAMMAR).search(name.before):
+        return grade if name.text.startswith("--") or _regex(_SETTER).search(name.text_before) else "soft"
+    if name.text.lower() == "token" and _regex(_PARSER_QUALIFIER).search(name.text_before):
         return "soft"
     return grade

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ostler.text.secret_values import is_placeholder, looks_random, mixed
+from ostler.text.secret_values import is_mixed, is_placeholder, looks_random
 
 Span = tuple[int, int]
 
@@ -93,7 +93,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
 )
 
 # What the text must hold, and a pattern whose first group is the secret.
-_FINDERS: tuple[tuple[str, str], ...] = (
+_PATTERNS: tuple[tuple[str, str], ...] = (
     # JSON Web Tokens, signed or encrypted.
     ("eyJ", r"(eyJ(?:(?<![\w\-]eyJ)|(?<=\\[nrt]eyJ))[\w\-]{8,}\.[\w\-]{8,}(?:\.[\w\-]*){1,3})"),
     (":", r"(?<![\w\-])([0-9]{6,10}:(?:AA[\w\-]{30,40}|[\w\-]{35}))(?![\w\-])"),
@@ -110,7 +110,7 @@ _FINDERS: tuple[tuple[str, str], ...] = (
     ("@tcp(", r"(?<![\w.\-])[A-Za-z_][\w.\-]{0,64}:([^\s:@/\"']{1,128})@tcp\("),
     ("@unix(", r"(?<![\w.\-])[A-Za-z_][\w.\-]{0,64}:([^\s:@/\"']{1,128})@unix\("),
 )
-_ADDRESS = r"://(?P<user>[^\s:/?#@\"'<>`\\]{0,256})(?P<password>:[^\s/\"'<>`]{1,512})?@(?!sha256:)"
+_URL_CREDENTIALS = r"://(?P<user>[^\s:/?#@\"'<>`\\]{0,256})(?P<password>:[^\s/\"'<>`]{1,512})?@(?!sha256:)"
 _SIGNED_QUERY = r"[?&](?:sig|signature|key|X-Amz-Signature)=([^\s&\"'<>]{16,512})"
 _SCHEMES = ("earer", "asic", "oken", "pikey", "piKey")
 _CREDENTIALS = r"[ \t]{1,4}([A-Za-z0-9._~+/\-]{8,4096}={0,2})"
@@ -128,35 +128,35 @@ def _regex(source: str) -> re.Pattern[str]:
 
 
 @cache
-def _token(start: str, rest: str) -> re.Pattern[str]:
+def _token_pattern(start: str, rest: str) -> re.Pattern[str]:
     # The literal comes first, for speed; then: not inside a word, unless after an escaped line break.
     literal = re.escape(start)
     return re.compile(rf"{literal}(?:(?<![A-Za-z0-9]{literal})|(?<=\\[nrt]{literal})){rest}")
 
 
-def shaped(text: str) -> Iterator[Span]:
+def find_by_format(text: str) -> Iterator[Span]:
     """The spans of all secrets that show by their shape."""
     for start, rest in _TOKENS:
         if start in text:
-            yield from _found(text, _token(start, rest), 0)
-    for needle, source in _FINDERS:
+            yield from _pattern_spans(text, _token_pattern(start, rest), 0)
+    for needle, source in _PATTERNS:
         if needle in text:
-            yield from _found(text, _regex(source), 1)
+            yield from _pattern_spans(text, _regex(source), 1)
     if "://" in text:
-        yield from _addresses(text)
-    yield from _after_schemes(text)
+        yield from _url_credentials(text)
+    yield from _scheme_credentials(text)
     if "PRIVATE KEY" in text or "Private-Lines" in text:
-        yield from _private_keys(text)
+        yield from _private_key_spans(text)
 
 
-def _found(text: str, pattern: re.Pattern[str], group: int) -> Iterator[Span]:
+def _pattern_spans(text: str, pattern: re.Pattern[str], group: int) -> Iterator[Span]:
     for found in pattern.finditer(text):
         if not is_placeholder(found.group(group)):
             yield found.span(group)
 
 
-def _addresses(text: str) -> Iterator[Span]:
-    for found in _regex(_ADDRESS).finditer(text):
+def _url_credentials(text: str) -> Iterator[Span]:
+    for found in _regex(_URL_CREDENTIALS).finditer(text):
         password = found.group("password")
         if password:
             if not is_placeholder(password[1:]):
@@ -168,7 +168,7 @@ def _addresses(text: str) -> Iterator[Span]:
             yield found.span(1)
 
 
-def _after_schemes(text: str) -> Iterator[Span]:
+def _scheme_credentials(text: str) -> Iterator[Span]:
     """`Bearer X` and its like, wherever they stand."""
     for scheme in _SCHEMES:
         if scheme not in text:
@@ -182,7 +182,7 @@ def _after_schemes(text: str) -> Iterator[Span]:
 def _is_credential(scheme: str, value: str) -> bool:
     if scheme == "asic":
         return _is_basic(value)
-    return len(value) >= 16 and (looks_random(value) or (scheme == "earer" and mixed(value)))
+    return len(value) >= 16 and (looks_random(value) or (scheme == "earer" and is_mixed(value)))
 
 
 def _is_basic(value: str) -> bool:
@@ -196,7 +196,7 @@ def _is_basic(value: str) -> bool:
     return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()
 
 
-def _private_keys(text: str) -> Iterator[Span]:
+def _private_key_spans(text: str) -> Iterator[Span]:
     for begin in _regex(_PEM_BEGIN).finditer(text):
         body = _regex(_PEM_BODY).match(text, begin.end())
         end = _regex(_PEM_END).match(text, body.end()) if body else None

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from ostler.text.secret_names import Grade, words_of
+from ostler.text.secret_names import Grade, split_words
 from ostler.text.secret_words import (
     CODE_ROOTS,
     CONSTANTS,
@@ -19,7 +19,7 @@ from ostler.text.secret_words import (
     VARIABLE_WORDS,
 )
 
-MARKER = "***REDACTED***"
+REDACTION_MARKER = "***REDACTED***"
 
 
 _VARIABLE = r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|[0-9])|%[A-Za-z_]+%|[:@](?:[a-z_]+|[A-Z_]+)|%s|__\w+__|@\w+@"
@@ -54,34 +54,34 @@ def looks_random(value: str) -> bool:
     if digits == len(value) or len(set(value)) < 8:
         return False
     if digits < 2:
-        return value.isalnum() and len(_humps(value)) * 5 > len(value) * 2
-    longest_word = max(map(len, _humps(value)), default=0)
+        return value.isalnum() and len(_camel_words(value)) * 5 > len(value) * 2
+    longest_word = max(map(len, _camel_words(value)), default=0)
     return longest_word <= 6 or (longest_word <= 9 and len(value) >= 30)
 
 
-def _humps(value: str) -> list[str]:
+def _camel_words(value: str) -> list[str]:
     return _regex(r"[A-Z]?[a-z]+|[A-Z]+").findall(value)
 
 
-def mixed(value: str) -> bool:
+def is_mixed(value: str) -> bool:
     """Letters together with digits or signs, as in a password a person made up."""
     return bool(_regex(r"[A-Za-z]").search(value)) and bool(_regex(r"[0-9!@#$%^&*?~+=]").search(value))
 
 
 def is_secret(value: str, grade: Grade) -> bool:
     """Whether the value of a secret's name is itself a secret, judged by the value alone."""
-    if len(value) < 3 or MARKER in value or not _regex(r"[^\W_]").search(value):
+    if len(value) < 3 or REDACTION_MARKER in value or not _regex(r"[^\W_]").search(value):
         return False
     if grade == "soft":
         return looks_random(value) and not is_placeholder(value)
     if grade == "cookie":
         return _regex(r"[\w.$\-]+=").match(value) is not None and not is_placeholder(value.split("=", 1)[1])
-    if is_placeholder(value) or _is_known_word(value, grade) or _is_elsewhere(value):
+    if is_placeholder(value) or _is_known_word(value, grade) or _is_path_or_url(value):
         return False
     if _regex(r"[+-]?[0-9][0-9._]*").fullmatch(value):
         return _is_secret_number(value, grade)
     if grade == "weak":
-        return len(value) >= 5 and mixed(value) and " " not in value
+        return len(value) >= 5 and is_mixed(value) and " " not in value
     if grade == "auth" and (_is_scheme(value) or _regex(r"[\w.+-]+@[\w-]+(?:\.\w+)+").fullmatch(value)):
         return False
     return not is_sentence(value, MESSAGE_WORDS if grade == "password" else SENTENCE_WORDS)
@@ -99,24 +99,24 @@ def _is_secret_number(value: str, grade: Grade) -> bool:
 def is_placeholder(value: str) -> bool:
     """Whether the value stands for a secret instead of being one."""
     lowered = value.lower()
-    if not value or lowered in CONSTANTS or MARKER in value:
+    if not value or lowered in CONSTANTS or REDACTION_MARKER in value:
         return True
-    if _stands_for_another(value) or _regex(r"x{4,}|X{4,}|\*{3,}|•{3,}|\.{3}|…|[xX]{2,}[-_][xX]{2,}").search(value):
+    if _is_reference(value) or _regex(r"x{4,}|X{4,}|\*{3,}|•{3,}|\.{3}|…|[xX]{2,}[-_][xX]{2,}").search(value):
         return True
     if _regex(r"(.)\1*").fullmatch(value) and len(value) < 16:
         return True
-    return len(value) < 64 and _regex(r"[\w\-. ]+").fullmatch(value) is not None and _says_placeholder(value)
+    return len(value) < 64 and _regex(r"[\w\-. ]+").fullmatch(value) is not None and _has_placeholder_word(value)
 
 
-def _says_placeholder(value: str) -> bool:
+def _has_placeholder_word(value: str) -> bool:
     if PLACEHOLDER_WORDS.intersection(_regex(r"[\W_]+").split(value.lower())):
         return True
     if _regex(r"[0-9]").search(value):
         return False
-    return not (PLACEHOLDER_WORDS | MILD_PLACEHOLDER_WORDS).isdisjoint(words_of(value))
+    return not (PLACEHOLDER_WORDS | MILD_PLACEHOLDER_WORDS).isdisjoint(split_words(value))
 
 
-def _stands_for_another(value: str) -> bool:
+def _is_reference(value: str) -> bool:
     """Variables, templates and references: `$X`, `${X}`, `%X%`, `{{ x }}`, `<x>`, `:name`, `vault:...`."""
     if _regex(_VARIABLE).fullmatch(value) or _regex(_REFERENCE).match(value):
         return True
@@ -133,11 +133,11 @@ def _is_known_word(value: str, grade: Grade) -> bool:
         return True
     # The name of another setting: `password: db_password`, `"token": "GITHUB_TOKEN"`.
     if _regex(r"[A-Za-z]+(?:[_\- ][A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+|(?:[A-Z][a-z]+)+").fullmatch(value):
-        return NAME_WORDS.issuperset(words_of(value)) or _regex(r"[A-Z]+(?:_[A-Z]+)+").fullmatch(value) is not None
+        return NAME_WORDS.issuperset(split_words(value)) or _regex(r"[A-Z]+(?:_[A-Z]+)+").fullmatch(value) is not None
     return False
 
 
-def _is_elsewhere(value: str) -> bool:
+def _is_path_or_url(value: str) -> bool:
     """Paths, addresses and regular expressions."""
     if _regex(r"[a-z][a-z0-9+.-]*://.*").match(value) or value.startswith("data:"):
         return True
@@ -155,9 +155,9 @@ def _is_scrambled(part: str) -> bool:
     return len(part) >= 10 and bool(_regex(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[^0-9]*[0-9]").match(part))
 
 
-def is_sentence(value: str, telling: frozenset[str] = SENTENCE_WORDS) -> bool:
+def is_sentence(value: str, sentence_words: frozenset[str] = SENTENCE_WORDS) -> bool:
     parts = value.lower().split(maxsplit=40)
-    return len(parts) > 1 and any(part.strip(".,:;!?\"'()") in telling for part in parts)
+    return len(parts) > 1 and any(part.strip(".,:;!?\"'()") in sentence_words for part in parts)
 
 
 def is_code(value: str) -> bool:
@@ -165,7 +165,7 @@ def is_code(value: str) -> bool:
     if _regex(_EXPRESSION).match(value):
         return True
     if _regex(r"[A-Za-z_]\w*(?:(?:\??\.|::|->)[A-Za-z_]\w*)+\??[;,)]*").fullmatch(value):
-        return words_of(value)[0] in CODE_ROOTS or not _regex(r"[0-9]").search(value)
+        return split_words(value)[0] in CODE_ROOTS or not _regex(r"[0-9]").search(value)
     return _is_type(value)
 
 
@@ -173,14 +173,14 @@ def _is_type(value: str) -> bool:
     """`AuthToken`, `_TokenType`: words in capitals, one of which speaks of secrets."""
     if not _regex(r"_?(?:[A-Z]+[a-z]+[0-9]?){2,}").fullmatch(value):
         return False
-    return not TYPE_WORDS.isdisjoint(words_of(value))
+    return not TYPE_WORDS.isdisjoint(split_words(value))
 
 
-def is_name(value: str) -> bool:
+def is_variable_name(value: str) -> bool:
     """Whether unquoted text in the midst of a line reads as a variable."""
     if not _regex(r"[A-Za-z_$]\w*").fullmatch(value):
         return False
     letters = value.rstrip("0123456789")
     return not _regex(r"[0-9]").search(letters) and (
-        letters == value or VARIABLE_WORDS.issuperset(words_of(letters)) or len(letters) <= 1
+        letters == value or VARIABLE_WORDS.issuperset(split_words(letters)) or len(letters) <= 1
     )

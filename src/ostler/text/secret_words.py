@@ -1,12 +1,12 @@
 """The words by which names and values of secrets are told from others."""
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # Values that say there is none.
-CONSTANTS = _words(
+CONSTANTS = _word_set(
     """
     null none nil undefined true false yes no on off n/a na nan void changeme change_me change-me redacted todo
     tbd fixme placeholder example dummy sample unset empty hidden masked inherit auto ... eof utf-8 utf8
@@ -15,7 +15,7 @@ CONSTANTS = _words(
 )
 
 # Types and what else stands after a colon without being a secret.
-TYPES = _words(
+TYPES = _word_set(
     """
     str string int integer bool boolean bytes byte any object number char text varchar float double buffer uuid
     uint long dict list map array unknown never symbol incomplete alias pattern final callable bigint self type
@@ -24,7 +24,7 @@ TYPES = _words(
 )
 
 # What is reported of a secret instead of itself.
-STATES = _words(
+STATES = _word_set(
     """
     expired invalid valid missing failed ok required incorrect correct denied granted enabled disabled set found
     present absent default success error accepted rejected revoked pending active inactive wrong used unused
@@ -33,7 +33,7 @@ STATES = _words(
 )
 
 # Ways to prove who one is; of these only the credentials after them are secret.
-SCHEMES = _words(
+SCHEMES = _word_set(
     """
     basic bearer digest oauth oauth2 oidc ldap saml jwt anonymous public private md5 scram trust peer plain
     login ntlm kerberos negotiate sigv4 cram xoauth2 iam cert mtls user session local github google aad sso pam
@@ -43,7 +43,7 @@ SCHEMES = _words(
 )
 
 # Words of which the names of secrets are made; a value of only these words is such a name.
-NAME_WORDS = _words(
+NAME_WORDS = _word_set(
     """
     db database user admin root api app client auth access refresh github gitlab aws secret token key password
     passwd pwd pass credential id credentials private public hash hashed encrypted new old raw current next
@@ -58,7 +58,7 @@ NAME_WORDS = _words(
 )
 
 # Of these a variable with a number at its end is made: `token2`.
-VARIABLE_WORDS = _words(
+VARIABLE_WORDS = _word_set(
     """
     password passwd pwd pass token secret key value val arg param str tok tmp temp auth data input text result
     new old api access
@@ -66,21 +66,21 @@ VARIABLE_WORDS = _words(
 )
 
 # Words of a placeholder: `your-key-goes-here`.
-PLACEHOLDER_WORDS = _words(
+PLACEHOLDER_WORDS = _word_set(
     """
     your yours placeholder changeme replace insert todo redacted goes fill
     """
 )
 
 # These make a placeholder only where no digit is near: `AKIA…7EXAMPLE` has the shape of a real one.
-MILD_PLACEHOLDER_WORDS = _words(
+MILD_PLACEHOLDER_WORDS = _word_set(
     """
     example sample dummy here enter change
     """
 )
 
 # Words that no password has and every message about one.
-MESSAGE_WORDS = _words(
+MESSAGE_WORDS = _word_set(
     """
     your must should enter please required invalid characters field password token secret key wrong missing
     cannot can't doesn't isn't don't failed passwords valid incorrect expired provided forgot reset confirm
@@ -89,7 +89,7 @@ MESSAGE_WORDS = _words(
 )
 
 # Words that make a sentence.
-SENTENCE_WORDS = MESSAGE_WORDS | _words(
+SENTENCE_WORDS = MESSAGE_WORDS | _word_set(
     """
     the a an is are was be of to for in on with this that not and or if when from by it can has have will as at
     no use used you my we i which via web flow per only than least does
@@ -97,7 +97,7 @@ SENTENCE_WORDS = MESSAGE_WORDS | _words(
 )
 
 # Words that, in capitals, make the name of a type: `AuthToken`.
-TYPE_WORDS = _words(
+TYPE_WORDS = _word_set(
     """
     token auth authorization credential credentials key type manager mgr provider config field service str
     string gateway grant client handler input request
@@ -105,7 +105,7 @@ TYPE_WORDS = _words(
 )
 
 # Objects that code reads a secret from: `config.token`.
-CODE_ROOTS = _words(
+CODE_ROOTS = _word_set(
     """
     self this config process os env settings args req request ctx opts options params props state data user
     session cfg conf app event context body form var vars local module secrets inputs github steps needs each
@@ -114,7 +114,7 @@ CODE_ROOTS = _words(
 )
 
 # Words that may follow the telling word of a name: `TOKEN_PROD`, `password_value`, `API_KEY_2`.
-QUALIFIERS = _words(
+QUALIFIERS = _word_set(
     """
     prod production dev staging test live value primary secondary backup main plaintext raw old new default
     sandbox local override
@@ -122,7 +122,7 @@ QUALIFIERS = _words(
 )
 
 # Tokens of parsers, tokenizers and pagers.
-HARMLESS_TOKENS = _words(
+HARMLESS_TOKENS = _word_set(
     """
     pad eos bos unk sep mask cls next page progress cancellation cancel special stop start end image per first
     last current prev previous lookahead sync continuation pagination cursor peek expected unexpected word input
@@ -131,7 +131,7 @@ HARMLESS_TOKENS = _words(
 )
 
 # Keys that open nothing.
-HARMLESS_KEYS = _words(
+HARMLESS_KEYS = _word_set(
     """
     cache 3 primary public sort foreign partition idempotency object s3 lookup hash group index dedupe
     translation row map dict unique message order routing query i18n range composite config json metadata label
@@ -140,7 +140,7 @@ HARMLESS_KEYS = _words(
 )
 
 # Passes over something, through something, or in an examination.
-HARMLESS_PASSES = _words(
+HARMLESS_PASSES = _word_set(
     """
     first second third low high band render by one two multi single all test tests check num n total must should
     did compiler optimization full
@@ -148,14 +148,14 @@ HARMLESS_PASSES = _words(
 )
 
 # Last words of names whose values are secret if they look random.
-SOFT_NAMES = _words(
+SOFT_NAMES = _word_set(
     """
     credential credentials cred creds salt jwt sessionid jsessionid phpsessid tokens keys
     """
 )
 
 # Words after an option that are about it.
-ABOUT = _words(
+DESCRIPTION_WORDS = _word_set(
     """
     flag option options argument to and or is for if from in with as on can will must when instead not parameter
     value string switch text file auth based may should was does the a an are has by of stdin

@@ -20,16 +20,16 @@ def clip(text: str, columns: int, ellipsis: str = "…") -> str:
         return ""
     if text.isascii() and text.isprintable():
         return text[:room] + ellipsis
-    return _start(text, room) + ellipsis
+    return _take_columns(text, room) + ellipsis
 
 
-def _start(text: str, room: int) -> str:
+def _take_columns(text: str, columns: int) -> str:
     from wcwidth import iter_graphemes
 
     end = 0
     for grapheme in iter_graphemes(text):
-        room -= width(grapheme)
-        if room < 0:
+        columns -= width(grapheme)
+        if columns < 0:
             break
         end += len(grapheme)
     return text[:end]

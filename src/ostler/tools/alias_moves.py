@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ostler.tools.aliases import take_out
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.seams import Ground
+from ostler.core.errors import ToolError
+from ostler.core.protocols import Workspace
+from ostler.tools.aliases import pop_argument
 
-Given = dict[str, Any]
-_FROM = (
+Arguments = dict[str, Any]
+_SOURCE_NAMES = (
     "source",
     "src",
     "from",
@@ -20,31 +20,34 @@ _FROM = (
     "file",
     "filename",
 )
-_TO = ("destination", "dest", "dst", "to", "topath", "newpath", "newname", "destinationpath", "target")
+_DESTINATION_NAMES = ("destination", "dest", "dst", "to", "topath", "newpath", "newname", "destinationpath", "target")
 
 
-async def delete(given: Given, ground: Ground) -> tuple[str, Given]:
+async def translate_delete(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
     """A file; a folder is refused by the patch itself."""
-    path = _name(take_out(given, "path", "filepath", "filename", "file", "target", "targetfile"), "path")
-    take_out(given, "recursive", "force")
-    return "patch", {**given, "patch": f"*** Begin Patch\n*** Delete File: {path}\n*** End Patch\n"}
+    path = _check_path(pop_argument(arguments, "path", "filepath", "filename", "file", "target", "targetfile"), "path")
+    pop_argument(arguments, "recursive", "force")
+    return "patch", {**arguments, "patch": f"*** Begin Patch\n*** Delete File: {path}\n*** End Patch\n"}
 
 
-async def move(given: Given, ground: Ground) -> tuple[str, Given]:
-    to, path = _name(take_out(given, *_TO), "destination"), _name(take_out(given, *_FROM), "source")
-    take_out(given, "recursive")
+async def translate_move(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
+    to, path = (
+        _check_path(pop_argument(arguments, *_DESTINATION_NAMES), "destination"),
+        _check_path(pop_argument(arguments, *_SOURCE_NAMES), "source"),
+    )
+    pop_argument(arguments, "recursive")
     return "patch", {
-        **given,
+        **arguments,
         "patch": f"*** Begin Patch\n*** Update File: {path}\n*** Move to: {to}\n*** End Patch\n",
     }
 
 
-def _name(value: Any, parameter: str) -> str:
+def _check_path(value: Any, parameter: str) -> str:
     """A path that is one line of a patch and nothing more."""
     if not isinstance(value, str) or not value.strip():
-        raise ToolFailure(f"{parameter} is missing; give the path of one file", code="bad_arguments")
+        raise ToolError(f"{parameter} is missing; give the path of one file", code="bad_arguments")
     if not value.isprintable():
-        raise ToolFailure(
+        raise ToolError(
             f"{parameter} holds a character that no line can show; spell it as list does", code="bad_arguments"
         )
     return value

@@ -3,24 +3,24 @@
 import re
 from typing import Any
 
+from ostler.core.tool_aliases import normalize_name
 from ostler.tools.repair_json import as_list
-from ostler.vocabulary.tool_names import fold
 
-Given = dict[str, Any]
+Arguments = dict[str, Any]
 
 
-def todowrite(given: Given, called: str) -> Given:
+def convert_todowrite(arguments: Arguments, called_as: str) -> Arguments:
     """Items by other names and states, or a checklist as text."""
-    todos = as_list(given.get("todos"))
+    todos = as_list(arguments.get("todos"))
     if isinstance(todos, str):
-        todos = [_checked(line) for line in todos.splitlines() if line.strip()]
+        todos = [_parse_checklist_line(line) for line in todos.splitlines() if line.strip()]
     if isinstance(todos, list):
-        given["todos"] = [_todo(item) for item in todos]
-    return {key: value for key, value in given.items() if key != "merge"}
+        arguments["todos"] = [_convert_todo(item) for item in todos]
+    return {key: value for key, value in arguments.items() if key != "merge"}
 
 
-_ITEM = re.compile(r"(?s)\s*(?:[-*+]|\d+[.)])?\s*(?:\[(.)\])?\s*(.*)")
-_STATES = {
+_CHECKLIST_ITEM = re.compile(r"(?s)\s*(?:[-*+]|\d+[.)])?\s*(?:\[(.)\])?\s*(.*)")
+_STATUS_ALIASES = {
     "done": "completed",
     "complete": "completed",
     "finished": "completed",
@@ -37,30 +37,32 @@ _STATES = {
 }
 
 
-def _checked(line: str) -> Given:
-    found = _ITEM.fullmatch(line)
+def _parse_checklist_line(line: str) -> Arguments:
+    found = _CHECKLIST_ITEM.fullmatch(line)
     mark, text = (found[1] or " ", found[2]) if found else (" ", line)
     return {"content": text, "status": {"x": "completed", "X": "completed", " ": "pending"}.get(mark, "in_progress")}
 
 
-def _todo(item: Any) -> Any:
+def _convert_todo(item: Any) -> Any:
     if isinstance(item, str):
-        return _checked(item)
+        return _parse_checklist_line(item)
     if not isinstance(item, dict):
         return item
-    given = {key if key in _TODO else _SAME.get(fold(key), key): value for key, value in item.items()}
+    given = {
+        key if key in _TODO_KEYS else _KEY_ALIASES.get(normalize_name(key), key): value for key, value in item.items()
+    }
     if "status" not in given and any(item.get(mark) is True for mark in ("done", "completed", "checked")):
         given["status"] = "completed"
-    given = {key: value for key, value in given.items() if key in _TODO and value is not None}
+    given = {key: value for key, value in given.items() if key in _TODO_KEYS and value is not None}
     if isinstance(given.get("status"), str):
-        given["status"] = _STATES.get(fold(given["status"]), given["status"])
+        given["status"] = _STATUS_ALIASES.get(normalize_name(given["status"]), given["status"])
     if isinstance(given.get("id"), int):
         given["id"] = str(given["id"])
     return given
 
 
-_SAME = {
+_KEY_ALIASES = {
     **dict.fromkeys(("text", "task", "title", "step", "description", "item", "todo", "name"), "content"),
     **dict.fromkeys(("state", "progress"), "status"),
 }
-_TODO = ("id", "content", "status", "priority")
+_TODO_KEYS = ("id", "content", "status", "priority")

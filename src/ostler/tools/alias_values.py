@@ -5,21 +5,32 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from ostler.tools.alias_commands import apply_patch, bash, bash_output, kill_shell, shell
-from ostler.tools.alias_edits import edit_text, edits_of, replace_text, text_editor
-from ostler.tools.alias_moves import delete, move
-from ostler.tools.alias_todos import todowrite
-from ostler.tools.aliases import COMMENTARY, take_out
+from ostler.core.errors import ToolError
+from ostler.core.protocols import Workspace
+from ostler.core.tool_aliases import normalize_name
+from ostler.tools.alias_commands import (
+    convert_bash,
+    translate_apply_patch,
+    translate_bash_output,
+    translate_kill_shell,
+    translate_shell,
+)
+from ostler.tools.alias_edits import (
+    convert_edit_item,
+    translate_edit_text,
+    translate_replace_text,
+    translate_text_editor,
+)
+from ostler.tools.alias_moves import translate_delete, translate_move
+from ostler.tools.alias_todos import convert_todowrite
+from ostler.tools.aliases import IGNORED_ARGUMENTS, pop_argument
 from ostler.tools.repair_json import as_list
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.seams import Ground
-from ostler.vocabulary.tool_names import fold
 
-Given = dict[str, Any]
+Arguments = dict[str, Any]
 _RANGE = re.compile(r"\s*(\d{1,9})\s*(?:-|\.\.|,|:|to)\s*(\d{1,9})\s*")
 
 
-def _number(value: Any) -> int | None:
+def _to_int(value: Any) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value.strip()):
         return int(value)
     if isinstance(value, float) and value.is_integer():
@@ -27,75 +38,75 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _truth(value: Any) -> bool:
+def _to_bool(value: Any) -> bool:
     return value is True or str(value).strip().lower() in ("true", "yes", "1")
 
 
-def read(given: Given, called: str) -> Given:
+def convert_read(arguments: Arguments, called_as: str) -> Arguments:
     """Windows by first and last line, and lines counted from 0 where 0 is given."""
-    first, last = _window(given)
+    first, last = _pop_line_range(arguments)
     if first is not None:
-        given["line"] = first
-    line = _number(given.get("line"))
+        arguments["line"] = first
+    line = _to_int(arguments.get("line"))
     if line == 0:
-        given["line"] = line = 1
+        arguments["line"] = line = 1
     if last is not None and last >= (line or 1):
-        given.setdefault("limit", last - (line or 1) + 1)
+        arguments.setdefault("limit", last - (line or 1) + 1)
     elif last is not None and last >= 0:
-        raise ToolFailure(f"the last line {last} is before the first, {line or 1}", code="bad_arguments")
-    if _number(given.get("limit")) in (0, -1):
-        del given["limit"]
-    if isinstance(given.get("path"), str) and given["path"].startswith("file:///"):
-        given["path"] = unquote(given["path"].removeprefix("file://"))
-    if isinstance(given.get("path"), list) and len(given["path"]) > 1:
-        raise ToolFailure("read takes one path; make one call for each file", code="bad_arguments")
-    take_out(given, "shouldreadentirefile", "encoding", "recursive")
-    return given
+        raise ToolError(f"the last line {last} is before the first, {line or 1}", code="bad_arguments")
+    if _to_int(arguments.get("limit")) in (0, -1):
+        del arguments["limit"]
+    if isinstance(arguments.get("path"), str) and arguments["path"].startswith("file:///"):
+        arguments["path"] = unquote(arguments["path"].removeprefix("file://"))
+    if isinstance(arguments.get("path"), list) and len(arguments["path"]) > 1:
+        raise ToolError("read takes one path; make one call for each file", code="bad_arguments")
+    pop_argument(arguments, "shouldreadentirefile", "encoding", "recursive")
+    return arguments
 
 
-def _window(given: Given) -> tuple[int | None, int | None]:
-    last = _number(
-        take_out(given, "end", "endline", "lineend", "to", "toline", "lastline", "endlineoneindexedinclusive")
+def _pop_line_range(arguments: Arguments) -> tuple[int | None, int | None]:
+    last = _to_int(
+        pop_argument(arguments, "end", "endline", "lineend", "to", "toline", "lastline", "endlineoneindexedinclusive")
     )
-    span = take_out(given, "viewrange", "linerange", "range", "lines")
-    line = given.get("line")
+    span = pop_argument(arguments, "viewrange", "linerange", "range", "lines")
+    line = arguments.get("line")
     if span is None and (
         (isinstance(line, str) and _RANGE.fullmatch(line)) or (isinstance(line, list) and len(line) == 2)
     ):
-        span = given.pop("line")
+        span = arguments.pop("line")
     if isinstance(span, str) and (found := _RANGE.fullmatch(span)):
         span = [int(found[1]), int(found[2])]
-    if isinstance(span, list) and len(span) == 2 and all(_number(part) is not None for part in span):
-        return _number(span[0]), _number(span[1])
+    if isinstance(span, list) and len(span) == 2 and all(_to_int(part) is not None for part in span):
+        return _to_int(span[0]), _to_int(span[1])
     if span is not None:
-        given["limit" if _number(span) is not None else "lines"] = span
+        arguments["limit" if _to_int(span) is not None else "lines"] = span
     return None, last
 
 
-def grep(given: Given, called: str) -> Given:
+def convert_grep(arguments: Arguments, called_as: str) -> Arguments:
     """Flags as on a command line, case the other way round, and modes by their other names."""
-    sensitive = take_out(given, "casesensitive")
+    sensitive = pop_argument(arguments, "casesensitive")
     if sensitive is not None:
-        given.setdefault("ignore_case", not _truth(sensitive))
-    elif fold(called).endswith("searchtext"):
-        given.setdefault("ignore_case", True)
-    if fold(called).endswith("searchtext"):
-        given.setdefault("literal", True)
-    regex = take_out(given, "isregex", "useregex")
+        arguments.setdefault("ignore_case", not _to_bool(sensitive))
+    elif normalize_name(called_as).endswith("searchtext"):
+        arguments.setdefault("ignore_case", True)
+    if normalize_name(called_as).endswith("searchtext"):
+        arguments.setdefault("literal", True)
+    regex = pop_argument(arguments, "isregex", "useregex")
     if regex is not None:
-        given.setdefault("literal", not _truth(regex))
-    around = [number for flag in ("a", "b") if (number := _number(take_out(given, flag))) is not None]
+        arguments.setdefault("literal", not _to_bool(regex))
+    around = [number for flag in ("a", "b") if (number := _to_int(pop_argument(arguments, flag))) is not None]
     if around:
-        given.setdefault("context", max(around))
-    if isinstance(given.get("include"), list):
-        given["include"] = " ".join(map(str, given["include"]))
-    if isinstance(given.get("mode"), str):
-        given["mode"] = _MODES.get(fold(given["mode"]), given["mode"])
-    take_out(given, "n", "recursive", "r", "maxfiles", "maxfilebytes", "linenumbers", "showlinenumbers")
-    return _capped(given, "limit", 2000)
+        arguments.setdefault("context", max(around))
+    if isinstance(arguments.get("include"), list):
+        arguments["include"] = " ".join(map(str, arguments["include"]))
+    if isinstance(arguments.get("mode"), str):
+        arguments["mode"] = _MODE_ALIASES.get(normalize_name(arguments["mode"]), arguments["mode"])
+    pop_argument(arguments, "n", "recursive", "r", "maxfiles", "maxfilebytes", "linenumbers", "showlinenumbers")
+    return _cap(arguments, "limit", 2000)
 
 
-_MODES = {
+_MODE_ALIASES = {
     "content": "lines",
     "fileswithmatches": "files",
     "filepaths": "files",
@@ -105,126 +116,130 @@ _MODES = {
 }
 
 
-def _capped(given: Given, name: str, most: int) -> Given:
-    number = _number(given.get(name))
+def _cap(arguments: Arguments, name: str, maximum: int) -> Arguments:
+    number = _to_int(arguments.get(name))
     if number is not None and number <= 0:
-        del given[name]
-    elif number is not None and number > most:
-        given[name] = most
-    return given
+        del arguments[name]
+    elif number is not None and number > maximum:
+        arguments[name] = maximum
+    return arguments
 
 
-def glob(given: Given, called: str) -> Given:
-    kind = take_out(given, "type", "filetype")
-    if kind is not None and fold(str(kind)) not in ("", "f", "file", "files", "any", "all"):
-        raise ToolFailure(f"glob finds files, not {kind!r}; list shows directories", code="bad_arguments")
-    if isinstance(given.get("pattern"), list) and len(given["pattern"]) > 1:
-        given["pattern"] = "{" + ",".join(map(str, given["pattern"])) + "}"
-    take_out(given, "recursive")
-    return _capped(given, "limit", 2000)
+def convert_glob(arguments: Arguments, called_as: str) -> Arguments:
+    kind = pop_argument(arguments, "type", "filetype")
+    if kind is not None and normalize_name(str(kind)) not in ("", "f", "file", "files", "any", "all"):
+        raise ToolError(f"glob finds files, not {kind!r}; list shows directories", code="bad_arguments")
+    if isinstance(arguments.get("pattern"), list) and len(arguments["pattern"]) > 1:
+        arguments["pattern"] = "{" + ",".join(map(str, arguments["pattern"])) + "}"
+    pop_argument(arguments, "recursive")
+    return _cap(arguments, "limit", 2000)
 
 
-def listing(given: Given, called: str) -> Given:
-    if _truth(take_out(given, "recursive")) or fold(called).endswith(("tree", "listfiles")):
-        given.setdefault("depth", 4)
-    take_out(given, "includesizes", "showhidden", "all", "ignore", "includehidden")
-    return _capped(_capped(given, "depth", 20), "limit", 10_000)
+def convert_list(arguments: Arguments, called_as: str) -> Arguments:
+    if _to_bool(pop_argument(arguments, "recursive")) or normalize_name(called_as).endswith(("tree", "listfiles")):
+        arguments.setdefault("depth", 4)
+    pop_argument(arguments, "includesizes", "showhidden", "all", "ignore", "includehidden")
+    return _cap(_cap(arguments, "depth", 20), "limit", 10_000)
 
 
-def edit(given: Given, called: str) -> Given:
-    edits = as_list(given.get("edits"))
+def convert_edit(arguments: Arguments, called_as: str) -> Arguments:
+    edits = as_list(arguments.get("edits"))
     if isinstance(edits, list):
-        given["edits"] = [edits_of(item) for item in edits]
-    if take_out(given, "expectedreplacements") not in (None, 1, "1"):
-        given.setdefault("replace_all", True)
-    return given
+        arguments["edits"] = [convert_edit_item(item) for item in edits]
+    if pop_argument(arguments, "expectedreplacements") not in (None, 1, "1"):
+        arguments.setdefault("replace_all", True)
+    return arguments
 
 
-def write_chunk(given: Given, called: str) -> Given:
+def convert_write_chunk(arguments: Arguments, called_as: str) -> Arguments:
     """Under the names that put each piece on disk at once, that is what happens."""
-    truncate, newline = take_out(given, "truncate", "overwrite"), take_out(given, "ensurenewline")
-    take_out(given, "mkdirs", "createdirs")
-    if fold(called).endswith(("writefilechunk", "writefilestream", "appendfile", "appendtofile")):
-        given.setdefault("mode", "overwrite" if _truth(truncate) else "append")
-    if _truth(newline) and isinstance(given.get("content"), str) and not given["content"].endswith("\n"):
-        given["content"] += "\n"
-    return given
+    truncate, newline = pop_argument(arguments, "truncate", "overwrite"), pop_argument(arguments, "ensurenewline")
+    pop_argument(arguments, "mkdirs", "createdirs")
+    if normalize_name(called_as).endswith(("writefilechunk", "writefilestream", "appendfile", "appendtofile")):
+        arguments.setdefault("mode", "overwrite" if _to_bool(truncate) else "append")
+    if _to_bool(newline) and isinstance(arguments.get("content"), str) and not arguments["content"].endswith("\n"):
+        arguments["content"] += "\n"
+    return arguments
 
 
-def task(given: Given, called: str) -> Given:
-    if not given.get("prompt") and given.get("title"):
-        given["prompt"] = given["title"]
-    return {key: value for key, value in given.items() if fold(key) not in ("taskid", "reset", *COMMENTARY)}
+def convert_task(arguments: Arguments, called_as: str) -> Arguments:
+    if not arguments.get("prompt") and arguments.get("title"):
+        arguments["prompt"] = arguments["title"]
+    return {
+        key: value
+        for key, value in arguments.items()
+        if normalize_name(key) not in ("taskid", "reset", *IGNORED_ARGUMENTS)
+    }
 
 
-def skill(given: Given, called: str) -> Given:
+def convert_skill(arguments: Arguments, called_as: str) -> Arguments:
     """An action says only whether there is a name."""
-    if fold(str(take_out(given, "action"))) == "list":
-        given.pop("name", None)
-    return given
+    if normalize_name(str(pop_argument(arguments, "action"))) == "list":
+        arguments.pop("name", None)
+    return arguments
 
 
-def git_log(given: Given, called: str) -> Given:
-    if fold(called).endswith("githistory"):
-        given.setdefault("with_files", True)
-    return _capped(given, "limit", 200)
+def convert_git_log(arguments: Arguments, called_as: str) -> Arguments:
+    if normalize_name(called_as).endswith("githistory"):
+        arguments.setdefault("with_files", True)
+    return _cap(arguments, "limit", 200)
 
 
-def git_diff(given: Given, called: str) -> Given:
-    if fold(called).endswith("gitchangedfiles"):
-        given.setdefault("name_only", True)
-    return given
+def convert_git_diff(arguments: Arguments, called_as: str) -> Arguments:
+    if normalize_name(called_as).endswith("gitchangedfiles"):
+        arguments.setdefault("name_only", True)
+    return arguments
 
 
-def git_blame(given: Given, called: str) -> Given:
-    last = _number(take_out(given, "end", "endline", "to", "lineend"))
+def convert_git_blame(arguments: Arguments, called_as: str) -> Arguments:
+    last = _to_int(pop_argument(arguments, "end", "endline", "to", "lineend"))
     if last is not None and last > 0:
-        given.setdefault("limit", max(last - (_number(given.get("line")) or 1) + 1, 1))
-    return given
+        arguments.setdefault("limit", max(last - (_to_int(arguments.get("line")) or 1) + 1, 1))
+    return arguments
 
 
-async def write_file(given: Given, ground: Ground) -> tuple[str, Given]:
+async def translate_write_file(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
     """A whole file, unless the mode says that the text goes to the end of one."""
-    mode = take_out(given, "mode")
-    if mode is not None and fold(str(mode)) in ("append", "a"):
-        return "write_chunk", {**given, "mode": "append"}
-    if mode is not None and fold(str(mode)) not in ("overwrite", "write", "w", "create"):
-        raise ToolFailure(f"mode is {mode!r}; it can be overwrite or append", code="bad_arguments")
-    overwrite = take_out(given, "overwrite")
-    if overwrite is not None and not _truth(overwrite) and ground.place(str(given.get("path", "."))).exists:
-        raise ToolFailure(f"{given.get('path')} exists, and overwrite is false", code="already_exists")
-    take_out(given, "mkdirs", "createdirs", "encoding")
-    return "write", given
+    mode = pop_argument(arguments, "mode")
+    if mode is not None and normalize_name(str(mode)) in ("append", "a"):
+        return "write_chunk", {**arguments, "mode": "append"}
+    if mode is not None and normalize_name(str(mode)) not in ("overwrite", "write", "w", "create"):
+        raise ToolError(f"mode is {mode!r}; it can be overwrite or append", code="bad_arguments")
+    overwrite = pop_argument(arguments, "overwrite")
+    if overwrite is not None and not _to_bool(overwrite) and workspace.resolve(str(arguments.get("path", "."))).exists:
+        raise ToolError(f"{arguments.get('path')} exists, and overwrite is false", code="already_exists")
+    pop_argument(arguments, "mkdirs", "createdirs", "encoding")
+    return "write", arguments
 
 
-VALUES: Mapping[str, Callable[[Given, str], Given]] = {
-    "read": read,
-    "grep": grep,
-    "glob": glob,
-    "list": listing,
-    "bash": bash,
-    "todowrite": todowrite,
-    "edit": edit,
-    "write_chunk": write_chunk,
-    "task": task,
-    "skill": skill,
-    "git_log": git_log,
-    "git_diff": git_diff,
-    "git_blame": git_blame,
+CONVERTERS: Mapping[str, Callable[[Arguments, str], Arguments]] = {
+    "read": convert_read,
+    "grep": convert_grep,
+    "glob": convert_glob,
+    "list": convert_list,
+    "bash": convert_bash,
+    "todowrite": convert_todowrite,
+    "edit": convert_edit,
+    "write_chunk": convert_write_chunk,
+    "task": convert_task,
+    "skill": convert_skill,
+    "git_log": convert_git_log,
+    "git_diff": convert_git_diff,
+    "git_blame": convert_git_blame,
 }
-VARIANTS: Mapping[str, Callable[[Given, Ground], Awaitable[tuple[str, Given]]]] = {
-    "writefile": write_file,
-    "filewrite": write_file,
-    **dict.fromkeys(("bash", "shell", "localshell", "shellcommand", "execcommand", "exec"), shell),
-    "applypatch": apply_patch,
-    **dict.fromkeys(("rm", "deletefile", "removefile"), delete),
-    **dict.fromkeys(("mv", "movefile", "renamefile"), move),
-    "bashoutput": bash_output,
-    "killbash": kill_shell,
-    "killshell": kill_shell,
-    "edittext": edit_text,
-    "replacetext": replace_text,
-    "strreplaceeditor": text_editor,
-    "strreplacebasededittool": text_editor,
-    "texteditor": text_editor,
+TRANSLATORS: Mapping[str, Callable[[Arguments, Workspace], Awaitable[tuple[str, Arguments]]]] = {
+    "writefile": translate_write_file,
+    "filewrite": translate_write_file,
+    **dict.fromkeys(("bash", "shell", "localshell", "shellcommand", "execcommand", "exec"), translate_shell),
+    "applypatch": translate_apply_patch,
+    **dict.fromkeys(("rm", "deletefile", "removefile"), translate_delete),
+    **dict.fromkeys(("mv", "movefile", "renamefile"), translate_move),
+    "bashoutput": translate_bash_output,
+    "killbash": translate_kill_shell,
+    "killshell": translate_kill_shell,
+    "edittext": translate_edit_text,
+    "replacetext": translate_replace_text,
+    "strreplaceeditor": translate_text_editor,
+    "strreplacebasededittool": translate_text_editor,
+    "texteditor": translate_text_editor,
 }

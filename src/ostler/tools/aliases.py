@@ -6,47 +6,58 @@ from typing import Any
 
 import msgspec
 
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.seams import Ground
-from ostler.vocabulary.tool_names import fold, without_namespace
+from ostler.core.errors import ToolError
+from ostler.core.protocols import Workspace
+from ostler.core.tool_aliases import normalize_name, strip_namespace
 
-_PATH = "file filename file_name file_path filepath target target_file absolute_path abs_path full_path path_name"
-_FOLDER = f"{_PATH} dir directory folder dir_path directory_path relative_workspace_path root search_path cwd in"
-_LIMIT = "max_results max_matches head_limit max_count max results_limit num_results maxfiles max_entries"
+_PATH_ALIASES = (
+    "file filename file_name file_path filepath target target_file absolute_path abs_path full_path path_name"
+)
+_FOLDER_ALIASES = (
+    f"{_PATH_ALIASES} dir directory folder dir_path directory_path relative_workspace_path root search_path cwd in"
+)
+_LIMIT_ALIASES = "max_results max_matches head_limit max_count max results_limit num_results maxfiles max_entries"
 
 # What the parameters of each tool are called elsewhere; a parameter is found by its own name in any spelling too.
-PARAMETERS: Mapping[str, Mapping[str, str]] = {
+PARAMETER_ALIASES: Mapping[str, Mapping[str, str]] = {
     "read": {
-        "path": f"{_PATH} uri paths files file_paths",
+        "path": f"{_PATH_ALIASES} uri paths files file_paths",
         "line": "offset start start_line line_start from from_line begin first_line line_number start_line_one_indexed",
         "limit": "max_lines line_count num_lines lines_to_read length count line_limit n_lines",
         "max_bytes": "bytes size_limit byte_limit",
     },
-    "write": {"path": _PATH, "content": "contents text file_text data body file_content new_content code_content code"},
+    "write": {
+        "path": _PATH_ALIASES,
+        "content": "contents text file_text data body file_content new_content code_content code",
+    },
     "edit": {
-        "path": _PATH,
+        "path": _PATH_ALIASES,
         "old": "old_string old_str old_text find search search_string original old_code old_content from_text before",
         "new": "new_string new_str new_text replace replacement replace_with new_code new_content to_text after with",
         "replace_all": "all global replace_everywhere",
         "edits": "replacements changes operations",
     },
     "patch": {"patch": "diff patch_text patch_content input command content text", "dry_run": "check"},
-    "list": {"path": _FOLDER, "depth": "max_depth levels recursion_depth level", "limit": f"{_LIMIT} max_files"},
+    "list": {
+        "path": _FOLDER_ALIASES,
+        "depth": "max_depth levels recursion_depth level",
+        "limit": f"{_LIMIT_ALIASES} max_files",
+    },
     "grep": {
         "pattern": "query regex regexp search search_term text q expression search_pattern search_text term keyword",
-        "path": _FOLDER,
+        "path": _FOLDER_ALIASES,
         "include": "glob globs include_pattern file_pattern file_glob includes filter include_glob files patterns",
         "type": "file_type language lang",
         "ignore_case": "case_insensitive i insensitive nocase",
         "literal": "fixed_strings fixed_string fixed plain_text is_literal f",
         "context": "context_lines surrounding_lines c lines_around context_size",
         "mode": "output_mode output format output_format",
-        "limit": _LIMIT,
+        "limit": _LIMIT_ALIASES,
     },
     "glob": {
         "pattern": "glob glob_pattern query file_pattern name search_pattern patterns filename_pattern",
-        "path": _FOLDER.replace("file filename file_name ", ""),
-        "limit": f"{_LIMIT} max_files",
+        "path": _FOLDER_ALIASES.replace("file filename file_name ", ""),
+        "limit": f"{_LIMIT_ALIASES} max_files",
     },
     "bash": {
         "command": "cmd script code shell_command command_line commands bash_command input cmdline",
@@ -63,12 +74,16 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "agent": "subagent_type subagent agent_type agent_name profile type",
     },
     "skill": {"name": "skill skill_name command skill_id id"},
-    "stat": {"path": _PATH},
-    "mkdir": {"path": f"{_PATH} dir directory folder dir_path directory_path dirname"},
-    "write_chunk": {"path": _PATH, "content": "chunk text data contents", "final": "last is_last done eof is_final"},
-    "git_status": {"path": _PATH, "repo": "repo_path repository cwd root"},
+    "stat": {"path": _PATH_ALIASES},
+    "mkdir": {"path": f"{_PATH_ALIASES} dir directory folder dir_path directory_path dirname"},
+    "write_chunk": {
+        "path": _PATH_ALIASES,
+        "content": "chunk text data contents",
+        "final": "last is_last done eof is_final",
+    },
+    "git_status": {"path": _PATH_ALIASES, "repo": "repo_path repository cwd root"},
     "git_diff": {
-        "path": _PATH,
+        "path": _PATH_ALIASES,
         "repo": "repo_path repository cwd root",
         "from_ref": "from base ref commit sha from_commit ref1 start",
         "to_ref": "to head_ref target_ref to_commit ref2 end",
@@ -78,7 +93,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "max_bytes": "limit_bytes",
     },
     "git_log": {
-        "path": _PATH,
+        "path": _PATH_ALIASES,
         "repo": "repo_path repository cwd root",
         "ref": "branch rev revision sha commit from_ref",
         "limit": "max_count n count_limit number max",
@@ -86,14 +101,14 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "with_files": "files name_only show_files",
     },
     "git_show": {
-        "path": _PATH,
+        "path": _PATH_ALIASES,
         "repo": "repo_path repository cwd root",
         "sha": "commit ref rev revision hash commit_sha object",
         "patch": "diff show_patch",
         "context_lines": "context unified",
     },
     "git_blame": {
-        "path": _PATH,
+        "path": _PATH_ALIASES,
         "repo": "repo_path repository cwd root",
         "ref": "rev revision commit sha",
         "line": "start start_line from line_start offset",
@@ -102,7 +117,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
 }
 
 # Parameters that only say why a call is made; nothing depends on them.
-COMMENTARY = frozenset(
+IGNORED_ARGUMENTS = frozenset(
     {
         *("description", "explanation", "reason", "reasoning", "thought", "thoughts", "purpose", "why"),
         *("justification", "comment", "note", "rationale", "headline", "userintent", "displaydescription"),
@@ -112,67 +127,69 @@ COMMENTARY = frozenset(
 )
 
 
-class Routed(msgspec.Struct):
+class TranslatedCall(msgspec.Struct):
     """A call in our own words; `called` is the folded name it came by."""
 
     tool: str
     arguments: dict[str, Any]
-    called: str = ""
+    called_as: str = ""
 
 
-async def route(tool: str, called: str, arguments: Mapping[str, Any], ground: Ground) -> Routed:
+async def translate_call(
+    tool: str, called_as: str, arguments: Mapping[str, Any], workspace: Workspace
+) -> TranslatedCall:
     """A call with its arguments named and measured as ours; what nobody knows keeps its own name."""
-    if tool not in PARAMETERS:
-        return Routed(tool, dict(arguments), called)
-    from ostler.tools.alias_values import VALUES, VARIANTS
+    if tool not in PARAMETER_ALIASES:
+        return TranslatedCall(tool, dict(arguments), called_as)
+    from ostler.tools.alias_values import CONVERTERS, TRANSLATORS
 
-    variant = fold(without_namespace(called))
-    given = renamed(tool, arguments)
-    if variant in VARIANTS:
-        tool, given = await VARIANTS[variant](given, ground)
-        given = renamed(tool, given)
-    if tool in VALUES:
-        given = VALUES[tool](given, called)
-    return Routed(tool, given, variant)
+    variant = normalize_name(strip_namespace(called_as))
+    given = rename_arguments(tool, arguments)
+    if variant in TRANSLATORS:
+        tool, given = await TRANSLATORS[variant](given, workspace)
+        given = rename_arguments(tool, given)
+    if tool in CONVERTERS:
+        given = CONVERTERS[tool](given, called_as)
+    return TranslatedCall(tool, given, variant)
 
 
-def renamed(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def rename_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments under our parameters' names; one that comes under two names must be the same twice."""
-    ours = _parameters(tool)
+    ours = _parameters_by_alias(tool)
     given: dict[str, Any] = {}
     for key, value in arguments.items():
-        name = _free_name(ours.get(fold(key), ()), key, arguments, given)
+        name = _pick_parameter(ours.get(normalize_name(key), ()), key, arguments, given)
         if name in given and given[name] != value:
-            raise ToolFailure(
+            raise ToolError(
                 f"{name} is given twice, as {value!r:.60} and {given[name]!r:.60}; give it once", code="bad_arguments"
             )
         given[name] = value
     return given
 
 
-def take_out(given: dict[str, Any], *words: str) -> Any:
+def pop_argument(arguments: dict[str, Any], *names: str) -> Any:
     """What was given under any spelling of some words, taken out."""
     found = None
-    for key in [key for key in given if fold(key) in words]:
-        found = given.pop(key)
+    for key in [key for key in arguments if normalize_name(key) in names]:
+        found = arguments.pop(key)
     return found
 
 
-def _free_name(names: tuple[str, ...], key: str, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+def _pick_parameter(names: tuple[str, ...], key: str, arguments: Mapping[str, Any], assigned: Mapping[str, Any]) -> str:
     """Of the parameters a word may stand for, the first that nothing else stands for."""
     if not names:
         return key
-    free = (name for name in names if name == key or (name not in arguments and name not in given))
+    free = (name for name in names if name == key or (name not in arguments and name not in assigned))
     return next(free, names[0])
 
 
 @cache
-def _parameters(tool: str) -> dict[str, tuple[str, ...]]:
+def _parameters_by_alias(tool: str) -> dict[str, tuple[str, ...]]:
     """Folded words and the parameters each may stand for, in the order of preference."""
     found: dict[str, tuple[str, ...]] = {}
-    for parameter, words in PARAMETERS.get(tool, {}).items():
+    for parameter, words in PARAMETER_ALIASES.get(tool, {}).items():
         for word in (parameter, *words.split()):
-            key = fold(word)
+            key = normalize_name(word)
             names = found.get(key, ())
-            found[key] = (parameter, *names) if key == fold(parameter) else (*names, parameter)
+            found[key] = (parameter, *names) if key == normalize_name(parameter) else (*names, parameter)
     return found

@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.vocabulary.display import Display, Fields, Note
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.permission import Need, Permission
-from ostler.vocabulary.seams import Ground, Job, Jobs, Ran, Running, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display, DisplayFields, DisplayText
+from ostler.core.errors import ToolError
+from ostler.core.permission import Need, Permission
+from ostler.core.protocols import BackgroundJob, BackgroundJobs, CommandRequest, CommandResult, ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
 
 if TYPE_CHECKING:
     from ostler.policy.shell import Analysis
 
 # Without a terminal they wait for keys for ever; other full-screen programs see it and end.
-_WAIT_FOR_KEYS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
-_WITHOUT_KEYS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
-HARMLESS = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
+_INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
+_BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
+SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
 class BashParams(msgspec.Struct):
@@ -34,134 +34,143 @@ class BashParams(msgspec.Struct):
     wait: Annotated[float, msgspec.Meta(ge=0, le=60, description="seconds to wait for a job's end when reading")] = 0.0
 
 
-class Bash(Declared[BashParams]):
+class BashTool(BaseTool[BashParams]):
     name = "bash"
     kind = "execute"
     params = BashParams
 
     def __init__(self, danger_patterns: tuple[str, ...] = (), blacklist_patterns: tuple[str, ...] = ()) -> None:
-        self._danger = danger_patterns
-        self._blacklist = blacklist_patterns
+        self._danger_patterns = danger_patterns
+        self._blacklist_patterns = blacklist_patterns
 
-    async def permission(self, params: BashParams, ground: Ground) -> Permission:
+    async def permission(self, params: BashParams, workspace: Workspace) -> Permission:
         if params.action != "run":
             return Permission(f"{params.action} background jobs")
         if not params.command.strip():
-            raise ToolFailure("there is no command; give one as `command`", code="bad_arguments")
+            raise ToolError("there is no command; give one as `command`", code="bad_arguments")
         if "\0" in params.command:
-            raise ToolFailure("a command cannot contain a zero byte; remove it", code="bad_arguments")
+            raise ToolError("a command cannot contain a zero byte; remove it", code="bad_arguments")
         from ostler.policy.shell import analyse  # brings a parser along that only commands need
 
         analysis = analyse(
-            params.command, cwd=ground.root, danger_patterns=self._danger, blacklist_patterns=self._blacklist
+            params.command,
+            cwd=workspace.root,
+            danger_patterns=self._danger_patterns,
+            blacklist_patterns=self._blacklist_patterns,
         )
-        _refuse_waiting_for_keys(analysis)
-        needs = await _needs(params, analysis, ground)
+        _reject_interactive_editor(analysis)
+        needs = await _needs(params, analysis, workspace)
         return Permission(f"run {params.command}", needs, _preview(params, analysis), reason=params.reason)
 
     async def run(self, params: BashParams, context: ToolContext) -> ToolResult:
         if params.action != "run":
-            return await _job(params, context.ground.jobs)
+            return await _run_job_action(params, context.workspace.jobs)
 
         def show(text: str) -> None:
-            context.progress(Display(params.command, (Note(text, "output"),)))
+            context.progress(Display(params.command, (DisplayText(text, "output"),)))
 
-        running = Running(params.command, params.timeout, on_output=show, network=params.network)
+        running = CommandRequest(params.command, params.timeout, on_output=show, network=params.network)
         if params.background:
-            job = await context.ground.jobs.start(running)
+            job = await context.workspace.jobs.start(running)
             return ToolResult("", "ok", f"Started job {job}.", Display(f"job {job}"), {"job": job})
-        ran = await context.ground.run(running)
-        shown = Display(_ending(params, ran), (Note(output, "output"),) if (output := _output(ran)) else ())
+        ran = await context.workspace.run(running)
+        shown = Display(
+            _exit_summary(params, ran), (DisplayText(output, "output"),) if (output := _combined_output(ran)) else ()
+        )
         data = {**msgspec.to_builtins(ran), "command": params.command}
-        return ToolResult("", "ok" if ran.exit_code == 0 else "failed", _report(params, ran), shown, data)
+        return ToolResult("", "ok" if ran.exit_code == 0 else "failed", _result_text(params, ran), shown, data)
 
 
-def _refuse_waiting_for_keys(analysis: "Analysis") -> None:
+def _reject_interactive_editor(analysis: "Analysis") -> None:
     for part in analysis.commands:
         name = part.words[0].rpartition("/")[2] if part.words else ""
-        if name in _WAIT_FOR_KEYS and not any(word.startswith(_WITHOUT_KEYS) for word in part.words[1:]):
+        if name in _INTERACTIVE_EDITORS and not any(word.startswith(_BATCH_OPTIONS) for word in part.words[1:]):
             message = f"{name} waits for keys, and there is no terminal here; change the file with edit or write"
-            raise ToolFailure(message, code="needs_terminal")
+            raise ToolError(message, code="needs_terminal")
 
 
 def _preview(params: BashParams, analysis: "Analysis") -> Display:
     fields = [("command", params.command)]
     if params.reason:
         fields.append(("reason (the model's)", params.reason))
-    if analysis.why:
-        fields.append(("impact", analysis.why))
+    if analysis.reason:
+        fields.append(("impact", analysis.reason))
     if params.network:
         fields.append(("network", "it may reach other machines"))
-    return Display(params.command, (Fields(tuple(fields)),))
+    return Display(params.command, (DisplayFields(tuple(fields)),))
 
 
-async def _needs(params: BashParams, analysis: "Analysis", ground: Ground) -> tuple[Need, ...]:
-    from ostler.policy.shell import Simple
-    from ostler.policy.shell.arity import always_pattern
+async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace) -> tuple[Need, ...]:
+    from ostler.policy.shell import SimpleCommand
+    from ostler.policy.shell.rule_patterns import suggest_rule_pattern
 
-    parts = analysis.commands or (Simple(params.command, (), literal=False, paths=()),)
+    parts = analysis.commands or (SimpleCommand(params.command, (), literal=False, paths=()),)
     # With the network it can tell others what it reads, and change what is theirs: the sandbox does not hold that.
-    confined = not params.network and await ground.confined()
+    confined = not params.network and await workspace.is_sandboxed()
     needs = [
         Need(
             "bash",
             part.text,
-            danger=analysis.danger(part),
-            why=part.stranger or analysis.why,
-            always=always_pattern(part.words) if part.literal else "",
-            confined=confined,
+            danger=analysis.command_danger(part),
+            reason=part.unknown_reason or analysis.reason,
+            rule_pattern=suggest_rule_pattern(part.words) if part.literal else "",
+            sandboxed=confined,
         )
         for part in parts
     ]
-    named = {*analysis.writes, *(path for part in parts for path in part.paths)}
-    outside = sorted(path for path in named if not ground.place(path).inside)
-    needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in HARMLESS]
+    named = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
+    outside = sorted(path for path in named if not workspace.resolve(path).in_workspace)
+    needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in SAFE_DEVICES]
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
 
 
-async def _job(params: BashParams, jobs: Jobs) -> ToolResult:
+async def _run_job_action(params: BashParams, jobs: BackgroundJobs) -> ToolResult:
     if params.action == "list":
         standing = jobs.list()
-        text = "\n".join(_standing(job) for job in standing) or "There are no jobs."
+        text = "\n".join(_describe_job(job) for job in standing) or "There are no jobs."
         return ToolResult("", "ok", text, Display(f"{len(standing)} jobs"), msgspec.to_builtins(standing))
     if not params.job.strip():
         known = ", ".join(job.id for job in jobs.list()) or "none"
-        raise ToolFailure(f"which job? give `job` to {params.action} it; there are: {known}", code="bad_arguments")
-    name = _meant(params.job, jobs)
+        raise ToolError(f"which job? give `job` to {params.action} it; there are: {known}", code="bad_arguments")
+    name = _resolve_job_id(params.job, jobs)
     if params.action == "stop":
         job = await jobs.stop(name)
-        return ToolResult("", "ok", _standing(job), Display(_standing(job)), msgspec.to_builtins(job))
+        return ToolResult("", "ok", _describe_job(job), Display(_describe_job(job)), msgspec.to_builtins(job))
     text, job = await jobs.read(name, params.wait)
-    shown = Display(_standing(job), (Note(text, "output"),) if text else ())
-    return ToolResult("", "ok", f"{text or '(nothing new)'}\n[{_standing(job)}]", shown, msgspec.to_builtins(job))
+    shown = Display(_describe_job(job), (DisplayText(text, "output"),) if text else ())
+    return ToolResult("", "ok", f"{text or '(nothing new)'}\n[{_describe_job(job)}]", shown, msgspec.to_builtins(job))
 
 
-def _meant(said: str, jobs: Jobs) -> str:
+def _resolve_job_id(name: str, jobs: BackgroundJobs) -> str:
     """The job that a number is short for, as in `1`, `%1` and `job 1`; else what was said."""
-    number = re.fullmatch(r"(?:job|bg|[%#])?[ _-]?0*(\d{1,9})", said.strip().lower())
-    named = f"bg{number[1]}" if number else said
-    return named if any(job.id == named for job in jobs.list()) else said
+    number = re.fullmatch(r"(?:job|bg|[%#])?[ _-]?0*(\d{1,9})", name.strip().lower())
+    named = f"bg{number[1]}" if number else name
+    return named if any(job.id == named for job in jobs.list()) else name
 
 
-def _standing(job: Job) -> str:
+def _describe_job(job: BackgroundJob) -> str:
     ended = f" {job.exit_code}" if job.exit_code is not None else ""
     return f"{job.id}: {job.state}{ended} after {job.seconds:.1f} s: {job.command}"
 
 
-def _output(ran: Ran) -> str:
-    return "\n".join(part.rstrip("\n") for part in (ran.stdout, ran.stderr) if part.strip())
+def _combined_output(result: CommandResult) -> str:
+    return "\n".join(part.rstrip("\n") for part in (result.stdout, result.stderr) if part.strip())
 
 
-def _ending(params: BashParams, ran: Ran) -> str:
-    if ran.timed_out:
+def _exit_summary(params: BashParams, result: CommandResult) -> str:
+    if result.timed_out:
         return f"timed out after {params.timeout:g} s"
-    return f"exit {ran.exit_code}" if ran.exit_code is not None else "killed"
+    return f"exit {result.exit_code}" if result.exit_code is not None else "killed"
 
 
-def _report(params: BashParams, ran: Ran) -> str:
-    parts = [part for part in (_output(ran), f"[whole output: {ran.spill}]" if ran.spill else "") if part]
-    if ran.exit_code != 0:
-        parts.append(f"[{_ending(params, ran)}]")
+def _result_text(params: BashParams, result: CommandResult) -> str:
+    parts = [
+        part
+        for part in (_combined_output(result), f"[whole output: {result.output_file}]" if result.output_file else "")
+        if part
+    ]
+    if result.exit_code != 0:
+        parts.append(f"[{_exit_summary(params, result)}]")
     return "\n".join(parts) or "(no output)"

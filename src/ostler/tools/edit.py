@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ostler.tools.changes import change_result, changes_shown
-from ostler.tools.declared import Declared
-from ostler.tools.editing.asked import Replace
-from ostler.tools.editing.chosen import chosen
-from ostler.tools.editing.foreseen import Foreseen, apply_as_shown
-from ostler.tools.places import writing
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import FileChange, Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.errors import ToolError
+from ostler.core.permission import Permission
+from ostler.core.protocols import FileChange, ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.change_display import change_result, changes_display
+from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned
+from ostler.tools.editing.replacement import Replacement
+from ostler.tools.editing.selected_hunks import select_hunks
+from ostler.tools.path_needs import write_needs
 
 if TYPE_CHECKING:
-    from ostler.tools.editing.edits import Edited
+    from ostler.tools.editing.replacements import EditResult
 
-_LARGE = 200_000
+_LARGE_TEXT = 200_000
 
 
 class EditParams(msgspec.Struct, weakref=True, eq=False):
@@ -29,86 +29,91 @@ class EditParams(msgspec.Struct, weakref=True, eq=False):
     new: str | UnsetType = UNSET
     replace_all: bool = False
     edits: Annotated[
-        list[Replace], msgspec.Meta(description="several replacements, in order, instead of old and new")
+        list[Replacement], msgspec.Meta(description="several replacements, in order, instead of old and new")
     ] = []
     hunks: list[int] | None = None
 
 
-class Edit(Declared[EditParams]):
+class EditTool(BaseTool[EditParams]):
     name = "edit"
     kind = "edit"
     params = EditParams
     unlisted = ("hunks",)
 
     def __init__(self) -> None:
-        self._foreseen: Foreseen[tuple[FileChange, Edited]] = Foreseen()
-        self._left: dict[str, int] = {}
+        self._planned: PlannedChanges[tuple[FileChange, EditResult]] = PlannedChanges()
+        self._written_hashes: dict[str, int] = {}
 
-    async def permission(self, params: EditParams, ground: Ground) -> Permission:
-        place, needs = writing("edit", params.path, ground)
-        title = f"edit {place.shown}"
-        steps = _steps(params)
-        if not place.inside:
+    async def permission(self, params: EditParams, workspace: Workspace) -> Permission:
+        place, needs = write_needs("edit", params.path, workspace)
+        title = f"edit {place.display_path}"
+        steps = _requested_replacements(params)
+        if not place.in_workspace:
             return Permission(title, needs)
         try:
-            async with ground.writing():
-                change, made = await _change(params.path, steps, ground)
+            async with workspace.exclusive():
+                change, made = await _compute_change(params.path, steps, workspace)
                 if params.hunks is not None:
-                    (change,) = await chosen(params.hunks, [change], ground)
-                written = await ground.apply([change], dry_run=True)
-        except ToolFailure as failure:
-            return self._foreseen.instead(params, failure, title, [place])
-        self._foreseen.keep(params, (change, made))
-        return Permission(title, needs, changes_shown(written, _notes(made)))
+                    (change,) = await select_hunks(params.hunks, [change], workspace)
+                written = await workspace.apply([change], dry_run=True)
+        except ToolError as failure:
+            return self._planned.permission_for_failure(params, failure, title, [place])
+        self._planned.store(params, (change, made))
+        return Permission(title, needs, changes_display(written, _notes(made)))
 
     async def run(self, params: EditParams, context: ToolContext) -> ToolResult:
-        ground = context.ground
-        change, made = self._foreseen.take(params)
-        async with ground.writing():
-            if params.hunks is None and await self._left_by_us(change, ground):
-                change, made = await _change(params.path, _steps(params), ground)
-            (written,) = await apply_as_shown(ground, [change])
-        self._left[change.path] = hash(change.text)
+        workspace = context.workspace
+        change, made = self._planned.pop(params)
+        async with workspace.exclusive():
+            if params.hunks is None and await self._is_own_edit(change, workspace):
+                change, made = await _compute_change(params.path, _requested_replacements(params), workspace)
+            (written,) = await apply_planned(workspace, [change])
+        self._written_hashes[change.path] = hash(change.text)
         return change_result(written, _notes(made), replacements=made.count, matched=list(made.rules) or ["exact"])
 
-    async def _left_by_us(self, change: FileChange, ground: Ground) -> bool:
+    async def _is_own_edit(self, change: FileChange, workspace: Workspace) -> bool:
         """Whether the file is another than was shown, but only by an edit of our own that ran meanwhile."""
-        if change.path not in self._left:
+        if change.path not in self._written_hashes:
             return False
-        file = await ground.read_to_change(change.path)
-        return file.version != change.base and hash(file.text) == self._left[change.path]
+        file = await workspace.read_for_edit(change.path)
+        return file.version != change.base_version and hash(file.text) == self._written_hashes[change.path]
 
 
-def _steps(params: EditParams) -> list[Replace]:
+def _requested_replacements(params: EditParams) -> list[Replacement]:
     """The replacements a call asks for, in either of its two forms."""
     single = params.old is not UNSET or params.new is not UNSET
     if params.edits and not single:
         return params.edits
     if params.edits:
-        raise ToolFailure("give either old and new, or edits, not both", code="bad_arguments")
+        raise ToolError("give either old and new, or edits, not both", code="bad_arguments")
     if isinstance(params.old, UnsetType) or isinstance(params.new, UnsetType):
         missing = "new" if params.new is UNSET and single else "old"
-        raise ToolFailure(f"{missing} is missing; give old and new, or a list of edits", code="bad_arguments")
-    return [Replace(params.old, params.new, params.replace_all)]
+        raise ToolError(f"{missing} is missing; give old and new, or a list of edits", code="bad_arguments")
+    return [Replacement(params.old, params.new, params.replace_all)]
 
 
-async def _change(path: str, steps: list[Replace], ground: Ground) -> tuple[FileChange, "Edited"]:
+async def _compute_change(
+    path: str, replacements: list[Replacement], workspace: Workspace
+) -> tuple[FileChange, "EditResult"]:
     """What the steps make of a file; an empty `old` stands for the whole of a file that is empty or not there."""
-    from ostler.tools.editing.edits import Edited, edited  # brings the ladder along that only an edit needs
+    from ostler.tools.editing.replacements import (  # brings the ladder along that only an edit needs
+        EditResult,
+        apply_replacements,
+    )
 
-    fills = len(steps) == 1 and not steps[0].old and bool(steps[0].new)
-    if fills and not ground.place(path).exists:
-        return FileChange(path, steps[0].new), Edited(steps[0].new, 1, ())
-    file = await ground.read_to_change(path)
+    fills = len(replacements) == 1 and not replacements[0].old and bool(replacements[0].new)
+    if fills and not workspace.resolve(path).exists:
+        return FileChange(path, replacements[0].new), EditResult(replacements[0].new, 1, ())
+    file = await workspace.read_for_edit(path)
     if fills and not file.text:
-        made = Edited(steps[0].new, 1, ())
-    elif len(file.text) > _LARGE:
-        made = await asyncio.to_thread(edited, file.path, file.text, steps)
+        made = EditResult(replacements[0].new, 1, ())
+    elif len(file.text) > _LARGE_TEXT:
+        made = await asyncio.to_thread(apply_replacements, file.path, file.text, replacements)
     else:
-        made = edited(file.path, file.text, steps)
+        made = apply_replacements(file.path, file.text, replacements)
     return FileChange(path, made.text, file.version), made
 
 
-def _notes(made: "Edited") -> list[str]:
-    notes = [f"matched: {rule}" for rule in made.rules]
-    return [*notes, f"{made.count} places"] if made.count > 1 else notes
+def _notes(result: "EditResult") -> list[str]:
+    notes = [f"matched: {rule}" for rule in result.rules]
+    return [*notes, f"{result.count} places"] if result.count > 1 else notes

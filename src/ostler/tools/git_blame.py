@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import msgspec
 
+from ostler.core.errors import ToolError
+from ostler.core.tools import ToolResult
 from ostler.tools.git_repo import GitTool, Repo, RepoParams
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.tools import ToolResult
 
 LIMIT = 300
-_WIDTH = 500
+_MAX_LINE_WIDTH = 500
 
 
 class GitBlameParams(RepoParams, kw_only=True):
@@ -20,31 +20,33 @@ class GitBlameParams(RepoParams, kw_only=True):
     ref: str = ""
 
 
-class GitBlame(GitTool[GitBlameParams]):
+class GitBlameTool(GitTool[GitBlameParams]):
     name = "git_blame"
     params = GitBlameParams
 
-    async def look(self, params: GitBlameParams, repo: Repo) -> ToolResult:
+    async def run_in_repo(self, params: GitBlameParams, repo: Repo) -> ToolResult:
         if not params.path:
-            raise ToolFailure("path is empty; name the file", code="bad_arguments")
+            raise ToolError("path is empty; name the file", code="bad_arguments")
         if repo.is_folder(params.path):
-            raise ToolFailure(f"{params.path} is a folder; name a file in it", code="bad_arguments")
-        ref = [await repo.commit(params.ref)] if params.ref else []
+            raise ToolError(f"{params.path} is a folder; name a file in it", code="bad_arguments")
+        ref = [await repo.resolve_commit(params.ref)] if params.ref else []
         lines = ["-L", f"{params.line},+{params.limit}", "--line-porcelain", "--no-textconv"]
-        said = await repo.run("blame", *lines, *ref, *repo.narrowed(params.path))
-        found = _lines(said.stdout)
-        text = "\n".join(f"{o['short']} {o['author']} {o['date']} {o['line']}\t{o['text'][:_WIDTH]}" for o in found)
-        return self.answer(f"{len(found)} lines of {params.path}", text, {"path": params.path, "lines": found})
+        said = await repo.run("blame", *lines, *ref, *repo.path_arguments(params.path))
+        found = _parse_blame(said.stdout)
+        text = "\n".join(
+            f"{o['short']} {o['author']} {o['date']} {o['line']}\t{o['text'][:_MAX_LINE_WIDTH]}" for o in found
+        )
+        return self.make_result(f"{len(found)} lines of {params.path}", text, {"path": params.path, "lines": found})
 
 
-def _lines(said: str) -> list[dict[str, Any]]:
+def _parse_blame(output: str) -> list[dict[str, Any]]:
     """The lines of `--line-porcelain`: a head with the hash and the number, fields, then the text after a tab."""
     found: list[dict[str, Any]] = []
     fields: dict[str, str] = {}
     head: list[str] = []
-    for line in said.split("\n"):
+    for line in output.split("\n"):
         if line.startswith("\t") and len(head) >= 3:
-            date = _date(fields.get("author-time", "0"))
+            date = _format_date(fields.get("author-time", "0"))
             one = {"line": int(head[2]), "sha": head[0], "short": head[0][:8], "author": fields.get("author", "")}
             found.append({**one, "date": date, "summary": fields.get("summary", ""), "text": line[1:].rstrip("\r")})
             head, fields = [], {}
@@ -56,7 +58,7 @@ def _lines(said: str) -> list[dict[str, Any]]:
     return found
 
 
-def _date(seconds: str) -> str:
+def _format_date(seconds: str) -> str:
     """The day; nothing for a time that no calendar has, which a commit may claim."""
     try:
         return time.strftime("%Y-%m-%d", time.gmtime(int(seconds)))

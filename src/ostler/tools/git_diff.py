@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ostler.tools.git_repo import NO_PROGRAMS, GitTool, Repo, RepoParams, cut
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.tools import ToolResult
+from ostler.tools.git_repo import SAFE_DIFF_OPTIONS, GitTool, Repo, RepoParams, truncate
 
-STATES = {
+STATUS_NAMES = {
     "A": "added",
     "C": "copied",
     "D": "deleted",
@@ -28,40 +28,40 @@ class GitDiffParams(RepoParams):
     max_bytes: Annotated[int, msgspec.Meta(ge=1024, le=2_000_000)] = 48_000
 
 
-class GitDiff(GitTool[GitDiffParams]):
+class GitDiffTool(GitTool[GitDiffParams]):
     name = "git_diff"
     params = GitDiffParams
     unlisted = ("repo", "max_bytes", "context_lines")
 
-    async def look(self, params: GitDiffParams, repo: Repo) -> ToolResult:
-        refs = [await repo.commit(ref) for ref in (params.from_ref, params.to_ref) if ref]
-        asked = ["--relative", *(["--cached"] if params.staged else []), *refs, *repo.narrowed(params.path)]
+    async def run_in_repo(self, params: GitDiffParams, repo: Repo) -> ToolResult:
+        refs = [await repo.resolve_commit(ref) for ref in (params.from_ref, params.to_ref) if ref]
+        asked = ["--relative", *(["--cached"] if params.staged else []), *refs, *repo.path_arguments(params.path)]
         if params.name_only:
-            said = await repo.names("diff", *NO_PROGRAMS, "--name-status", "-z", *asked)
-            return self._names(changed_files(said.stdout, repo))
+            said = await repo.run_raw("diff", *SAFE_DIFF_OPTIONS, "--name-status", "-z", *asked)
+            return self._names_result(parse_name_status(said.stdout, repo))
         form = ["--stat=120"] if params.stat else [f"--unified={params.context_lines}"]
-        said = await repo.run("diff", *NO_PROGRAMS, *form, *asked)
-        text, was_cut = cut(said.stdout, params.max_bytes)
+        said = await repo.run("diff", *SAFE_DIFF_OPTIONS, *form, *asked)
+        text, was_cut = truncate(said.stdout, params.max_bytes)
         number = said.stdout.count("\ndiff --git ") + said.stdout.startswith("diff --git ")
         summary = "no changes" if not text else "counts of changed lines" if params.stat else f"{number} files changed"
-        return self.answer(summary, text, {"diff": text, "truncated": was_cut or said.cut})
+        return self.make_result(summary, text, {"diff": text, "truncated": was_cut or said.truncated})
 
-    def _names(self, files: list[dict[str, Any]]) -> ToolResult:
+    def _names_result(self, files: list[dict[str, Any]]) -> ToolResult:
         text = "\n".join(f"{file['raw_status']}\t{file['path']}" for file in files)
-        return self.answer(f"{len(files)} files changed" if files else "no changes", text, {"files": files})
+        return self.make_result(f"{len(files)} files changed" if files else "no changes", text, {"files": files})
 
 
-def changed_files(said: str, repo: Repo) -> list[dict[str, Any]]:
+def parse_name_status(output: str, repo: Repo) -> list[dict[str, Any]]:
     """The files of `--name-status -z`, paths from the folder."""
     files: list[dict[str, Any]] = []
-    words = iter(said.split("\0"))
+    words = iter(output.split("\0"))
     for raw in words:
         path = next(words, "")
-        if raw[:1] not in STATES or not path:
+        if raw[:1] not in STATUS_NAMES or not path:
             continue
-        file: dict[str, Any] = {"status": STATES[raw[0]], "raw_status": raw}
+        file: dict[str, Any] = {"status": STATUS_NAMES[raw[0]], "raw_status": raw}
         if raw[0] in "RC":
-            file["old_path"] = repo.from_here(path)
+            file["old_path"] = repo.path_from_folder(path)
             path = next(words, "")
-        files.append({**file, "path": repo.from_here(path)})
+        files.append({**file, "path": repo.path_from_folder(path)})
     return files

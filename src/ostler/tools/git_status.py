@@ -3,49 +3,49 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ostler.core.tools import ToolResult
 from ostler.tools.git_repo import GitTool, Repo, RepoParams
-from ostler.vocabulary.tools import ToolResult
-from ostler.workspace.paths import escaped
+from ostler.workspace.paths import escape_path
 
 LIMIT = 500
 
 
-class GitStatus(GitTool[RepoParams]):
+class GitStatusTool(GitTool[RepoParams]):
     name = "git_status"
     params = RepoParams
 
-    async def look(self, params: RepoParams, repo: Repo) -> ToolResult:
+    async def run_in_repo(self, params: RepoParams, repo: Repo) -> ToolResult:
         flags = ["--porcelain=v2", "--branch", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"]
-        said = await repo.names("status", *flags, *repo.narrowed(params.path))
-        branch, files = _read(said.stdout, repo)
+        said = await repo.run_raw("status", *flags, *repo.path_arguments(params.path))
+        branch, files = _parse_status(said.stdout, repo)
         where = branch.get("head", "?") + "".join(f", {branch[word]}" for word in ("upstream", "ab") if word in branch)
         summary = f"{where}: {len(files)} changed" if files else f"{where}: nothing changed"
         lines = [f"{file['status']} {file['path']}" for file in files[:LIMIT]]
         left = [f"[{len(files) - LIMIT} more]"] if len(files) > LIMIT else []
         data = {"branch": branch.get("head"), "upstream": branch.get("upstream"), "clean": not files, "files": files}
-        return self.answer(summary, "\n".join([summary, *lines, *left]), data)
+        return self.make_result(summary, "\n".join([summary, *lines, *left]), data)
 
 
-def _read(said: str, repo: Repo) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def _parse_status(output: str, repo: Repo) -> tuple[dict[str, str], list[dict[str, Any]]]:
     branch: dict[str, str] = {}
     files: list[dict[str, Any]] = []
-    words = iter(said.split("\0"))
+    words = iter(output.split("\0"))
     for word in words:
         if word.startswith("# branch."):
             name, _, value = word.removeprefix("# branch.").partition(" ")
-            branch[name] = escaped(value)
-        elif file := _file(word, words, repo):
+            branch[name] = escape_path(value)
+        elif file := _parse_entry(word, words, repo):
             files.append(file)
     return branch, files
 
 
-def _file(word: str, words: Iterator[str], repo: Repo) -> dict[str, Any] | None:
+def _parse_entry(entry: str, entries: Iterator[str], repo: Repo) -> dict[str, Any] | None:
     """One entry: `1` changed, `2` renamed with its old path after it, `u` unmerged, `?` untracked."""
-    parts = {"1": 8, "2": 9, "u": 10, "?": 1}.get(word[:1])
-    fields = word.split(" ", parts) if parts else []
+    parts = {"1": 8, "2": 9, "u": 10, "?": 1}.get(entry[:1])
+    fields = entry.split(" ", parts) if parts else []
     if not parts or len(fields) != parts + 1:
         return None
-    file: dict[str, Any] = {"status": "??" if parts == 1 else fields[1], "path": repo.shown(fields[-1])}
-    if word[0] == "2":
-        file["old_path"] = repo.shown(next(words, ""))
+    file: dict[str, Any] = {"status": "??" if parts == 1 else fields[1], "path": repo.path_from_top(fields[-1])}
+    if entry[0] == "2":
+        file["old_path"] = repo.path_from_top(next(entries, ""))
     return file

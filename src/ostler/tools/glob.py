@@ -7,17 +7,17 @@ from typing import Annotated
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.tools.places import reading
-from ostler.tools.search import files_named
-from ostler.tools.search_globs import compiled, last_names, plain_ending
-from ostler.vocabulary.display import Display, Note
-from ostler.vocabulary.errors import PathRefused, ToolFailure
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display, DisplayText
+from ostler.core.errors import PathError, ToolError
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.path_needs import read_needs
+from ostler.tools.search import list_files_named
+from ostler.tools.search_globs import compile_globs, name_globs, plain_ending
 
-_WILD = frozenset("*?[]{}\\!,")
+_WILDCARDS = frozenset("*?[]{}\\!,")
 
 
 class GlobParams(msgspec.Struct):
@@ -29,79 +29,79 @@ class GlobParams(msgspec.Struct):
         self.path = self.path or "."
 
 
-class Glob(Declared[GlobParams]):
+class GlobTool(BaseTool[GlobParams]):
     name = "glob"
     kind = "search"
     effects = False
     params = GlobParams
 
-    async def permission(self, params: GlobParams, ground: Ground) -> Permission:
-        place, needs = reading("glob", params.path, ground)
-        return Permission(f"find {params.pattern} in {place.shown}", needs)
+    async def permission(self, params: GlobParams, workspace: Workspace) -> Permission:
+        place, needs = read_needs("glob", params.path, workspace)
+        return Permission(f"find {params.pattern} in {place.display_path}", needs)
 
     async def run(self, params: GlobParams, context: ToolContext) -> ToolResult:
-        pattern = _from_path(params, context.ground)
-        found = await _matching(context.ground, params.path, pattern)
+        pattern = _relative_pattern(params, context.workspace)
+        found = await _find_matches(context.workspace, params.path, pattern)
         shown = nsmallest(params.limit, found)
         more = len(found) - len(shown)
         text = "\n".join(shown) + (f"\n[{more:,} more files; narrow the pattern]" if more else "")
         data = {"pattern": params.pattern, "matches": shown, "count": len(found), "truncated": bool(more)}
-        blocks = (Note("\n".join(shown), "output"),) if shown else ()
-        told = text or _nothing(pattern, params.path, context.ground)
+        blocks = (DisplayText("\n".join(shown), "output"),) if shown else ()
+        told = text or _explain_no_match(pattern, params.path, context.workspace)
         return ToolResult("", "ok", told, Display(f"{len(found):,} files", blocks), data)
 
 
-def _from_path(params: GlobParams, ground: Ground) -> str:
+def _relative_pattern(params: GlobParams, workspace: Workspace) -> str:
     """The glob as it reads from the folder that is searched."""
     pattern = params.pattern.strip()
     if not pattern.strip("/"):
-        raise ToolFailure("the pattern is empty; give a glob such as **/*.py", code="bad_pattern")
-    for root in (ground.place(params.path).absolute, ground.root):
+        raise ToolError("the pattern is empty; give a glob such as **/*.py", code="bad_pattern")
+    for root in (workspace.resolve(params.path).absolute, workspace.root):
         if pattern.startswith(f"{root}/"):
             return pattern.removeprefix(root)
     return pattern
 
 
-async def _matching(ground: Ground, path: str, pattern: str) -> list[str]:
+async def _find_matches(workspace: Workspace, path: str, pattern: str) -> list[str]:
     """The files that match, as paths of the workspace."""
-    test, ending = compiled([pattern]), plain_ending(pattern)
-    folder = _plain_folder(pattern)
-    hints = [] if ending.startswith(".") else last_names([pattern])  # to tell kinds apart takes us less than a search
+    test, ending = compile_globs([pattern]), plain_ending(pattern)
+    folder = _literal_folder(pattern)
+    hints = [] if ending.startswith(".") else name_globs([pattern])  # to tell kinds apart takes us less than a search
     try:
-        below = await files_named(ground, os.path.join(path, folder) if folder else path, hints)
-    except PathRefused:
+        below = await list_files_named(workspace, os.path.join(path, folder) if folder else path, hints)
+    except PathError:
         if not folder:
             raise
         return []  # the glob names a folder that is not there
     if not below:
         return []
     names = [f"{folder}/{name}" for name in below] if folder else below
-    shown = ground.place(path).shown
+    shown = workspace.resolve(path).display_path
     base = "" if shown == "." else f"{shown}/"
     if ending:
         return [base + name for name in names if name.endswith(ending) or f"/{name}" == ending]
     return [base + name.decode() for name in test.findall("\n".join(names).encode())]
 
 
-def _nothing(pattern: str, path: str, ground: Ground) -> str:
+def _explain_no_match(pattern: str, path: str, workspace: Workspace) -> str:
     """Why no file matches, where that can be told; refused when none could."""
-    if os.path.isfile(ground.place(path).absolute):
-        raise ToolFailure(f"{path} is a file; give a folder as path, or none", code="bad_arguments")
-    folder = _plain_folder(pattern)
-    there = ground.place(os.path.join(path, folder)).exists
+    if os.path.isfile(workspace.resolve(path).absolute):
+        raise ToolError(f"{path} is a file; give a folder as path, or none", code="bad_arguments")
+    folder = _literal_folder(pattern)
+    there = workspace.resolve(os.path.join(path, folder)).exists
     if pattern.startswith("/") and not there:
         hint = "globs begin at the workspace's folder, as in src/*.py"
-        raise ToolFailure(f"the glob {pattern!r} leads outside the workspace", code="bad_pattern", hint=hint)
+        raise ToolError(f"the glob {pattern!r} leads outside the workspace", code="bad_pattern", hint=hint)
     if pattern.count("[") > pattern.count("]") or pattern.count("{") != pattern.count("}"):
         said = f"the glob {pattern!r} has a bracket without its other half, and no file is named so"
-        raise ToolFailure(said, code="bad_pattern", hint="write it as **/*.{ts,tsx} or [a-z]*.py")
+        raise ToolError(said, code="bad_pattern", hint="write it as **/*.{ts,tsx} or [a-z]*.py")
     if not there:
         return f"No files match: there is no folder {folder}."
     if pattern.startswith("!"):
-        raise ToolFailure(f"the glob {pattern!r} says what is not wanted; give what is", code="bad_pattern")
-    place = ground.place(os.path.join(path, pattern.strip("/")))
-    if place.inside and os.path.isdir(place.absolute):
-        return f"No files match: {place.shown} is a folder; {place.shown}/** are its files."
+        raise ToolError(f"the glob {pattern!r} says what is not wanted; give what is", code="bad_pattern")
+    place = workspace.resolve(os.path.join(path, pattern.strip("/")))
+    if place.in_workspace and os.path.isdir(place.absolute):
+        return f"No files match: {place.display_path} is a folder; {place.display_path}/** are its files."
     if re.search(r"[,\s]", re.sub(r"\{[^}]*\}", "", pattern)):
         return "No files match. A pattern is one glob; several are written as **/*.{ts,tsx}."
     if "[" in pattern:
@@ -109,8 +109,8 @@ def _nothing(pattern: str, path: str, ground: Ground) -> str:
     return "No files match."
 
 
-def _plain_folder(pattern: str) -> str:
+def _literal_folder(pattern: str) -> str:
     """The folders a glob begins with that hold no wildcard: the only place where its files can be."""
     parts = pattern.removeprefix("./").strip("/").split("/")[:-1]
-    wild = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts))
+    wild = next((at for at, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
     return "/".join(parts[:wild])

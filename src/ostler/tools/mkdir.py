@@ -2,29 +2,29 @@
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.tools.places import writing
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.path_needs import write_needs
 
 
 class MkdirParams(msgspec.Struct):
     path: str
 
 
-class Mkdir(Declared[MkdirParams]):
+class MkdirTool(BaseTool[MkdirParams]):
     name = "mkdir"
     kind = "edit"
     params = MkdirParams
 
-    async def permission(self, params: MkdirParams, ground: Ground) -> Permission:
-        place, needs = writing("mkdir", params.path, ground)
-        return Permission(f"make {place.shown}/", needs)
+    async def permission(self, params: MkdirParams, workspace: Workspace) -> Permission:
+        place, needs = write_needs("mkdir", params.path, workspace)
+        return Permission(f"make {place.display_path}/", needs)
 
     async def run(self, params: MkdirParams, context: ToolContext) -> ToolResult:
-        made = await context.ground.make_directory(params.path)
-        shown = context.ground.place(params.path).shown
+        made = await context.workspace.make_directory(params.path)
+        shown = context.workspace.resolve(params.path).display_path
         told = f"made {shown}/" if made else f"{shown}/ was there already"
         return ToolResult("", "ok", told, Display(told), {"path": shown, "created": made})

@@ -5,19 +5,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.tools.changes import changes_result, changes_shown
-from ostler.tools.declared import Declared
-from ostler.tools.editing.chosen import chosen
-from ostler.tools.editing.foreseen import Foreseen, apply_as_shown, reads
-from ostler.tools.places import writing
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.permission import Need, Permission
-from ostler.vocabulary.seams import Ground, Place, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.errors import ToolError
+from ostler.core.permission import Need, Permission
+from ostler.core.protocols import ResolvedPath, ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.change_display import changes_display, changes_result
+from ostler.tools.editing.planned_changes import PlannedChanges, apply_planned, needs_to_read
+from ostler.tools.editing.selected_hunks import select_hunks
+from ostler.tools.path_needs import write_needs
 
 if TYPE_CHECKING:
-    from ostler.tools.editing.patches import FilePatch
-    from ostler.tools.editing.plan import Plan
+    from ostler.tools.editing.patch_plan import PatchPlan
+    from ostler.tools.editing.patch_types import FilePatch
 
 
 class PatchParams(msgspec.Struct, weakref=True, eq=False):
@@ -26,68 +26,68 @@ class PatchParams(msgspec.Struct, weakref=True, eq=False):
     hunks: list[int] | None = None
 
 
-class Patch(Declared[PatchParams]):
+class PatchTool(BaseTool[PatchParams]):
     name = "patch"
     kind = "edit"
     params = PatchParams
     unlisted = ("hunks",)
 
     def __init__(self) -> None:
-        self._foreseen: Foreseen[Plan] = Foreseen()
+        self._planned: PlannedChanges[PatchPlan] = PlannedChanges()
 
-    async def permission(self, params: PatchParams, ground: Ground) -> Permission:
-        from ostler.tools.editing.plan import plan  # brings the patch readers along that only a patch needs
+    async def permission(self, params: PatchParams, workspace: Workspace) -> Permission:
+        from ostler.tools.editing.patch_plan import plan_patch  # brings the patch readers along that only a patch needs
 
-        patches = _patches(params, ground)
-        places = _places(patches, ground)
+        patches = _parse_patches(params, workspace)
+        places = _resolve_places(patches, workspace)
         title = _title(places)
-        if not all(place.inside for place in places):
-            return Permission(title, _needs(patches, ground))
+        if not all(place.in_workspace for place in places):
+            return Permission(title, _needs(patches, workspace))
         try:
-            async with ground.writing():
-                planned = await plan(patches, ground)
+            async with workspace.exclusive():
+                planned = await plan_patch(patches, workspace)
                 if params.hunks is not None:
-                    changes = tuple(await chosen(params.hunks, planned.changes, ground))
+                    changes = tuple(await select_hunks(params.hunks, planned.changes, workspace))
                     planned = msgspec.structs.replace(planned, changes=changes)
-                written = await ground.apply(planned.changes, dry_run=True)
-        except ToolFailure as failure:
-            return self._foreseen.instead(params, failure, title, places)
-        self._foreseen.keep(params, planned)
-        preview = changes_shown(written, planned.notes)
-        return Permission(title, reads(places) if params.dry_run else _needs(patches, ground), preview)
+                written = await workspace.apply(planned.changes, dry_run=True)
+        except ToolError as failure:
+            return self._planned.permission_for_failure(params, failure, title, places)
+        self._planned.store(params, planned)
+        preview = changes_display(written, planned.notes)
+        return Permission(title, needs_to_read(places) if params.dry_run else _needs(patches, workspace), preview)
 
     async def run(self, params: PatchParams, context: ToolContext) -> ToolResult:
-        planned = self._foreseen.take(params)
-        written = await apply_as_shown(context.ground, planned.changes, dry_run=params.dry_run)
+        planned = self._planned.pop(params)
+        written = await apply_planned(context.workspace, planned.changes, dry_run=params.dry_run)
         return changes_result(written, planned.notes, dry_run=params.dry_run)
 
 
-def _patches(params: PatchParams, ground: Ground) -> list["FilePatch"]:
-    from ostler.tools.editing.plan import settled
-    from ostler.tools.editing.reading import read_patch
+def _parse_patches(params: PatchParams, workspace: Workspace) -> list["FilePatch"]:
+    from ostler.tools.editing.patch_parser import parse_patch
+    from ostler.tools.editing.patch_plan import resolve_patch_paths
 
-    return settled(read_patch(params.patch), ground)
+    return resolve_patch_paths(parse_patch(params.patch), workspace)
 
 
-def _title(places: Sequence[Place]) -> str:
-    names = list(dict.fromkeys(place.shown for place in places))
+def _title(places: Sequence[ResolvedPath]) -> str:
+    names = list(dict.fromkeys(place.display_path for place in places))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return f"patch {', '.join(names[:3])}{more}"
 
 
-def _places(patches: Sequence["FilePatch"], ground: Ground) -> list[Place]:
-    return [ground.place(path) for patch in patches for path in (patch.path, patch.to) if path]
+def _resolve_places(patches: Sequence["FilePatch"], workspace: Workspace) -> list[ResolvedPath]:
+    return [workspace.resolve(path) for patch in patches for path in (patch.path, patch.new_path) if path]
 
 
-def _needs(patches: Sequence["FilePatch"], ground: Ground) -> tuple[Need, ...]:
+def _needs(patches: Sequence["FilePatch"], workspace: Workspace) -> tuple[Need, ...]:
     """`patch` for every file; `delete` for one that goes away; `read` for one whose content gets another name."""
     needs: dict[Need, None] = {}
     for patch in patches:
-        if patch.operation != "copy" or not ground.place(patch.path).inside:
-            needs |= dict.fromkeys(writing("patch", patch.path, ground)[1])
+        if patch.operation != "copy" or not workspace.resolve(patch.path).in_workspace:
+            needs |= dict.fromkeys(write_needs("patch", patch.path, workspace)[1])
         if patch.operation in ("delete", "rename"):
-            needs |= dict.fromkeys(writing("delete", patch.path, ground)[1])
-        if patch.to:
-            needs |= dict.fromkeys(writing("patch", patch.to, ground)[1])
-            needs |= dict.fromkeys(reads([ground.place(patch.path)]))
+            needs |= dict.fromkeys(write_needs("delete", patch.path, workspace)[1])
+        if patch.new_path:
+            needs |= dict.fromkeys(write_needs("patch", patch.new_path, workspace)[1])
+            needs |= dict.fromkeys(needs_to_read([workspace.resolve(patch.path)]))
     return tuple(needs)

@@ -4,22 +4,22 @@ from typing import Annotated
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.tools.list import listing
-from ostler.tools.near import near_paths
-from ostler.tools.places import reading
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.errors import PathRefused
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.prompt import Image
-from ostler.vocabulary.seams import Ground, TextFile, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display
+from ostler.core.errors import PathError
+from ostler.core.permission import Permission
+from ostler.core.prompt import ImageContent
+from ostler.core.protocols import TextFile, ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.list import list_directory
+from ostler.tools.path_needs import read_needs
+from ostler.tools.similar_paths import similar_paths
 
 LINE_LIMIT = 2000
 LINE_WIDTH = 2000
-MOST_CHARACTERS = 48_000
-LARGEST_IMAGE = 5 * 1024 * 1024
-_IMAGES = (
+MAX_CHARACTERS = 48_000
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
+_IMAGE_SIGNATURES = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"GIF8", "image/gif"),
@@ -34,57 +34,57 @@ class ReadParams(msgspec.Struct):
     max_bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
-class Read(Declared[ReadParams]):
+class ReadTool(BaseTool[ReadParams]):
     name = "read"
     kind = "read"
     effects = False
     unlisted = ("max_bytes",)
     params = ReadParams
 
-    async def permission(self, params: ReadParams, ground: Ground) -> Permission:
-        place, needs = reading("read", params.path, ground)
-        return Permission(f"read {place.shown}", needs)
+    async def permission(self, params: ReadParams, workspace: Workspace) -> Permission:
+        place, needs = read_needs("read", params.path, workspace)
+        return Permission(f"read {place.display_path}", needs)
 
     async def run(self, params: ReadParams, context: ToolContext) -> ToolResult:
-        ground = context.ground
+        workspace = context.workspace
         try:
-            return _window(await ground.read_text(params.path), params)
-        except PathRefused as refusal:
-            return await _instead(params.path, ground, refusal)
+            return _window_result(await workspace.read_text(params.path), params)
+        except PathError as refusal:
+            return await _read_non_text(params.path, workspace, refusal)
 
 
-async def _instead(path: str, ground: Ground, refusal: PathRefused) -> ToolResult:
+async def _read_non_text(path: str, workspace: Workspace, error: PathError) -> ToolResult:
     """What there is to tell of a path that is no text: its entries, its picture, or names that are like it."""
-    if refusal.fault.code == "not_a_file" and (await ground.stat(path)).kind == "directory":
-        return await listing(ground, path)
-    if refusal.fault.code == "binary":
-        image = await _image(path, ground)
+    if error.fault.code == "not_a_file" and (await workspace.stat(path)).kind == "directory":
+        return await list_directory(workspace, path)
+    if error.fault.code == "binary":
+        image = await _read_image(path, workspace)
         if image is not None:
             return image
-    if refusal.fault.code == "not_found" and (near := await near_paths(ground, path)):
-        raise PathRefused("not_found", refusal.path, refusal.reason, hint=f"did you mean {' or '.join(near)}?")
-    raise refusal
+    if error.fault.code == "not_found" and (near := await similar_paths(workspace, path)):
+        raise PathError("not_found", error.path, error.reason, hint=f"did you mean {' or '.join(near)}?")
+    raise error
 
 
-async def _image(path: str, ground: Ground) -> ToolResult | None:
-    raw = await ground.read_bytes(path, LARGEST_IMAGE + 1)
-    mime = next((mime for offset, sign, mime in _IMAGES if raw.startswith(sign, offset)), "")
+async def _read_image(path: str, workspace: Workspace) -> ToolResult | None:
+    raw = await workspace.read_bytes(path, MAX_IMAGE_BYTES + 1)
+    mime = next((mime for offset, sign, mime in _IMAGE_SIGNATURES if raw.startswith(sign, offset)), "")
     if not mime:
         return None
-    shown = ground.place(path).shown
-    if len(raw) > LARGEST_IMAGE:
+    shown = workspace.resolve(path).display_path
+    if len(raw) > MAX_IMAGE_BYTES:
         hint = "make a smaller copy of it with a command"
-        raise PathRefused("too_large", shown, f"the image is larger than {LARGEST_IMAGE:,} bytes", hint=hint)
+        raise PathError("too_large", shown, f"the image is larger than {MAX_IMAGE_BYTES:,} bytes", hint=hint)
     import base64
 
-    image = Image(mime, base64.b64encode(raw).decode(), shown)
+    image = ImageContent(mime, base64.b64encode(raw).decode(), shown)
     told = f"{shown}: {mime}, {len(raw):,} bytes"
     return ToolResult("", "ok", told, Display(told), {"path": shown, "mime": mime, "size": len(raw)}, (image,))
 
 
-def _window(file: TextFile, params: ReadParams) -> ToolResult:
+def _window_result(file: TextFile, params: ReadParams) -> ToolResult:
     lines = split_lines(file.text, file.newline)
-    window = _within(lines[params.line - 1 : params.line - 1 + params.limit], params.max_bytes or MOST_CHARACTERS)
+    window = _fit_lines(lines[params.line - 1 : params.line - 1 + params.limit], params.max_bytes or MAX_CHARACTERS)
     last = params.line + len(window) - 1
     data = {
         "path": file.path,
@@ -95,7 +95,7 @@ def _window(file: TextFile, params: ReadParams) -> ToolResult:
         "newline": file.newline,
         "truncated": last < len(lines),
     }
-    told = _numbered(file, window, params.line, len(lines))
+    told = _number_lines(file, window, params.line, len(lines))
     return ToolResult("", "ok", told, Display(f"{len(window)} of {len(lines)} lines"), data)
 
 
@@ -109,18 +109,18 @@ def split_lines(text: str, newline: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _within(lines: list[str], most: int) -> list[str]:
+def _fit_lines(lines: list[str], max_characters: int) -> list[str]:
     """As many of the lines as the budget holds, at least one, each cut to a bearable width."""
     kept: list[str] = []
     for line in lines:
-        most -= min(len(line), LINE_WIDTH) + 8
-        if most < 0 and kept:
+        max_characters -= min(len(line), LINE_WIDTH) + 8
+        if max_characters < 0 and kept:
             break
         kept.append(line if len(line) <= LINE_WIDTH else f"{line[:LINE_WIDTH]}… [{len(line) - LINE_WIDTH} more]")
     return kept
 
 
-def _numbered(file: TextFile, window: list[str], first: int, total: int) -> str:
+def _number_lines(file: TextFile, window: list[str], first: int, total: int) -> str:
     if not total:
         return f"{file.path} is empty."
     if not window:
@@ -128,10 +128,10 @@ def _numbered(file: TextFile, window: list[str], first: int, total: int) -> str:
     body = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(window, first))
     last = first + len(window) - 1
     left = f"\n[{total - last} more lines; read on with line={last + 1}]" if last < total else ""
-    return f"{_form(file)}{body}{left}"
+    return f"{_format_note(file)}{body}{left}"
 
 
-def _form(file: TextFile) -> str:
+def _format_note(file: TextFile) -> str:
     """What is worth knowing of how the text is stored; nothing for the usual."""
     plain = file.encoding in ("utf-8", "ascii")
     named = {"\r\n": "CRLF line ends", "\r": "CR line ends", "mixed": "mixed line ends"}.get(file.newline, "")

@@ -6,12 +6,12 @@ Linear in the length of the text. What could mean two things is not read at all.
 import re
 from typing import Any
 
-DEEPEST = 64
+MAX_DEPTH = 64
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|(?<![^\s,{\[])#[^\n]*)+")
 _KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]{1,15}|\d[\d_]{0,39}(?:\.\d{0,39})?(?:[eE][+-]?\d{1,3})?|\.\d{1,39})")
-_BARE = re.compile(r"[\w./*@~+-]+")
-_WORDS: dict[str, Any] = {
+_BARE_TEXT = re.compile(r"[\w./*@~+-]+")
+_CONSTANTS: dict[str, Any] = {
     "true": True,
     "false": False,
     "null": None,
@@ -23,147 +23,158 @@ _WORDS: dict[str, Any] = {
     "NULL": None,
     "undefined": None,
 }
-_WHOLE = ('"', "'", "}", "]", "true", "false", "null", "True", "False", "None")  # a number may have had more digits
-_JSON_WORDS = ("true", "false", "null")
+_COMPLETE_ENDINGS = (
+    '"',
+    "'",
+    "}",
+    "]",
+    "true",
+    "false",
+    "null",
+    "True",
+    "False",
+    "None",
+)  # a number may have had more digits
+_JSON_CONSTANTS = ("true", "false", "null")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "”": "”"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "`": "`"}
-_HEX = {"u": re.compile(r"[0-9a-fA-F]{4}"), "x": re.compile(r"[0-9a-fA-F]{2}")}
-_HIGH = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_HEX_ESCAPES = {"u": re.compile(r"[0-9a-fA-F]{4}"), "x": re.compile(r"[0-9a-fA-F]{2}")}
+_SURROGATE_PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 
 
-class NotReadable(ValueError):
+class LenientJsonError(ValueError):
     """The text is no value; `cut` says that it ends too early."""
 
-    def __init__(self, at: int, why: str, *, cut: bool = False) -> None:
-        super().__init__(why)
-        self.at = at
-        self.why = why
-        self.cut = cut
+    def __init__(self, position: int, reason: str, *, truncated: bool = False) -> None:
+        super().__init__(reason)
+        self.position = position
+        self.reason = reason
+        self.truncated = truncated
 
 
-class Loose:
+class LenientJsonReader:
     """One reading of a text. `notes` are the slips that were forgiven, `at` is where the value ended."""
 
-    def __init__(self, text: str, at: int = 0, *, close: bool = False) -> None:
+    def __init__(self, text: str, position: int = 0, *, allow_unclosed: bool = False) -> None:
         self.text = text
-        self.at = at
+        self.position = position
         self.notes: dict[str, None] = {}
-        self._close = close
+        self._allow_unclosed = allow_unclosed
         self._depth = 0
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """The value that begins here."""
-        self._skip()
-        char = self.text[self.at : self.at + 1]
+        self._skip_blanks()
+        char = self.text[self.position : self.position + 1]
         if char == "{":
-            return self._nested(self._object)
+            return self._read_nested(self._read_object)
         if char == "[":
-            return self._nested(self._array)
+            return self._read_nested(self._read_array)
         if char in _QUOTES and char:
-            return self._string(char)
-        return self._word()
+            return self._read_string(char)
+        return self._read_word()
 
-    def members(self) -> dict[str, Any]:
+    def read_members(self) -> dict[str, Any]:
         """The members of an object whose braces are missing."""
         found: dict[str, Any] = {}
-        while not self.ended():
-            self._member(found)
-            self._skip()
-            if self.text[self.at : self.at + 1] in (",", ";"):
-                self.at += 1
+        while not self.is_at_end():
+            self._read_member(found)
+            self._skip_blanks()
+            if self.text[self.position : self.position + 1] in (",", ";"):
+                self.position += 1
         return found
 
-    def ended(self) -> bool:
+    def is_at_end(self) -> bool:
         """Whether nothing but blanks and comments is left; they are skipped."""
-        self._skip()
-        return self.at >= len(self.text)
+        self._skip_blanks()
+        return self.position >= len(self.text)
 
-    def _nested(self, read: Any) -> Any:
+    def _read_nested(self, read: Any) -> Any:
         self._depth += 1
-        if self._depth > DEEPEST:
-            raise self._fault("it is nested too deeply")
-        self.at += 1
+        if self._depth > MAX_DEPTH:
+            raise self._error("it is nested too deeply")
+        self.position += 1
         made = read()
         self._depth -= 1
         return made
 
-    def _object(self) -> dict[str, Any]:
+    def _read_object(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        while not self._closed("}", found):
-            self._member(found)
-            self._between("}")
+        while not self._try_close("}", found):
+            self._read_member(found)
+            self._read_separator("}")
         return found
 
-    def _array(self) -> list[Any]:
+    def _read_array(self) -> list[Any]:
         found: list[Any] = []
-        while not self._closed("]", found):
-            found.append(self.value())
-            self._between("]")
+        while not self._try_close("]", found):
+            found.append(self.read_value())
+            self._read_separator("]")
         return found
 
-    def _closed(self, bracket: str, found: Any) -> bool:
-        if self.ended():
-            if self._close and found and self.text.rstrip().endswith(_WHOLE):
+    def _try_close(self, bracket: str, found: Any) -> bool:
+        if self.is_at_end():
+            if self._allow_unclosed and found and self.text.rstrip().endswith(_COMPLETE_ENDINGS):
                 self._note("a missing closing bracket")
                 return True
-            raise self._fault("it ends too early", cut=True)
-        if self.text[self.at] == bracket:
-            self.at += 1
+            raise self._error("it ends too early", truncated=True)
+        if self.text[self.position] == bracket:
+            self.position += 1
             return True
-        if self.text[self.at] in "}]":
-            raise self._fault(f"there is a {self.text[self.at]} where {bracket} belongs")
+        if self.text[self.position] in "}]":
+            raise self._error(f"there is a {self.text[self.position]} where {bracket} belongs")
         return False
 
-    def _member(self, found: dict[str, Any]) -> None:
-        key = self._name()
-        self._skip()
-        sign = self.text[self.at : self.at + 1]
+    def _read_member(self, found: dict[str, Any]) -> None:
+        key = self._read_name()
+        self._skip_blanks()
+        sign = self.text[self.position : self.position + 1]
         if not sign:
-            raise self._fault("it ends too early", cut=True)
+            raise self._error("it ends too early", truncated=True)
         if sign not in (":", "="):
-            raise self._fault(f"after {key!r:.40} there must be a colon")
+            raise self._error(f"after {key!r:.40} there must be a colon")
         if sign == "=":
             self._note("= for a colon")
-        self.at += 2 if self.text.startswith("=>", self.at) else 1
-        value = self.value()
+        self.position += 2 if self.text.startswith("=>", self.position) else 1
+        value = self.read_value()
         if key in found and found[key] != value:
-            raise self._fault(f"{key!r:.40} is there twice")
+            raise self._error(f"{key!r:.40} is there twice")
         found[key] = value
 
-    def _name(self) -> str:
-        self._skip()
-        quote = self.text[self.at : self.at + 1]
+    def _read_name(self) -> str:
+        self._skip_blanks()
+        quote = self.text[self.position : self.position + 1]
         if quote and quote in _QUOTES:
-            return self._string(quote)
-        word = _KEY.match(self.text, self.at)
+            return self._read_string(quote)
+        word = _KEY.match(self.text, self.position)
         if not word:
-            raise self._fault("a name was expected", cut=self.ended())
+            raise self._error("a name was expected", truncated=self.is_at_end())
         self._note("names without quotes")
-        self.at = word.end()
+        self.position = word.end()
         return word.group()
 
-    def _between(self, bracket: str) -> None:
+    def _read_separator(self, bracket: str) -> None:
         """What parts two members: a comma, or nothing where only a new line can be meant."""
-        before = self.at
-        if self.ended():
+        before = self.position
+        if self.is_at_end():
             return
-        char = self.text[self.at]
+        char = self.text[self.position]
         if char in ",;":
-            self.at += 1
-            self._skip()
-            if self.text[self.at : self.at + 1] == bracket:
+            self.position += 1
+            self._skip_blanks()
+            if self.text[self.position : self.position + 1] == bracket:
                 self._note("a comma too many")
-            elif self.text[self.at : self.at + 1] == ",":
-                raise self._fault("there are two commas")
+            elif self.text[self.position : self.position + 1] == ",":
+                raise self._error("there are two commas")
         elif char not in "}]":
-            if "\n" not in self.text[before : self.at]:
-                raise self._fault('a comma was expected (a quote inside a text is written \\")')
+            if "\n" not in self.text[before : self.position]:
+                raise self._error('a comma was expected (a quote inside a text is written \\")')
             self._note("a missing comma")
 
-    def _string(self, quote: str) -> str:
-        start = self.at
+    def _read_string(self, quote: str) -> str:
+        start = self.position
         if quote in "\"'" and self.text.startswith(quote * 3, start):
-            return self._block(quote * 3)
+            return self._read_triple_quoted(quote * 3)
         if quote != '"':
             self._note("other quotes than double ones")
         end, pieces = _QUOTES[quote], []
@@ -172,60 +183,60 @@ class Loose:
         while found := stop.search(self.text, at):
             pieces.append(self.text[at : found.start()])
             if found.group() != "\\":
-                self.at = found.end()
-                if "\n" in self.text[start : self.at]:
+                self.position = found.end()
+                if "\n" in self.text[start : self.position]:
                     self._note("bare line ends in a text")
                 return "".join(pieces)
-            piece, at = self._escape(found.end())
+            piece, at = self._read_escape(found.end())
             pieces.append(piece)
-        self.at = len(self.text)
-        raise self._fault("it ends inside a text", cut=True)
+        self.position = len(self.text)
+        raise self._error("it ends inside a text", truncated=True)
 
-    def _block(self, quotes: str) -> str:
-        end = self.text.find(quotes, self.at + 3)
+    def _read_triple_quoted(self, quotes: str) -> str:
+        end = self.text.find(quotes, self.position + 3)
         if end < 0:
-            self.at = len(self.text)
-            raise self._fault("it ends inside a text", cut=True)
-        text, self.at = self.text[self.at + 3 : end], end + 3
+            self.position = len(self.text)
+            raise self._error("it ends inside a text", truncated=True)
+        text, self.position = self.text[self.position + 3 : end], end + 3
         self._note("other quotes than double ones")
         return re.sub(r"\\([\"'\\])", r"\1", text)
 
-    def _escape(self, at: int) -> tuple[str, int]:
+    def _read_escape(self, position: int) -> tuple[str, int]:
         """The character an escape stands for; one that JSON does not know stands for itself, backslash and all."""
-        char = self.text[at : at + 1]
+        char = self.text[position : position + 1]
         if char in _ESCAPES and char:
-            return _ESCAPES[char], at + 1
-        if char in _HEX:
-            pair = _HIGH.match(self.text, at - 1)
+            return _ESCAPES[char], position + 1
+        if char in _HEX_ESCAPES:
+            pair = _SURROGATE_PAIR.match(self.text, position - 1)
             if pair:
                 return (bytes.fromhex(pair[1]) + bytes.fromhex(pair[2])).decode("utf-16-be"), pair.end()
-            digits = _HEX[char].match(self.text, at + 1)
+            digits = _HEX_ESCAPES[char].match(self.text, position + 1)
             if digits:
                 made = chr(int(digits.group(), 16))
                 return made, digits.end()
         self._note("a lone backslash")
-        return "\\", at
+        return "\\", position
 
-    def _word(self) -> Any:
-        number = _NUMBER.match(self.text, self.at)
-        word = _BARE.match(self.text, self.at)
+    def _read_word(self) -> Any:
+        number = _NUMBER.match(self.text, self.position)
+        word = _BARE_TEXT.match(self.text, self.position)
         if number and (not word or number.end() >= word.end()):
-            self.at = number.end()
-            return self._number(number.group())
+            self.position = number.end()
+            return self._parse_number(number.group())
         if not word:
-            raise self._fault("a value was expected", cut=self.ended())
-        self.at = word.end()
-        if word.group() in _WORDS:
-            if word.group() not in _JSON_WORDS:
-                self._note(f"{word.group()} for {_json(_WORDS[word.group()])}")
-            return _WORDS[word.group()]
-        self._skip()
-        if not self._depth or self.text[self.at : self.at + 1] not in (",", "}", "]"):
-            raise self._fault(f"{word.group()!r:.40} is no value; a text needs quotes", cut=self.ended())
+            raise self._error("a value was expected", truncated=self.is_at_end())
+        self.position = word.end()
+        if word.group() in _CONSTANTS:
+            if word.group() not in _JSON_CONSTANTS:
+                self._note(f"{word.group()} for {_json_constant(_CONSTANTS[word.group()])}")
+            return _CONSTANTS[word.group()]
+        self._skip_blanks()
+        if not self._depth or self.text[self.position : self.position + 1] not in (",", "}", "]"):
+            raise self._error(f"{word.group()!r:.40} is no value; a text needs quotes", truncated=self.is_at_end())
         self._note("a text without quotes")
         return word.group()
 
-    def _number(self, text: str) -> int | float:
+    def _parse_number(self, text: str) -> int | float:
         plain = text.replace("_", "")
         if re.fullmatch(r"-?(0|[1-9]\d*)", plain):
             return int(plain)
@@ -235,35 +246,35 @@ class Loose:
             return int(plain)
         return float(plain)
 
-    def _skip(self) -> None:
-        found = _SPACE.match(self.text, self.at)
+    def _skip_blanks(self) -> None:
+        found = _SPACE.match(self.text, self.position)
         if found:
             if not found.group().isspace():
                 self._note("a comment")
-            self.at = found.end()
+            self.position = found.end()
 
-    def _note(self, slip: str) -> None:
-        self.notes[slip] = None
+    def _note(self, deviation: str) -> None:
+        self.notes[deviation] = None
 
-    def _fault(self, why: str, *, cut: bool = False) -> NotReadable:
-        return NotReadable(self.at, why, cut=cut)
+    def _error(self, reason: str, *, truncated: bool = False) -> LenientJsonError:
+        return LenientJsonError(self.position, reason, truncated=truncated)
 
 
-def _json(value: Any) -> str:
+def _json_constant(value: Any) -> str:
     return {True: "true", False: "false", None: "null"}[value]
 
 
-def parsed(text: str) -> Any:
+def parse_lenient(text: str) -> Any:
     """The value that a whole text is; None when it is none, or is null."""
-    reader = Loose(text)
+    reader = LenientJsonReader(text)
     try:
-        value = reader.value()
-    except (NotReadable, RecursionError):
+        value = reader.read_value()
+    except (LenientJsonError, RecursionError):
         return None
-    return value if reader.ended() else None
+    return value if reader.is_at_end() else None
 
 
 def as_list(value: Any) -> Any:
     """A list that came as its text, or one item of it alone; anything else as it is."""
-    made = parsed(value) if isinstance(value, str) and value.lstrip().startswith(("[", "{")) else value
+    made = parse_lenient(value) if isinstance(value, str) and value.lstrip().startswith(("[", "{")) else value
     return [made] if isinstance(made, dict) else value if made is None else made

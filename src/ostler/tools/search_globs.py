@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ostler.text.regex import regex
-from ostler.vocabulary.errors import ToolFailure
+from ostler.core.errors import ToolError
+from ostler.text.lazy_regex import lazy_regex
 
 TYPES = {
     "c": "*.c *.h",
@@ -44,7 +44,7 @@ TYPES = {
     "yaml": "*.yaml *.yml",
     "zig": "*.zig",
 }
-_SAME = {
+_TYPE_ALIASES = {
     "python": "py",
     "javascript": "js",
     "jsx": "js",
@@ -60,43 +60,43 @@ _SAME = {
     "markdown": "md",
     "yml": "yaml",
 }
-_PLAIN_NAME = regex(r"(?:[\w.*?-]|\{[\w.*?,-]*\})+")
-_PLAIN_END = regex(r"[\w.-]+")
-_LONGEST = 1000
+_PLAIN_NAME = lazy_regex(r"(?:[\w.*?-]|\{[\w.*?,-]*\})+")
+_PLAIN_ENDING = lazy_regex(r"[\w.-]+")
+_MAX_GLOB_LENGTH = 1000
 
 
-class Files:
+class FileFilter:
     """The files that globs and a type name; with neither, all of them."""
 
-    def __init__(self, include: str = "", kind: str = "") -> None:
+    def __init__(self, include: str = "", file_type: str = "") -> None:
         globs = split_globs(include)
-        self._wanted = [glob for glob in globs if not glob.startswith("!")]
-        self._unwanted = [glob[1:] for glob in globs if glob.startswith("!")]
-        self._of_type = type_globs(kind) if kind else []
-        tests = [(self._wanted, True), (self._unwanted, False), (self._of_type, True)]
-        self._tests = [(compiled(group), wanted) for group, wanted in tests if group]
+        self._included = [glob for glob in globs if not glob.startswith("!")]
+        self._excluded = [glob[1:] for glob in globs if glob.startswith("!")]
+        self._type_globs = type_globs(file_type) if file_type else []
+        tests = [(self._included, True), (self._excluded, False), (self._type_globs, True)]
+        self._matchers = [(compile_globs(group), wanted) for group, wanted in tests if group]
 
-    def allow(self, path: str, below: str = "") -> bool:
+    def matches(self, path: str, relative_path: str = "") -> bool:
         """Whether a file is meant, by its path from the root or from the folder that is searched."""
-        if not self._tests:
+        if not self._matchers:
             return True
-        names = [name.encode() for name in (path, below) if name]
-        return all(any(test.fullmatch(name) for name in names) is wanted for test, wanted in self._tests)
+        names = [name.encode() for name in (path, relative_path) if name]
+        return all(any(test.fullmatch(name) for name in names) is wanted for test, wanted in self._matchers)
 
-    def last_names(self) -> list[str]:
+    def name_globs(self) -> list[str]:
         """Globs of which the name of every file that is meant matches one."""
-        return last_names(self._wanted or self._of_type)
+        return name_globs(self._included or self._type_globs)
 
 
-def last_names(globs: Sequence[str]) -> list[str]:
+def name_globs(globs: Sequence[str]) -> list[str]:
     """What globs say of names alone, if that can be told of each: a hint for a quicker search.
 
     One sign of a name as it is shown may be a part of one on the disk, so `?` says no more than `*`.
     """
-    return [glob.rpartition("/")[2].replace("?", "*") for glob in globs] if all(map(_tells_its_name, globs)) else []
+    return [glob.rpartition("/")[2].replace("?", "*") for glob in globs] if all(map(_has_plain_name, globs)) else []
 
 
-def _tells_its_name(glob: str) -> bool:
+def _has_plain_name(glob: str) -> bool:
     name = glob.rpartition("/")[2]
     return bool(_PLAIN_NAME.fullmatch(name)) and "**" not in name and glob.count("{") == glob.count("}")
 
@@ -105,7 +105,7 @@ def plain_ending(glob: str) -> str:
     """What a path with a slash before it ends with, if that is all that a glob such as `**/*.py` or `a.py` asks for."""
     name = glob.removeprefix("**/")
     ending = name.removeprefix("*")
-    if not _PLAIN_END.fullmatch(ending):
+    if not _PLAIN_ENDING.fullmatch(ending):
         return ""
     return ending if name != ending else f"/{ending}"
 
@@ -126,15 +126,15 @@ def split_globs(text: str) -> list[str]:
 def type_globs(name: str) -> list[str]:
     """The globs of a file type, which may also be named by an extension."""
     wanted = name.strip().lstrip("*.").lower()
-    globs = TYPES.get(_SAME.get(wanted, wanted), "")
+    globs = TYPES.get(_TYPE_ALIASES.get(wanted, wanted), "")
     if not globs and wanted.isalnum():
         return [f"*.{wanted}"]
     if not globs:
-        raise ToolFailure(f"there is no file type {name!r}; give a glob in include, such as *.py", code="bad_pattern")
+        raise ToolError(f"there is no file type {name!r}; give a glob in include, such as *.py", code="bad_pattern")
     return globs.split()
 
 
-def compiled(globs: Sequence[str]) -> Any:
+def compile_globs(globs: Sequence[str]) -> Any:
     """One expression for all globs, over the bytes of paths."""
     import re2
 
@@ -143,17 +143,17 @@ def compiled(globs: Sequence[str]) -> Any:
     options.never_nl = True
     for glob in globs:
         if ".." in glob.split("/"):
-            raise ToolFailure(f"the glob {glob!r} leaves its folder; name the folder in path", code="bad_pattern")
-        if len(glob) > _LONGEST:
-            raise ToolFailure(f"the glob {glob[:40]!r}… is too long", code="bad_pattern")
+            raise ToolError(f"the glob {glob!r} leaves its folder; name the folder in path", code="bad_pattern")
+        if len(glob) > _MAX_GLOB_LENGTH:
+            raise ToolError(f"the glob {glob[:40]!r}… is too long", code="bad_pattern")
     try:
-        return re2.compile("(?m)" + "|".join(f"^(?:{_expression(glob)})$" for glob in globs), options)
+        return re2.compile("(?m)" + "|".join(f"^(?:{_glob_regex(glob)})$" for glob in globs), options)
     except re2.error:
         shown = ", ".join(globs)
-        raise ToolFailure(f"{shown!r} is not a glob; write it as src/**/*.py", code="bad_pattern") from None
+        raise ToolError(f"{shown!r} is not a glob; write it as src/**/*.py", code="bad_pattern") from None
 
 
-def _expression(glob: str) -> str:
+def _glob_regex(glob: str) -> str:
     """A glob as git reads one: without a slash it matches names at any depth, `*` stays in a folder, `**` does not."""
     anchored = glob.startswith(("/", "./"))
     glob = glob.removeprefix(".").lstrip("/") if anchored else glob
@@ -162,19 +162,19 @@ def _expression(glob: str) -> str:
     if not anchored and "/" not in glob:
         glob = f"**/{glob}"
     braces = glob.count("{") == glob.count("}")
-    return "".join(_piece(found, braces) for found in _PIECES.finditer(glob))
+    return "".join(_token_regex(found, braces) for found in _TOKENS.finditer(glob))
 
 
-_PIECES = regex(r"(?s)\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]/]*\]|[{},]|\\.|.")
+_TOKENS = lazy_regex(r"(?s)\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]/]*\]|[{},]|\\.|.")
 
 
-def _piece(found: re.Match[str], braces: bool) -> str:
+def _token_regex(found: re.Match[str], braces_balanced: bool) -> str:
     piece = found.group()
-    if piece in _FIXED:
-        return _FIXED[piece]
-    if piece in _BRACES and braces:
+    if piece in _TOKEN_REGEXES:
+        return _TOKEN_REGEXES[piece]
+    if piece in _BRACE_REGEXES and braces_balanced:
         inside = found.string.count("{", 0, found.start()) > found.string.count("}", 0, found.start())
-        return _BRACES[piece] if piece != "," or inside else ","
+        return _BRACE_REGEXES[piece] if piece != "," or inside else ","
     if piece[0] == "*":
         return r".*" if len(piece) > 1 else r"[^/\n]*"
     if piece[0] == "[" and len(piece) > 2:
@@ -183,5 +183,5 @@ def _piece(found: re.Match[str], braces: bool) -> str:
     return re.escape(piece[-1])
 
 
-_FIXED = {"**/": r"(?:.*/)?", "/**": r"/.+", "?": r"[^/\n]"}
-_BRACES = {"{": "(?:", "}": ")", ",": "|"}
+_TOKEN_REGEXES = {"**/": r"(?:.*/)?", "/**": r"/.+", "?": r"[^/\n]"}
+_BRACE_REGEXES = {"{": "(?:", "}": ")", ",": "|"}

@@ -6,37 +6,39 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ostler.processes.command import Command, Request, launch
-from ostler.processes.environment import for_commands
-from ostler.processes.pipes import OutPipe
-from ostler.processes.programs import shared_keeper
+from ostler.processes.command_environment import command_environment
+from ostler.processes.helper_programs import get_shared_spawner
+from ostler.processes.pipes import OutputPipe
+from ostler.processes.running_command import RunningCommand, SpawnRequest, launch
 
-_PIECE = 1024 * 1024
-_LOOK = 0.01
-_ERRORS_KEPT = 4000
-_LIMITS = (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 512 * 1024 * 1024))
+_CHUNK_BYTES = 1024 * 1024
+_POLL_SECONDS = 0.01
+_MAX_STDERR_BYTES = 4000
+_RESOURCE_LIMITS = (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 512 * 1024 * 1024))
 
 
-class Ended(msgspec.Struct):
+class ProcessExit(msgspec.Struct):
     """How a program ended: its status (None when it was stopped), its complaints, and whether its time was up."""
 
     status: int | None = None
-    errors: str = ""
+    stderr: str = ""
     timed_out: bool = False
 
 
-async def printed(argv: Sequence[str], *, cwd: str, end: bytes, take: Callable[[bytes], bool], seconds: float) -> Ended:
+async def run_and_read(
+    argv: Sequence[str], *, cwd: str, separator: bytes, on_records: Callable[[bytes], bool], timeout_seconds: float
+) -> ProcessExit:
     """Run a program and hand over whole records, many at once, while `take` wants more; it is gone on return."""
     said = bytearray()
-    records = _Records(end, take)
-    errors = OutPipe(said.extend)
+    records = _RecordBuffer(separator, on_records)
+    errors = OutputPipe(said.extend)
     try:
-        request = Request(argv, cwd, for_commands(os.environ), _LIMITS)
+        request = SpawnRequest(argv, cwd, command_environment(os.environ), _RESOURCE_LIMITS)
         with open(os.devnull, "rb") as nothing:  # noqa: ASYNC230 - it never blocks
-            command = await launch(shared_keeper, request, [nothing.fileno(), records.memory, errors.theirs])
-        errors.close_theirs()
+            command = await launch(get_shared_spawner, request, [nothing.fileno(), records.memory_fd, errors.child_end])
+        errors.close_child_end()
         try:
-            ended = await _attend(command, records, seconds)
+            ended = await _poll(command, records, timeout_seconds)
         finally:
             await command.stop(0)
             command.close()
@@ -45,56 +47,56 @@ async def printed(argv: Sequence[str], *, cwd: str, end: bytes, take: Callable[[
         errors.close()
         records.close()
     command.raise_if_not_started()
-    ended.errors = said[:_ERRORS_KEPT].decode("utf-8", "replace")
+    ended.stderr = said[:_MAX_STDERR_BYTES].decode("utf-8", "replace")
     return ended
 
 
-async def _attend(command: Command, records: "_Records", seconds: float) -> Ended:
-    until, pause = time.monotonic() + seconds, _LOOK
+async def _poll(command: RunningCommand, records: "_RecordBuffer", timeout_seconds: float) -> ProcessExit:
+    until, pause = time.monotonic() + timeout_seconds, _POLL_SECONDS
     while True:
         gone = await command.wait(pause)
-        size = records.hand_over()
-        if records.enough:
-            return Ended()
+        size = records.deliver()
+        if records.is_done:
+            return ProcessExit()
         if gone and not size:
-            records.hand_over_rest()
-            return Ended(command.exit_code)
+            records.deliver_rest()
+            return ProcessExit(command.exit_code)
         if time.monotonic() > until:
-            return Ended(timed_out=True)
-        pause = 0 if size == _PIECE else _LOOK
+            return ProcessExit(timed_out=True)
+        pause = 0 if size == _CHUNK_BYTES else _POLL_SECONDS
 
 
-class _Records:
+class _RecordBuffer:
     """A file in memory, and what of it was handed over."""
 
-    def __init__(self, end: bytes, take: Callable[[bytes], bool]) -> None:
-        self.memory = _memory()
-        self.enough = False
-        self._end = end
-        self._take = take
-        self._at = 0
-        self._rest = b""
+    def __init__(self, separator: bytes, on_records: Callable[[bytes], bool]) -> None:
+        self.memory_fd = _create_memory_file()
+        self.is_done = False
+        self._separator = separator
+        self._on_records = on_records
+        self._offset = 0
+        self._incomplete = b""
 
-    def hand_over(self) -> int:
+    def deliver(self) -> int:
         """A piece of what is new, up to the end of its last record; how many bytes were looked at."""
-        piece = os.pread(self.memory, _PIECE, self._at)
-        self._at += len(piece)
-        whole, end, rest = (self._rest + piece).rpartition(self._end)
-        self._rest = rest
+        piece = os.pread(self.memory_fd, _CHUNK_BYTES, self._offset)
+        self._offset += len(piece)
+        whole, end, rest = (self._incomplete + piece).rpartition(self._separator)
+        self._incomplete = rest
         if end:
-            self.enough = not self._take(whole + end)
+            self.is_done = not self._on_records(whole + end)
         return len(piece)
 
-    def hand_over_rest(self) -> None:
+    def deliver_rest(self) -> None:
         """What stands behind the last end."""
-        if self._rest:
-            self._take(self._rest + self._end)
+        if self._incomplete:
+            self._on_records(self._incomplete + self._separator)
 
     def close(self) -> None:
-        os.close(self.memory)
+        os.close(self.memory_fd)
 
 
-def _memory() -> int:
+def _create_memory_file() -> int:
     if hasattr(os, "memfd_create"):
         return os.memfd_create("ostler-search", os.MFD_CLOEXEC)
     import tempfile

@@ -4,30 +4,30 @@ import time
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.tools.places import reading
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.path_needs import read_needs
 
 
 class StatParams(msgspec.Struct):
     path: str
 
 
-class Stat(Declared[StatParams]):
+class StatTool(BaseTool[StatParams]):
     name = "stat"
     kind = "read"
     effects = False
     params = StatParams
 
-    async def permission(self, params: StatParams, ground: Ground) -> Permission:
-        place, needs = reading("stat", params.path, ground)
-        return Permission(f"look at {place.shown}", needs)
+    async def permission(self, params: StatParams, workspace: Workspace) -> Permission:
+        place, needs = read_needs("stat", params.path, workspace)
+        return Permission(f"look at {place.display_path}", needs)
 
     async def run(self, params: StatParams, context: ToolContext) -> ToolResult:
-        found = await context.ground.stat(params.path)
+        found = await context.workspace.stat(params.path)
         changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.modified))
         told = f"{found.path}: {found.kind}, {found.size:,} bytes, mode {found.mode:04o}, changed {changed}"
         data = {

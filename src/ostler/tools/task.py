@@ -7,11 +7,11 @@ from typing import Annotated
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.permission import Need, Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ChildTask, ToolResult, ToolSpec
+from ostler.core.display import Display
+from ostler.core.permission import Need, Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ChildTask, ToolResult, ToolSpec
+from ostler.tools.base_tool import BaseTool
 
 
 class TaskParams(msgspec.Struct):
@@ -20,7 +20,7 @@ class TaskParams(msgspec.Struct):
     agent: Annotated[str, msgspec.Meta(description="which agent takes it")] = "general"
 
 
-class Task(Declared[TaskParams]):
+class TaskTool(BaseTool[TaskParams]):
     name = "task"
     kind = "other"
     params = TaskParams
@@ -36,9 +36,9 @@ class Task(Declared[TaskParams]):
         text = "\n".join([spec.description, "Agents:", *lines]) if lines else spec.description
         return ToolSpec(spec.name, spec.kind, text, spec.schema, spec.effects)
 
-    async def permission(self, params: TaskParams, ground: Ground) -> Permission:
+    async def permission(self, params: TaskParams, workspace: Workspace) -> Permission:
         title = _title(params)
-        need = Need("task", params.agent, always=params.agent)
+        need = Need("task", params.agent, rule_pattern=params.agent)
         return Permission(f"give {params.agent} the task: {title}", (need,), Display(title))
 
     async def run(self, params: TaskParams, context: ToolContext) -> ToolResult:

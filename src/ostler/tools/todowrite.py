@@ -6,20 +6,20 @@ from typing import Any, Literal
 
 import msgspec
 
-from ostler.tools.declared import Declared
-from ostler.vocabulary.display import Checklist, Display
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.events import TodosChanged
-from ostler.vocabulary.permission import Need, Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import Todo, ToolResult
+from ostler.core.display import Display, DisplayChecklist
+from ostler.core.errors import ToolError
+from ostler.core.events import TodosChanged
+from ostler.core.permission import Need, Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import Todo, ToolResult
+from ostler.tools.base_tool import BaseTool
 
-MOST = 100
-LONGEST = 500
-MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
+MAX_ITEMS = 100
+MAX_ITEM_LENGTH = 500
+TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
-class TodoGiven(msgspec.Struct):
+class TodoInput(msgspec.Struct):
     content: str
     status: Literal["pending", "in_progress", "completed"] = "pending"
     priority: Literal["high", "medium", "low"] = "medium"
@@ -27,49 +27,49 @@ class TodoGiven(msgspec.Struct):
 
 
 class TodoWriteParams(msgspec.Struct):
-    todos: list[TodoGiven]
+    todos: list[TodoInput]
 
 
-class TodoWrite(Declared[TodoWriteParams]):
+class TodoWriteTool(BaseTool[TodoWriteParams]):
     name = "todowrite"
     kind = "think"
     effects = False
     params = TodoWriteParams
 
-    async def permission(self, params: TodoWriteParams, ground: Ground) -> Permission:
+    async def permission(self, params: TodoWriteParams, workspace: Workspace) -> Permission:
         return Permission("change the plan", (Need("todowrite", "*"),))
 
     async def run(self, params: TodoWriteParams, context: ToolContext) -> ToolResult:
-        items = _numbered(params.todos)
-        context.keep(TodosChanged(items))
+        items = _validate_items(params.todos)
+        context.persist(TodosChanged(items))
         return plan_result(items)
 
 
-def _numbered(given: Sequence[TodoGiven]) -> tuple[Todo, ...]:
+def _validate_items(todos: Sequence[TodoInput]) -> tuple[Todo, ...]:
     """The items with ids, their places where they have none; refused when they are no plan."""
     items = tuple(
-        Todo(one.id or str(place), _on_a_line(one.content), one.status, one.priority)
-        for place, one in enumerate(given, 1)
+        Todo(one.id or str(place), _to_single_line(one.content), one.status, one.priority)
+        for place, one in enumerate(todos, 1)
     )
-    if len(items) > MOST:
-        raise ToolFailure(f"a plan of {len(items)} items is too long; keep it under {MOST}", code="bad_arguments")
+    if len(items) > MAX_ITEMS:
+        raise ToolError(f"a plan of {len(items)} items is too long; keep it under {MAX_ITEMS}", code="bad_arguments")
     empty = next((place for place, item in enumerate(items, 1) if not item.content), 0)
     if empty:
-        raise ToolFailure(f"item {empty} has no content; say what is to be done", code="bad_arguments")
+        raise ToolError(f"item {empty} has no content; say what is to be done", code="bad_arguments")
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
-        raise ToolFailure(f"two items have the id {twice[0]!r}; give each its own, or none", code="bad_arguments")
+        raise ToolError(f"two items have the id {twice[0]!r}; give each its own, or none", code="bad_arguments")
     busy = [item.id for item in items if item.status == "in_progress"]
     if len(busy) > 1:
         said = f"items {' and '.join(busy)} are both in_progress; work on one at a time"
-        raise ToolFailure(said, code="bad_arguments")
+        raise ToolError(said, code="bad_arguments")
     return items
 
 
-def _on_a_line(content: str) -> str:
+def _to_single_line(content: str) -> str:
     """An item is one line of a list that the model is shown again and again."""
     line = " ".join(content.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+    return line if len(line) <= MAX_ITEM_LENGTH else f"{line[: MAX_ITEM_LENGTH - 1]}…"
 
 
 def plan_result(items: Sequence[Todo]) -> ToolResult:
@@ -77,8 +77,8 @@ def plan_result(items: Sequence[Todo]) -> ToolResult:
     states = Counter(item.status for item in items)
     counts = {"total": len(items), "completed": states["completed"], "inProgress": states["in_progress"]}
     summary = f"{states['completed']} of {len(items)} done" if items else "no plan"
-    drawn = "\n".join(f"{MARKS[item.status]} {item.id}. {item.content}" for item in items)
-    shown = Checklist(tuple((item.status, item.content) for item in items))
+    drawn = "\n".join(f"{TODO_MARKS[item.status]} {item.id}. {item.content}" for item in items)
+    shown = DisplayChecklist(tuple((item.status, item.content) for item in items))
     busy = next((item.content for item in items if item.status == "in_progress"), "")
     data: dict[str, Any] = {
         "count": len(items),

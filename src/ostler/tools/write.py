@@ -2,13 +2,13 @@
 
 import msgspec
 
-from ostler.tools.changes import change_preview, change_result
-from ostler.tools.declared import Declared
-from ostler.tools.places import writing
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
-from ostler.workspace.newlines import in_style
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.change_display import change_preview, change_result
+from ostler.tools.path_needs import write_needs
+from ostler.workspace.newlines import with_newline
 
 
 class WriteParams(msgspec.Struct):
@@ -17,30 +17,32 @@ class WriteParams(msgspec.Struct):
     hunks: list[int] | None = None
 
 
-class Write(Declared[WriteParams]):
+class WriteTool(BaseTool[WriteParams]):
     name = "write"
     kind = "edit"
     params = WriteParams
     unlisted = ("hunks",)
 
-    async def permission(self, params: WriteParams, ground: Ground) -> Permission:
-        place, needs = writing("write", params.path, ground)
+    async def permission(self, params: WriteParams, workspace: Workspace) -> Permission:
+        place, needs = write_needs("write", params.path, workspace)
         return Permission(
-            f"write {place.shown}", needs, await change_preview(ground, place, await _content(params, ground))
+            f"write {place.display_path}",
+            needs,
+            await change_preview(workspace, place, await _new_content(params, workspace)),
         )
 
     async def run(self, params: WriteParams, context: ToolContext) -> ToolResult:
-        content = await _content(params, context.ground)
-        return change_result(await context.ground.write_text(params.path, content))
+        content = await _new_content(params, context.workspace)
+        return change_result(await context.workspace.write_text(params.path, content))
 
 
-async def _content(params: WriteParams, ground: Ground) -> str:
+async def _new_content(params: WriteParams, workspace: Workspace) -> str:
     """All of it, or what the hunks that were taken make of the file."""
     if params.hunks is None:
         return params.content
-    from ostler.text.diff import unified
-    from ostler.tools.editing.chosen import chosen_text
+    from ostler.text.diff import unified_diff
+    from ostler.tools.editing.selected_hunks import text_with_hunks
 
-    file = await ground.read_to_change(params.path)
-    after = in_style(params.content, file.newline)
-    return chosen_text(params.hunks, file.text, unified(file.text, after, params.path).text)
+    file = await workspace.read_for_edit(params.path)
+    after = with_newline(params.content, file.newline)
+    return text_with_hunks(params.hunks, file.text, unified_diff(file.text, after, params.path).text)

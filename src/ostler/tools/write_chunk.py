@@ -4,18 +4,18 @@ from typing import Literal
 
 import msgspec
 
-from ostler.tools.changes import change_result
-from ostler.tools.declared import Declared
-from ostler.tools.places import writing
-from ostler.vocabulary.display import Display, Note
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display, DisplayText
+from ostler.core.errors import ToolError
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.base_tool import BaseTool
+from ostler.tools.change_display import change_result
+from ostler.tools.path_needs import write_needs
 
-MOST_CHARACTERS = 20 * 1024 * 1024
-MOST_FILES = 16
-_PREVIEW = 2000
+MAX_CHARACTERS = 20 * 1024 * 1024
+MAX_FILES = 16
+_PREVIEW_LENGTH = 2000
 
 
 class WriteChunkParams(msgspec.Struct):
@@ -26,7 +26,7 @@ class WriteChunkParams(msgspec.Struct):
     mode: Literal["gather", "append", "overwrite"] = "gather"
 
 
-class WriteChunk(Declared[WriteChunkParams]):
+class WriteChunkTool(BaseTool[WriteChunkParams]):
     """Pieces wait in memory, per file, until their last; with the session they are gone."""
 
     name = "write_chunk"
@@ -35,73 +35,79 @@ class WriteChunk(Declared[WriteChunkParams]):
     params = WriteChunkParams
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[str]] = {}
-        self._forms: dict[str, tuple[str, str]] = {}
-        self._appended: dict[str, tuple[int, float]] = {}
+        self._pending: dict[str, list[str]] = {}
+        self._text_formats: dict[str, tuple[str, str]] = {}
+        self._appended_stamps: dict[str, tuple[int, float]] = {}
 
-    async def permission(self, params: WriteChunkParams, ground: Ground) -> Permission:
-        place, needs = writing("write_chunk", params.path, ground)
-        needs = (*writing("write", params.path, ground)[1], *needs)  # whoever forbids writing forbids this too
-        preview = Display(f"{len(params.content):,} characters", (Note(params.content[:_PREVIEW], "output"),))
-        return Permission(f"write a piece of {place.shown}", needs, preview)
+    async def permission(self, params: WriteChunkParams, workspace: Workspace) -> Permission:
+        place, needs = write_needs("write_chunk", params.path, workspace)
+        needs = (*write_needs("write", params.path, workspace)[1], *needs)  # whoever forbids writing forbids this too
+        preview = Display(
+            f"{len(params.content):,} characters", (DisplayText(params.content[:_PREVIEW_LENGTH], "output"),)
+        )
+        return Permission(f"write a piece of {place.display_path}", needs, preview)
 
     async def run(self, params: WriteChunkParams, context: ToolContext) -> ToolResult:
-        ground = context.ground
+        workspace = context.workspace
         if params.mode == "overwrite":
-            return await self._overwrite(params, ground)
+            return await self._overwrite(params, workspace)
         if params.mode == "append":
-            return await self._append(params, ground)
-        return await self._gather(params, ground)
+            return await self._append(params, workspace)
+        return await self._gather(params, workspace)
 
-    async def _gather(self, params: WriteChunkParams, ground: Ground) -> ToolResult:
-        place = ground.place(params.path)
+    async def _gather(self, params: WriteChunkParams, workspace: Workspace) -> ToolResult:
+        place = workspace.resolve(params.path)
         if params.restart:
-            self._waiting.pop(place.absolute, None)
-        pieces = [*self._waiting.get(place.absolute, ()), params.content]
+            self._pending.pop(place.absolute, None)
+        pieces = [*self._pending.get(place.absolute, ()), params.content]
         size = sum(map(len, pieces))
-        if size > MOST_CHARACTERS:
-            said = f"{place.shown} would have {size:,} characters, and {MOST_CHARACTERS:,} is the most"
-            raise ToolFailure(said, code="too_large", hint="make several files of it")
+        if size > MAX_CHARACTERS:
+            said = f"{place.display_path} would have {size:,} characters, and {MAX_CHARACTERS:,} is the most"
+            raise ToolError(said, code="too_large", hint="make several files of it")
         if params.final:
-            written = await ground.write_text(params.path, "".join(pieces))
-            self._waiting.pop(place.absolute, None)
+            written = await workspace.write_text(params.path, "".join(pieces))
+            self._pending.pop(place.absolute, None)
             return change_result(written, [f"{len(pieces)} pieces"])
-        if len(self._waiting) >= MOST_FILES and place.absolute not in self._waiting:
-            names = ", ".join(sorted(self._waiting))
-            raise ToolFailure(f"{MOST_FILES} files wait for their last piece: {names}", hint="finish one with final")
-        self._waiting[place.absolute] = pieces
-        told = f"piece {len(pieces)} of {place.shown} waits ({size:,} characters in all) for the final one"
-        return ToolResult("", "ok", told, Display(told), {"path": place.shown, "pieces": len(pieces), "size": size})
+        if len(self._pending) >= MAX_FILES and place.absolute not in self._pending:
+            names = ", ".join(sorted(self._pending))
+            raise ToolError(f"{MAX_FILES} files wait for their last piece: {names}", hint="finish one with final")
+        self._pending[place.absolute] = pieces
+        told = f"piece {len(pieces)} of {place.display_path} waits ({size:,} characters in all) for the final one"
+        return ToolResult(
+            "", "ok", told, Display(told), {"path": place.display_path, "pieces": len(pieces), "size": size}
+        )
 
-    async def _overwrite(self, params: WriteChunkParams, ground: Ground) -> ToolResult:
+    async def _overwrite(self, params: WriteChunkParams, workspace: Workspace) -> ToolResult:
         """The whole file; one that stands as our own pieces left it counts as read."""
-        place = ground.place(params.path)
-        mine = self._appended.pop(place.absolute, None)
-        if mine and place.exists and mine == await _stamp(params.path, ground):
-            await ground.read_text(params.path)
-        written = await ground.write_text(params.path, params.content)
-        self._forms.pop(place.absolute, None)
+        place = workspace.resolve(params.path)
+        mine = self._appended_stamps.pop(place.absolute, None)
+        if mine and place.exists and mine == await _file_stamp(params.path, workspace):
+            await workspace.read_text(params.path)
+        written = await workspace.write_text(params.path, params.content)
+        self._text_formats.pop(place.absolute, None)
         return change_result(written)
 
-    async def _append(self, params: WriteChunkParams, ground: Ground) -> ToolResult:
+    async def _append(self, params: WriteChunkParams, workspace: Workspace) -> ToolResult:
         """At the end of the file, in the form it has; on disk when this returns."""
-        place = ground.place(params.path)
-        if place.exists and place.absolute not in self._forms:
-            file = await ground.read_text(params.path)
-            self._forms[place.absolute] = (file.encoding, file.newline if file.newline == "\r\n" else "\n")
-        encoding, newline = self._forms.setdefault(place.absolute, ("utf-8", "\n"))
+        place = workspace.resolve(params.path)
+        if place.exists and place.absolute not in self._text_formats:
+            file = await workspace.read_text(params.path)
+            self._text_formats[place.absolute] = (file.encoding, file.newline if file.newline == "\r\n" else "\n")
+        encoding, newline = self._text_formats.setdefault(place.absolute, ("utf-8", "\n"))
         text = params.content.replace("\r\n", "\n").replace("\n", newline) if newline == "\r\n" else params.content
         try:
             data = text.encode(encoding)
         except (UnicodeEncodeError, LookupError):
-            said = f"{place.shown} is stored as {encoding}, which cannot hold this text"
-            raise ToolFailure(said, code="unencodable") from None
-        size = await ground.append_bytes(params.path, data)
-        self._appended[place.absolute] = await _stamp(params.path, ground)
-        told = f"appended {len(params.content):,} characters to {place.shown} ({size:,} bytes now)"
-        return ToolResult("", "ok", told, Display(told), {"path": place.shown, "size": size, "operation": "appended"})
+            said = f"{place.display_path} is stored as {encoding}, which cannot hold this text"
+            raise ToolError(said, code="unencodable") from None
+        size = await workspace.append_bytes(params.path, data)
+        self._appended_stamps[place.absolute] = await _file_stamp(params.path, workspace)
+        told = f"appended {len(params.content):,} characters to {place.display_path} ({size:,} bytes now)"
+        return ToolResult(
+            "", "ok", told, Display(told), {"path": place.display_path, "size": size, "operation": "appended"}
+        )
 
 
-async def _stamp(path: str, ground: Ground) -> tuple[int, float]:
-    found = await ground.stat(path)
+async def _file_stamp(path: str, workspace: Workspace) -> tuple[int, float]:
+    found = await workspace.stat(path)
     return found.size, found.modified

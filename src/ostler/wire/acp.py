@@ -13,13 +13,13 @@ AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
 
 
-class Word(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+class AcpStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """What all words of the protocol have."""
 
     meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
 
 
-class ResourceContents(Word, frozen=True):
+class ResourceContents(AcpStruct, frozen=True):
     """A text or a blob that is brought along whole."""
 
     uri: str
@@ -28,7 +28,7 @@ class ResourceContents(Word, frozen=True):
     mime_type: str | None = None
 
 
-class Content(Word, frozen=True):
+class ContentBlock(AcpStruct, frozen=True):
     """A block of a message: text, image, audio, resource_link, resource."""
 
     type: str
@@ -44,44 +44,44 @@ class Content(Word, frozen=True):
     annotations: dict[str, Any] | None = None
 
 
-def text_content(text: str) -> Content:
+def text_content(text: str) -> ContentBlock:
     """Words as a block."""
-    return Content("text", text)
+    return ContentBlock("text", text)
 
 
-class ToolContent(Word, frozen=True):
+class ToolCallContent(AcpStruct, frozen=True):
     """What a tool call has to show: content, diff or terminal."""
 
     type: str
-    content: Content | None = None
+    content: ContentBlock | None = None
     path: str | None = None
     old_text: str | None = None
     new_text: str | None = None
     terminal_id: str | None = None
 
 
-class Location(Word, frozen=True):
+class ToolCallLocation(AcpStruct, frozen=True):
     """Where a tool call is at work."""
 
     path: str
     line: int | None = None
 
 
-class ToolCallFields(Word, frozen=True):
+class ToolCallFields(AcpStruct, frozen=True):
     """A tool call, or what has changed of it: what is None stays as it was."""
 
     tool_call_id: str
     title: str | None = None
     kind: str | None = None
     status: str | None = None
-    content: tuple[ToolContent, ...] | None = None
-    locations: tuple[Location, ...] | None = None
+    content: tuple[ToolCallContent, ...] | None = None
+    locations: tuple[ToolCallLocation, ...] | None = None
     raw_input: Any = None
     raw_output: Any = None
     name: str | None = None
 
 
-class PlanEntry(Word, frozen=True):
+class PlanEntry(AcpStruct, frozen=True):
     """One step of a plan."""
 
     content: str
@@ -89,21 +89,21 @@ class PlanEntry(Word, frozen=True):
     status: str
 
 
-class CommandInput(Word, frozen=True):
+class AvailableCommandInput(AcpStruct, frozen=True):
     """What a slash command takes."""
 
     hint: str
 
 
-class Command(Word, frozen=True):
+class AvailableCommand(AcpStruct, frozen=True):
     """A slash command the agent offers."""
 
     name: str
     description: str
-    input: CommandInput | None = None
+    input: AvailableCommandInput | None = None
 
 
-class Mode(Word, frozen=True):
+class SessionMode(AcpStruct, frozen=True):
     """A way of working the agent offers."""
 
     id: str
@@ -111,14 +111,14 @@ class Mode(Word, frozen=True):
     description: str | None = None
 
 
-class Modes(Word, frozen=True):
+class SessionModeState(AcpStruct, frozen=True):
     """The ways of working, and the one that is on."""
 
     current_mode_id: str
-    available_modes: tuple[Mode, ...]
+    available_modes: tuple[SessionMode, ...]
 
 
-class ModelWord(Word, frozen=True):
+class AcpModel(AcpStruct, frozen=True):
     """A model, as agents told of them before there were config options."""
 
     model_id: str
@@ -126,43 +126,43 @@ class ModelWord(Word, frozen=True):
     description: str | None = None
 
 
-class Models(Word, frozen=True):
+class AcpModelState(AcpStruct, frozen=True):
     """The models, and the one that is on."""
 
     current_model_id: str
-    available_models: tuple[ModelWord, ...]
+    available_models: tuple[AcpModel, ...]
 
 
-class ConfigChoice(Word, frozen=True):
+class SessionConfigChoice(AcpStruct, frozen=True):
     """A value of an option, or a group of them."""
 
     name: str
     value: str | None = None
     description: str | None = None
     group: str | None = None
-    options: tuple["ConfigChoice", ...] | None = None
+    options: tuple["SessionConfigChoice", ...] | None = None
 
 
-class ConfigOption(Word, frozen=True):
+class SessionConfigOption(AcpStruct, frozen=True):
     """Something that can be set in a session."""
 
     id: str
     name: str
     type: str
     current_value: str | bool
-    options: tuple[ConfigChoice, ...] | None = None
+    options: tuple[SessionConfigChoice, ...] | None = None
     category: str | None = None
     description: str | None = None
 
     @property
-    def choices(self) -> list[ConfigChoice]:
+    def choices(self) -> list[SessionConfigChoice]:
         """The values, out of their groups."""
         listed = self.options or ()
         inside = [choice for group in listed for choice in group.options or ()]
         return [choice for choice in (*listed, *inside) if choice.value is not None]
 
 
-class PermissionOption(Word, frozen=True):
+class PermissionOption(AcpStruct, frozen=True):
     """An answer that may be given to a permission request."""
 
     option_id: str
@@ -170,14 +170,14 @@ class PermissionOption(Word, frozen=True):
     kind: str
 
 
-class EnvVariable(Word, frozen=True):
+class EnvVariable(AcpStruct, frozen=True):
     """One variable of an environment."""
 
     name: str
     value: str
 
 
-class McpServer(Word, frozen=True):
+class AcpMcpServer(AcpStruct, frozen=True):
     """An MCP server that the agent shall use: a program, or an address when `type` says http or sse."""
 
     name: str

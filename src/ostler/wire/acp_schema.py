@@ -27,20 +27,20 @@ def definitions() -> dict[str, Schema]:
     return data
 
 
-def problems(schema: Schema | bool, value: Any, path: str = "") -> list[str]:
+def find_problems(schema: Schema | bool, value: Any, path: str = "") -> list[str]:
     """What is wrong with a value, each as a place and a few words; nothing when all is well."""
     if isinstance(schema, bool):
         return [] if schema else [f"{path or 'it'} should not be there"]
     if "$ref" in schema:
-        found = problems(definitions()[schema["$ref"].rpartition("/")[2]], value, path)
+        found = find_problems(definitions()[schema["$ref"].rpartition("/")[2]], value, path)
         if found:
             return found
-    return list(_problems(schema, value, path))
+    return list(_iter_problems(schema, value, path))
 
 
-def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
+def _iter_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
     where = path or "it"
-    if wrong := _wrong_type(schema, value):
+    if wrong := _type_problem(schema, value):
         yield f"{where} {wrong}"
         return
     if "const" in schema and value != schema["const"]:
@@ -50,20 +50,20 @@ def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
     if isinstance(value, (int, float)) and value < schema.get("minimum", value):
         yield f"{where} is less than {schema['minimum']}"
     for part in schema.get("allOf", ()):
-        yield from problems(part, value, path)
+        yield from find_problems(part, value, path)
     for union in ("anyOf", "oneOf"):
         if union in schema:
-            yield from _of_any(schema[union], value, path)
-    if "not" in schema and not problems(schema["not"], value, path):
+            yield from _union_problems(schema[union], value, path)
+    if "not" in schema and not find_problems(schema["not"], value, path):
         yield f"{where} is what it must not be"
     if isinstance(value, dict):
-        yield from _in_object(schema, value, path)
+        yield from _object_problems(schema, value, path)
     if isinstance(value, list) and "items" in schema:
         for index, item in enumerate(value):
-            yield from problems(schema["items"], item, f"{path}[{index}]")
+            yield from find_problems(schema["items"], item, f"{path}[{index}]")
 
 
-def _wrong_type(schema: Schema, value: Any) -> str:
+def _type_problem(schema: Schema, value: Any) -> str:
     wanted = schema.get("type", ())
     wanted = [wanted] if isinstance(wanted, str) else wanted
     if not wanted or any(_TYPES[name](value) for name in wanted):
@@ -71,40 +71,40 @@ def _wrong_type(schema: Schema, value: Any) -> str:
     return f"is not {' or '.join(wanted)}"
 
 
-def _in_object(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
+def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
     known = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
             yield f"{path or 'it'} has no {name}"
     for name, item in value.items():
         inside = known.get(name, schema.get("additionalProperties", True))
-        yield from problems(inside, item, f"{path}.{name}" if path else name)
+        yield from find_problems(inside, item, f"{path}.{name}" if path else name)
 
 
-def _of_any(branches: list[Schema], value: Any, path: str) -> list[str]:
+def _union_problems(branches: list[Schema], value: Any, path: str) -> list[str]:
     """Nothing when one branch fits; else what is wrong by the one that is meant, as far as a constant tells."""
-    tried = [(branch, problems(branch, value, path)) for branch in branches]
+    tried = [(branch, find_problems(branch, value, path)) for branch in branches]
     if any(not found for _, found in tried):
         return []
-    meant = [found for branch, found in tried if _is_meant(branch, value)]
+    meant = [found for branch, found in tried if _matches_constants(branch, value)]
     if meant:
         return meant[0]
     values = [str(branch["const"]) for branch in branches if "const" in branch]
     if values and not isinstance(value, dict):
         return [f"{path or 'it'} is {value!r}, which is none of {', '.join(values)}"]
-    told = _constants(branches)
+    told = _discriminator(branches)
     if told and isinstance(value, dict):
         name, constants = told
         return [f"{path or 'it'} has {name} {value.get(name)!r}, which is none of {', '.join(constants)}"]
     return min((found for _, found in tried), key=len)
 
 
-def _is_meant(branch: Schema, value: Any) -> bool:
+def _matches_constants(branch: Schema, value: Any) -> bool:
     constants = {n: p["const"] for n, p in branch.get("properties", {}).items() if "const" in p}
     return isinstance(value, dict) and bool(constants) and all(value.get(n) == c for n, c in constants.items())
 
 
-def _constants(branches: list[Schema]) -> tuple[str, list[str]] | None:
+def _discriminator(branches: list[Schema]) -> tuple[str, list[str]] | None:
     """The property that tells the branches apart, and what it may be."""
     found = [(n, p["const"]) for branch in branches for n, p in branch.get("properties", {}).items() if "const" in p]
     names = {name for name, _ in found}

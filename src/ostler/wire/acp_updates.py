@@ -4,78 +4,78 @@ from typing import Any
 
 import msgspec
 
-from ostler.wire.acp import Command, ConfigOption, Content, PlanEntry, ToolCallFields, Word
-from ostler.wire.acp_read import read
+from ostler.wire.acp import AcpStruct, AvailableCommand, ContentBlock, PlanEntry, SessionConfigOption, ToolCallFields
+from ostler.wire.acp_decode import decode_lenient
 
-KIND = "sessionUpdate"
+UPDATE_TAG = "sessionUpdate"
 
 
-class Chunk(Word, frozen=True, tag_field=KIND):
+class ContentChunk(AcpStruct, frozen=True, tag_field=UPDATE_TAG):
     """More of a message."""
 
-    content: Content
+    content: ContentBlock
     message_id: str | None = None
 
 
-class UserMessageChunk(Chunk, frozen=True, tag="user_message_chunk"):
+class UserMessageChunk(ContentChunk, frozen=True, tag="user_message_chunk"):
     """What the person said, in a replay or as an echo."""
 
 
-class AgentMessageChunk(Chunk, frozen=True, tag="agent_message_chunk"):
+class AgentMessageChunk(ContentChunk, frozen=True, tag="agent_message_chunk"):
     """More of the answer."""
 
 
-class AgentThoughtChunk(Chunk, frozen=True, tag="agent_thought_chunk"):
+class AgentThoughtChunk(ContentChunk, frozen=True, tag="agent_thought_chunk"):
     """More of the reasoning."""
 
 
-class ToolCallBegun(ToolCallFields, frozen=True, tag_field=KIND, tag="tool_call"):
+class AcpToolCall(ToolCallFields, frozen=True, tag_field=UPDATE_TAG, tag="tool_call"):
     """A tool call; one whose id is known already is a change of it."""
 
 
-class ToolCallChanged(ToolCallFields, frozen=True, tag_field=KIND, tag="tool_call_update"):
+class AcpToolCallUpdate(ToolCallFields, frozen=True, tag_field=UPDATE_TAG, tag="tool_call_update"):
     """A change of a tool call; one whose id is not known yet is a new one."""
 
 
-class PlanTold(Word, frozen=True, tag_field=KIND, tag="plan"):
+class PlanUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="plan"):
     """The plan anew, whole."""
 
     entries: tuple[PlanEntry, ...]
 
 
-class CommandsTold(Word, frozen=True, tag_field=KIND, tag="available_commands_update"):
+class AvailableCommandsUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="available_commands_update"):
     """The slash commands anew, all of them."""
 
-    available_commands: tuple[Command, ...]
+    available_commands: tuple[AvailableCommand, ...]
 
 
-class ModeChanged(Word, frozen=True, tag_field=KIND, tag="current_mode_update"):
+class CurrentModeUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="current_mode_update"):
     """Another mode is on."""
 
     current_mode_id: str
 
 
-class ConfigTold(Word, frozen=True, tag_field=KIND, tag="config_option_update"):
+class ConfigOptionUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="config_option_update"):
     """The options anew, all of them."""
 
-    config_options: tuple[ConfigOption, ...]
+    config_options: tuple[SessionConfigOption, ...]
 
 
-class InfoTold(Word, frozen=True, tag_field=KIND, tag="session_info_update"):
+class SessionInfoUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="session_info_update"):
     """The session has a title."""
 
     title: str | None = None
     updated_at: str | None = None
 
 
-class Cost(Word, frozen=True):
+class Cost(AcpStruct, frozen=True):
     """What the session has cost so far."""
 
     amount: float
     currency: str
 
 
-class UsageTold(Word, frozen=True, tag_field=KIND, tag="usage_update"):
+class UsageUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="usage_update"):
     """How much of the context is used."""
 
     used: int
@@ -94,30 +94,30 @@ KnownUpdate = (
     UserMessageChunk
     | AgentMessageChunk
     | AgentThoughtChunk
-    | ToolCallBegun
-    | ToolCallChanged
-    | PlanTold
-    | CommandsTold
-    | ModeChanged
-    | ConfigTold
-    | InfoTold
-    | UsageTold
+    | AcpToolCall
+    | AcpToolCallUpdate
+    | PlanUpdate
+    | AvailableCommandsUpdate
+    | CurrentModeUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | UsageUpdate
 )
-Update = KnownUpdate | UnknownUpdate
+SessionUpdate = KnownUpdate | UnknownUpdate
 
-_KINDS: dict[str, type[KnownUpdate]] = {
+_UPDATE_TYPES: dict[str, type[KnownUpdate]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (
-        *(UserMessageChunk, AgentMessageChunk, AgentThoughtChunk, ToolCallBegun, ToolCallChanged, PlanTold),
-        *(CommandsTold, ModeChanged, ConfigTold, InfoTold, UsageTold),
+        *(UserMessageChunk, AgentMessageChunk, AgentThoughtChunk, AcpToolCall, AcpToolCallUpdate, PlanUpdate),
+        *(AvailableCommandsUpdate, CurrentModeUpdate, ConfigOptionUpdate, SessionInfoUpdate, UsageUpdate),
     )
 }
 
 
-def read_update(raw: Any) -> Update:
+def decode_update(raw: Any) -> SessionUpdate:
     """The `update` of a `session/update`, whoever sent it."""
     if not isinstance(raw, dict):
         return UnknownUpdate("", {"update": raw})
-    kind = raw.get(KIND)
-    known = _KINDS.get(kind) if isinstance(kind, str) else None
-    return read(known, raw) if known else UnknownUpdate(str(kind), raw)
+    kind = raw.get(UPDATE_TAG)
+    known = _UPDATE_TYPES.get(kind) if isinstance(kind, str) else None
+    return decode_lenient(known, raw) if known else UnknownUpdate(str(kind), raw)

@@ -9,12 +9,12 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from ostler.wire.jsonrpc_lines import MOST_IN_LINE, Lines, LineTooLong, NotJson, decode, encode
+from ostler.wire.jsonrpc_lines import MAX_LINE_BYTES, InvalidJsonLine, LineSplitter, LineTooLong, decode, encode
 
-Direction = Literal["out", "in"]
-Mirror = Callable[[Direction, bytes], None]
+FrameDirection = Literal["out", "in"]
+Mirror = Callable[[FrameDirection, bytes], None]
 Params = Mapping[str, Any]
-Sayable = Mapping[str, Any] | msgspec.Struct
+OutgoingParams = Mapping[str, Any] | msgspec.Struct
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -22,7 +22,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 CANCELLED = -32800
-MOST_OPEN = 1000
+MAX_OPEN_REQUESTS = 1000
 
 
 class RpcError(Exception):
@@ -41,22 +41,22 @@ class RpcError(Exception):
         return f"{self.message}: {more}" if isinstance(more, str) and more not in self.message else self.message
 
 
-class PeerGone(Exception):
+class PeerClosed(Exception):
     """The other side is gone, so no answer will come."""
 
 
-class Handler(Protocol):
+class RequestHandler(Protocol):
     """What the other side may ask for. Both are called in the order of the frames and must not wait.
 
     What `requested` returns is awaited in a task of its own; an `RpcError` from it is the answer.
     """
 
-    def requested(self, method: str, params: Params) -> Awaitable[Any]: ...
+    def handle_request(self, method: str, params: Params) -> Awaitable[Any]: ...
 
-    def notified(self, method: str, params: Params) -> None: ...
+    def handle_notification(self, method: str, params: Params) -> None: ...
 
 
-class Peer:
+class JsonRpcPeer:
     """One end. `mirror` sees every line as it is on the wire, `junk` the lines that are no frames.
 
     Whoever serves (`serves`) answers junk with an error, as JSON-RPC wants; a client just goes on.
@@ -65,38 +65,38 @@ class Peer:
     def __init__(
         self,
         send: Callable[[bytes], None],
-        handler: Handler,
+        handler: RequestHandler,
         *,
         mirror: Mirror | None = None,
-        junk: Callable[[bytes], None] | None = None,
-        serves: bool = False,
-        most_in_line: int = MOST_IN_LINE,
-        most_open: int = MOST_OPEN,
+        on_invalid_line: Callable[[bytes], None] | None = None,
+        is_server: bool = False,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        max_open_requests: int = MAX_OPEN_REQUESTS,
     ) -> None:
         self._send = send
         self._handler = handler
         self._mirror = mirror
-        self._junk = junk
-        self._serves = serves
-        self._lines = Lines(most_in_line)
-        self._most_open = most_open
+        self._on_invalid_line = on_invalid_line
+        self._is_server = is_server
+        self._lines = LineSplitter(max_line_bytes)
+        self._max_open_requests = max_open_requests
         self._last_id = 0
-        self._asked: dict[Any, asyncio.Future[Any]] = {}
-        self._open: dict[Any, asyncio.Task[None]] = {}
-        self.gone: PeerGone | None = None
+        self._pending: dict[Any, asyncio.Future[Any]] = {}
+        self._open_requests: dict[Any, asyncio.Task[None]] = {}
+        self.closed: PeerClosed | None = None
 
     # -- what this side says ---------------------------------------------------------------------------------------
 
-    async def request(self, method: str, params: Sayable) -> Any:
+    async def request(self, method: str, params: OutgoingParams) -> Any:
         """The other side's answer as it is. `RpcError` if that is an error, `PeerGone` if none can come.
 
         Cancelling tells the other side that the answer is not wanted any more.
         """
-        if self.gone:
-            raise self.gone
+        if self.closed:
+            raise self.closed
         self._last_id += 1
         number = self._last_id
-        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        answer = self._pending[number] = asyncio.get_running_loop().create_future()
         try:
             self._write({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
             return await answer
@@ -105,23 +105,23 @@ class Peer:
                 self.notify("$/cancel_request", {"requestId": number})
             raise
         finally:
-            self._asked.pop(number, None)
+            self._pending.pop(number, None)
 
-    def notify(self, method: str, params: Sayable) -> None:
+    def notify(self, method: str, params: OutgoingParams) -> None:
         """Say something that has no answer; to nobody, when the other side is gone."""
         self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def _answer(self, request_id: Any, result: Any) -> None:
+    def _send_result(self, request_id: Any, result: Any) -> None:
         self._write({"jsonrpc": "2.0", "id": request_id, "result": result})
 
-    def _refuse(self, request_id: Any, error: RpcError) -> None:
+    def _send_error(self, request_id: Any, error: RpcError) -> None:
         told = {"code": error.code, "message": error.message}
         if error.data is not None:
             told["data"] = error.data
         self._write({"jsonrpc": "2.0", "id": request_id, "error": told})
 
     def _write(self, frame: Params) -> None:
-        if self.gone:
+        if self.closed:
             return
         line = encode(frame)
         if self._mirror:
@@ -132,116 +132,118 @@ class Peer:
 
     def feed(self, data: bytes) -> None:
         """Bytes as they arrive, cut anywhere."""
-        if self.gone:
+        if self.closed:
             return
         try:
             for line in self._lines.feed(data):
-                self._take(line)
+                self._handle_line(line)
         except LineTooLong as error:
             self.end(f"the other side sent {error}")
 
-    def end(self, why: str) -> None:
+    def end(self, reason: str) -> None:
         """Nothing more will come: what was asked for fails, and what is being answered stops."""
-        if self.gone:
+        if self.closed:
             return
         try:
-            if last := self._lines.rest():
-                self._take(last)
+            if last := self._lines.take_rest():
+                self._handle_line(last)
         finally:
-            self._leave(why)
+            self._close(reason)
 
-    def _leave(self, why: str) -> None:
-        self.gone = PeerGone(why)
-        for answer in self._asked.values():
+    def _close(self, reason: str) -> None:
+        self.closed = PeerClosed(reason)
+        for answer in self._pending.values():
             if not answer.done():
-                answer.set_exception(self.gone)
-        for task in self._open.values():
-            _cancel(task)
+                answer.set_exception(self.closed)
+        for task in self._open_requests.values():
+            _cancel_soon(task)
 
     async def aclose(self) -> None:
         """End, and see out what was being answered."""
         self.end("the connection was closed")
-        if self._open:
-            await asyncio.wait(set(self._open.values()))
+        if self._open_requests:
+            await asyncio.wait(set(self._open_requests.values()))
 
-    def _take(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         if self._mirror:
             self._mirror("in", line)
         try:
             frame = decode(line)
-        except NotJson:
-            return self._not_a_frame(line, PARSE_ERROR, "this line is no JSON")
+        except InvalidJsonLine:
+            return self._reject_line(line, PARSE_ERROR, "this line is no JSON")
         if not isinstance(frame, dict):
-            return self._not_a_frame(line, INVALID_REQUEST, "a frame is a JSON object")
+            return self._reject_line(line, INVALID_REQUEST, "a frame is a JSON object")
         method = frame.get("method")
         if isinstance(method, str):
             params = frame.get("params")
             params = params if isinstance(params, dict) else {}
             if "id" in frame:
-                return self._requested(frame["id"], method, params)
-            return self._notified(method, params)
+                return self._handle_request(frame["id"], method, params)
+            return self._handle_notification(method, params)
         if isinstance(frame.get("id"), (int, str)) and "method" not in frame:
-            return self._answered(frame)
-        return self._not_a_frame(line, INVALID_REQUEST, "a frame has a method, or the id of a request")
+            return self._handle_response(frame)
+        return self._reject_line(line, INVALID_REQUEST, "a frame has a method, or the id of a request")
 
-    def _not_a_frame(self, line: bytes, code: int, why: str) -> None:
-        if self._junk:
-            self._junk(line)
-        if self._serves:
-            self._refuse(None, RpcError(code, why))
+    def _reject_line(self, line: bytes, code: int, message: str) -> None:
+        if self._on_invalid_line:
+            self._on_invalid_line(line)
+        if self._is_server:
+            self._send_error(None, RpcError(code, message))
 
-    def _answered(self, frame: dict[str, Any]) -> None:
-        answer = self._asked.get(frame["id"])
+    def _handle_response(self, frame: dict[str, Any]) -> None:
+        answer = self._pending.get(frame["id"])
         if answer is None or answer.done():
             return
         error = frame.get("error")
         if error is None:
             answer.set_result(frame.get("result"))
         else:
-            answer.set_exception(_error_in(error))
+            answer.set_exception(_parse_error(error))
 
-    def _notified(self, method: str, params: Params) -> None:
+    def _handle_notification(self, method: str, params: Params) -> None:
         if method != "$/cancel_request":
-            self._handler.notified(method, params)
+            self._handler.handle_notification(method, params)
             return
         request_id = params.get("requestId")
-        if isinstance(request_id, (int, str)) and (task := self._open.get(request_id)):
-            _cancel(task)
+        if isinstance(request_id, (int, str)) and (task := self._open_requests.get(request_id)):
+            _cancel_soon(task)
 
-    def _requested(self, request_id: Any, method: str, params: Params) -> None:
+    def _handle_request(self, request_id: Any, method: str, params: Params) -> None:
         if request_id is not None and not isinstance(request_id, (int, str, float)):
-            return self._refuse(None, RpcError(INVALID_REQUEST, "the id of a request is a number or a string"))
-        if len(self._open) >= self._most_open:
-            return self._refuse(request_id, RpcError(INTERNAL_ERROR, f"{self._most_open} requests are open already"))
-        if request_id in self._open:
-            return self._refuse(request_id, RpcError(INVALID_REQUEST, "this id is in use"))
+            return self._send_error(None, RpcError(INVALID_REQUEST, "the id of a request is a number or a string"))
+        if len(self._open_requests) >= self._max_open_requests:
+            return self._send_error(
+                request_id, RpcError(INTERNAL_ERROR, f"{self._max_open_requests} requests are open already")
+            )
+        if request_id in self._open_requests:
+            return self._send_error(request_id, RpcError(INVALID_REQUEST, "this id is in use"))
         try:
-            work = self._handler.requested(method, params)
+            work = self._handler.handle_request(method, params)
         except RpcError as error:
-            return self._refuse(request_id, error)
+            return self._send_error(request_id, error)
         task = asyncio.ensure_future(self._respond(request_id, work))
-        self._open[request_id] = task
-        task.add_done_callback(lambda _: self._open.pop(request_id, None))
+        self._open_requests[request_id] = task
+        task.add_done_callback(lambda _: self._open_requests.pop(request_id, None))
         return None
 
     async def _respond(self, request_id: Any, work: Awaitable[Any]) -> None:
         try:
-            self._answer(request_id, await work)
+            self._send_result(request_id, await work)
         except RpcError as error:
-            self._refuse(request_id, error)
+            self._send_error(request_id, error)
         except asyncio.CancelledError:
-            self._refuse(request_id, RpcError(CANCELLED, "cancelled"))
+            self._send_error(request_id, RpcError(CANCELLED, "cancelled"))
         except Exception as bug:
-            self._refuse(request_id, RpcError(INTERNAL_ERROR, f"{type(bug).__name__}: {bug}"))
+            self._send_error(request_id, RpcError(INTERNAL_ERROR, f"{type(bug).__name__}: {bug}"))
             raise
 
 
-def _cancel(task: asyncio.Task[None]) -> None:
+def _cancel_soon(task: asyncio.Task[None]) -> None:
     """Not before it has begun: a task that never began could not answer."""
     asyncio.get_running_loop().call_soon(task.cancel)
 
 
-def _error_in(error: Any) -> RpcError:
+def _parse_error(error: Any) -> RpcError:
     """An error as other people write it: a proper one, a bare text, or anything."""
     if not isinstance(error, dict):
         return RpcError(INTERNAL_ERROR, error if isinstance(error, str) else str(error))

@@ -10,66 +10,66 @@ import codecs
 
 import msgspec
 
-from ostler.text.regex import regex
-from ostler.workspace.magic import always_binary
+from ostler.text.lazy_regex import lazy_regex
+from ostler.workspace.file_signatures import is_always_binary
 
-SAMPLE = 64 * 1024
-DAMAGED = "utf-8 (damaged)"
-_MARKS = (
+SAMPLE_BYTES = 64 * 1024
+DAMAGED_UTF8 = "utf-8 (damaged)"
+_BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CONTROLS = regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
-_SURROGATE = regex("[\ud800-\udfff]")
-_PLAIN = regex("[\\t\\r\\n -~]")
-_STRANGE = regex("[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
+_CONTROLS = lazy_regex(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_SURROGATE = lazy_regex("[\ud800-\udfff]")
+_PLAIN = lazy_regex("[\\t\\r\\n -~]")
+_UNUSUAL = lazy_regex("[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
 
 
-class Form(msgspec.Struct, frozen=True):
+class TextEncoding(msgspec.Struct, frozen=True):
     """How a text is stored: its encoding, and whether a byte order mark leads it."""
 
     encoding: str = "utf-8"
     bom: bool = False
 
     @property
-    def mark(self) -> bytes:
-        return next((mark for mark, encoding in _MARKS if self.bom and encoding == self.encoding), b"")
+    def bom_bytes(self) -> bytes:
+        return next((mark for mark, encoding in _BOMS if self.bom and encoding == self.encoding), b"")
 
 
-def detect(raw: bytes, prefer: str = "") -> Form | None:
+def detect(raw: bytes, preferred: str = "") -> TextEncoding | None:
     """The form of a text, None for bytes that are no text; `prefer` is kept if the bytes still allow it."""
-    if always_binary(raw[:16]):
+    if is_always_binary(raw[:16]):
         return None
-    for mark, encoding in _MARKS:
-        if raw.startswith(mark) and decodes(raw[len(mark) :], encoding):
-            return Form(encoding, bom=True)
+    for mark, encoding in _BOMS:
+        if raw.startswith(mark) and can_decode(raw[len(mark) :], encoding):
+            return TextEncoding(encoding, bom=True)
     if b"\0" in raw:
-        return _wide(raw)
-    if decodes(raw, "utf-8"):
-        return Form("utf-8")
-    if prefer not in ("", "utf-8") and decodes(raw, prefer):
-        return Form(prefer)
-    sample = raw[:SAMPLE]
+        return _detect_utf16(raw)
+    if can_decode(raw, "utf-8"):
+        return TextEncoding("utf-8")
+    if preferred not in ("", "utf-8") and can_decode(raw, preferred):
+        return TextEncoding(preferred)
+    sample = raw[:SAMPLE_BYTES]
     if len(_CONTROLS.findall(sample)) * 50 > len(sample):
         return None
-    return Form(DAMAGED if _nearly_utf8(sample) else _legacy(raw))
+    return TextEncoding(DAMAGED_UTF8 if _is_nearly_utf8(sample) else _detect_legacy(raw))
 
 
-def decode(raw: bytes, form: Form) -> str:
+def decode(raw: bytes, text_encoding: TextEncoding) -> str:
     """The text of bytes in a form they were found to have."""
-    body = raw[len(form.mark) :]
-    if form.encoding == DAMAGED:
+    body = raw[len(text_encoding.bom_bytes) :]
+    if text_encoding.encoding == DAMAGED_UTF8:
         return _SURROGATE.sub("\ufffd", body.decode("utf-8", "surrogateescape"))
-    return body.decode(form.encoding)
+    return body.decode(text_encoding.encoding)
 
 
-def decodes(raw: bytes, encoding: str) -> bool:
+def can_decode(raw: bytes, encoding: str) -> bool:
     """Whether bytes are valid in an encoding."""
-    if encoding == DAMAGED:
-        return _nearly_utf8(raw[:SAMPLE])
+    if encoding == DAMAGED_UTF8:
+        return _is_nearly_utf8(raw[:SAMPLE_BYTES])
     try:
         raw.decode(encoding)
     except (UnicodeDecodeError, LookupError):
@@ -77,36 +77,36 @@ def decodes(raw: bytes, encoding: str) -> bool:
     return True
 
 
-def _nearly_utf8(sample: bytes) -> bool:
+def _is_nearly_utf8(sample: bytes) -> bool:
     text = sample.decode("utf-8", "surrogateescape")
     broken = len(_SURROGATE.findall(text))
     sound = sum(1 for c in text if c > "\x7f") - broken
     return sound >= 4 * broken
 
 
-def _wide(raw: bytes) -> Form | None:
+def _detect_utf16(raw: bytes) -> TextEncoding | None:
     """UTF-16 without a mark: the byte order that yields plain characters, if what it yields can be text at all."""
-    sample = raw[:SAMPLE]
+    sample = raw[:SAMPLE_BYTES]
     if len(raw) % 2 or _has_stray_zeros(sample):
         return None
     low, high = (len(_PLAIN.findall(sample.decode(encoding, "ignore"))) for encoding in ("utf-16-le", "utf-16-be"))
     encoding = "utf-16-le" if low > high else "utf-16-be"
     text = sample.decode(encoding, "ignore")
-    if max(low, high) * 50 < len(text) or len(_STRANGE.findall(text)) * 50 > len(text):
+    if max(low, high) * 50 < len(text) or len(_UNUSUAL.findall(text)) * 50 > len(text):
         return None
-    return Form(encoding) if decodes(raw, encoding) else None
+    return TextEncoding(encoding) if can_decode(raw, encoding) else None
 
 
 def _has_stray_zeros(sample: bytes) -> bool:
     """Whether it is a usual text but for a few zero bytes."""
     rest = sample.replace(b"\0", b"")
-    return len(rest) * 4 > len(sample) * 3 and not _CONTROLS.search(rest) and decodes(rest[:-4], "utf-8")
+    return len(rest) * 4 > len(sample) * 3 and not _CONTROLS.search(rest) and can_decode(rest[:-4], "utf-8")
 
 
-def _legacy(raw: bytes) -> str:
-    from ostler.workspace.guess import ranked
+def _detect_legacy(raw: bytes) -> str:
+    from ostler.workspace.encoding_guess import rank_encodings
 
-    for encoding in ranked(raw[:SAMPLE]):
-        if decodes(raw, encoding):
+    for encoding in rank_encodings(raw[:SAMPLE_BYTES]):
+        if can_decode(raw, encoding):
             return encoding
     return "latin-1"

@@ -2,20 +2,20 @@
 
 import os
 
-from ostler.workspace.jail import DIRECTORY, Jail
+from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
 
-MOST_ENTRIES = 200_000
+MAX_ENTRIES = 200_000
 
 
-def all_names_inside(jail: Jail, found: os.stat_result) -> bool:
+def all_links_inside(jail: Jail, found: os.stat_result) -> bool:
     """Look for every name of a file under the root; False when one is elsewhere, or the tree too large to know."""
     missing = found.st_nlink
-    left = MOST_ENTRIES
+    left = MAX_ENTRIES
     ahead = ["."]
     while ahead and left > 0:
         here = ahead.pop()
         try:
-            fd = jail.open(here, DIRECTORY | os.O_NOFOLLOW)
+            fd = jail.open(here, DIRECTORY_FLAGS | os.O_NOFOLLOW)
         except OSError:
             continue
         try:
@@ -24,7 +24,7 @@ def all_names_inside(jail: Jail, found: os.stat_result) -> bool:
                     left -= 1
                     if entry.is_dir(follow_symlinks=False):
                         ahead.append(f"{here}/{entry.name}")
-                    elif entry.inode() == found.st_ino and _same(entry, found, fd):
+                    elif entry.inode() == found.st_ino and _is_same_file(entry, found, fd):
                         missing -= 1
         finally:
             os.close(fd)
@@ -33,6 +33,6 @@ def all_names_inside(jail: Jail, found: os.stat_result) -> bool:
     return False
 
 
-def _same(entry: os.DirEntry[str], found: os.stat_result, directory: int) -> bool:
+def _is_same_file(entry: os.DirEntry[str], found: os.stat_result, directory: int) -> bool:
     there = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
     return (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)

@@ -5,35 +5,35 @@ import os
 from contextlib import suppress
 from types import TracebackType
 
-from ostler.vocabulary.errors import UsageError
-from ostler.workspace.kernel import open_beneath
-from ostler.workspace.paths import beneath, split
-from ostler.workspace.walk import MAX_LINKS, walk
+from ostler.core.errors import UsageError
+from ostler.workspace.openat2 import load_openat2
+from ostler.workspace.path_walk import MAX_LINKS, walk
+from ostler.workspace.paths import relative_to_root, split_path
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
-_RETRIES = 8
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY
+_MAX_ATTEMPTS = 8
 
 
-class Spot:
+class EntryHandle:
     """A name in an open directory: where a write lands whatever happens to the path meanwhile."""
 
-    __slots__ = ("directory", "name", "relative")
+    __slots__ = ("directory_fd", "name", "relative")
 
-    def __init__(self, directory: int, name: str, relative: str) -> None:
-        self.directory = directory
+    def __init__(self, directory_fd: int, name: str, relative: str) -> None:
+        self.directory_fd = directory_fd
         self.name = name
         self.relative = relative
 
-    def __enter__(self) -> "Spot":
+    def __enter__(self) -> "EntryHandle":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        os.close(self.directory)
+        os.close(self.directory_fd)
 
     def stat(self) -> os.stat_result | None:
         """What stands there now, links not followed; None for nothing."""
         try:
-            return os.stat(self.name, dir_fd=self.directory, follow_symlinks=False)
+            return os.stat(self.name, dir_fd=self.directory_fd, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
@@ -41,16 +41,16 @@ class Spot:
 class Jail:
     """Opens what lies under a root. Errors are the system's; EXDEV means that the path leads outside."""
 
-    def __init__(self, root: str, *, by_hand: bool = False) -> None:
+    def __init__(self, root: str, *, without_openat2: bool = False) -> None:
         try:
             self.root = os.path.realpath(root)
-            self._fd = os.open(self.root, DIRECTORY | os.O_CLOEXEC)
+            self._fd = os.open(self.root, DIRECTORY_FLAGS | os.O_CLOEXEC)
         except (OSError, ValueError):
             raise UsageError(
                 f"{root} is not a directory that can be opened", hint="start in one, or name one"
             ) from None
-        self.names = (self.root, os.path.abspath(root))
-        self._beneath = None if by_hand else open_beneath()
+        self.root_paths = (self.root, os.path.abspath(root))
+        self._openat2 = None if without_openat2 else load_openat2()
 
     def close(self) -> None:
         """Let the root go; nothing can be opened afterwards."""
@@ -62,35 +62,35 @@ class Jail:
         if hasattr(self, "_fd"):
             self.close()
 
-    def within(self, path: str) -> str | None:
+    def relative_path(self, path: str) -> str | None:
         """How a path reads from the root, None when it is absolute and of another tree."""
-        return beneath(path, self.names)
+        return relative_to_root(path, self.root_paths)
 
     def open(self, relative: str, flags: int) -> int:
         """A descriptor of what a path leads to under the root; links that stay inside are followed."""
-        for _ in range(_RETRIES if self._beneath else 0):
+        for _ in range(_MAX_ATTEMPTS if self._openat2 else 0):
             try:
-                return self._beneath(self._fd, relative, flags)  # type: ignore[misc]
+                return self._openat2(self._fd, relative, flags)  # type: ignore[misc]
             except OSError as error:
                 if error.errno == errno.EXDEV:
                     break  # an absolute link; by hand it is seen whether it stays inside
                 if error.errno != errno.EAGAIN:
                     raise
-        return walk(self._fd, relative, flags, self.within)
+        return walk(self._fd, relative, flags, self.relative_path)
 
-    def open_plain(self, relative: str, flags: int) -> int:
+    def open_without_links(self, relative: str, flags: int) -> int:
         """A descriptor of a path that may hold no link at all."""
-        return walk(self._fd, relative, flags, self.within, most_links=0)
+        return walk(self._fd, relative, flags, self.relative_path, max_links=0)
 
-    def directory(self, relative: str, *, create: bool = False) -> int:
+    def open_directory(self, relative: str, *, create: bool = False) -> int:
         """A descriptor of a directory, made with its parents if asked."""
         missing: list[str] = []
         while True:
             try:
-                fd = self.open(relative, DIRECTORY)
+                fd = self.open(relative, DIRECTORY_FLAGS)
                 break
             except FileNotFoundError:
-                relative, name = split(relative.rstrip("/"))
+                relative, name = split_path(relative.rstrip("/"))
                 if not create or not name:
                     raise
                 missing.append(name)
@@ -102,33 +102,33 @@ class Jail:
                 os.close(above)
         return fd
 
-    def spot(self, relative: str, *, create: bool = False) -> Spot:
+    def open_target(self, relative: str, *, create: bool = False) -> EntryHandle:
         """Where a write to a path lands: links at its end are followed as long as they stay inside."""
         for _ in range(MAX_LINKS):
-            here = self.entry(relative, create=create)
+            here = self.open_entry(relative, create=create)
             try:
-                target = os.readlink(here.name, dir_fd=here.directory)
+                target = os.readlink(here.name, dir_fd=here.directory_fd)
             except OSError as error:
                 if error.errno in (errno.EINVAL, errno.ENOENT):
                     return here
-                os.close(here.directory)
+                os.close(here.directory_fd)
                 raise
-            os.close(here.directory)
-            inside = self.within(target) if target.startswith("/") else f"{split(relative)[0]}/{target}"
+            os.close(here.directory_fd)
+            inside = self.relative_path(target) if target.startswith("/") else f"{split_path(relative)[0]}/{target}"
             if inside is None:
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), relative)
             relative = inside
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), relative)
 
-    def entry(self, relative: str, *, create: bool = False) -> Spot:
+    def open_entry(self, relative: str, *, create: bool = False) -> EntryHandle:
         """The last name of a path in its directory, a link there not followed."""
-        head, name = split(relative)
+        head, name = split_path(relative)
         if not name:
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), relative)
-        return Spot(self.directory(head, create=create), name, relative)
+        return EntryHandle(self.open_directory(head, create=create), name, relative)
 
 
-def _make_and_open(name: str, above: int) -> int:
+def _make_and_open(name: str, parent_fd: int) -> int:
     with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=above)
-    return os.open(name, DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        os.mkdir(name, dir_fd=parent_fd)
+    return os.open(name, DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent_fd)

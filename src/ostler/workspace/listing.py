@@ -6,21 +6,21 @@ from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import Literal
 
-from ostler.processes.placeholders import keeps_a_place, stands_in
-from ostler.processes.start_up import CONTENTS
-from ostler.vocabulary.errors import PathRefused
-from ostler.vocabulary.seams import Entry
-from ostler.workspace.ignores import FILE, Ignores, Named
-from ostler.workspace.jail import DIRECTORY
-from ostler.workspace.paths import escaped
-from ostler.workspace.walk import is_link
+from ostler.core.errors import PathError
+from ostler.core.protocols import DirectoryEntry
+from ostler.processes.placeholders import entry_is_placeholder, is_placeholder
+from ostler.processes.startup_files import STARTUP_FILES
+from ostler.workspace.gitignore import GITIGNORE, IgnoreRules, NamedEntry
+from ostler.workspace.jail import DIRECTORY_FLAGS
+from ostler.workspace.path_walk import is_link
+from ostler.workspace.paths import escape_path
 
-MOST_ENTRIES = 100_000
-DEEPEST = 200
-Kind = Literal["file", "directory", "link", "other"]
+MAX_ENTRIES = 100_000
+MAX_DEPTH = 200
+EntryKind = Literal["file", "directory", "link", "other"]
 
 
-def kind_of(mode: int) -> Kind:
+def entry_kind(mode: int) -> EntryKind:
     """The kind of entry a mode tells of."""
     if stat.S_ISREG(mode):
         return "file"
@@ -29,48 +29,50 @@ def kind_of(mode: int) -> Kind:
     return "link" if stat.S_ISLNK(mode) else "other"
 
 
-def entries(fd: int, path: str) -> list[Entry]:
+def list_entries(fd: int, path: str) -> list[DirectoryEntry]:
     """What an open directory holds, by name."""
-    found: list[Entry] = []
+    found: list[DirectoryEntry] = []
     with os.scandir(fd) as scan:
         for entry in scan:
-            if keeps_a_place(entry, fd):
+            if entry_is_placeholder(entry, fd):
                 continue
-            if len(found) == MOST_ENTRIES:
-                reason = f"the directory has more than {MOST_ENTRIES:,} entries"
-                raise PathRefused("too_large", path, reason, hint="search it by pattern instead")
-            found.append(_entry(entry))
+            if len(found) == MAX_ENTRIES:
+                reason = f"the directory has more than {MAX_ENTRIES:,} entries"
+                raise PathError("too_large", path, reason, hint="search it by pattern instead")
+            found.append(_to_directory_entry(entry))
     found.sort(key=lambda entry: entry.name)
     return found
 
 
-def _entry(entry: "os.DirEntry[str]") -> Entry:
+def _to_directory_entry(entry: "os.DirEntry[str]") -> DirectoryEntry:
     try:
         state = entry.stat(follow_symlinks=False)
     except OSError:
-        return Entry(escaped(entry.name), "other")
-    kind = kind_of(state.st_mode)
-    return Entry(escaped(entry.name), kind, state.st_size if kind == "file" else 0)
+        return DirectoryEntry(escape_path(entry.name), "other")
+    kind = entry_kind(state.st_mode)
+    return DirectoryEntry(escape_path(entry.name), kind, state.st_size if kind == "file" else 0)
 
 
-def walk_files(top: int, base: str, rules: Ignores, *, hidden: bool, most: int, folders: bool = False) -> Iterator[str]:
+def walk_files(
+    top: int, base: str, rules: IgnoreRules, *, hidden: bool, limit: int, folders: bool = False
+) -> Iterator[str]:
     """The regular files under an open directory, as paths from it, sorted; links are not followed.
 
     `base` is the directory from the root, with a slash at its end; `rules` are those in force above it. With `folders`
     each directory comes too, before what it holds, with a slash at its end, and each link, with two.
     """
-    walk = _under(top, base, rules, hidden)
+    walk = _walk_tree(top, base, rules, hidden)
     try:
-        for path in islice((path for path in walk if folders or path[-1] != "/"), most):
-            yield escaped(path[len(base) :])
+        for path in islice((path for path in walk if folders or path[-1] != "/"), limit):
+            yield escape_path(path[len(base) :])
     finally:
         walk.close()
 
 
-def _under(fd: int, base: str, rules: Ignores, hidden: bool) -> Generator[str]:
+def _walk_tree(fd: int, base: str, rules: IgnoreRules, hidden: bool) -> Generator[str]:
     """All paths in order, from the root; those of directories with a slash at their end, those of links with two."""
     opened = [fd]
-    ways = [(base, *_look(fd, base, rules, hidden))]
+    ways = [(base, *_read_directory(fd, base, rules, hidden))]
     try:
         while ways:
             here, rules, ahead = ways[-1]
@@ -80,10 +82,10 @@ def _under(fd: int, base: str, rules: Ignores, hidden: bool) -> Generator[str]:
                 elif is_directory:
                     path = f"{here}{name}/"
                     yield path
-                    below = _opened(name, opened[-1]) if path.count("/") <= DEEPEST else None
+                    below = _open_subdirectory(name, opened[-1]) if path.count("/") <= MAX_DEPTH else None
                     if below is not None:
                         opened.append(below)
-                        ways.append((path, *_look(below, path, rules, hidden)))
+                        ways.append((path, *_read_directory(below, path, rules, hidden)))
                         break
                 elif is_link(name, opened[-1]):
                     yield f"{here}{name}//"
@@ -98,29 +100,29 @@ def _under(fd: int, base: str, rules: Ignores, hidden: bool) -> Generator[str]:
                 os.close(below)
 
 
-def _look(fd: int, here: str, rules: Ignores, hidden: bool) -> tuple[Ignores, Iterator[Named]]:
+def _read_directory(fd: int, folder: str, rules: IgnoreRules, hidden: bool) -> tuple[IgnoreRules, Iterator[NamedEntry]]:
     """The rules in force in a directory, and what it holds that they keep."""
-    names = _names(fd, hidden)
-    if any(name == FILE for name, _, _ in names) or not hidden:
-        rules = rules.below(fd, here)
-    return rules, iter(rules.kept(here, names))
+    names = _list_names(fd, hidden)
+    if any(name == GITIGNORE for name, _, _ in names) or not hidden:
+        rules = rules.for_subfolder(fd, folder)
+    return rules, iter(rules.without_ignored(folder, names))
 
 
-def _opened(name: str, directory: int) -> int | None:
+def _open_subdirectory(name: str, directory: int) -> int | None:
     try:
-        return os.open(name, DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        return os.open(name, DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
         return None
 
 
-def _names(fd: int, hidden: bool) -> list[Named]:
+def _list_names(fd: int, hidden: bool) -> list[NamedEntry]:
     """What a directory holds besides git's own folder, and hidden names only if they are wanted."""
     with os.scandir(fd) as scan:
         found = [
             (name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))
             for entry in scan
             if (name := entry.name)[0] != "."
-            or (hidden and name != ".git" and not (name in CONTENTS and stands_in(name, fd)))
+            or (hidden and name != ".git" and not (name in STARTUP_FILES and is_placeholder(name, fd)))
         ]
     found.sort()
     return found

@@ -5,7 +5,7 @@ from typing import Literal
 Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
 
 
-def newline_of(text: str) -> Newline:
+def detect_newline(text: str) -> Newline:
     """The one line end a text uses, "mixed" for several, "" for none."""
     pairs = text.count("\r\n")
     feeds = text.count("\n") - pairs
@@ -16,7 +16,7 @@ def newline_of(text: str) -> Newline:
     return used[0] if len(used) == 1 else "mixed"
 
 
-def in_style(text: str, newline: Newline) -> str:
+def with_newline(text: str, newline: Newline) -> str:
     """A text written with plain line feeds, in the style of the file it is for; any other text as it is."""
     if newline in ("\r\n", "\r") and "\r" not in text:
         return text.replace("\n", newline)

@@ -4,18 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ostler.xnl.blocks import BadCall, FoundCall, calls, unclosed
+    from ostler.xnl.call_blocks import BadCall, FoundCall, calls, unclosed
     from ostler.xnl.errors import CallError, XnlError
-    from ostler.xnl.plain import from_json, to_json
-    from ostler.xnl.reader import parse
-    from ostler.xnl.tree import Document
+    from ostler.xnl.json_form import from_json, to_json
+    from ostler.xnl.parser import parse
+    from ostler.xnl.tree import XnlDocument
     from ostler.xnl.writer import format
 
 __all__ = [
     "BadCall",
     "CallError",
-    "Document",
     "FoundCall",
+    "XnlDocument",
     "XnlError",
     "calls",
     "format",
@@ -26,11 +26,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "blocks": ("BadCall", "FoundCall", "calls", "unclosed"),
+    "call_blocks": ("BadCall", "FoundCall", "calls", "unclosed"),
     "errors": ("CallError", "XnlError"),
-    "plain": ("from_json", "to_json"),
-    "reader": ("parse",),
-    "tree": ("Document",),
+    "json_form": ("from_json", "to_json"),
+    "parser": ("parse",),
+    "tree": ("XnlDocument",),
     "writer": ("format",),
 }
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-Code = Literal[
+XnlErrorCode = Literal[
     "UNEXPECTED_EOF",
     "MISMATCHED_TAG",
     "INVALID_CONTENT",
@@ -15,11 +15,13 @@ Code = Literal[
 class XnlError(Exception):
     """One fault; `position` (from 0), `line` and `column` (from 1) count UTF-16 units, as editors do."""
 
-    def __init__(self, code: Code, message: str, text: str = "", at: int = 0, *, past: bool = False) -> None:
+    def __init__(
+        self, code: XnlErrorCode, message: str, text: str = "", offset: int = 0, *, after_char: bool = False
+    ) -> None:
         super().__init__(message)
-        self.code: Code = code
+        self.code: XnlErrorCode = code
         self.message = message
-        self.position, self.line, self.column = _locate(text, at, past)
+        self.position, self.line, self.column = _locate(text, offset, after_char)
 
     def __str__(self) -> str:
         return f"{self.message} (line {self.line}, column {self.column})"
@@ -28,18 +30,18 @@ class XnlError(Exception):
 class CallError(XnlError):
     """A call expression that is not plain data; its code is always INVALID_CALL."""
 
-    def __init__(self, message: str, text: str = "", at: int = 0) -> None:
-        super().__init__("INVALID_CALL", message, text, at)
+    def __init__(self, message: str, text: str = "", offset: int = 0) -> None:
+        super().__init__("INVALID_CALL", message, text, offset)
 
 
-def _locate(text: str, at: int, past: bool) -> tuple[int, int, int]:
-    before = text[:at]
-    if past:
+def _locate(text: str, offset: int, after_char: bool) -> tuple[int, int, int]:
+    before = text[:offset]
+    if after_char:
         # The dialect points one unit behind an unexpected character, so into the middle of a surrogate pair.
-        before += text[at] if text[at] < "\U00010000" else "?"
+        before += text[offset] if text[offset] < "\U00010000" else "?"
     line_start = before.rfind("\n") + 1
-    return _units(before), before.count("\n") + 1, _units(before[line_start:]) + 1
+    return _utf16_length(before), before.count("\n") + 1, _utf16_length(before[line_start:]) + 1
 
 
-def _units(text: str) -> int:
+def _utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,6 +1,6 @@
 """Decimal numerals to numbers and back, spelled as JavaScript spells them."""
 
-_EXACT = 2**53
+_MAX_EXACT_INT = 2**53
 _MAX_DIGITS = 309
 _LIMIT = int("1" + "0" * _MAX_DIGITS)
 
@@ -16,7 +16,7 @@ def read_decimal(numeral: str) -> int | float | None:
     value = float(numeral)
     if value in (float("inf"), float("-inf")):
         return None
-    return int(value) if value.is_integer() and abs(value) <= _EXACT else value
+    return int(value) if value.is_integer() and abs(value) <= _MAX_EXACT_INT else value
 
 
 def in_range(number: int) -> bool:

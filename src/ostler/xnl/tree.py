@@ -10,7 +10,7 @@ MAX_DEPTH = 128
 Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"] | None
 
 
-class _Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="kind"):
+class _NodeStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="kind"):
     """How every kind of node looks as JSON: its kind, then its fields; what is absent is left out."""
 
 
@@ -21,7 +21,7 @@ class Extend(msgspec.Struct, frozen=True):
     order: list[str]
 
 
-class DataElement(_Shape, frozen=True, tag="DataElement"):
+class DataElement(_NodeStruct, frozen=True, tag="DataElement"):
     tag: str
     metadata: dict[str, Value]
     attributes: dict[str, Value] | None = None
@@ -29,7 +29,7 @@ class DataElement(_Shape, frozen=True, tag="DataElement"):
     extend: Extend | None = None
 
 
-class TextElement(_Shape, frozen=True, tag="TextElement"):
+class TextElement(_NodeStruct, frozen=True, tag="TextElement"):
     tag: str
     metadata: dict[str, Value]
     text: str
@@ -37,7 +37,7 @@ class TextElement(_Shape, frozen=True, tag="TextElement"):
     text_marker: str | None = None
 
 
-class Comment(_Shape, frozen=True, tag="Comment"):
+class Comment(_NodeStruct, frozen=True, tag="Comment"):
     """Never read, as the reader drops comments; it can be written."""
 
     value: str
@@ -56,7 +56,7 @@ class DuplicateChild(msgspec.Struct, frozen=True, rename="camel"):
     code: Literal["DUPLICATE_CHILD"] = "DUPLICATE_CHILD"
 
 
-class Document(msgspec.Struct, frozen=True):
+class XnlDocument(msgspec.Struct, frozen=True):
     nodes: list[Node]
     warnings: list[DuplicateChild] = []
 

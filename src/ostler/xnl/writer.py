@@ -9,13 +9,13 @@ from ostler.xnl.tree import (
     MAX_DEPTH,
     Comment,
     DataElement,
-    Document,
     Element,
     Item,
     Node,
     SingleNode,
     TextElement,
     Value,
+    XnlDocument,
 )
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -24,16 +24,16 @@ _CLOSER_START = re.compile(r"</#([A-Za-z0-9_-]*)")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}  # the backslash first
 
 
-def format(tree: Document | SingleNode | Node, *, pretty: bool = False, indent: str = "  ") -> str:
+def format(tree: XnlDocument | SingleNode | Node, *, pretty: bool = False, indent: str = "  ") -> str:
     """The text of a tree; raises XnlError for what the notation cannot say (a bad tag, too deep a nesting)."""
     if isinstance(tree, SingleNode):
         tree = tree.node
-    nodes = tree.nodes if isinstance(tree, Document) else [tree]
-    writer = _Writer(indent if pretty else None)
+    nodes = tree.nodes if isinstance(tree, XnlDocument) else [tree]
+    writer = _XnlWriter(indent if pretty else None)
     return ("\n" if pretty else "").join(writer.node(node, 0) for node in nodes)
 
 
-class _Writer:
+class _XnlWriter:
     def __init__(self, indent: str | None) -> None:
         self._indent = indent
 
@@ -43,7 +43,7 @@ class _Writer:
         return self._element(node, depth)
 
     def _element(self, element: Element, depth: int) -> str:
-        _guard(depth)
+        _check_depth(depth)
         if not _NAME.fullmatch(element.tag):
             raise XnlError("INVALID_CONTENT", "An element's tag must be a name of letters, digits, `_` and `-`")
         parts = [f"{self._pad(depth)}<{element.tag}"]
@@ -52,8 +52,8 @@ class _Writer:
             parts.append(self._object(element.attributes, depth))
         if isinstance(element, DataElement):
             return " ".join(parts + self._blocks(element, depth)) + ">"
-        text = _without_dangling_indent(element.text)
-        marker = _marker(text, element.text_marker)
+        text = _strip_trailing_indent(element.text)
+        marker = _choose_marker(text, element.text_marker)
         return f"{' '.join(parts)} #{marker}>{text}</#{marker}>"
 
     def _blocks(self, element: DataElement, depth: int) -> list[str]:
@@ -75,10 +75,10 @@ class _Writer:
         if isinstance(value, str):
             return _quote(value)
         if isinstance(value, Mapping):
-            _guard(depth)
+            _check_depth(depth)
             return self._object(value, depth)
         if isinstance(value, list | tuple):
-            _guard(depth)
+            _check_depth(depth)
             return self._array(value, depth)
         return _scalar(value)
 
@@ -103,7 +103,7 @@ class _Writer:
         return (self._indent or "") * depth
 
 
-def _guard(depth: int) -> None:
+def _check_depth(depth: int) -> None:
     if depth >= MAX_DEPTH:
         raise XnlError("INVALID_CONTENT", f"Nesting may be at most {MAX_DEPTH} levels deep")
 
@@ -128,9 +128,9 @@ def _scalar(value: int | float | bool | None) -> str:
     return write_number(value)
 
 
-def _marker(text: str, wanted: str | None) -> str:
+def _choose_marker(text: str, preferred: str | None) -> str:
     """The wanted marker if the text cannot be closed by it too early, else one that does not occur in the text."""
-    marker = _NOT_IN_NAME.sub("_", wanted or "")
+    marker = _NOT_IN_NAME.sub("_", preferred or "")
     if marker and not _NAME.match(marker):
         marker = f"_{marker}"
     if f"</#{marker}>" not in text:
@@ -139,7 +139,7 @@ def _marker(text: str, wanted: str | None) -> str:
     return next(name for at in range(1, len(taken) + 2) if (name := f"{marker or 'text'}-{at}") not in taken)
 
 
-def _without_dangling_indent(text: str) -> str:
+def _strip_trailing_indent(text: str) -> str:
     """Drop blanks after the last newline: the reader would take them for an indent to strip from every line."""
     head, newline, tail = text.rpartition("\n")
     return head + newline if newline and not tail.strip(" \t") else text

@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from ostler.app.acp_backend import AgentJoin, Offer
-from ostler.app.grounds import SessionGround, Shell
-from ostler.backends.acp.agent import Patience
-from ostler.backends.acp.backend import Plan
+from ostler.app.acp_backend import AcpParts, OfferedServices
+from ostler.app.session_workspace import SessionShell, SessionWorkspace
+from ostler.backends.acp.agent_client import AgentTimeouts
+from ostler.backends.acp.backend import AcpSessionPlan
 from ostler.backends.acp.process import Launch
-from ostler.journal.memory import MemoryJournal
-from ostler.session.session import Session
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.session.session import LocalSession
 from ostler.settings.load import load
-from ostler.testing.stagehand import ALLOW_ALL
+from ostler.testing.session_fixture import ALLOW_ALL
 
 
 class Echo:
@@ -45,13 +45,13 @@ class Echo:
         options=None,
         **plan,
     ):
-        plan.setdefault("patience", Patience(60, 60, 60))
-        made = Plan(self.launch(*flags, env=env, command=command), "0", **plan)
-        shell = Shell(str(self.folder), writable=True, sandbox="off")
-        ground = SessionGround(str(self.folder), shell, read_anywhere=False)
+        plan.setdefault("timeouts", AgentTimeouts(60, 60, 60))
+        made = AcpSessionPlan(self.launch(*flags, env=env, command=command), "0", **plan)
+        shell = SessionShell(str(self.folder), writable=True, sandbox="off")
+        workspace = SessionWorkspace(str(self.folder), shell, read_anywhere=False)
         settings = load(self.folder, {"HOME": str(self.home)})
-        join = AgentJoin(made, ground, settings, offer or Offer(), watch, mirror)
-        session = Session(
+        join = AcpParts(made, workspace, settings, offer or OfferedServices(), watch, mirror)
+        session = LocalSession(
             backend=join.backend,
             tools=join.tools,
             journal=journal or MemoryJournal("session-1"),

@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
+from ostler.core.errors import BackendError
+from ostler.core.events import MessageDone, Notice
 from ostler.policy.verdict import Policy
-from ostler.testing.stagehand import play
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.events import MessageDone, Notice
+from ostler.testing.session_fixture import run_turn
 
 pytestmark = pytest.mark.req("AC-5")
 
@@ -112,15 +112,15 @@ FLOOD = """
 
 @pytest.mark.parametrize("hostile", [STRANGE, NO_FRAMES, ASKS, FLOOD], ids=["strange", "no frames", "asks", "flood"])
 async def test_a_turn_survives(echo, hostile):
-    session = await echo.open(command=agent(hostile), policy=Policy(attended=False))
-    events, ended = await asyncio.wait_for(play(session, "go"), PATIENCE)
+    session = await echo.open(command=agent(hostile), policy=Policy(interactive=False))
+    events, ended = await asyncio.wait_for(run_turn(session, "go"), PATIENCE)
     assert (ended.reason, ended.fault) == ("done", None)
     assert [event.message.text for event in events if isinstance(event, MessageDone)][-1].endswith("hi")
 
 
 async def test_kinds_that_nobody_knows_do_not_fill_a_journal(echo):
     session = await echo.open(command=agent("for n in range(500): update({'sessionUpdate': 'k%d' % n})"))
-    events, _ = await play(session, "go")
+    events, _ = await run_turn(session, "go")
     assert len([event for event in events if isinstance(event, Notice)]) == 20
 
 
@@ -135,7 +135,7 @@ async def test_kinds_that_nobody_knows_do_not_fill_a_journal(echo):
 )
 async def test_a_turn_that_cannot_go_on_says_why(echo, hostile, told):
     session = await echo.open(command=agent(hostile))
-    _, ended = await asyncio.wait_for(play(session, "go"), PATIENCE)
+    _, ended = await asyncio.wait_for(run_turn(session, "go"), PATIENCE)
     assert ended.reason == "failed"
     assert told in str(ended.fault)
 

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from ostler.backends.acp.process import AgentProcess, Launch
-from ostler.vocabulary.errors import BackendError, JournalError
-from ostler.wire.jsonrpc import Peer
+from ostler.core.errors import BackendError, JournalError
+from ostler.wire.jsonrpc import JsonRpcPeer
 
 pytestmark = pytest.mark.req("AC-5")
 
@@ -16,17 +16,17 @@ UPDATE = b'{"jsonrpc": "2.0", "method": "session/update", "params": {}}'
 class Unkept:
     """A handler whose events cannot be written down."""
 
-    def requested(self, method, params):
+    def handle_request(self, method, params):
         raise AssertionError("it asks for nothing")
 
-    def notified(self, method, params):
+    def handle_notification(self, method, params):
         raise JournalError("no space left")
 
 
 class Talking:
     """A program that says one thing and goes on."""
 
-    running = True
+    is_running = True
 
     def __init__(self, said):
         self.stdout = asyncio.StreamReader()
@@ -42,10 +42,10 @@ async def test_words_that_cannot_be_kept_end_the_conversation(ends):
     if ends:
         program.stdout.feed_eof()
     process = AgentProcess(Launch("echo", (), {}, "."), program)
-    process.peer = Peer(lambda line: None, Unkept())
-    process._reading = asyncio.ensure_future(process.read())
+    process.peer = JsonRpcPeer(lambda line: None, Unkept())
+    process._reader_task = asyncio.ensure_future(process.read())
     with pytest.raises(BackendError, match=r"could not be kept|closed its output"):
         async with asyncio.timeout(60):
             await process.request("session/prompt", {})
-    assert process.peer.gone
-    await process._reading
+    assert process.peer.closed
+    await process._reader_task

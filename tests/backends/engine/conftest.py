@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
-async def stage(tmp_path):
+async def harness(tmp_path):
     """A session to be opened with a model, and closed at the end."""
     from engine_play import Play
 

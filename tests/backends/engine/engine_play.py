@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from ostler.backends.engine.backend import Engine
-from ostler.models.words import CallChunk, Chunk, Finished, Request, TextChunk, Usage
+from ostler.core.errors import BackendError
+from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, ReplyFinished, TextChunk, Usage
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import ALLOW_ALL, open_session, play
-from ostler.vocabulary.errors import BackendError
-from ostler.workspace.ground import Workspace
+from ostler.testing.session_fixture import ALLOW_ALL, open_test_session, run_turn
+from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class Said:
@@ -30,13 +30,13 @@ class Said:
 class Model:
     """Asks a function for each reply; it keeps the requests, and counts four bytes of words as a token."""
 
-    def __init__(self, reply: Callable[[Request], Said], *, limit: int = 32_000) -> None:
+    def __init__(self, reply: Callable[[ModelRequest], Said], *, limit: int = 32_000) -> None:
         self.name = "fake"
         self.context_limit = limit
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self._reply = reply
 
-    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         self.requests.append(request)
         said = self._reply(request)
         if said.fails:
@@ -49,12 +49,12 @@ class Model:
             yield CallChunk(f"call-{len(self.requests)}-{index}", tool, json.dumps(arguments))
         if said.tokens:
             yield Usage(*said.tokens, cost=said.cost)
-        yield Finished(said.finish)
+        yield ReplyFinished(said.finish)
 
     async def aclose(self) -> None: ...
 
 
-def script(*lines: Said) -> Callable[[Request], Said]:
+def script(*lines: Said) -> Callable[[ModelRequest], Said]:
     """Replies in order; the last one again and again."""
     left = list(lines)
     return lambda request: left.pop(0) if len(left) > 1 else left[0]
@@ -64,7 +64,7 @@ class Play:
     """Opens a session for a model, and plays turns in it."""
 
     def __init__(self, folder: str) -> None:
-        self._ground = Workspace(folder)
+        self._workspace = LocalWorkspace(folder)
         self.session: Any = None
         self.engine: Engine
 
@@ -80,13 +80,13 @@ class Play:
     ) -> "Play":
         specs = [tool.spec for tool in tools]
         self.engine = Engine(make_model=lambda name: model, tools=lambda: specs, system=lambda: system, **how)
-        self.session = await open_session(self.engine, tools, self._ground, policy=policy, journal=journal)
+        self.session = await open_test_session(self.engine, tools, self._workspace, policy=policy, journal=journal)
         return self
 
     async def turn(self, text: str) -> Any:
-        events, ended = await play(self.session, text)
+        events, ended = await run_turn(self.session, text)
         self.events = events
         return ended
 
     def past(self, *kinds: type) -> list[Any]:
-        return [event for event in self.session.past() if isinstance(event, kinds)]
+        return [event for event in self.session.events() if isinstance(event, kinds)]

@@ -5,10 +5,16 @@ import itertools
 import pytest
 from engine_play import Model, Said, script
 
-from ostler.backends.engine.guests.circles import Circles, looks, mark_of, repeats_itself, waits
+from ostler.backends.engine.plugins.repetition import (
+    RepetitionDetector,
+    is_polling,
+    is_repetitive,
+    is_waiting,
+    step_fingerprint,
+)
+from ostler.core.events import MessageDone, Reminded
+from ostler.core.tools import ToolCall, ToolResult
 from ostler.testing.fake_tool import FakeTool
-from ostler.vocabulary.events import MessageDone, Reminded
-from ostler.vocabulary.tools import ToolCall, ToolResult
 
 pytestmark = pytest.mark.req("EN-12")
 
@@ -91,10 +97,10 @@ def dressed(command, result, count=3):
 
 
 def verdicts(trace):
-    circles, said = Circles(), []
+    circles, said = RepetitionDetector(), []
     for pairs in trace:
         calls = [call for call, _ in pairs]
-        said.append(circles.take(mark_of(pairs), waiting=waits(calls), looking=looks(calls)))
+        said.append(circles.add_step(step_fingerprint(pairs), waiting=is_waiting(calls), polling=is_polling(calls)))
     return said
 
 
@@ -215,12 +221,12 @@ HONEST_TEXTS = {
 
 @pytest.mark.parametrize("name", LOOPING_TEXTS)
 def test_words_that_repeat_themselves(name):
-    assert repeats_itself(LOOPING_TEXTS[name])
+    assert is_repetitive(LOOPING_TEXTS[name])
 
 
 @pytest.mark.parametrize("name", HONEST_TEXTS)
 def test_words_that_do_not(name):
-    assert not repeats_itself(HONEST_TEXTS[name])
+    assert not is_repetitive(HONEST_TEXTS[name])
 
 
 @pytest.mark.slow
@@ -230,39 +236,39 @@ def test_a_long_text_costs_little():
     text = "ab" * 500_000 + "x" * 39
     begun = time.perf_counter()
     for _ in range(100):
-        repeats_itself(text)
+        is_repetitive(text)
     assert time.perf_counter() - begun < 1
 
 
-async def test_a_loop_is_nudged_then_stopped_with_its_reason(stage):
+async def test_a_loop_is_nudged_then_stopped_with_its_reason(harness):
     model = Model(script(Said("", ("probe", {"subject": "x"}))))
-    await stage.open(model, [FakeTool("probe")])
-    ended = await stage.turn("go")
+    await harness.open(model, [FakeTool("probe")])
+    ended = await harness.turn("go")
     assert (ended.reason, ended.limit) == ("limit", "a loop: the same calls with the same results, last probe")
     assert len(model.requests) == 3
-    (nudge,) = [r for r in stage.past(Reminded) if "same calls" in r.text]
+    (nudge,) = [r for r in harness.past(Reminded) if "same calls" in r.text]
     assert model.requests[2].history[-1].text == nudge.text
 
 
-async def test_a_nudge_that_helps_lets_the_turn_go_on(stage):
+async def test_a_nudge_that_helps_lets_the_turn_go_on(harness):
     same, other = Said("", ("probe", {"subject": "x"})), Said("", ("probe", {"subject": "y"}))
     model = Model(script(same, same, other, same, other, Said("done")))
-    await stage.open(model, [FakeTool("probe")])
-    assert (await stage.turn("go")).reason == "done"
+    await harness.open(model, [FakeTool("probe")])
+    assert (await harness.turn("go")).reason == "done"
 
 
-async def test_endless_words_are_cut_off_nudged_and_stopped(stage):
+async def test_endless_words_are_cut_off_nudged_and_stopped(harness):
     class Endless(Model):
         async def stream(self, request):
-            from ostler.models.words import TextChunk
+            from ostler.models.model_types import TextChunk
 
             self.requests.append(request)
             while True:
                 yield TextChunk("Let me check that again. ")
 
     model = Endless(script(Said()))
-    await stage.open(model)
-    ended = await stage.turn("go")
+    await harness.open(model)
+    ended = await harness.turn("go")
     assert ended.limit == "a loop: the model said the same words over and over"
     assert len(model.requests) == 2
-    assert all(len(event.message.text) < 5000 for event in stage.past(MessageDone))
+    assert all(len(event.message.text) < 5000 for event in harness.past(MessageDone))

@@ -9,14 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostler.backends.engine.history import History
-from ostler.journal.counting import Counting
-from ostler.journal.records import ListPast
-from ostler.models.anthropic_request import messages_body
-from ostler.models.openai_request import Habits, chat_body
-from ostler.models.words import Request, SystemSaid
-from ostler.session.repair import repair
-from ostler.session.state import state_of
-from ostler.vocabulary.events import (
+from ostler.core.events import (
     Compacted,
     Delivered,
     Envelope,
@@ -31,9 +24,16 @@ from ostler.vocabulary.events import (
     TurnEnded,
     TurnStarted,
 )
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Image, Prompt, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import ImageContent, Prompt, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.journal.active_records import ActiveRecords
+from ostler.journal.records import ListRecords
+from ostler.models.anthropic_request import messages_body
+from ostler.models.model_types import ModelRequest, SystemMessage
+from ostler.models.openai_request import ServerQuirks, chat_body
+from ostler.session.repair import close_unfinished
+from ostler.session.state import state_from_records
 
 words = st.sampled_from(["hi", "", " ", "go on\n", "继续", "x" * 300])
 
@@ -69,7 +69,7 @@ def logs(draw):
 
 def _turn(draw, log):
     turn_id = log.new("turn")
-    log.add(TurnStarted(turn_id, Prompt(log.new("prompt"), (Text(draw(words)),))))
+    log.add(TurnStarted(turn_id, Prompt(log.new("prompt"), (TextContent(draw(words)),))))
     for _ in range(draw(st.integers(0, 4))):
         _hidden(draw, log)
         _step(draw, log)
@@ -87,7 +87,7 @@ def _hidden(draw, log):
         case 4:
             log.add(Compacted("", 0))
         case 3:
-            prompt = Prompt(log.new("prompt"), (Text(draw(words)),))
+            prompt = Prompt(log.new("prompt"), (TextContent(draw(words)),))
             log.add(Steered(prompt))
             log.add(Delivered(prompt.id))
 
@@ -95,16 +95,16 @@ def _hidden(draw, log):
 def _step(draw, log):
     calls = [ToolCall(log.new("call"), "read", {"path": "a"}) for _ in range(draw(st.integers(0, 3)))]
     text, cut = draw(words), draw(st.integers(0, 6)) == 0
-    parts = [Thought("hm", draw(st.sampled_from(["", "seal"]))), *([Text(text)] if text else [])]
+    parts = [ThoughtPart("hm", draw(st.sampled_from(["", "seal"]))), *([TextContent(text)] if text else [])]
     calls = [] if cut else calls
-    log.add(MessageDone(Message(log.new("m"), (*parts, *map(Called, calls)), "m", cut)))
+    log.add(MessageDone(Message(log.new("m"), (*parts, *map(CallPart, calls)), "m", cut)))
     while calls:
         over = draw(st.integers(0, 2)) > 0
         left = _some_results(draw, log, calls, all_of=over)
         if over:
             return
         more = [ToolCall(log.new("call"), "read", {"path": "b"}) for _ in range(draw(st.integers(0, 2)))]
-        parts = (Text(draw(words.filter(bool))), *map(Called, more))
+        parts = (TextContent(draw(words.filter(bool))), *map(CallPart, more))
         log.add(MessageDone(Message(log.new("m"), parts, "m", not more, continues=True)))
         _some_results(draw, log, left, all_of=True)
         calls = more
@@ -119,22 +119,22 @@ def _some_results(draw, log, calls, *, all_of=False):
         log.add(ToolStarted(call.id, call.tool))
         if draw(st.booleans()):
             log.add(Reminded("nudge"))
-        images = (Image("image/png", "AA=="),) if draw(st.integers(0, 5)) == 0 else ()
+        images = (ImageContent("image/png", "AA=="),) if draw(st.integers(0, 5)) == 0 else ()
         log.add(ToolFinished(ToolResult(call.id, "ok", draw(words), images=images)))
     return calls[some:]
 
 
 def resumed(records):
     """A past as the next process finds it: repaired by events."""
-    past = ListPast(records)
-    counting = Counting(past)
+    past = ListRecords(records)
+    counting = ActiveRecords(past)
 
     def emit(event):
-        past.append(Envelope((past.records[-1].seq if past.records else 0) + 1, 0.0, event))
+        past.append(Envelope((past.envelopes[-1].seq if past.envelopes else 0) + 1, 0.0, event))
 
-    repair(state_of(past), emit)
-    emit(TurnStarted("next", Prompt("next", (Text("and now?"),))))
-    counting.settle()
+    close_unfinished(state_from_records(past), emit)
+    emit(TurnStarted("next", Prompt("next", (TextContent("and now?"),))))
+    counting.refresh()
     return counting
 
 
@@ -174,9 +174,9 @@ def check_anthropic(body):
 
 
 def check(records):
-    said = History().follow(records).said
-    request = Request("Be good.", said)
-    check_openai(chat_body("m", request, Habits(), {}))
+    said = History().follow(records).messages
+    request = ModelRequest("Be good.", said)
+    check_openai(chat_body("m", request, ServerQuirks(), {}))
     check_anthropic(messages_body("m", request, 1000, {}))
     return said
 
@@ -186,11 +186,11 @@ def every_cut(records, cut):
     counting = resumed(records)
     assert check(counting)
     followed = History()
-    step_by_step = ListPast()
+    step_by_step = ListRecords()
     for envelope in counting:
         step_by_step.append(envelope)
         followed.follow(step_by_step)
-    assert followed.said == History().follow(counting).said
+    assert followed.messages == History().follow(counting).messages
 
 
 @pytest.mark.req("EN-2", "SE-1")
@@ -211,28 +211,30 @@ def test_ten_thousand_cuts(records, cut):
 
 @pytest.mark.req("EN-9")
 def test_a_revert_is_followed():
-    past = ListPast(Envelope(n, 0.0, TurnStarted(f"t{n}", Prompt(f"p{n}", (Text(str(n)),)))) for n in range(1, 6))
-    counting, history = Counting(past), History()
-    assert len(history.follow(counting).said) == 5
+    past = ListRecords(
+        Envelope(n, 0.0, TurnStarted(f"t{n}", Prompt(f"p{n}", (TextContent(str(n)),)))) for n in range(1, 6)
+    )
+    counting, history = ActiveRecords(past), History()
+    assert len(history.follow(counting).messages) == 5
     past.append(Envelope(6, 0.0, Reverted(2)))
-    counting.settle()
-    assert len(history.follow(counting).said) == 2
+    counting.refresh()
+    assert len(history.follow(counting).messages) == 2
     past.append(Envelope(7, 0.0, Reverted(5)))
-    counting.settle()
-    assert len(history.follow(counting).said) == 5
+    counting.refresh()
+    assert len(history.follow(counting).messages) == 5
 
 
 def long_log(count):
     log = Log()
     for n in range(count // 5):
-        log.add(TurnStarted(f"t{n}", Prompt(f"p{n}", (Text("please go on with the work " * 5),))))
+        log.add(TurnStarted(f"t{n}", Prompt(f"p{n}", (TextContent("please go on with the work " * 5),))))
         for _ in range(2):
             call = ToolCall(log.new("call"), "read", {"path": f"src/file{n}.py"}, raw='{"path": "src/file.py"}')
-            log.add(MessageDone(Message(log.new("m"), (Text("I look."), Called(call)))))
+            log.add(MessageDone(Message(log.new("m"), (TextContent("I look."), CallPart(call)))))
             log.add(ToolCalled(call))
             log.add(ToolFinished(ToolResult(call.id, "ok", "line of code\n" * 100)))
         log.add(TurnEnded(f"t{n}", "done"))
-    return ListPast(log.records)
+    return ListRecords(log.records)
 
 
 def spent(work):
@@ -252,11 +254,11 @@ def test_five_thousand_messages_take_no_time():
     past = long_log(5000)
     slowness = max(1.0, spent(lambda: sum(n for n in range(1_000_000))) / 0.035)
     history = History()
-    assert len(history.follow(past).said) >= 5000
-    assert spent(lambda: History().follow(past).said) <= 0.05 * slowness
+    assert len(history.follow(past).messages) >= 5000
+    assert spent(lambda: History().follow(past).messages) <= 0.05 * slowness
 
     def one_more():
-        past.append(Envelope(past.records[-1].seq + 1, 0.0, Reminded("once more")))
-        assert history.follow(past).said[-1] == SystemSaid("once more")
+        past.append(Envelope(past.envelopes[-1].seq + 1, 0.0, Reminded("once more")))
+        assert history.follow(past).messages[-1] == SystemMessage("once more")
 
     assert spent(one_more) <= 0.005 * slowness

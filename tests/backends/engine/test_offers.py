@@ -5,27 +5,27 @@ import pytest
 from engine_play import Model, Said, script
 
 from ostler.backends.engine.backend import Engine
-from ostler.journal.memory import MemoryJournal
-from ostler.models.words import SystemSaid
-from ostler.session.session import Session
+from ostler.core.events import PrefixBuilt, Reminded, ToolFinished
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.models.model_types import SystemMessage
+from ostler.session.session import LocalSession
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.stagehand import ALLOW_ALL, play
+from ostler.testing.session_fixture import ALLOW_ALL, run_turn
 from ostler.tools.host import LocalToolHost
-from ostler.vocabulary.events import PrefixBuilt, Reminded, ToolFinished
-from ostler.workspace.ground import Workspace
+from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("MD-9")
 
 
 async def opened(tmp_path, model, came, *tools, journal=None):
-    ground = Workspace(str(tmp_path))
-    host = LocalToolHost(tools, ground, more=lambda: came)
-    session = Session(
+    workspace = LocalWorkspace(str(tmp_path))
+    host = LocalToolHost(tools, workspace, dynamic_tools=lambda: came)
+    session = LocalSession(
         backend=Engine(make_model=lambda name: model, tools=host.specs, system=lambda: "Be good."),
         tools=host,
         journal=journal or MemoryJournal("session-1"),
         policy=ALLOW_ALL,
-        cwd=ground.root,
+        cwd=workspace.root,
     )
     await session.open(version="test", backend="test", options={})
     return session
@@ -36,7 +36,7 @@ def names(request):
 
 
 def reminders(session):
-    return [event.text for event in session.past() if isinstance(event, Reminded)]
+    return [event.text for event in session.events() if isinstance(event, Reminded)]
 
 
 async def test_a_tool_that_comes_in_the_middle_of_a_turn_is_told_last_and_can_be_called(tmp_path):
@@ -48,12 +48,12 @@ async def test_a_tool_that_comes_in_the_middle_of_a_turn_is_told_last_and_can_be
 
     model = Model(script(Said("", ("fetch", {})), Said("", ("late", {})), Said("done")), limit=64_000)
     session = await opened(tmp_path, model, came, FakeTool("fetch", fetch))
-    _, ended = await play(session, "go")
+    _, ended = await run_turn(session, "go")
     assert ended.reason == "done"
     assert [names(request) for request in model.requests] == [["fetch"], ["fetch", "late"], ["fetch", "late"]]
     assert len(late.runs) == 1
     assert [tool.name for tool in session.tools()] == ["fetch", "late"]
-    assert len([event for event in session.past() if isinstance(event, PrefixBuilt)]) == 2
+    assert len([event for event in session.events() if isinstance(event, PrefixBuilt)]) == 2
     assert reminders(session) == []
     await session.aclose()
 
@@ -67,9 +67,9 @@ async def test_a_tool_that_went_stays_told_and_is_refused(tmp_path):
 
     model = Model(script(Said("", ("drop", {})), Said("", ("late", {})), Said("done")), limit=64_000)
     session = await opened(tmp_path, model, came, FakeTool("drop", drop))
-    await play(session, "go")
+    await run_turn(session, "go")
     assert [names(request) for request in model.requests] == [["drop", "late"]] * 3
-    *_, refused = (event.result for event in session.past() if isinstance(event, ToolFinished))
+    *_, refused = (event.result for event in session.events() if isinstance(event, ToolFinished))
     assert (refused.status, refused.fault.code) == ("failed", "unknown_tool")
     await session.aclose()
 
@@ -86,12 +86,12 @@ async def test_a_tool_that_changed_is_told_of_once_in_words_and_again_when_it_ch
 
     model = Model(script(*[Said("", ("change", {"n": n})) for n in range(4)], Said("done")), limit=64_000)
     session = await opened(tmp_path, model, came, FakeTool("change", change))
-    await play(session, "go")
+    await run_turn(session, "go")
     assert len({msgspec.json.encode(request.tools) for request in model.requests}) == 1
     told = reminders(session)
     assert ["the tool late has changed" in text for text in told] == [True, True]
     assert ['"x"' in text for text in told] == [True, False]
-    said = [entry.text for entry in model.requests[-1].history if isinstance(entry, SystemSaid)]
+    said = [entry.text for entry in model.requests[-1].history if isinstance(entry, SystemMessage)]
     assert [text for text in said if "late" in text] == told
     await session.aclose()
 
@@ -100,11 +100,11 @@ async def test_what_a_change_was_told_in_holds_after_a_resume(tmp_path):
     late, journal = FakeTool("late"), MemoryJournal("session-1")
     model = Model(script(Said("done")), limit=64_000)
     session = await opened(tmp_path, model, {"late": late}, journal=journal)
-    await play(session, "go")
+    await run_turn(session, "go")
     late.spec = msgspec.structs.replace(late.spec, description="other words")
     for _ in range(2):
         again = await opened(tmp_path, model, {"late": late}, journal=journal)
-        await play(again, "go on")
+        await run_turn(again, "go on")
     assert len(reminders(again)) == 1
     await again.aclose()
 
@@ -113,7 +113,7 @@ async def test_no_tool_that_comes_takes_the_place_of_one_that_stays(tmp_path):
     own, impostor = FakeTool("read"), FakeTool("read")
     model = Model(script(Said("", ("read", {})), Said("done")), limit=64_000)
     session = await opened(tmp_path, model, {"read": impostor}, own)
-    await play(session, "go")
+    await run_turn(session, "go")
     assert (len(own.runs), len(impostor.runs)) == (1, 0)
     await session.aclose()
 
@@ -122,18 +122,20 @@ async def test_the_door_is_open_before_the_backend_is(tmp_path):
     order = []
 
     class Door(LocalToolHost):
-        async def open(self, stage):
-            order.append(("tools", bool(stage.records())))
+        async def open(self, harness):
+            order.append(("tools", bool(harness.records())))
 
     class Thinking(Engine):
-        async def open(self, start, stage):
+        async def open(self, start, harness):
             order.append(("backend", True))
-            return await super().open(start, stage)
+            return await super().open(start, harness)
 
-    ground = Workspace(str(tmp_path))
+    workspace = LocalWorkspace(str(tmp_path))
     backend = Thinking(make_model=lambda name: Model(script(Said("ok"))), tools=lambda: (), system=lambda: "")
-    tools = Door((), ground)
-    session = Session(backend=backend, tools=tools, journal=MemoryJournal("s"), policy=ALLOW_ALL, cwd=ground.root)
+    tools = Door((), workspace)
+    session = LocalSession(
+        backend=backend, tools=tools, journal=MemoryJournal("s"), policy=ALLOW_ALL, cwd=workspace.root
+    )
     await session.open(version="test", backend="test", options={})
     assert order == [("tools", True), ("backend", True)]
     await session.aclose()

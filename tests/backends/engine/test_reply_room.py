@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from ostler.backends.engine.guests.budget import Budget
-from ostler.backends.engine.guests.guest import BUILT_IN
-from ostler.backends.engine.guests.limits import Limits
-from ostler.backends.engine.helpers import Helpers
-from ostler.models.fallback import REST_SECONDS, Standby, WithFallback
-from ostler.models.make import Network, make_client
-from ostler.models.terms import Price, Sampling, Terms
+from ostler.backends.engine.internal_agents import InternalAgents
+from ostler.backends.engine.plugins.budget import Budget
+from ostler.backends.engine.plugins.limits import TurnLimits
+from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
+from ostler.core.events import MessageDone, Notice, UsageReported
+from ostler.models.client_factory import NetworkConfig, make_client
+from ostler.models.fallback import COOLDOWN_SECONDS, FallbackModel, FallbackProfile
+from ostler.models.model_settings import ModelSettings, Sampling, TokenPrice
 from ostler.testing.fake_tool import FakeTool
-from ostler.testing.model_server import ScriptedModelServer, calls, event, events, raw, status, text
-from ostler.vocabulary.events import MessageDone, Notice, UsageReported
+from ostler.testing.model_server import ScriptedModelServer, calls, raw, sse_event, sse_reply, status, text
 
 pytestmark = pytest.mark.req("EN-12", "MD-8")
 
@@ -24,139 +24,142 @@ ENDLESS_CALL = calls([("probe", {"subject": ENDLESS.text})])
 
 
 def client(server, *, api="openai", price=None, most=None, **more):
-    terms = Terms(price=price, sampling=Sampling(max_tokens=most))
-    network = Network(environ={})
-    return make_client(api_kind=api, base_url=server.base_url, model="m", network=network, terms=terms, **more)
+    terms = ModelSettings(price=price, sampling=Sampling(max_tokens=most))
+    network = NetworkConfig(environ={})
+    return make_client(api_kind=api, base_url=server.base_url, model="m", network=network, settings=terms, **more)
 
 
 def sent(server, name="max_tokens"):
     return [request.json.get(name) for request in server.requests]
 
 
-async def test_the_server_is_told_what_is_left(stage):
-    async with ScriptedModelServer(text("as far as it").ended_by("length").counted(60, 440)) as server:
-        await stage.open(client(server), limits=Limits(tokens=500))
-        ended = await stage.turn("go")
+async def test_the_server_is_told_what_is_left(harness):
+    async with ScriptedModelServer(text("as far as it").with_finish_reason("length").with_usage(60, 440)) as server:
+        await harness.open(client(server), limits=TurnLimits(tokens=500))
+        ended = await harness.turn("go")
     (most,) = sent(server)
     assert 400 < most < 500
     assert ended.reason == "limit"
     assert ended.limit == "500 tokens: about 500 are used, and the reply was cut"
 
 
-async def test_each_request_is_told_less(stage):
-    told = [calls([("probe", {"n": n})]).counted(60 + 20 * n, 100) for n in range(2)]
-    async with ScriptedModelServer(*told, text("done").counted(100, 5)) as server:
-        await stage.open(client(server, explain_cache=True), [FakeTool("probe")], limits=Limits(tokens=800))
-        assert (await stage.turn("go")).reason == "done"
+async def test_each_request_is_told_less(harness):
+    told = [calls([("probe", {"n": n})]).with_usage(60 + 20 * n, 100) for n in range(2)]
+    async with ScriptedModelServer(*told, text("done").with_usage(100, 5)) as server:
+        await harness.open(client(server, explain_cache=True), [FakeTool("probe")], limits=TurnLimits(tokens=800))
+        assert (await harness.turn("go")).reason == "done"
     first, second, third = sent(server)
     assert 800 > first > second + 100 > third + 200 > 200
-    notes = [event.text for event in stage.events if type(event).__name__ == "Notice"]
+    notes = [event.text for event in harness.events if type(event).__name__ == "Notice"]
     assert [": all " in note for note in notes] == [False, True, True]
 
 
-async def test_a_price_is_turned_into_tokens(stage):
+async def test_a_price_is_turned_into_tokens(harness):
     """A cent pays for 100 tokens of the reply where the request costs nothing."""
-    async with ScriptedModelServer(text("so much").ended_by("length").counted(50, 100)) as server:
-        await stage.open(client(server, price=Price(0.0, 100.0)), limits=Limits(cost=0.01))
-        ended = await stage.turn("go")
+    async with ScriptedModelServer(text("so much").with_finish_reason("length").with_usage(50, 100)) as server:
+        await harness.open(client(server, price=TokenPrice(0.0, 100.0)), limits=TurnLimits(cost=0.01))
+        ended = await harness.turn("go")
     assert sent(server) == [100]
     assert ended.limit == "$0.01: about $0.01 is used, and the reply was cut"
 
 
-async def test_the_profile_bounds_a_reply_that_the_limit_does_not(stage):
+async def test_the_profile_bounds_a_reply_that_the_limit_does_not(harness):
     async with ScriptedModelServer(text("done")) as server:
-        await stage.open(client(server, most=200), limits=Limits(tokens=9_000))
-        assert (await stage.turn("go")).reason == "done"
+        await harness.open(client(server, most=200), limits=TurnLimits(tokens=9_000))
+        assert (await harness.turn("go")).reason == "done"
     assert sent(server) == [200]
 
 
 FULL = status(429, {"error": {"message": "no more", "code": "insufficient_quota"}})
-DEAR = Price(0.0, 100.0)  # a cent pays for 100 tokens of a reply
+DEAR = TokenPrice(0.0, 100.0)  # a cent pays for 100 tokens of a reply
 
 
 def falling_back(usual, price, second, second_price=DEAR, clock=lambda: 0.0):
-    spare = Standby("spare", lambda: client(second, price=second_price))
-    return WithFallback(client(usual, price=price), [spare], name="usual", clock=clock)
+    spare = FallbackProfile("spare", lambda: client(second, price=second_price))
+    return FallbackModel(client(usual, price=price), [spare], name="usual", clock=clock)
 
 
-@pytest.mark.parametrize("price", [None, Price(), Price(0.0, 1.0), Price(0.0, 200.0)])
-async def test_a_fallback_in_the_middle_of_a_call_is_held_to_its_own_price(stage, price):
-    dear = text("so much").ended_by("length").counted(50, 100)
+@pytest.mark.parametrize("price", [None, TokenPrice(), TokenPrice(0.0, 1.0), TokenPrice(0.0, 200.0)])
+async def test_a_fallback_in_the_middle_of_a_call_is_held_to_its_own_price(harness, price):
+    dear = text("so much").with_finish_reason("length").with_usage(50, 100)
     async with ScriptedModelServer(FULL) as first, ScriptedModelServer(dear) as second:
-        await stage.open(falling_back(first, price, second), limits=Limits(cost=0.01))
-        ended = await stage.turn("go")
+        await harness.open(falling_back(first, price, second), limits=TurnLimits(cost=0.01))
+        ended = await harness.turn("go")
     assert sent(second) == [100]
     assert ended.limit == "$0.01: about $0.01 is used, and the reply was cut"
 
 
-async def test_a_fallback_that_is_too_dear_is_not_asked(stage):
+async def test_a_fallback_that_is_too_dear_is_not_asked(harness):
     async with ScriptedModelServer(FULL) as first, ScriptedModelServer() as second:
-        await stage.open(falling_back(first, Price(), second), limits=Limits(cost=0.001))
-        ended = await stage.turn("go")
+        await harness.open(falling_back(first, TokenPrice(), second), limits=TurnLimits(cost=0.001))
+        ended = await harness.turn("go")
     assert (ended.reason, ended.limit) == ("limit", "$0.001")
 
 
-async def test_so_is_the_usual_one_when_it_is_asked_again(stage):
+async def test_so_is_the_usual_one_when_it_is_asked_again(harness):
     now = 0.0
-    async with ScriptedModelServer(FULL, text("dear").counted(5, 5)) as usual, ScriptedModelServer(text("a")) as second:
-        model = falling_back(usual, DEAR, second, Price(), clock=lambda: now)
-        await stage.open(model, limits=Limits(cost=0.01))
-        await stage.turn("go")
-        now = REST_SECONDS + 1
-        await stage.turn("go on")
+    async with (
+        ScriptedModelServer(FULL, text("dear").with_usage(5, 5)) as usual,
+        ScriptedModelServer(text("a")) as second,
+    ):
+        model = falling_back(usual, DEAR, second, TokenPrice(), clock=lambda: now)
+        await harness.open(model, limits=TurnLimits(cost=0.01))
+        await harness.turn("go")
+        now = COOLDOWN_SECONDS + 1
+        await harness.turn("go on")
     assert sent(usual) == [100, 100]
-    told = [event.text for event in stage.events if isinstance(event, Notice)]
+    told = [event.text for event in harness.events if isinstance(event, Notice)]
     assert told == ["a profile that failed is tried again; going on with m (profile usual)"]
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(tokens=1_000_000), Limits(cost=1.0)])
-async def test_where_no_limit_binds_nothing_is_sent(stage, limits):
+@pytest.mark.parametrize("limits", [TurnLimits(), TurnLimits(tokens=1_000_000), TurnLimits(cost=1.0)])
+async def test_where_no_limit_binds_nothing_is_sent(harness, limits):
     """Servers refuse more than their window holds, and a limit that is not near changes nothing."""
     async with ScriptedModelServer(text("done")) as server:
-        await stage.open(client(server), limits=limits)
-        await stage.turn("go")
+        await harness.open(client(server), limits=limits)
+        await harness.turn("go")
     assert sent(server) == [None]
 
 
-async def test_the_servers_own_name_for_it_is_kept(stage):
+async def test_the_servers_own_name_for_it_is_kept(harness):
     async with ScriptedModelServer(text("done"), text("done")) as server:
-        await stage.open(client(server, extra={"max_completion_tokens": 50}), limits=Limits(tokens=900))
-        await stage.turn("go")
-        await stage.open(client(server, extra={"max_completion_tokens": 5_000}), limits=Limits(tokens=900))
-        await stage.turn("go")
+        await harness.open(client(server, extra={"max_completion_tokens": 50}), limits=TurnLimits(tokens=900))
+        await harness.turn("go")
+        await harness.open(client(server, extra={"max_completion_tokens": 5_000}), limits=TurnLimits(tokens=900))
+        await harness.turn("go")
     told, bound = sent(server, "max_completion_tokens")
     assert (told, sent(server)) == (50, [None, None])
     assert 500 < bound < 900
 
 
-async def test_what_a_profile_sends_anyway_bounds_what_is_set_aside(stage):
+async def test_what_a_profile_sends_anyway_bounds_what_is_set_aside(harness):
     async with ScriptedModelServer(text("done")) as server:
-        assert client(server, api="anthropic").longest_reply == 20_000
-        assert client(server, api="anthropic", extra={"max_tokens": 64_000}).longest_reply == 64_000
-        assert client(server, extra={"max_completion_tokens": 300}, most=500).longest_reply == 300
-        assert client(server).longest_reply is None
-        await stage.open(client(server, api="anthropic"), limits=Limits(tokens=30_000))
-        await stage.turn("go")
+        assert client(server, api="anthropic").max_reply_tokens == 20_000
+        assert client(server, api="anthropic", extra={"max_tokens": 64_000}).max_reply_tokens == 64_000
+        assert client(server, extra={"max_completion_tokens": 300}, most=500).max_reply_tokens == 300
+        assert client(server).max_reply_tokens is None
+        await harness.open(client(server, api="anthropic"), limits=TurnLimits(tokens=30_000))
+        await harness.turn("go")
     assert sent(server) == [20_000]
 
 
 @pytest.mark.parametrize("api", ["openai", "anthropic"])
 @pytest.mark.parametrize("reply", [ENDLESS, ENDLESS_CALL], ids=["words", "a call"])
-async def test_a_server_that_does_not_stop_is_cut_off(stage, api, reply):
+async def test_a_server_that_does_not_stop_is_cut_off(harness, api, reply):
     async with ScriptedModelServer(reply) as server:
-        await stage.open(client(server, api=api), [FakeTool("probe")], limits=Limits(tokens=1_000))
-        ended = await stage.turn("go")
+        await harness.open(client(server, api=api), [FakeTool("probe")], limits=TurnLimits(tokens=1_000))
+        ended = await harness.turn("go")
     assert ended.reason == "limit"
     assert ended.limit.startswith("1000 tokens: about ")
     assert ended.limit.endswith("and the reply was cut")
-    (message,) = stage.past(MessageDone)
+    (message,) = harness.past(MessageDone)
     assert len(json.dumps(message.message.text)) < len(ENDLESS.text) / 2
 
 
-async def test_a_models_own_longest_reply_is_not_the_limits_doing(stage):
-    async with ScriptedModelServer(text("so far").ended_by("length").counted(60, 40)) as server:
-        await stage.open(client(server), limits=Limits(tokens=5_000))
-        assert (await stage.turn("go")).limit == "the model's longest reply"
+async def test_a_models_own_longest_reply_is_not_the_limits_doing(harness):
+    async with ScriptedModelServer(text("so far").with_finish_reason("length").with_usage(60, 40)) as server:
+        await harness.open(client(server), limits=TurnLimits(tokens=5_000))
+        assert (await harness.turn("go")).limit == "the model's longest reply"
 
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5}
@@ -173,36 +176,38 @@ USAGE = {"prompt_tokens": 10, "completion_tokens": 5}
         '{"prompt_tokens":null,"completion_tokens":"-3"}',
     ],
 )
-async def test_counts_that_cannot_be_meant_do_not_slip_past(stage, usage):
+async def test_counts_that_cannot_be_meant_do_not_slip_past(harness, usage):
     """The first reply is of some 560 tokens, whatever the server counts, so that much less is left for the second."""
     arguments = json.dumps({"subject": "word " * 400})
     piece = {"index": 0, "id": "a", "function": {"name": "probe", "arguments": arguments}}
-    body = event({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]})
+    body = sse_event({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]})
     told = body + f'data: {{"choices":[],"usage":{usage}}}\n\n'.encode() + b"data: [DONE]\n\n"
     async with ScriptedModelServer(raw(told), text("done")) as server:
-        await stage.open(client(server, price=Price(0.0, 1000.0)), [FakeTool("probe")], limits=Limits(cost=0.9))
-        assert (await stage.turn("go")).reason == "done"
+        await harness.open(
+            client(server, price=TokenPrice(0.0, 1000.0)), [FakeTool("probe")], limits=TurnLimits(cost=0.9)
+        )
+        assert (await harness.turn("go")).reason == "done"
     first, second = sent(server)
     assert first == 900
     assert second < 400
-    assert all(count.cost is None or 0 <= count.cost < 1 for count in stage.past(UsageReported))
+    assert all(count.cost is None or 0 <= count.cost < 1 for count in harness.past(UsageReported))
 
 
-async def test_those_side_by_side_do_not_use_the_same_rest(stage, tmp_path):
+async def test_those_side_by_side_do_not_use_the_same_rest(harness, tmp_path):
     """Two that share a budget: the second waits for the first, and is told what that one left."""
     from engine_play import Play
 
     budget, other = Budget(tokens=1_000), Play(str(tmp_path))
-    held = text("first").counted(60, 340)
-    async with ScriptedModelServer(held.stall_after(2), text("second").counted(60, 5)) as server:
-        await stage.open(client(server), budget=budget)
+    held = text("first").with_usage(60, 340)
+    async with ScriptedModelServer(held.stall_after(2), text("second").with_usage(60, 5)) as server:
+        await harness.open(client(server), budget=budget)
         await other.open(client(server), budget=budget)
-        one = asyncio.create_task(stage.turn("go"))
-        await server.heard(1)
+        one = asyncio.create_task(harness.turn("go"))
+        await server.wait_for_requests(1)
         two = asyncio.create_task(other.turn("go"))
         await asyncio.sleep(0)
         assert len(server.requests) == 1
-        stage.session.turn.cancel()
+        harness.session.turn.cancel()
         await one
         assert (await two).reason == "done"
         await other.session.aclose()
@@ -211,32 +216,36 @@ async def test_those_side_by_side_do_not_use_the_same_rest(stage, tmp_path):
     assert second > 100
 
 
-async def test_one_that_fits_beside_another_does_not_wait(stage, tmp_path):
+async def test_one_that_fits_beside_another_does_not_wait(harness, tmp_path):
     from engine_play import Play
 
     budget, other = Budget(tokens=5_000), Play(str(tmp_path))
     async with ScriptedModelServer(text("first").stall_after(2), text("second")) as server:
-        await stage.open(client(server, most=500), budget=budget)
+        await harness.open(client(server, most=500), budget=budget)
         await other.open(client(server, most=500), budget=budget)
-        one = asyncio.create_task(stage.turn("go"))
-        await server.heard(1)
+        one = asyncio.create_task(harness.turn("go"))
+        await server.wait_for_requests(1)
         assert (await other.turn("go")).reason == "done"
-        stage.session.turn.cancel()
+        harness.session.turn.cancel()
         await one
         await other.session.aclose()
 
 
-async def test_a_reply_that_ends_as_its_room_does_is_whole(stage):
+async def test_a_reply_that_ends_as_its_room_does_is_whole(harness):
     """All in one read, with the server's own end: nothing was cut."""
     said = {"choices": [{"delta": {"content": "x" * 4000}, "finish_reason": "stop"}]}
-    async with ScriptedModelServer(events(said, {"choices": [], "usage": USAGE})) as server:
-        await stage.open(client(server), limits=Limits(tokens=600))
-        assert (await stage.turn("go")).reason == "done"
+    async with ScriptedModelServer(sse_reply(said, {"choices": [], "usage": USAGE})) as server:
+        await harness.open(client(server), limits=TurnLimits(tokens=600))
+        assert (await harness.turn("go")).reason == "done"
 
 
-async def test_a_title_is_not_asked_for_out_of_what_a_reply_may_need(stage):
+async def test_a_title_is_not_asked_for_out_of_what_a_reply_may_need(harness):
     async with ScriptedModelServer(text("done")) as server:
-        await stage.open(client(server), limits=Limits(tokens=2_000), helpers=Helpers(BUILT_IN.role, names=True))
-        assert (await stage.turn("go")).reason == "done"
-        await stage.session.aclose()
+        await harness.open(
+            client(server),
+            limits=TurnLimits(tokens=2_000),
+            internal_agents=InternalAgents(BUILT_IN_AGENTS.role, makes_titles=True),
+        )
+        assert (await harness.turn("go")).reason == "done"
+        await harness.session.aclose()
     assert len(server.requests) == 1

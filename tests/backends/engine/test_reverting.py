@@ -3,18 +3,18 @@
 import pytest
 from engine_play import Model, Said, script
 
-from ostler.vocabulary.events import Notice
-from ostler.vocabulary.sessions import Revert
+from ostler.core.events import Notice
+from ostler.core.sessions import Revert
 
 pytestmark = pytest.mark.req("EN-13")
 
 
-async def test_nothing_is_left_for_a_person_to_be_warned_of(stage):
+async def test_nothing_is_left_for_a_person_to_be_warned_of(harness):
     model = Model(script(Said("hello")))
-    await stage.open(model)
-    at = stage.session.records()[-1].seq
-    await stage.turn("one")
-    assert await stage.session.apply(Revert(at))
-    assert stage.past(Notice) == []
-    await stage.turn("two")
+    await harness.open(model)
+    at = harness.session.records()[-1].seq
+    await harness.turn("one")
+    assert await harness.session.apply(Revert(at))
+    assert harness.past(Notice) == []
+    await harness.turn("two")
     assert "one" not in str(model.requests[-1].history)

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from engine_play import Model, Said, script
 
-from ostler.backends.engine.guests.guest import GO_ON
-from ostler.models.words import ToolsSaid
+from ostler.backends.engine.plugins.plugin import CONTINUE_TEXT
+from ostler.core.events import ToolCalled, ToolFinished
+from ostler.core.tools import ToolCall
+from ostler.models.model_types import ToolResultsMessage
 from ostler.testing.fake_tool import FakeTool
-from ostler.vocabulary.events import ToolCalled, ToolFinished
-from ostler.vocabulary.tools import ToolCall
 
 LOOKS = ("read", "cat", "SysBuiltIn.read_file", "readFile", "Grep", "search_text")
 
@@ -33,36 +33,36 @@ class Meeting:
 
 
 @pytest.mark.req("TL-9")
-async def test_looks_run_side_by_side_by_any_name_and_their_results_are_in_call_order(stage):
+async def test_looks_run_side_by_side_by_any_name_and_their_results_are_in_call_order(harness):
     meeting = Meeting(all_of=len(LOOKS))
     tools = [FakeTool(name, meeting.come, effects=False) for name in ("read", "grep")]
     model = Model(script(Said("", *((name, {"n": n}) for n, name in enumerate(LOOKS))), Said("Done.")))
-    await stage.open(model, tools)
-    assert (await stage.turn("look")).reason == "done"
+    await harness.open(model, tools)
+    assert (await harness.turn("look")).reason == "done"
     assert meeting.most == len(LOOKS)
-    told = [said for said in model.requests[-1].history if isinstance(said, ToolsSaid)][-1]
+    told = [said for said in model.requests[-1].history if isinstance(said, ToolResultsMessage)][-1]
     assert [result.call_id for result in told.results] == [f"call-1-{n}" for n in range(len(LOOKS))]
 
 
 @pytest.mark.req("TL-9")
 @pytest.mark.parametrize("name", ["write", "write_file", "SysBuiltIn.write_file", "saveFile", "nobody knows it"])
-async def test_whatever_may_change_something_runs_alone(stage, name):
+async def test_whatever_may_change_something_runs_alone(harness, name):
     meeting = Meeting()
     tools = [FakeTool("read", meeting.come, effects=False), FakeTool("write", meeting.come)]
-    await stage.open(Model(script(Said("", ("cat", {}), (name, {}), ("cat", {"n": 2})), Said("Done."))), tools)
-    assert (await stage.turn("change")).reason == "done"
+    await harness.open(Model(script(Said("", ("cat", {}), (name, {}), ("cat", {"n": 2})), Said("Done."))), tools)
+    assert (await harness.turn("change")).reason == "done"
     assert meeting.most == 1
-    assert [event.result.call_id for event in stage.past(ToolFinished)] == ["call-1-0", "call-1-1", "call-1-2"]
+    assert [event.result.call_id for event in harness.past(ToolFinished)] == ["call-1-0", "call-1-1", "call-1-2"]
 
 
-async def test_a_call_by_another_name_is_known_for_what_it_is(stage):
+async def test_a_call_by_another_name_is_known_for_what_it_is(harness):
     read = FakeTool("read", effects=False)
-    await stage.open(Model(script(Said("", ("view_file", {})), Said("Done."))), [read])
-    await stage.turn("look")
-    assert stage.past(ToolCalled)[0].kind == read.spec.kind
+    await harness.open(Model(script(Said("", ("view_file", {})), Said("Done."))), [read])
+    await harness.turn("look")
+    assert harness.past(ToolCalled)[0].kind == read.spec.kind
 
 
-async def test_a_persons_call_while_the_models_runs_leaves_that_its_result(stage):
+async def test_a_persons_call_while_the_models_runs_leaves_that_its_result(harness):
     running, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(params, context):
@@ -75,13 +75,13 @@ async def test_a_persons_call_while_the_models_runs_leaves_that_its_result(stage
         return "quick work"
 
     model = Model(script(Said("", ("slow", {})), Said("Done.")))
-    await stage.open(model, [FakeTool("slow", slow), FakeTool("quick", quick)])
-    turn = asyncio.create_task(stage.turn("work"))
+    await harness.open(model, [FakeTool("slow", slow), FakeTool("quick", quick)])
+    turn = asyncio.create_task(harness.turn("work"))
     async with asyncio.timeout(30):
         await running.wait()
-    await stage.session.call(ToolCall("by-hand", "quick", {}, origin="person"))
+    await harness.session.call(ToolCall("by-hand", "quick", {}, origin="person"))
     go_on.set()
     assert (await turn).reason == "done"
     *_, results, typed, came, last = model.requests[-1].history
     assert [result.for_model for result in results.results] == ["slow work"]
-    assert [typed.blocks[0].text, came.message.text, last.blocks[0].text] == ["!quick", "quick work", GO_ON]
+    assert [typed.blocks[0].text, came.message.text, last.blocks[0].text] == ["!quick", "quick work", CONTINUE_TEXT]

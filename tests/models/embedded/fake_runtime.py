@@ -4,7 +4,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
-from ostler.models.embedded.runtime import LOCK
+from ostler.models.embedded.runtime import LOCK_FILE
 
 MODULE = """\
 import json, os, threading
@@ -66,7 +66,7 @@ class Server:
 
 def install_fake(models: Path, *replies: str, name: str = "tiny", **told: str) -> Path:
     """Put the library and a model into a folder as if they had been installed; the model's file."""
-    library = models / f"runtime-{sha256(LOCK.read_bytes()).hexdigest()[:8]}" / "xllamacpp"
+    library = models / f"runtime-{sha256(LOCK_FILE.read_bytes()).hexdigest()[:8]}" / "xllamacpp"
     library.mkdir(parents=True, exist_ok=True)
     (library / "__init__.py").write_text(MODULE)
     weights = models / f"{name}.gguf"

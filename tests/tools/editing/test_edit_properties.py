@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.tools.editing.asked import Replace
-from ostler.tools.editing.edits import edited
-from ostler.tools.editing.ladder import REPEATABLE, find, same_bar
-from ostler.vocabulary.errors import ToolFailure
+from ostler.core.errors import ToolError
+from ostler.tools.editing.replacement import Replacement
+from ostler.tools.editing.replacements import apply_replacements
+from ostler.tools.editing.text_match import REPEATABLE_RULES, find_text, same_except
 
 pytestmark = pytest.mark.req("TL-6", "FS-5")
 
@@ -37,14 +37,14 @@ def asked(draw):
 def test_only_what_was_asked_for_goes_away(pair, new):
     text, old = pair
     try:
-        made = edited("f", text, [Replace(old, new)])
-    except ToolFailure as failure:
+        made = apply_replacements("f", text, [Replacement(old, new)])
+    except ToolError as failure:
         assert failure.fault.code in ("no_match", "ambiguous", "bad_edit")
         return
-    found = find(text, old)
+    found = find_text(text, old)
     (span,) = found.spans
     assert made.rules == (() if found.rule == "exact" else (found.rule,))
-    assert same_bar(found.rule, text[span.start : span.end], old)
+    assert same_except(found.rule, text[span.start : span.end], old)
     assert made.text.startswith(text[: span.start])
     assert made.text.endswith(text[span.end :])
     assert len(made.text) >= len(text) - (span.end - span.start)
@@ -57,11 +57,11 @@ def test_without_carriage_returns_an_exact_edit_is_a_plain_replacement(pair, new
     if not old or old == new or text.find(old) < 0:
         return
     if text.find(old) != text.rfind(old):
-        with pytest.raises(ToolFailure):
-            edited("f", text, [Replace(old, new)])
-        assert edited("f", text, [Replace(old, new, True)]).text == text.replace(old, new)
+        with pytest.raises(ToolError):
+            apply_replacements("f", text, [Replacement(old, new)])
+        assert apply_replacements("f", text, [Replacement(old, new, True)]).text == text.replace(old, new)
     else:
-        assert edited("f", text, [Replace(old, new)]).text == text.replace(old, new)
+        assert apply_replacements("f", text, [Replacement(old, new)]).text == text.replace(old, new)
 
 
 @settings(max_examples=150, deadline=None)
@@ -73,8 +73,8 @@ def test_a_file_of_one_style_stays_one(pair, new):
         return
     for asked_for in (old, old.replace("\r\n", "\n")):
         try:
-            made = edited("f", text, [Replace(asked_for, new)])
-        except ToolFailure:
+            made = apply_replacements("f", text, [Replacement(asked_for, new)])
+        except ToolError:
             continue
         assert "\r" not in made.text.replace("\r\n", "")
         assert "\n" not in made.text.replace("\r\n", "")
@@ -86,11 +86,11 @@ def test_there_and_back(pair):
     text, old = (part.replace("\r\n", "\n").replace("\r", "").replace("\n\n", "\r\n") for part in pair)
     marker = "<<marker>>"
     try:
-        made = edited("f", text, [Replace(old, marker)])
-    except ToolFailure:
+        made = apply_replacements("f", text, [Replacement(old, marker)])
+    except ToolError:
         return
-    found = find(text, old)
+    found = find_text(text, old)
     span = next(found.spans)
-    if found.rule in REPEATABLE:
-        back = edited("f", made.text, [Replace(marker, text[span.start : span.end])])
+    if found.rule in REPEATABLE_RULES:
+        back = apply_replacements("f", made.text, [Replacement(marker, text[span.start : span.end])])
         assert back.text.replace("\r\n", "\n") == text.replace("\r\n", "\n")

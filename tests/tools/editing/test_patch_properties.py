@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.text.diff import unified
-from ostler.tools.editing.hunks import patched
-from ostler.tools.editing.patches import Hunk, Line
-from ostler.tools.editing.reading import read_patch
-from ostler.vocabulary.errors import ToolFailure
+from ostler.core.errors import ToolError
+from ostler.text.diff import unified_diff
+from ostler.tools.editing.hunk_apply import apply_hunks
+from ostler.tools.editing.patch_parser import parse_patch
+from ostler.tools.editing.patch_types import Hunk, PatchLine
 
 pytestmark = pytest.mark.req("TL-5")
 
@@ -42,13 +42,13 @@ def changes(draw):
 
 
 def hunks_of(before: str, after: str) -> tuple[Hunk, ...]:
-    (file,) = read_patch(unified(before, after, "f").text)
+    (file,) = parse_patch(unified_diff(before, after, "f").text)
     return file.hunks
 
 
 def turned(hunk: Hunk) -> Hunk:
     sign = {"+": "-", "-": "+", " ": " "}
-    lines = [Line(sign[line.sign], line.text, line.end) for line in hunk.lines]
+    lines = [PatchLine(sign[line.sign], line.text, line.end) for line in hunk.lines]
     return msgspec.structs.replace(hunk, lines=tuple(lines), start=None)
 
 
@@ -58,8 +58,8 @@ def test_there_and_back(pair):
     before, after = pair
     if before == after or not before or not after:
         return
-    assert patched("f", before, hunks_of(before, after)).text == after
-    assert patched("f", after, hunks_of(after, before)).text == before
+    assert apply_hunks("f", before, hunks_of(before, after)).text == after
+    assert apply_hunks("f", after, hunks_of(after, before)).text == before
 
 
 @settings(max_examples=200, deadline=None)
@@ -72,8 +72,8 @@ def test_with_wrong_numbers_it_applies_so_or_not_at_all(pair, wrong):
     for start in (None, wrong):
         lost = [msgspec.structs.replace(hunk, start=start) for hunk in hunks]
         try:
-            made = patched("f", before, lost).text
-        except ToolFailure:
+            made = apply_hunks("f", before, lost).text
+        except ToolError:
             continue
         assert removed_lines(before, made) <= sum(line.sign == "-" for hunk in hunks for line in hunk.lines)
 
@@ -85,8 +85,8 @@ def test_a_hunk_turned_round_undoes_itself(pair):
     if before == after or not before or not after:
         return
     try:
-        back = patched("f", after, [turned(hunk) for hunk in hunks_of(before, after)])
-    except ToolFailure:
+        back = apply_hunks("f", after, [turned(hunk) for hunk in hunks_of(before, after)])
+    except ToolError:
         return  # its lines are there more than once, and it was not told which are meant
     assert sorted(lines_of(back.text)) == sorted(lines_of(before))
 
@@ -96,14 +96,14 @@ def test_a_hunk_turned_round_undoes_itself(pair):
 def test_any_text_is_read_or_refused(text):
     for patch in (text, f"--- a/f\n+++ b/f\n@@ -1 +1 @@\n{text}", f"*** Begin Patch\n*** Update File: f\n{text}"):
         try:
-            files = read_patch(patch)
-        except ToolFailure as failure:
+            files = parse_patch(patch)
+        except ToolError as failure:
             assert failure.fault.code == "bad_patch"
             continue
         for file in files:
             try:
-                patched("f", "a\nb\n", file.hunks)
-            except ToolFailure as failure:
+                apply_hunks("f", "a\nb\n", file.hunks)
+            except ToolError as failure:
                 assert failure.fault.code == "rejected"
 
 

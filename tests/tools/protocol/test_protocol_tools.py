@@ -2,23 +2,23 @@
 
 import pytest
 
-from ostler.tools.bash import Bash
+from ostler.core.errors import ToolError
+from ostler.core.protocols import BackgroundJob
+from ostler.tools.bash import BashTool
+from ostler.tools.protocol.agent_call_needs import AgentCallNeeds
 from ostler.tools.protocol.approvals import Approvals
-from ostler.tools.protocol.create_terminal import CreateTerminal, CreateTerminalParams
-from ostler.tools.protocol.foresight import Foresight
-from ostler.tools.protocol.read_text_file import window
-from ostler.tools.protocol.terminals import Terminals, tail
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.seams import Job
-from ostler.workspace.ground import Workspace
+from ostler.tools.protocol.create_terminal import CreateTerminalParams, CreateTerminalTool
+from ostler.tools.protocol.read_text_file import select_lines
+from ostler.tools.protocol.terminals import Terminals, read_tail
+from ostler.workspace.local_workspace import LocalWorkspace
 
 TEXT = "one\ntwo\r\nthree\nfour"
 
 
 @pytest.fixture
-def ground(tmp_path):
+def workspace(tmp_path):
     (tmp_path / "work").mkdir()
-    made = Workspace(str(tmp_path / "work"))
+    made = LocalWorkspace(str(tmp_path / "work"))
     yield made
     made.close()
 
@@ -41,7 +41,7 @@ def ground(tmp_path):
     ],
 )
 def test_windows_count_lines_from_one(line, limit, expected):
-    assert window(TEXT, line, limit) == expected
+    assert select_lines(TEXT, line, limit) == expected
 
 
 @pytest.mark.req("AC-2")
@@ -61,7 +61,7 @@ def test_windows_count_lines_from_one(line, limit, expected):
 def test_a_tail_begins_at_a_character(tmp_path, data, limit, whole, expected):
     file = tmp_path / "log"
     file.write_bytes(data)
-    assert tail(str(file), limit, whole=whole) == expected
+    assert read_tail(str(file), limit, is_final=whole) == expected
 
 
 class FakeJobs:
@@ -73,7 +73,7 @@ class FakeJobs:
         self.code = None
 
     async def read(self, job_id, wait):
-        return "", Job(job_id, "cmd", self.state, self.code, 0.0, self.log)
+        return "", BackgroundJob(job_id, "cmd", self.state, self.code, 0.0, self.log)
 
     async def stop(self, job_id):
         self.state = "killed" if self.state == "running" else self.state
@@ -91,7 +91,7 @@ async def test_a_terminal_from_birth_to_release(tmp_path):
     assert (await terminals.output(terminal))["exitStatus"] == ended
     await terminals.release(terminal)
     for ask in (terminals.output, terminals.wait, terminals.kill, terminals.release):
-        with pytest.raises(ToolFailure, match="there is no terminal"):
+        with pytest.raises(ToolError, match="there is no terminal"):
             await ask(terminal)
 
 
@@ -113,17 +113,17 @@ async def test_a_killed_terminal_can_still_be_read(tmp_path):
     ],
 )
 def test_a_command_without_arguments_is_a_shell_line(params, line):
-    assert params.line == line
+    assert params.command_line == line
 
 
 @pytest.mark.req("SH-3", "SH-6")
 @pytest.mark.parametrize(("command", "danger"), [("ls", "ordinary"), ("sudo ls", "confirm"), ("rm -rf /", "deny")])
-async def test_a_terminal_needs_what_the_command_needs(ground, command, danger):
-    ground.confined = no_sandbox
-    asked = await CreateTerminal(Terminals(), Bash()).permission(CreateTerminalParams(command), ground)
+async def test_a_terminal_needs_what_the_command_needs(workspace, command, danger):
+    workspace.is_sandboxed = no_sandbox
+    asked = await CreateTerminalTool(Terminals(), BashTool()).permission(CreateTerminalParams(command), workspace)
     assert {need.danger for need in asked.needs if need.key == "bash"} >= {danger}
-    outside = await CreateTerminal(Terminals(), Bash(), network=True).permission(
-        CreateTerminalParams("ls", cwd="/"), ground
+    outside = await CreateTerminalTool(Terminals(), BashTool(), network=True).permission(
+        CreateTerminalParams("ls", cwd="/"), workspace
     )
     assert [(need.key, need.subject) for need in outside.needs][-2:] == [
         ("network", "ls"),
@@ -160,18 +160,18 @@ async def no_sandbox():
         ("edit", [], "", [("write", "a title", "ordinary")]),
     ],
 )
-async def test_an_agents_own_call_in_our_needs(ground, kind, paths, command, expected):
-    ground.confined = no_sandbox
-    needs = await Foresight(ground, Bash())(kind, "a title", paths, command)
+async def test_an_agents_own_call_in_our_needs(workspace, kind, paths, command, expected):
+    workspace.is_sandboxed = no_sandbox
+    needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", paths, command)
     assert [(need.key, need.subject, need.danger) for need in needs] == expected
-    assert not any(need.confined for need in needs)
+    assert not any(need.sandboxed for need in needs)
 
 
 @pytest.mark.req("PM-4", "AC-1")
 @pytest.mark.parametrize("kind", ["other", "think", "read", "fetch", "execute", "edit"])
-async def test_a_call_that_shows_a_change_needs_a_change_whatever_its_kind(ground, kind):
-    ground.confined = no_sandbox
-    needs = await Foresight(ground, Bash())(kind, "a title", ["a.txt"], "", ["a.txt", "/etc/passwd"])
+async def test_a_call_that_shows_a_change_needs_a_change_whatever_its_kind(workspace, kind):
+    workspace.is_sandboxed = no_sandbox
+    needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", ["a.txt"], "", ["a.txt", "/etc/passwd"])
     assert [(need.key, need.subject, need.danger) for need in needs if need.key == "write"] == [
         ("write", "a.txt", "ordinary"),
         ("write", "/etc/passwd", "deny"),
@@ -179,21 +179,21 @@ async def test_a_call_that_shows_a_change_needs_a_change_whatever_its_kind(groun
 
 
 @pytest.mark.req("SH-3")
-async def test_a_command_that_destroys_is_seen_under_any_kind_and_a_word_of_another_tool_is_none(ground):
-    ground.confined = no_sandbox
-    foresight = Foresight(ground, Bash())
+async def test_a_command_that_destroys_is_seen_under_any_kind_and_a_word_of_another_tool_is_none(workspace):
+    workspace.is_sandboxed = no_sandbox
+    foresight = AgentCallNeeds(workspace, BashTool())
     needs = await foresight("read", "a title", ["a.txt"], "rm -rf /")
     assert [(need.key, need.danger) for need in needs] == [("read", "ordinary"), ("bash", "deny")]
     assert [need.key for need in await foresight("read", "a title", ["a.txt"], "view")] == ["read"]
 
 
-def test_an_allowed_edit_passes_once_and_only_as_it_was_shown(ground):
-    approvals = Approvals(ground)
-    approvals.note(f"{ground.root}/a.txt", "text")
-    assert not approvals.take("a.txt", "other text")
-    assert not approvals.take("b.txt", "text")
-    assert approvals.take("a.txt", "text")
-    assert not approvals.take("a.txt", "text")
-    approvals.note("a.txt", "text")
-    approvals.forget()
-    assert not approvals.take("a.txt", "text")
+def test_an_allowed_edit_passes_once_and_only_as_it_was_shown(workspace):
+    approvals = Approvals(workspace)
+    approvals.add(f"{workspace.root}/a.txt", "text")
+    assert not approvals.consume("a.txt", "other text")
+    assert not approvals.consume("b.txt", "text")
+    assert approvals.consume("a.txt", "text")
+    assert not approvals.consume("a.txt", "text")
+    approvals.add("a.txt", "text")
+    approvals.clear()
+    assert not approvals.consume("a.txt", "text")

@@ -6,143 +6,149 @@ from typing import Any
 
 import msgspec
 
-from ostler.backends.acp.agent import Agent, Patience, Place
+from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
+from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
+from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.options import AgentOptions
 from ostler.backends.acp.process import Launch, start_agent
-from ostler.backends.acp.prompting import blocks
-from ostler.backends.acp.serving import Powers, Serving
-from ostler.backends.acp.telling import Teller
-from ostler.backends.acp.watch import Watch
-from ostler.vocabulary.errors import BackendError, Fault, OstlerError, UsageError
-from ostler.vocabulary.events import Delivered, FarMark, InfoChanged, Notice, TurnEnded
-from ostler.vocabulary.prompt import Prompt
-from ostler.vocabulary.seams import Stage
-from ostler.vocabulary.sessions import Change, SessionInfo, SessionStart, SetOption, Steer
-from ostler.wire.acp import McpServer
-from ostler.wire.acp_calls import ClientCapabilities, FileSystem, PromptAnswer, SessionOpen
-from ostler.wire.acp_updates import Update, read_update
+from ostler.backends.acp.prompt_content import to_content_blocks
+from ostler.backends.acp.update_translator import UpdateTranslator
+from ostler.core.errors import BackendError, Fault, OstlerError, UsageError
+from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, TurnEnded
+from ostler.core.prompt import Prompt
+from ostler.core.protocols import BackendContext
+from ostler.core.sessions import SessionChange, SessionInfo, SessionStart, SetOption, Steer
+from ostler.wire.acp import AcpMcpServer
+from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities, OpenSessionResponse, PromptResponse
+from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
 
-DRAIN = 0.1  # some agents send the last of an answer after it
+DRAIN_SECONDS = 0.1  # some agents send the last of an answer after it
 CANCEL_WAIT = 5.0
 _LIMITS = {"max_tokens": "tokens", "max_turn_requests": "steps"}
 
 
-class Plan(msgspec.Struct, frozen=True):
+class AcpSessionPlan(msgspec.Struct, frozen=True):
     """What to open: which program, which session of its, with what; what is `wanted` of it must be had."""
 
     launch: Launch
     version: str
-    mcp_servers: tuple[McpServer, ...] = ()
+    mcp_servers: tuple[AcpMcpServer, ...] = ()
     directories: tuple[str, ...] = ()
     resume: str = ""
     fork: bool = False
     login: str = ""
-    patience: Patience = Patience()
-    elicits: bool = True
-    wanted: tuple[tuple[str, str], ...] = ()
+    timeouts: AgentTimeouts = AgentTimeouts()
+    supports_elicitation: bool = True
+    required_options: tuple[tuple[str, str], ...] = ()
 
 
 class AcpBackend:
     """One agent process with one session. `powers` are what the agent may have of this side."""
 
-    def __init__(self, plan: Plan, powers: Powers, watch: Watch | None = None, mirror: Mirror | None = None) -> None:
+    def __init__(
+        self,
+        plan: AcpSessionPlan,
+        services: ClientServices,
+        observer: AcpObserver | None = None,
+        mirror: Mirror | None = None,
+    ) -> None:
         self._plan = plan
-        self._powers = powers
-        self._watch = watch or Watch()
+        self._services = services
+        self._observer = observer or AcpObserver()
         self._mirror = mirror
-        self._early: list[tuple[str, Update]] | None = []
-        self._session = ""
-        self._forks = plan.fork
-        self._steered: list[str] = []
+        self._early_updates: list[tuple[str, SessionUpdate]] | None = []
+        self._session_id = ""
+        self._fork_pending = plan.fork
+        self._steered_ids: list[str] = []
         self._name = plan.launch.name
         self._start: SessionStart
-        self._stage: Stage
-        self._teller: Teller
-        self._serving: Serving
-        self.answer: PromptAnswer | None = None
-        self.agent: Agent
+        self._context: BackendContext
+        self._updates: UpdateTranslator
+        self._request_handler: ClientRequestHandler
+        self.response: PromptResponse | None = None
+        self.agent: AcpAgentClient
         self.options: AgentOptions
 
     @property
-    def far_session(self) -> str:
+    def agent_session_id(self) -> str:
         """The agent's own id of the session."""
-        return self._session
+        return self._session_id
 
     @property
-    def teller(self) -> Teller:
-        return self._teller
+    def updates(self) -> UpdateTranslator:
+        return self._updates
 
     # -- the peer's handler ----------------------------------------------------------------------------------------
 
-    def requested(self, method: str, params: Params) -> Awaitable[Any]:
-        return self._serving.requested(method, params)
+    def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
+        return self._request_handler.handle_request(method, params)
 
-    def notified(self, method: str, params: Params) -> None:
+    def handle_notification(self, method: str, params: Params) -> None:
         """Updates, also those of a session whose id is not told yet; other notifications are none of ours."""
         if method != "session/update":
             return
-        update, session = read_update(params.get("update")), str(params.get("sessionId"))
-        if self._early is not None and self._teller.phase != "replay":
-            self._early.append((session, update))
-        elif self._teller.phase == "replay" or session == self._session:
-            self._teller.update(update)
+        update, session = decode_update(params.get("update")), str(params.get("sessionId"))
+        if self._early_updates is not None and self._updates.phase != "replay":
+            self._early_updates.append((session, update))
+        elif self._updates.phase == "replay" or session == self._session_id:
+            self._updates.translate(update)
 
     # -- the backend -----------------------------------------------------------------------------------------------
 
-    async def open(self, start: SessionStart, stage: Stage) -> SessionInfo:
+    async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._start = start
-        self._stage = stage
-        self._teller = Teller(self._name, start.cwd, stage.emit, self._watch)
-        self._serving = Serving(stage, start.cwd, self._teller, self._powers, self._watch)
-        await self._begin(start)
-        self._teller.info_changed = lambda: stage.emit(InfoChanged(self._info()))
+        self._context = context
+        self._updates = UpdateTranslator(self._name, start.cwd, context.emit, self._observer)
+        self._request_handler = ClientRequestHandler(context, start.cwd, self._updates, self._services, self._observer)
+        await self._connect(start)
+        self._updates.on_info_changed = lambda: context.emit(InfoChanged(self._info()))
         return self._info()
 
-    async def _begin(self, start: SessionStart) -> None:
+    async def _connect(self, start: SessionStart) -> None:
         """Start the program and open the session; nothing is left of it when that fails."""
-        self._early = []
+        self._early_updates = []
         process = await start_agent(self._plan.launch, self, mirror=self._mirror)
-        self.agent = Agent(process, self._plan.patience)
+        self.agent = AcpAgentClient(process, self._plan.timeouts)
         try:
             await self.agent.initialize(self._capabilities(), self._plan.version)
             if self._plan.login:
                 await self.agent.authenticate(self._plan.login)
-            self._opened(await self._open_session(start))
-            await self._set_wanted(start.options)
-            for name, value in self._plan.wanted:
+            self._on_opened(await self._open_session(start))
+            await self._restore_options(start.options)
+            for name, value in self._plan.required_options:
                 await self.options.set(name, value)
         except BaseException:
             await process.stop()
             raise
-        self._stage.emit(FarMark(self._session, 0))
+        self._context.emit(RemoteCursor(self._session_id, 0))
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         if prompt is None:
             raise BackendError(f"{self._name} began no turn by itself", code="protocol")
-        if self.agent.process.peer.gone:
+        if self.agent.process.peer.closed:
             await self.agent.process.stop()
-            await self._begin(self._start)  # it died in an earlier turn
-        self._teller.begin_turn()
-        asking = asyncio.ensure_future(self.agent.prompt(self._session, blocks(prompt, self.agent.told)))
-        cut, self.answer = True, None
+            await self._connect(self._start)  # it died in an earlier turn
+        self._updates.begin_turn()
+        asking = asyncio.ensure_future(self.agent.prompt(self._session_id, to_content_blocks(prompt, self.agent.info)))
+        cut, self.response = True, None
         try:
-            self.answer = answer = await asyncio.shield(asking)
-            await asyncio.sleep(DRAIN)
+            self.response = answer = await asyncio.shield(asking)
+            await asyncio.sleep(DRAIN_SECONDS)
             cut = False
         except asyncio.CancelledError:
-            await self._call_off(asking)
+            await self._cancel_turn(asking)
             raise
         finally:
-            self._teller.finish_turn(cut=cut)
-            self._powers.forget()
-            steered, self._steered = self._steered, []
+            self._updates.finish_turn(truncated=cut)
+            self._services.on_turn_end()
+            steered, self._steered_ids = self._steered_ids, []
             for prompt_id in steered:
-                self._stage.emit(Delivered(prompt_id))
-        self._teller.usage(answer, self._info().option("model"))
-        return self._ended(answer)
+                self._context.emit(Delivered(prompt_id))
+        self._updates.report_usage(answer, self._info().option("model"))
+        return self._turn_end(answer)
 
-    async def apply(self, change: Change) -> bool:
+    async def apply(self, change: SessionChange) -> bool:
         try:
             match change:
                 case SetOption(name, value):
@@ -152,117 +158,119 @@ class AcpBackend:
                 case _:
                     return False
         except OstlerError as error:
-            self._stage.emit(Notice("warning", str(error)))
+            self._context.emit(Notice("warning", str(error)))
             return False
-        self._stage.emit(InfoChanged(self._info()))
+        self._context.emit(InfoChanged(self._info()))
         return True
 
     async def _steer(self, prompt: Prompt) -> bool:
         """Whether the agent took the words; where no turn runs any more, they can begin one."""
-        if self._teller.phase != "turn":
+        if self._updates.phase != "turn":
             return False
-        taken = await self.agent.steer(self._session, blocks(prompt, self.agent.told))
-        self._steered += [prompt.id] if taken else []
+        taken = await self.agent.steer(self._session_id, to_content_blocks(prompt, self.agent.info))
+        self._steered_ids += [prompt.id] if taken else []
         return taken
 
-    async def break_off(self) -> None:
+    async def kill(self) -> None:
         """End the agent where it is, for whoever does not want to wait until it has let go of its turn."""
         await self.agent.process.stop()
 
     async def aclose(self) -> None:
-        if not self._session:
+        if not self._session_id:
             return
-        await self.agent.close_session(self._session)
+        await self.agent.close_session(self._session_id)
         await self.agent.process.stop()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _capabilities(self) -> ClientCapabilities:
-        elicits = self._plan.elicits or bool(self._powers.answers)
+        elicits = self._plan.supports_elicitation or bool(self._services.answers)
         return ClientCapabilities(
-            FileSystem(self._powers.files, self._powers.files),
-            self._powers.terminal,
+            FileSystemCapabilities(self._services.files, self._services.files),
+            self._services.terminal,
             {"form": {}, "url": {}} if elicits else None,
             {"configOptions": {"boolean": {}}},
         )
 
-    async def _open_session(self, start: SessionStart) -> SessionOpen:
+    async def _open_session(self, start: SessionStart) -> OpenSessionResponse:
         """The session that was asked for, the one this journal went on with, or a new one."""
-        place = Place(start.cwd, self._plan.mcp_servers, self._plan.directories)
-        earlier = self._plan.resume or self._marked()
+        place = AgentSessionPlace(start.cwd, self._plan.mcp_servers, self._plan.directories)
+        earlier = self._plan.resume or self._last_session_id()
         if not earlier:
             return await self.agent.new_session(place)
-        if self._forks:
+        if self._fork_pending:
             return await self._copy(earlier, place)
-        if not self.agent.can_go_on:
-            return await self._instead(place, UsageError(f"{self._name} cannot go on with earlier sessions"))
-        self._teller.phase = "replay"
+        if not self.agent.can_resume:
+            return await self._new_session_instead(
+                place, UsageError(f"{self._name} cannot go on with earlier sessions")
+            )
+        self._updates.phase = "replay"
         try:
-            return await self.agent.go_on(earlier, place)
+            return await self.agent.resume_session(earlier, place)
         except BackendError as error:
             failure = error
         finally:
-            self._teller.phase = "idle"
-        return await self._instead(place, failure)
+            self._updates.phase = "idle"
+        return await self._new_session_instead(place, failure)
 
-    async def _copy(self, earlier: str, place: Place) -> SessionOpen:
+    async def _copy(self, earlier: str, place: AgentSessionPlace) -> OpenSessionResponse:
         """Never the session itself: what is said in a copy must not be said in the other."""
-        if not self.agent.told.agent_capabilities.can("fork"):
-            return await self._instead(place, UsageError(f"{self._name} cannot copy sessions"))
+        if not self.agent.info.agent_capabilities.can("fork"):
+            return await self._new_session_instead(place, UsageError(f"{self._name} cannot copy sessions"))
         try:
-            return await self.agent.fork(earlier, place)
+            return await self.agent.fork_session(earlier, place)
         except BackendError as error:
             failure = error
-        return await self._instead(place, failure)
+        return await self._new_session_instead(place, failure)
 
-    async def _instead(self, place: Place, error: OstlerError) -> SessionOpen:
+    async def _new_session_instead(self, place: AgentSessionPlace, error: OstlerError) -> OpenSessionResponse:
         """A session that was asked for by its id must be that one; a journal goes on with a new one, and says so."""
         if self._plan.resume:
             raise error
-        self._stage.emit(Notice("warning", f"{error}; it begins anew and knows nothing of what was said before"))
+        self._context.emit(Notice("warning", f"{error}; it begins anew and knows nothing of what was said before"))
         return await self.agent.new_session(place)
 
-    def _marked(self) -> str:
-        marks = [event.epoch for event in self._stage.past() if isinstance(event, FarMark)]
+    def _last_session_id(self) -> str:
+        marks = [event.epoch for event in self._context.events() if isinstance(event, RemoteCursor)]
         return marks[-1] if marks else ""
 
-    def _opened(self, opened: SessionOpen) -> None:
-        self._session, self._forks = opened.session_id or "", False
-        self.options = AgentOptions(self.agent, self._session, opened)
-        self._teller.options = self.options
-        early, self._early = self._early or [], None
+    def _on_opened(self, opened: OpenSessionResponse) -> None:
+        self._session_id, self._fork_pending = opened.session_id or "", False
+        self.options = AgentOptions(self.agent, self._session_id, opened)
+        self._updates.options = self.options
+        early, self._early_updates = self._early_updates or [], None
         for session, update in early:
-            if session == self._session:
-                self._teller.update(update)
+            if session == self._session_id:
+                self._updates.translate(update)
 
-    async def _set_wanted(self, wanted: dict[str, str]) -> None:
+    async def _restore_options(self, options: dict[str, str]) -> None:
         """What a resumed session had; what this agent does not have any more is left."""
-        standing = {option.id: option.value for option in self.options.listed()}
-        for name, value in wanted.items():
+        standing = {option.id: option.value for option in self.options.session_options()}
+        for name, value in options.items():
             if name in standing and standing[name] != value:
                 await self.options.set(name, value)
 
     def _info(self) -> SessionInfo:
         return SessionInfo(
             f"acp:{self._name}",
-            self.options.listed(),
-            self._teller.commands,
+            self.options.session_options(),
+            self._updates.commands,
             can_steer=self.agent.can_steer,
-            acts_itself=True,
-            title=self._teller.title,
+            runs_own_tools=True,
+            title=self._updates.title,
         )
 
-    async def _call_off(self, asking: "asyncio.Future[PromptAnswer]") -> None:
+    async def _cancel_turn(self, request: "asyncio.Future[PromptResponse]") -> None:
         """Tell the agent, and wait until it has let go; one that does not is ended."""
-        self.agent.cancel(self._session)
-        await asyncio.wait({asking}, timeout=CANCEL_WAIT)
-        if not asking.done():
-            asking.cancel()
+        self.agent.cancel(self._session_id)
+        await asyncio.wait({request}, timeout=CANCEL_WAIT)
+        if not request.done():
+            request.cancel()
             await self.agent.process.stop()
-        await asyncio.gather(asking, return_exceptions=True)  # how a cancelled turn failed interests nobody
+        await asyncio.gather(request, return_exceptions=True)  # how a cancelled turn failed interests nobody
 
-    def _ended(self, answer: PromptAnswer) -> TurnEnded:
-        reason = answer.stop_reason
+    def _turn_end(self, response: PromptResponse) -> TurnEnded:
+        reason = response.stop_reason
         if reason in _LIMITS:
             return TurnEnded("", "limit", limit=_LIMITS[reason])
         if reason == "cancelled":
@@ -270,5 +278,7 @@ class AcpBackend:
         if reason == "refusal":
             return TurnEnded("", "failed", Fault("refusal", f"{self._name} refuses to go on with this"))
         if reason != "end_turn":
-            self._stage.emit(Notice("info", f"{self._name} stopped for a reason this version does not know: {reason}"))
+            self._context.emit(
+                Notice("info", f"{self._name} stopped for a reason this version does not know: {reason}")
+            )
         return TurnEnded("", "done")

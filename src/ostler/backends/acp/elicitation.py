@@ -3,31 +3,31 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ostler.vocabulary.permission import Question
-from ostler.wire.acp_calls import Elicitation
+from ostler.core.permission import Question
+from ostler.wire.acp_requests import CreateElicitationRequest
 
 
-def question(asked: Elicitation, agent: str) -> Question:
+def make_question(request: CreateElicitationRequest, agent: str) -> Question:
     """The agent's question in our words; an address is told, and never opened by us."""
-    schema: dict[str, object] | None = asked.requested_schema
-    return Question("", asked.message, schema, asked.url or "", agent)
+    schema: dict[str, object] | None = request.requested_schema
+    return Question("", request.message, schema, request.url or "", agent)
 
 
-def answered(asked: Elicitation, answers: Mapping[str, str]) -> dict[str, Any] | None:
+def fill_form(request: CreateElicitationRequest, answers: Mapping[str, str]) -> dict[str, Any] | None:
     """The form filled in from answers given before; None when something it needs is not among them."""
-    schema = asked.requested_schema
-    if not answers or schema is None or asked.mode == "url":
+    schema = request.requested_schema
+    if not answers or schema is None or request.mode == "url":
         return None
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     required = schema.get("required")
     if any(name not in answers for name in (required if isinstance(required, list) else properties)):
         return None
-    return {name: _typed(answers[name], kind) for name, kind in properties.items() if name in answers}
+    return {name: _convert(answers[name], kind) for name, kind in properties.items() if name in answers}
 
 
-def _typed(text: str, kind: Any) -> Any:
-    wanted = kind.get("type") if isinstance(kind, dict) else "string"
+def _convert(text: str, schema: Any) -> Any:
+    wanted = schema.get("type") if isinstance(schema, dict) else "string"
     try:
         if wanted == "integer":
             return int(text)

@@ -2,26 +2,26 @@
 
 import msgspec
 
-from ostler.backends.acp.agent import Agent
-from ostler.vocabulary.errors import UsageError
-from ostler.vocabulary.sessions import Choice, SessionOption
-from ostler.wire.acp import ConfigOption, Mode, Modes
-from ostler.wire.acp_calls import SessionOpen
+from ostler.backends.acp.agent_client import AcpAgentClient
+from ostler.core.errors import UsageError
+from ostler.core.sessions import OptionChoice, SessionOption
+from ostler.wire.acp import SessionConfigOption, SessionMode, SessionModeState
+from ostler.wire.acp_requests import OpenSessionResponse
 
-_OUR_NAMES = {"mode": "mode", "model": "model", "thought_level": "thinking"}
+_NAME_BY_CATEGORY = {"mode": "mode", "model": "model", "thought_level": "thinking"}
 
 
 class AgentOptions:
     """The options as they stand. Where there are config options, modes and models are ignored, as the protocol says."""
 
-    def __init__(self, agent: Agent, session_id: str, opened: SessionOpen) -> None:
+    def __init__(self, agent: AcpAgentClient, session_id: str, opened: OpenSessionResponse) -> None:
         self._agent = agent
-        self._session = session_id
+        self._session_id = session_id
         self._config = opened.config_options or ()
         self._modes = opened.modes
         self._models = opened.models
 
-    def told(self, options: tuple[ConfigOption, ...]) -> None:
+    def config_changed(self, options: tuple[SessionConfigOption, ...]) -> None:
         """The agent told its config options anew."""
         self._config = options
 
@@ -29,26 +29,26 @@ class AgentOptions:
         """The agent is in another mode."""
         if self._modes:
             self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode_id)
-        self._note("mode", mode_id)
+        self._set_current("mode", mode_id)
 
     @property
-    def modes(self) -> Modes | None:
+    def modes(self) -> SessionModeState | None:
         """The modes, wherever the agent tells of them."""
         option = self._find("mode")
         if option is None:
             return self._modes
-        available = tuple(Mode(choice.value or "", choice.name) for choice in option.choices)
-        return Modes(str(option.current_value), available)
+        available = tuple(SessionMode(choice.value or "", choice.name) for choice in option.choices)
+        return SessionModeState(str(option.current_value), available)
 
-    def listed(self) -> tuple[SessionOption, ...]:
+    def session_options(self) -> tuple[SessionOption, ...]:
         """All of them in our words."""
-        made = [_option(self._name(option), option) for option in self._config]
+        made = [_to_session_option(self._option_name(option), option) for option in self._config]
         have = {option.id for option in made}
         if self._modes and "mode" not in have:
-            choices = tuple(Choice(mode.id, mode.name) for mode in self._modes.available_modes)
+            choices = tuple(OptionChoice(mode.id, mode.name) for mode in self._modes.available_modes)
             made.append(SessionOption("mode", self._modes.current_mode_id, "Mode", choices))
         if self._models and "model" not in have:
-            choices = tuple(Choice(model.model_id, model.name) for model in self._models.available_models)
+            choices = tuple(OptionChoice(model.model_id, model.name) for model in self._models.available_models)
             made.append(SessionOption("model", self._models.current_model_id, "Model", choices))
         return tuple(made)
 
@@ -61,57 +61,57 @@ class AgentOptions:
             return await self._set_mode(value)
         if name == "model" and self._models:
             return await self._set_model(value)
-        known = [option.id for option in self.listed()]
+        known = [option.id for option in self.session_options()]
         hint = f"it has {', '.join(known)}" if known else "it has none"
         raise UsageError(f"{self._agent.name} has no option {name!r}", hint=hint)
 
-    async def _set_config(self, option: ConfigOption, value: str) -> None:
+    async def _set_config(self, option: SessionConfigOption, value: str) -> None:
         if option.type == "boolean":
             if value not in ("true", "false"):
                 raise UsageError(f"{option.name} of {self._agent.name} is true or false, not {value!r}")
             wanted: str | bool = value == "true"
         else:
             pairs = [(choice.value or "", choice.name) for choice in option.choices]
-            wanted = self._one_of(option.name, value, pairs)
-        answer = await self._agent.set_option(self._session, option.id, wanted)
+            wanted = self._resolve_choice(option.name, value, pairs)
+        answer = await self._agent.set_option(self._session_id, option.id, wanted)
         if answer.config_options:
             self._config = answer.config_options
         else:
-            self._note(option.id, wanted)
+            self._set_current(option.id, wanted)
 
     async def _set_mode(self, value: str) -> None:
         assert self._modes is not None
         pairs = [(mode.id, mode.name) for mode in self._modes.available_modes]
-        mode = self._one_of("mode", value, pairs)
-        await self._agent.set_mode(self._session, mode)
+        mode = self._resolve_choice("mode", value, pairs)
+        await self._agent.set_mode(self._session_id, mode)
         self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode)
 
     async def _set_model(self, value: str) -> None:
         assert self._models is not None
         pairs = [(model.model_id, model.name) for model in self._models.available_models]
-        model = self._one_of("model", value, pairs)
-        await self._agent.set_model(self._session, model)
+        model = self._resolve_choice("model", value, pairs)
+        await self._agent.set_model(self._session_id, model)
         self._models = msgspec.structs.replace(self._models, current_model_id=model)
 
-    def _one_of(self, what: str, value: str, pairs: list[tuple[str, str]]) -> str:
+    def _resolve_choice(self, label: str, value: str, pairs: list[tuple[str, str]]) -> str:
         """The value that is meant: by its id, else by its name."""
         found = [known for known, _ in pairs if known == value] or [known for known, name in pairs if name == value]
         if found:
             return found[0]
         known = ", ".join(known for known, _ in pairs) or "none"
-        raise UsageError(f"{self._agent.name} has no {what.lower()} {value!r}", hint=f"there are: {known}")
+        raise UsageError(f"{self._agent.name} has no {label.lower()} {value!r}", hint=f"there are: {known}")
 
-    def _find(self, name: str) -> ConfigOption | None:
+    def _find(self, name: str) -> SessionConfigOption | None:
         by_id = [option for option in self._config if option.id == name]
-        by_category = [option for option in self._config if _OUR_NAMES.get(option.category or "") == name]
+        by_category = [option for option in self._config if _NAME_BY_CATEGORY.get(option.category or "") == name]
         return next(iter([*by_category, *by_id]), None)
 
-    def _name(self, option: ConfigOption) -> str:
-        ours = _OUR_NAMES.get(option.category or "", "")
+    def _option_name(self, option: SessionConfigOption) -> str:
+        ours = _NAME_BY_CATEGORY.get(option.category or "", "")
         first = next((other for other in self._config if ours and other.category == option.category), option)
         return ours if ours and first is option else option.id
 
-    def _note(self, name: str, value: str | bool) -> None:
+    def _set_current(self, name: str, value: str | bool) -> None:
         found = self._find(name)
         self._config = tuple(
             msgspec.structs.replace(option, current_value=value) if option is found else option
@@ -119,8 +119,10 @@ class AgentOptions:
         )
 
 
-def _option(name: str, option: ConfigOption) -> SessionOption:
+def _to_session_option(name: str, option: SessionConfigOption) -> SessionOption:
     if option.type == "boolean":
-        return SessionOption(name, str(option.current_value).lower(), option.name, (Choice("true"), Choice("false")))
-    choices = tuple(Choice(choice.value or "", choice.name) for choice in option.choices)
+        return SessionOption(
+            name, str(option.current_value).lower(), option.name, (OptionChoice("true"), OptionChoice("false"))
+        )
+    choices = tuple(OptionChoice(choice.value or "", choice.name) for choice in option.choices)
     return SessionOption(name, str(option.current_value), option.name, choices)

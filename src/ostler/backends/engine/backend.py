@@ -3,56 +3,65 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from ostler.backends.engine.casting import chosen_alone, handed_out, led_by, only_chooses
-from ostler.backends.engine.guests.budget import Budget
-from ostler.backends.engine.guests.circle_guest import CircleGuest, Watched
-from ostler.backends.engine.guests.compact import tell_size
-from ostler.backends.engine.guests.guest import BUILT_IN, Guest, Guests, View
-from ostler.backends.engine.guests.limits import LimitGuest, Limits
-from ostler.backends.engine.guests.nested import NestedGuest
-from ostler.backends.engine.guests.offers import OfferGuest
-from ostler.backends.engine.guests.shrink import ShrinkGuest, Shrinking
-from ostler.backends.engine.guests.todos import TodoGuest
-from ostler.backends.engine.guests.validate import Checks, ValidationGuest
-from ostler.backends.engine.helpers import Helpers
-from ostler.backends.engine.history import History, prefix, undone_summaries
-from ostler.backends.engine.loop import Loop
-from ostler.backends.engine.measure import Meter
-from ostler.backends.engine.naming import Naming
-from ostler.backends.engine.prefix import (
-    SMALLEST_WINDOW,
-    Surroundings,
-    build,
-    check_room,
-    extended,
+from ostler.backends.engine.history import History, find_prefix, undone_summaries
+from ostler.backends.engine.internal_agents import InternalAgents
+from ostler.backends.engine.loop import AgentLoop
+from ostler.backends.engine.plugins.budget import Budget
+from ostler.backends.engine.plugins.compaction import report_context_usage
+from ostler.backends.engine.plugins.context_window import CompactionSettings, ContextWindowPlugin
+from ostler.backends.engine.plugins.folder_rules import FolderRulesPlugin
+from ostler.backends.engine.plugins.limits import LimitPlugin, TurnLimits
+from ostler.backends.engine.plugins.loop_detector import LoopDetector, RepetitionGuard
+from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS, LoopPlugin, PluginChain, TurnView
+from ostler.backends.engine.plugins.titles import TitlePlugin
+from ostler.backends.engine.plugins.todos import TodoPlugin
+from ostler.backends.engine.plugins.tool_changes import ToolChangesPlugin
+from ostler.backends.engine.plugins.validation import ValidationChecks, ValidationPlugin
+from ostler.backends.engine.prompt_target import end_selection_turn, only_selects_agent, subagent_call, with_target
+from ostler.backends.engine.request_prefix import (
+    MIN_WINDOW,
+    ProjectPrompt,
+    build_prefix,
+    check_prefix_fits,
+    extend_prefix,
     fixed_size,
     guide_size,
 )
-from ostler.backends.engine.role import THINKING, Role, Sampled, TakeRole, brief, no_roles, role_at_open, thinking_of
-from ostler.models.words import ModelClient, Thinking
-from ostler.vocabulary.errors import OstlerError, UsageError
-from ostler.vocabulary.events import Compacted, PrefixBuilt, TurnEnded
-from ostler.vocabulary.message import Message
-from ostler.vocabulary.prompt import Prompt
-from ostler.vocabulary.seams import Stage
-from ostler.vocabulary.sessions import (
-    Change,
-    Choice,
+from ostler.backends.engine.role import (
+    THINKING,
+    AgentRole,
+    SampledModel,
+    SelectRole,
+    no_roles,
+    parse_thinking,
+    role_at_open,
+    send_role_prompt,
+)
+from ostler.backends.engine.token_estimate import TokenEstimator
+from ostler.core.errors import OstlerError, UsageError
+from ostler.core.events import Compacted, PrefixBuilt, TurnEnded
+from ostler.core.message import Message
+from ostler.core.prompt import Prompt
+from ostler.core.protocols import BackendContext
+from ostler.core.sessions import (
     Compact,
+    OptionChoice,
     Rename,
     Revert,
+    SessionChange,
     SessionInfo,
     SessionOption,
     SessionStart,
     SetOption,
     Steer,
 )
-from ostler.vocabulary.tools import ToolSpec
+from ostler.core.tools import ToolSpec
+from ostler.models.model_types import ModelClient, Thinking
 
-DEFAULT_LIMITS = Limits()
-DEFAULT_SHRINKING = Shrinking()
-NO_CHECKS = Checks()
-NOTHING_AROUND = Surroundings()
+DEFAULT_LIMITS = TurnLimits()
+DEFAULT_COMPACTION = CompactionSettings()
+NO_CHECKS = ValidationChecks()
+NO_PROJECT = ProjectPrompt()
 MakeModel = Callable[[str], ModelClient]
 
 
@@ -65,117 +74,119 @@ class Engine:
         make_model: MakeModel,
         tools: Callable[[], Sequence[ToolSpec]],
         system: Callable[[], str],
-        limits: Limits = DEFAULT_LIMITS,
-        shrinking: Shrinking = DEFAULT_SHRINKING,
-        roles: TakeRole = no_roles,
-        checks: Checks = NO_CHECKS,
+        limits: TurnLimits = DEFAULT_LIMITS,
+        compaction: CompactionSettings = DEFAULT_COMPACTION,
+        roles: SelectRole = no_roles,
+        checks: ValidationChecks = NO_CHECKS,
         budget: Budget | None = None,
-        around: Surroundings = NOTHING_AROUND,
-        helpers: Helpers = BUILT_IN,
+        project: ProjectPrompt = NO_PROJECT,
+        internal_agents: InternalAgents = BUILT_IN_AGENTS,
     ) -> None:
         self._make_model = make_model
         self._tools = tools
         self._system = system
         self._limits = limits
         self._budget = budget or Budget(limits.tokens, limits.cost)
-        self._roles = roles
+        self._select_role = roles
         self._checks = checks
-        self._around = around
-        self._helpers = helpers
-        self._naming = Naming(helpers, make_model, self._budget)
-        self._role = Role()
-        self._wanted_model = ""
+        self._project = project
+        self._internal_agents = internal_agents
+        self._titles = TitlePlugin(internal_agents, make_model, self._budget)
+        self._role = AgentRole()
+        self._selected_model = ""
         self._thinking: Thinking | None = None
-        self._shrink = ShrinkGuest(shrinking)
-        self._playing = False
+        self._context_window = ContextWindowPlugin(compaction)
+        self._in_turn = False
         self._history = History()
-        self._meters: dict[str, Meter] = {}
-        self._stage: Stage
+        self._estimators: dict[str, TokenEstimator] = {}
+        self._context: BackendContext
         self._model: ModelClient
         self._steps = 0
 
-    async def open(self, start: SessionStart, stage: Stage) -> SessionInfo:
-        self._stage = stage
-        self._role = role_at_open(self._roles, start.options.get("agent", ""), stage)
-        self._wanted_model = start.options.get("model", "")
-        self._thinking = thinking_of(start.options.get("thinking", ""))
-        self._model = self._make_model(self._wanted_model or self._role.model)
+    async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
+        self._context = context
+        self._role = role_at_open(self._select_role, start.options.get("agent", ""), context)
+        self._selected_model = start.options.get("model", "")
+        self._thinking = parse_thinking(start.options.get("thinking", ""))
+        self._model = self._make_model(self._selected_model or self._role.model)
         return self._info()
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         if prompt is None:
             raise UsageError("the engine begins no turns by itself")
-        self._playing = True
+        self._in_turn = True
         try:
-            async with led_by(self, self._stage, prompt.cast):
-                return await self._play(prompt)
+            async with with_target(self, self._context, prompt.target):
+                return await self._run_loop(prompt)
         finally:
-            self._playing = False
-            self._budget.leave(self._stage)
+            self._in_turn = False
+            self._budget.leave(self._context)
 
     @property
-    def chosen(self) -> dict[str, str]:
+    def selection(self) -> dict[str, str]:
         """The agent and the model that work now; an agent's own model is none that was chosen."""
-        return {"agent": self._role.name, "model": self._wanted_model}
+        return {"agent": self._role.name, "model": self._selected_model}
 
-    async def _play(self, prompt: Prompt) -> TurnEnded:
-        if only_chooses(prompt):
-            return chosen_alone(self._stage, prompt)
+    async def _run_loop(self, prompt: Prompt) -> TurnEnded:
+        if only_selects_agent(prompt):
+            return end_selection_turn(self._context, prompt)
         tools = self._tools()
-        brief(self._stage, self._role)
-        await self._know_window(tools)
-        view = self._view(self._prefix(tools))
+        send_role_prompt(self._context, self._role)
+        await self._wait_for_window(tools)
+        view = self._make_view(self._prefix(tools))
         self._budget.join(view)
-        guests = self._guests()
+        guests = self._make_plugins()
         try:
-            ended = await self._in_time(Loop(view, self._tools, guests, self._message_id), handed_out(prompt))
+            ended = await self._run_with_timeout(
+                AgentLoop(view, self._tools, guests, self._message_id), subagent_call(prompt)
+            )
         except asyncio.CancelledError:
-            guests.stopped(view)
+            guests.on_cancel(view)
             raise
         if ended.reason == "limit":
-            await guests.cut_short(view)
+            await guests.on_limit(view)
         return ended
 
-    async def _in_time(self, loop: Loop, first: Message | None) -> TurnEnded:
+    async def _run_with_timeout(self, loop: AgentLoop, first: Message | None) -> TurnEnded:
         try:
             async with asyncio.timeout(self._limits.time) as clock:
-                return await loop.play(first)
+                return await loop.run(first)
         except TimeoutError:
             if not clock.expired():
                 raise
             return TurnEnded("", "limit", limit=f"{self._limits.time:g} seconds")
 
-    async def apply(self, change: Change) -> bool:
+    async def apply(self, change: SessionChange) -> bool:
         match change:
             case Steer() | Revert() | Rename():  # what is kept is all it knows
                 return True
             case SetOption("model", value):
                 await self._change_model(value)
-                self._wanted_model = value
+                self._selected_model = value
                 return True
             case SetOption("agent", value):
                 await self._change_role(value)
                 return True
             case SetOption("thinking", value):
-                self._thinking = thinking_of(value)
+                self._thinking = parse_thinking(value)
                 return True
             case Compact(undo):
-                return await (self._uncompact() if undo else self._compact())
+                return await (self._undo_compaction() if undo else self._compact())
             case _:
                 return False
 
     async def aclose(self) -> None:
-        await self._naming.aclose()
+        await self._titles.aclose()
         await self._model.aclose()
 
     async def _change_role(self, name: str) -> None:
         """All of it or nothing: an agent whose model is not to be had leaves no bounds lifted."""
         before = self._role.name
-        role = self._roles(name)
+        role = self._select_role(name)
         try:
-            await self._change_model(self._wanted_model or role.model)
+            await self._change_model(self._selected_model or role.model)
         except OstlerError:
-            role = self._roles(before)
+            role = self._select_role(before)
             raise
         finally:
             self._role = role
@@ -186,79 +197,89 @@ class Engine:
 
     async def _compact(self) -> bool:
         """Between two steps of the turn that runs, else now."""
-        built = prefix(self._stage.records())
-        if self._playing:
-            self._shrink.want()
+        built = find_prefix(self._context.records())
+        if self._in_turn:
+            self._context_window.request_compaction()
             return True
-        return built is not None and await self._shrink.shorten(self._view(built))
+        return built is not None and await self._context_window.compact_now(self._make_view(built))
 
-    async def _uncompact(self) -> bool:
+    async def _undo_compaction(self) -> bool:
         """Between turns: a turn that runs goes on from what it was told."""
-        records = self._stage.records()
-        undone, built = undone_summaries(records), prefix(records)
-        standing = any(records[at].seq not in undone for at in records.of(("compacted",)))
-        if not standing or not built or self._playing:
+        records = self._context.records()
+        undone, built = undone_summaries(records), find_prefix(records)
+        standing = any(records[at].seq not in undone for at in records.indexes_of(("compacted",)))
+        if not standing or not built or self._in_turn:
             return False
-        self._stage.emit(Compacted("", 0))
-        tell_size(self._view(built))
+        self._context.emit(Compacted("", 0))
+        report_context_usage(self._make_view(built))
         return True
 
-    def _guests(self) -> Guest:
-        limits = LimitGuest(self._role.max_steps or self._limits.steps, self._budget)
-        nested, checks = NestedGuest(self._around.nested), ValidationGuest(self._checks)
-        offers = OfferGuest(self._tools, self._extend)
-        return Guests((offers, TodoGuest(), CircleGuest(), nested, limits, self._shrink, limits, self._naming, checks))
+    def _make_plugins(self) -> LoopPlugin:
+        limits = LimitPlugin(self._role.max_steps or self._limits.steps, self._budget)
+        nested, checks = FolderRulesPlugin(self._project.folder_rules), ValidationPlugin(self._checks)
+        offers = ToolChangesPlugin(self._tools, self._extend)
+        return PluginChain(
+            (offers, TodoPlugin(), LoopDetector(), nested, limits, self._context_window, limits, self._titles, checks)
+        )
 
-    def _view(self, built: PrefixBuilt) -> View:
-        model = Watched(Sampled(self._model, self._role, self._thinking))
-        guide = guide_size(self._model, built)
-        return View(self._stage, model, built, self._history, self._meter, self._helpers, guide=guide)
+    def _make_view(self, prefix: PrefixBuilt) -> TurnView:
+        model = RepetitionGuard(SampledModel(self._model, self._role, self._thinking))
+        guide = guide_size(self._model, prefix)
+        return TurnView(
+            self._context, model, prefix, self._history, self._estimator, self._internal_agents, guide=guide
+        )
 
     @property
-    def _meter(self) -> Meter:
-        return self._meters.setdefault(self._model.name, Meter())
+    def _estimator(self) -> TokenEstimator:
+        return self._estimators.setdefault(self._model.name, TokenEstimator())
 
     def _info(self) -> SessionInfo:
         options = (
             SessionOption("model", self._model.name),
             SessionOption("agent", self._role.name),
-            SessionOption("thinking", self._thinking or "", choices=tuple(Choice(word) for word in THINKING)),
+            SessionOption("thinking", self._thinking or "", choices=tuple(OptionChoice(word) for word in THINKING)),
         )
         return SessionInfo("engine", options, can_steer=True)
 
-    async def _know_window(self, tools: Sequence[ToolSpec]) -> None:
+    async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Where the request is larger than the smallest windows there are, the server's own is waited for."""
-        learned, records = getattr(self._model, "learned", None), self._stage.records()
+        learned, records = getattr(self._model, "wait_for_window", None), self._context.records()
         if learned is None:
             return
-        built = prefix(records) or build(self._system(), self._around.parts(), tools, self._model.context_limit)
+        built = find_prefix(records) or build_prefix(
+            self._system(), self._project.parts(), tools, self._model.context_limit
+        )
         size = fixed_size(built, guide_size(self._model, built)) + self._history.follow(records).size
-        if self._meter.worth(size) > SMALLEST_WINDOW:
+        if self._estimator.tokens_for(size) > MIN_WINDOW:
             await learned()
 
     def _prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
         """As the session's first request had it, so that every later one begins with the same bytes; tools that were
         not told of yet follow the others."""
-        built, window = prefix(self._stage.records()), self._model.context_limit
-        now = extended(built, tools, window) if built else build(self._system(), self._around.parts(), tools, window)
+        built, window = find_prefix(self._context.records()), self._model.context_limit
+        now = (
+            extend_prefix(built, tools, window)
+            if built
+            else build_prefix(self._system(), self._project.parts(), tools, window)
+        )
         if now is not built:
-            now = self._kept(now)
-        check_room(now, self._model, self._meter)
+            now = self._persist_prefix(now)
+        check_prefix_fits(now, self._model, self._estimator)
         return now
 
-    def _extend(self, view: View, tools: Sequence[ToolSpec]) -> None:
+    def _extend(self, view: TurnView, tools: Sequence[ToolSpec]) -> None:
         """In the middle of a turn: tools that were not told of yet."""
-        now = extended(view.prefix, tools, self._model.context_limit)
+        now = extend_prefix(view.prefix, tools, self._model.context_limit)
         if now is not view.prefix:
-            check_room(now, self._model, self._meter)
-            now = self._kept(now)
-            view.offer(now, guide_size(self._model, now))
+            check_prefix_fits(now, self._model, self._estimator)
+            now = self._persist_prefix(now)
+            view.set_prefix(now, guide_size(self._model, now))
 
-    def _kept(self, built: PrefixBuilt) -> PrefixBuilt:
+    def _persist_prefix(self, prefix: PrefixBuilt) -> PrefixBuilt:
         """As the session has it from now on, which may withhold something."""
-        self._stage.emit(built)
-        return prefix(self._stage.records()) or built
+        self._context.emit(prefix)
+        return find_prefix(self._context.records()) or prefix
 
     def _message_id(self) -> str:
         self._steps += 1
-        return f"message-{self._stage.records()[-1].seq}-{self._steps}"
+        return f"message-{self._context.records()[-1].seq}-{self._steps}"

@@ -4,46 +4,48 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ostler.models.words import ModelSaid, Said, ToolsSaid, UserSaid
-from ostler.vocabulary.message import Called, Message, Thought
-from ostler.vocabulary.prompt import Image, Text
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.prompt import ImageContent, TextContent
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResultsMessage, UserMessage
 
 WriteCalls = Callable[[Sequence[ToolCall]], str]
 WriteResults = Callable[[Sequence[ToolResult], Mapping[str, ToolCall]], str]
 
 
-def in_words(history: Sequence[Said], write_calls: WriteCalls, write_results: WriteResults) -> tuple[Said, ...]:
+def to_text_history(
+    history: Sequence[RequestMessage], write_calls: WriteCalls, write_results: WriteResults
+) -> tuple[RequestMessage, ...]:
     """The history with every message's calls in its text, and the results of a message as one of the user's."""
-    told: list[Said] = []
+    told: list[RequestMessage] = []
     calls: dict[str, ToolCall] = {}
     for said in history:
-        if isinstance(said, ModelSaid):
+        if isinstance(said, AssistantMessage):
             calls = {call.id: call for call in said.message.calls}
-            told.append(ModelSaid(_message(said.message, write_calls)))
-        elif isinstance(said, ToolsSaid):
+            told.append(AssistantMessage(_to_text_message(said.message, write_calls)))
+        elif isinstance(said, ToolResultsMessage):
             images = [image for result in said.results for image in result.images]
-            told.append(UserSaid((Text(write_results(said.results, calls)), *images)))
+            told.append(UserMessage((TextContent(write_results(said.results, calls)), *images)))
         else:
             told.append(said)
     return tuple(told)
 
 
-def _message(message: Message, write_calls: WriteCalls) -> Message:
+def _to_text_message(message: Message, write_calls: WriteCalls) -> Message:
     """Reasoning as it was, then all words in their order; calls that follow each other are written together."""
-    kept = [part for part in message.parts if isinstance(part, Thought | Image)]
+    kept = [part for part in message.parts if isinstance(part, ThoughtPart | ImageContent)]
     runs: list[str | list[ToolCall]] = []
     for part in message.parts:
-        if isinstance(part, Text):
+        if isinstance(part, TextContent):
             runs.append(part.text)
-        elif isinstance(part, Called) and runs and isinstance(runs[-1], list):
+        elif isinstance(part, CallPart) and runs and isinstance(runs[-1], list):
             runs[-1].append(part.call)
-        elif isinstance(part, Called):
+        elif isinstance(part, CallPart):
             runs.append([part.call])
-    return msgspec.structs.replace(message, parts=(*kept, Text(_joined(runs, write_calls))))
+    return msgspec.structs.replace(message, parts=(*kept, TextContent(_join_runs(runs, write_calls))))
 
 
-def _joined(runs: Sequence[str | list[ToolCall]], write_calls: WriteCalls) -> str:
+def _join_runs(runs: Sequence[str | list[ToolCall]], write_calls: WriteCalls) -> str:
     """Words and calls as one text, each run of calls on lines of its own."""
     written = ""
     after_calls = False

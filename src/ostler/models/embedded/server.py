@@ -9,90 +9,90 @@ from pathlib import Path
 
 import msgspec
 
-from ostler.models.embedded.threads import threads_now
-from ostler.processes.ourselves import child
-from ostler.processes.programs import Program, open_program
-from ostler.vocabulary.errors import BackendError, ToolFailure
+from ostler.core.errors import BackendError, ToolError
+from ostler.models.embedded.threads import default_threads
+from ostler.processes.child_python import python_command
+from ostler.processes.helper_programs import HelperProgram, open_program
 
-START_LIMIT = 300.0
-CONTEXT = 8192
-_LAST_WORDS = 2000
-_REFUSED = "Failed to init server"
+START_TIMEOUT = 300.0
+CONTEXT_WINDOW = 8192
+_MAX_ERROR_BYTES = 2000
+_INIT_FAILURE = "Failed to init server"
 
 
-class Serving(msgspec.Struct):
+class RunningServer(msgspec.Struct):
     """A model that answers."""
 
     base_url: str
-    key: str
-    program: Program
+    api_key: str
+    program: HelperProgram
 
     @property
-    def alive(self) -> bool:
-        return self.program.running
+    def is_alive(self) -> bool:
+        return self.program.is_running
 
     async def stop(self) -> None:
         """It holds nothing worth waiting for."""
         await self.program.stop(grace=0)
 
 
-async def start_server(weights: Path, runtime: str, threads: Callable[[], int] = threads_now) -> Serving:
+async def start_server(weights: Path, runtime: str, threads: Callable[[], int] = default_threads) -> RunningServer:
     """Load the model in a process of its own, with the library in the folder `runtime`."""
     key = secrets.token_urlsafe(24)
     order = {
         "weights": str(weights),
         "name": weights.stem,
         "runtime": runtime,
-        "context": CONTEXT,
+        "context": CONTEXT_WINDOW,
         "threads": threads(),
         "key": key,
     }
     errors = bytearray()
-    program = await _open(lambda data: _keep_last(errors, data))
+    program = await _open_process(lambda data: _append_tail(errors, data))
     address = ""
     try:
         program.stdin.write(json.dumps(order).encode() + b"\n")
-        address = await _address(program)
+        address = await _read_address(program)
     finally:
         if not address.startswith("http://"):
             await program.stop(grace=0)
     if not address.startswith("http://"):
-        raise _not_started(address or errors.decode("utf-8", "replace"), weights)
-    return Serving(f"{address}/v1", key, program)
+        raise _start_error(address or errors.decode("utf-8", "replace"), weights)
+    return RunningServer(f"{address}/v1", key, program)
 
 
-async def _open(on_errors: Callable[[bytes], None]) -> Program:
-    argv = child("ostler.models.embedded.serving:main", packages=True)
+async def _open_process(on_errors: Callable[[bytes], None]) -> HelperProgram:
+    argv = python_command("ostler.models.embedded.server_process:main", with_packages=True)
     try:
-        return await open_program(argv, cwd="/", env={"PATH": os.defpath, "HOME": "/"}, on_errors=on_errors)
-    except ToolFailure as failure:
+        return await open_program(argv, cwd="/", env={"PATH": os.defpath, "HOME": "/"}, on_stderr=on_errors)
+    except ToolError as failure:
         raise BackendError(failure.fault.message, code="embedded") from failure
 
 
-async def _address(program: Program) -> str:
+async def _read_address(program: HelperProgram) -> str:
     """Where it listens, or why it does not; nothing when it died over it."""
     try:
-        async with asyncio.timeout(START_LIMIT):
+        async with asyncio.timeout(START_TIMEOUT):
             answer = json.loads(await program.stdout.readline() or b"{}")
     except (ValueError, OSError):
         return ""
     except TimeoutError:
-        return f"it was not ready after {START_LIMIT:.0f} s"
+        return f"it was not ready after {START_TIMEOUT:.0f} s"
     return str(answer.get("address") or answer.get("error", ""))
 
 
-def _keep_last(errors: bytearray, data: bytes) -> None:
+def _append_tail(errors: bytearray, data: bytes) -> None:
     errors += data
-    del errors[:-_LAST_WORDS]
+    del errors[:-_MAX_ERROR_BYTES]
 
 
-def _not_started(told: str, weights: Path) -> BackendError:
-    from ostler.text.sanitise import visible
+def _start_error(output: str, weights: Path) -> BackendError:
+    from ostler.text.sanitise import escape_invisible
 
-    lines = [visible(line.strip()) for line in told.splitlines() if line.strip()] or ["its process died"]
+    lines = [escape_invisible(line.strip()) for line in output.splitlines() if line.strip()] or ["its process died"]
     torn = "the file is damaged, or of a kind that the library does not know"
     return BackendError(
-        f"the embedded model {weights.name} did not start: {torn if _REFUSED in told else lines[-1][:300]}",
+        f"the embedded model {weights.name} did not start: {torn if _INIT_FAILURE in output else lines[-1][:300]}",
         code="embedded",
         hint="`ostler model list` shows what is installed, `ostler model install` installs it anew",
     )

@@ -8,7 +8,7 @@ def choose_threads(cores: int, load: float) -> int:
     return max(1, min(cores - 1, round(cores - load)))
 
 
-def threads_now() -> int:
+def default_threads() -> int:
     """For this machine as it is."""
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return choose_threads(len(usable), os.getloadavg()[0])

@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from ostler.policy.shell.record import Simple
+from ostler.policy.shell.simple_command import SimpleCommand
 
-__all__ = ["Analysis", "Simple", "analyse"]
+__all__ = ["Analysis", "SimpleCommand", "analyse"]
 
-LONGEST = 65536
+MAX_LINE_LENGTH = 65536
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -20,17 +20,17 @@ class Analysis(msgspec.Struct, frozen=True):
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
-    why: str
-    commands: tuple[Simple, ...]
+    reason: str
+    commands: tuple[SimpleCommand, ...]
     parsed: bool
-    writes: tuple[str, ...]
-    tame: bool = False
+    written_paths: tuple[str, ...]
+    no_danger_found: bool = False
 
-    def danger(self, part: Simple) -> Literal["deny", "confirm", "stranger", "ordinary"]:
+    def command_danger(self, command: SimpleCommand) -> Literal["deny", "confirm", "stranger", "ordinary"]:
         """The guards' word on one of the commands: what is dangerous in one of them makes the whole line so."""
-        if not self.tame:
+        if not self.no_danger_found:
             return self.verdict
-        return "stranger" if part.stranger else "ordinary"
+        return "stranger" if command.unknown_reason else "ordinary"
 
 
 def analyse(
@@ -42,6 +42,6 @@ def analyse(
     blacklist_patterns: Sequence[str] = (),
 ) -> Analysis:
     """Read a command line and judge it; never raises, and never calls ordinary what it could not read."""
-    from ostler.policy.shell.examine import examine  # the tables are large, and most starts need none
+    from ostler.policy.shell.analysis import analyse_line  # the tables are large, and most starts need none
 
-    return examine(line, cwd, exists, tuple(danger_patterns), tuple(blacklist_patterns))
+    return analyse_line(line, cwd, exists, tuple(danger_patterns), tuple(blacklist_patterns))

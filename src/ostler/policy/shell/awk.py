@@ -2,9 +2,9 @@
 
 import re
 
-from ostler.policy.shell.args import HOLE, Arg
-from ostler.policy.shell.call import NO_FEED, PIPED, Call, Feed
-from ostler.policy.shell.escapes import ansi_c
+from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, StdinSource
+from ostler.policy.shell.escapes import decode_ansi_c
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<comment>\#[^\n]*)|(?P<word>[A-Za-z_]\w*)|(?P<space>[ \t\r\\]+)"""
@@ -15,11 +15,11 @@ _VALUE_BEFORE = re.compile(r"[\w)\]\"$]\Z")
 _NO_VALUES = frozenset({"print", "printf", "return", "in", "else", "do"})
 
 
-def judge(program: str, call: Call) -> str:
+def danger_reason(program: str, call: CommandCall) -> str:
     """Why an awk program must be asked for."""
-    if re.search(rf"(?:^|[;{{\n])\s*{HOLE}\s*(?:$|[;}}\n])", program):
+    if re.search(rf"(?:^|[;{{\n])\s*{UNKNOWN_TEXT}\s*(?:$|[;}}\n])", program):
         return "runs an awk program that is known only when it runs"
-    tokens = _tokens(program)
+    tokens = _tokenize(program)
     why = ""
     printing, level = False, 0
     for at, (kind, text) in enumerate(tokens):
@@ -29,19 +29,21 @@ def judge(program: str, call: Call) -> str:
         elif kind == "word" and text in {"print", "printf"}:
             printing, level = True, 0
         elif kind == "word" and text == "system":
-            why = why or _command(tokens[at + 2 :], call)
+            why = why or _command_reason(tokens[at + 2 :], call)
         elif kind == "out" and text in {">", ">>", "|", "|&"} and printing and level <= 0:
             printing = False
             rest = tokens[at + 1 :]
-            why = why or (_file(rest, call, text == ">>") if ">" in text else _command(rest, call, PIPED))
+            why = why or (
+                _output_reason(rest, call, text == ">>") if ">" in text else _command_reason(rest, call, UNKNOWN_PIPE)
+            )
         elif kind == "out" and text in {"|", "|&"} and not printing:
-            why = why or _command(tokens[max(0, at - 1) : at], call)
+            why = why or _command_reason(tokens[max(0, at - 1) : at], call)
         elif kind == "other" and text == "@":
             why = why or "calls a function that is known only when it runs"
     return why
 
 
-def _tokens(program: str) -> list[tuple[str, str]]:
+def _tokenize(program: str) -> list[tuple[str, str]]:
     tokens: list[tuple[str, str]] = []
     at = 0
     before = ""
@@ -60,7 +62,7 @@ def _tokens(program: str) -> list[tuple[str, str]]:
     return tokens
 
 
-def _literal(tokens: list[tuple[str, str]]) -> str:
+def _literal_text(tokens: list[tuple[str, str]]) -> str:
     """The text of a lone string; a hole when it is put together from more."""
     ends = {"end", "close"}
     expression = []
@@ -69,17 +71,17 @@ def _literal(tokens: list[tuple[str, str]]) -> str:
             break
         expression.append((kind, text))
     if len(expression) == 1 and expression[0][0] == "string":
-        return ansi_c(expression[0][1][1:-1])
-    return HOLE
+        return decode_ansi_c(expression[0][1][1:-1])
+    return UNKNOWN_TEXT
 
 
-def _file(tokens: list[tuple[str, str]], call: Call, appends: bool) -> str:
-    return call.overwrites(Arg(_literal(tokens)), appends=appends)
+def _output_reason(tokens: list[tuple[str, str]], call: CommandCall, appends: bool) -> str:
+    return call.overwrite_reason(ExpandedWord(_literal_text(tokens)), appends=appends)
 
 
-def _command(tokens: list[tuple[str, str]], call: Call, feed: Feed = NO_FEED) -> str:
-    text = _literal(tokens)
-    if text == HOLE:
+def _command_reason(tokens: list[tuple[str, str]], call: CommandCall, stdin: StdinSource = NO_STDIN) -> str:
+    text = _literal_text(tokens)
+    if text == UNKNOWN_TEXT:
         return "awk runs a command that is known only when it runs"
-    call.text(text, feed)
+    call.evaluate_text(text, stdin)
     return ""

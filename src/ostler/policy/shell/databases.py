@@ -2,69 +2,74 @@
 
 import re
 
-from ostler.policy.danger import listed
-from ostler.policy.shell import snippets, sql, strangers
-from ostler.policy.shell.args import HOLE, Arg
-from ostler.policy.shell.call import NO_FEED, Call, Handler
-from ostler.policy.shell.options import parse
+from ostler.policy.danger_tables import split_names
+from ostler.policy.shell import one_liners, sql, unknown_programs
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.option_parser import parse_options
 
 _UNKNOWN_SQL = "runs SQL that is known only when it runs"
 
 
-def _sqlite(call: Call) -> str:
-    options = parse(
-        [Arg(arg.text.replace("-", "--", 1) if re.match(r"-\w\w", arg.text) else arg.text) for arg in call.args],
+def _sqlite(call: CommandCall) -> str:
+    options = parse_options(
+        [
+            ExpandedWord(arg.text.replace("-", "--", 1) if re.match(r"-\w\w", arg.text) else arg.text)
+            for arg in call.args
+        ],
         "",
         ("cmd", "init", "separator", "newline", "nullvalue"),
     )
     texts = [arg.text for arg in [*options.values("cmd"), *options.operands[1:]]]
-    if call.feed.kind == "text":
-        texts.append(call.feed.text)
-    if any(not text.strip(HOLE + " ") for text in texts):
+    if call.stdin.kind == "text":
+        texts.append(call.stdin.text)
+    if any(not text.strip(UNKNOWN_TEXT + " ") for text in texts):
         return _UNKNOWN_SQL
-    if any(sql.sqlite_runs(text) for text in texts):
+    if any(sql.has_sqlite_command(text) for text in texts):
         return "sqlite3 runs a program or writes a file"
-    return "changes a database" if any(sql.changes(text) for text in texts) else ""
+    return "changes a database" if any(sql.changes_data(text) for text in texts) else ""
 
 
-def _sql_client(call: Call) -> str:
-    options = parse(call.args, "cehpPuUdDfoLvSTHtqQ", _CLIENT_LONGS)
+def _sql_client(call: CommandCall) -> str:
+    options = parse_options(call.args, "cehpPuUdDfoLvSTHtqQ", _SQL_CLIENT_LONGS)
     given = options.values("c", "e", "q", "Q", "command", "execute", "query")
-    if any(not arg.text.strip(HOLE + " ") for arg in given):
+    if any(not arg.text.strip(UNKNOWN_TEXT + " ") for arg in given):
         return _UNKNOWN_SQL
-    texts = [*call.texts(), call.feed.text if call.feed.kind == "text" else ""]
+    texts = [*call.arg_texts(), call.stdin.text if call.stdin.kind == "text" else ""]
     for pager in options.values("pager"):
-        call.text(pager.text, NO_FEED)
-    if any(sql.client_runs(text) for text in texts):
+        call.evaluate_text(pager.text, NO_STDIN)
+    if any(sql.has_client_command(text) for text in texts):
         return "the database client runs a program or writes a file"
-    if any(sql.changes(text) for text in texts):
+    if any(sql.changes_data(text) for text in texts):
         return "changes a database"
-    return call.overwrites_any(options.values("o", "L", "output", "log-file", "tee")) or strangers.deletes(call)
+    return call.any_overwrite_reason(
+        options.values("o", "L", "output", "log-file", "tee")
+    ) or unknown_programs.deletion_reason(call)
 
 
-_CLIENT_LONGS = listed("command execute query host port username dbname file output log-file pager tee")
+_SQL_CLIENT_LONGS = split_names("command execute query host port username dbname file output log-file pager tee")
 
 
-def _mongo(call: Call) -> str:
+def _mongo(call: CommandCall) -> str:
     words = re.compile(
         r"(?:drop|delete|remove|update|replace|shutdown|rename|save|bulkWrite|findAndModify|findOneAnd|run|exec"
         r"|fsync)\w*\s*\(",
         re.IGNORECASE,
     )
-    texts = [arg.text for arg in parse(call.args, "upf", ("eval", "host", "port")).values("eval")]
-    texts += [call.feed.text] if call.feed.kind == "text" else []
-    if any(not text.strip(HOLE + " ") for text in texts):
+    texts = [arg.text for arg in parse_options(call.args, "upf", ("eval", "host", "port")).values("eval")]
+    texts += [call.stdin.text] if call.stdin.kind == "text" else []
+    if any(not text.strip(UNKNOWN_TEXT + " ") for text in texts):
         return "runs a program text that is known only when it runs"
     return "changes a database" if any(words.search(text) for text in texts) else ""
 
 
-def _redis(call: Call) -> str:
-    for line in call.feed.text.splitlines() if call.feed.kind == "text" else ():
-        call.run_texts("redis-cli", *line.split())
+def _redis(call: CommandCall) -> str:
+    for line in call.stdin.text.splitlines() if call.stdin.kind == "text" else ():
+        call.evaluate_words("redis-cli", *line.split())
     return ""
 
 
-def _framework(call: Call) -> str:
+def _framework(call: CommandCall) -> str:
     """Tools of web frameworks that empty a database, or run program text."""
     texts = [arg.text for arg in call.args if not arg.text.startswith("-")]
     if call.name in {"python", "python3", "php"}:
@@ -74,32 +79,32 @@ def _framework(call: Call) -> str:
     if texts[:1] == ["help"]:
         return ""
     undone = texts[:1] == ["migrate"] and texts[2:3] == ["zero"]
-    if undone or texts[:2] in (["migrate", "reset"], ["db", "reset"]) or "--force-reset" in call.texts():
+    if undone or texts[:2] in (["migrate", "reset"], ["db", "reset"]) or "--force-reset" in call.arg_texts():
         return "empties a database"
-    code = texts[1:2] if texts[:1] in (["runner"], ["r"]) else strangers.code_texts(call)
+    code = texts[1:2] if texts[:1] in (["runner"], ["r"]) else unknown_programs.code_texts(call)
     code = [text for text in code if re.search(r"[\s(\[{;.:]", text)]
-    if why := next(filter(None, (snippets.judge("other", text, call) for text in code)), ""):
+    if why := next(filter(None, (one_liners.danger_reason("other", text, call) for text in code)), ""):
         return why
-    if any(map(sql.changes, texts)):
+    if any(map(sql.changes_data, texts)):
         return "changes a database"
-    if {"-n", "--dry-run"} & set(call.texts()):
+    if {"-n", "--dry-run"} & set(call.arg_texts()):
         return ""
-    if any(_EMPTIES.fullmatch(text) for text in texts[:3]):
+    if any(_EMPTIES_DATABASE.fullmatch(text) for text in texts[:3]):
         return "empties a database"
-    return strangers.deletes(call) if call.name in {"prisma", "supabase", "sequelize"} else ""
+    return unknown_programs.deletion_reason(call) if call.name in {"prisma", "supabase", "sequelize"} else ""
 
 
-_EMPTIES = re.compile(
+_EMPTIES_DATABASE = re.compile(
     r"db:(?:drop|reset|purge|wipe|(?:schema|structure):load|migrate:(?:reset|undo|down)|seed:replant)\S*"
     r"|migrate:(?:fresh|reset|refresh|rollback)|ecto\.(?:drop|reset)"
     r"|flush|reset_db|sqlflush|destroy"
 )
 
 
-HANDLERS: dict[str, Handler] = {
+HANDLERS: dict[str, CommandHandler] = {
     **dict.fromkeys(("sqlite3", "sqlite", "sqlcipher"), _sqlite),
     **dict.fromkeys(
-        listed(
+        split_names(
             "psql mysql mariadb mycli duckdb usql pgcli litecli clickhouse clickhouse-client clickhouse-local"
             " sqlplus sqlcmd tsql"
             " isql cqlsh snowsql trino presto presto-cli hive beeline impala-shell spark-sql cockroach influx bq db2"

@@ -8,15 +8,15 @@ _ESCAPE = re.compile(
 )
 
 
-def ansi_c(text: str) -> str:
+def decode_ansi_c(text: str) -> str:
     """The text that `$'text'` stands for; it ends at a NUL, as the shell's does."""
     if "\\" not in text:
         return text
     return _ESCAPE.sub(_decode, text).partition("\0")[0]
 
 
-def _decode(found: re.Match[str]) -> str:
-    two, four, eight, octal, control, other = found.groups()
+def _decode(match: re.Match[str]) -> str:
+    two, four, eight, octal, control, other = match.groups()
     if number := two or four or eight:
         code = int(number, 16)
         return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "�"

@@ -2,9 +2,9 @@
 
 import re
 
-from ostler.policy.shell.args import HOLE, Arg
-from ostler.policy.shell.call import NO_FEED, Call, Handler
-from ostler.policy.shell.options import parse
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.option_parser import parse_options
 
 _EXEC_KEYS = re.compile(
     r"core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy|hookspath|alternaterefscommand)|sequence\.editor"
@@ -18,7 +18,7 @@ _EXEC_KEYS = re.compile(
     r"\.templatedir|include(?:if\..*)?\.path|protocol\.ext\.allow|trailer\..*\.(?:command|cmd)|submodule\..*\.update|url\..*\.(?:push)?insteadof",
     re.IGNORECASE,
 )
-_OFF = frozenset({"", "true", "false", "never", "/dev/null"})
+_DISABLED_VALUES = frozenset({"", "true", "false", "never", "/dev/null"})
 _COMMAND_KEYS = re.compile(
     r"alias\..*|core\.(?:pager|editor|sshcommand|askpass)|sequence\.editor|pager\..*|web\.browser|gpg(?:\..*)?\.program"
     r"|(?:difftool|mergetool|browser|man)\..*\.(?:cmd|path)",
@@ -27,70 +27,76 @@ _COMMAND_KEYS = re.compile(
 _SAFE_HELPERS = re.compile(
     r"(?:store|cache|osxkeychain|manager(?:-core)?|libsecret|wincred)(?: --.*)?|!?(?:gh|glab) auth .*"
 )
-_VALUED = ("git-dir", "work-tree", "namespace", "super-prefix", "config-env")
+_LONGS_WITH_VALUE = ("git-dir", "work-tree", "namespace", "super-prefix", "config-env")
 
 
-def _git(call: Call) -> str:
-    options = parse(call.args, "Cc", _VALUED, early=True)
+def _git(call: CommandCall) -> str:
+    options = parse_options(call.args, "Cc", _LONGS_WITH_VALUE, stop_at_operand=True)
     for setting in options.values("c"):
         key, _, value = setting.text.partition("=")
-        if setting.opens_unknown:
+        if setting.starts_unknown:
             return "sets something in git that is known only when it runs"
-        if why := _setting(call, key, value):
+        if why := _setting_reason(call, key, value):
             return why
-    if options.has("config-env") or any(value and given.startswith("--exec") for given, value in options.given):
+    if options.has("config-env") or any(value and given.startswith("--exec") for given, value in options.pairs):
         return "makes git run something of the caller's choice"
     for folder in options.values("C"):
-        call.scope = call.scope.fork()
-        call.scope.change_folder(folder.text, there=True)
+        call.shell = call.shell.fork()
+        call.shell.change_folder(folder.text, exists=True)
     if not options.operands:
         return ""
     verb, *args = options.operands
     if not verb.exact:
         return "what git shall do is known only when it runs"
-    return git_verb(call, verb.text, args)
+    return git_verb_reason(call, verb.text, args)
 
 
-def git_verb(call: Call, verb: str, args: list[Arg]) -> str:
+def git_verb_reason(call: CommandCall, verb: str, args: list[ExpandedWord]) -> str:
     """Judge one git sub-command."""
     call.args = args
-    if call.texts()[:1] == ["--help"]:
+    if call.arg_texts()[:1] == ["--help"]:
         return ""
-    if why := _runs(call, verb):
+    if why := _run_option_reason(call, verb):
         return why
-    judge = _VERBS.get(verb)
+    judge = _VERB_HANDLERS.get(verb)
     if judge:
         return judge(call)
-    if _EXTRAS.fullmatch(verb):
+    if _EXTENSION_VERBS.fullmatch(verb):
         return "deletes, renames or undoes something"
-    options = parse(args, "o", ("output",))
-    return call.overwrites_any(options.values("output")) if verb in {"diff", "log", "show", "format-patch"} else ""
+    options = parse_options(args, "o", ("output",))
+    return (
+        call.any_overwrite_reason(options.values("output")) if verb in {"diff", "log", "show", "format-patch"} else ""
+    )
 
 
 # verbs that git has only where others have added them
-_EXTRAS = re.compile(
+_EXTENSION_VERBS = re.compile(
     r"(?:delete|reset|clear|rename)-.+|delete|undo|obliterate|unpublish|sed|nuke|purge|discard|abort|wipe"
 )
 
 
-def _setting(call: Call, key: str, value: str) -> str:
+def _setting_reason(call: CommandCall, key: str, value: str) -> str:
     """Why a configured value may not be set unasked: it is a command, or lets one run."""
-    if not _EXEC_KEYS.fullmatch(key) or value.strip() in _OFF:
+    if not _EXEC_KEYS.fullmatch(key) or value.strip() in _DISABLED_VALUES:
         return ""
     if key.lower().startswith("credential") and _SAFE_HELPERS.fullmatch(value):
         return ""
     if key.lower().startswith("alias.") and not value.startswith("!"):
         words = value.split()
-        return git_verb(Call(call.walk, call.scope, "git", "git", [], NO_FEED), words[0], [Arg(w) for w in words[1:]])
+        return git_verb_reason(
+            CommandCall(call.evaluator, call.shell, "git", "git", [], NO_STDIN),
+            words[0],
+            [ExpandedWord(w) for w in words[1:]],
+        )
     if not _COMMAND_KEYS.fullmatch(key):
         return f"lets {key} decide what git runs or trusts"
     if "/" in value.removeprefix("!").strip().partition(" ")[0]:
         return f"makes git run a file, by {key}"
-    call.text(value.removeprefix("!"), NO_FEED)
+    call.evaluate_text(value.removeprefix("!"), NO_STDIN)
     return ""
 
 
-def _runs(call: Call, verb: str) -> str:
+def _run_option_reason(call: CommandCall, verb: str) -> str:
     """Options and addresses by which any git command may run another one."""
     for arg in call.args:
         name = arg.text.partition("=")[0]
@@ -98,15 +104,17 @@ def _runs(call: Call, verb: str) -> str:
             return "makes git run a command as its transport"
         if len(name) > 5 and verb != "rebase" and any(long.startswith(name) for long in _RUNNING_OPTIONS):
             return "makes git run another program"
-    if verb in {"init", "clone"} and any(arg.text for arg in parse(call.args, "", ("template",)).values("template")):
+    if verb in {"init", "clone"} and any(
+        arg.text for arg in parse_options(call.args, "", ("template",)).values("template")
+    ):
         return "takes hooks from a folder of the caller's choice"
     if verb in {"clone", "fetch", "pull", "submodule", "ls-remote"}:
-        options = parse(call.args, "cuojb", ("config", "upload-pack", "template"))
+        options = parse_options(call.args, "cuojb", ("config", "upload-pack", "template"))
         if options.has("u") and verb == "clone":
             return "makes git run another program"
         for setting in options.values("c", "config") if verb == "clone" else []:
             key, _, value = setting.text.partition("=")
-            if why := _setting(call, key, value):
+            if why := _setting_reason(call, key, value):
                 return why
     return ""
 
@@ -117,35 +125,35 @@ _RUNNING_OPTIONS = ("--upload-pack", "--receive-pack", "--exec", "--open-files-i
 # one judge for each sub-command that may lose something
 
 
-def _asks(why: str) -> Handler:
-    return lambda call: why
+def _always_dangerous(reason: str) -> CommandHandler:
+    return lambda call: reason
 
 
-def _unless(why: str, *harmless: str) -> Handler:
-    def judge(call: Call) -> str:
-        return "" if parse(call.args).has(*harmless) else why
-
-    return judge
-
-
-def _when(why: str, *harmful: str) -> Handler:
-    def judge(call: Call) -> str:
-        return why if parse(call.args, "c").has(*harmful) else ""
+def _dangerous_unless(reason: str, *harmless: str) -> CommandHandler:
+    def judge(call: CommandCall) -> str:
+        return "" if parse_options(call.args).has(*harmless) else reason
 
     return judge
 
 
-def _first(why: str, *verbs: str) -> Handler:
-    def judge(call: Call) -> str:
-        operands = [arg.text for arg in parse(call.args).operands]
-        return why if operands[:1] and operands[0] in verbs else ""
+def _dangerous_if(reason: str, *harmful: str) -> CommandHandler:
+    def judge(call: CommandCall) -> str:
+        return reason if parse_options(call.args, "c").has(*harmful) else ""
 
     return judge
 
 
-def _checkout(call: Call) -> str:
-    texts = call.texts()
-    options = parse(call.args, "bB", ("orphan", "conflict", "pathspec-from-file"))
+def _dangerous_verbs(reason: str, *verbs: str) -> CommandHandler:
+    def judge(call: CommandCall) -> str:
+        operands = [arg.text for arg in parse_options(call.args).operands]
+        return reason if operands[:1] and operands[0] in verbs else ""
+
+    return judge
+
+
+def _checkout(call: CommandCall) -> str:
+    texts = call.arg_texts()
+    options = parse_options(call.args, "bB", ("orphan", "conflict", "pathspec-from-file"))
     if options.has("f", "force", "B", "p", "patch", "ours", "theirs", "m", "pathspec-from-file"):
         return "throws changes away"
     if "--" in texts:
@@ -154,144 +162,148 @@ def _checkout(call: Call) -> str:
     if options.has("b", "orphan", "t", "track", "detach", "d"):
         return ""
     paths = len(names) > 1 or any(
-        arg.text.startswith((".", ":/", "/")) or re.search(r"[*?[]", arg.text) or _there(call, arg) for arg in names
+        arg.text.startswith((".", ":/", "/")) or re.search(r"[*?[]", arg.text) or _exists(call, arg) for arg in names
     )
     return "throws changes away" if paths else ""
 
 
-def _there(call: Call, arg: Arg) -> bool:
-    return arg.exact and call.walk.places.any_exists(arg, call.scope)
+def _exists(call: CommandCall, arg: ExpandedWord) -> bool:
+    return arg.exact and call.evaluator.filesystem.may_exist(arg, call.shell)
 
 
-def _restore(call: Call) -> str:
-    options = parse(call.args, "s", ("source", "pathspec-from-file"))
+def _restore(call: CommandCall) -> str:
+    options = parse_options(call.args, "s", ("source", "pathspec-from-file"))
     staged = options.has("S", "staged") and not options.has("W", "worktree")
     return "" if staged else "throws changes away"
 
 
-def _reset(call: Call) -> str:
-    return "throws changes away" if parse(call.args).has("hard", "merge", "keep") else ""
+def _reset(call: CommandCall) -> str:
+    return "throws changes away" if parse_options(call.args).has("hard", "merge", "keep") else ""
 
 
-def _clean(call: Call) -> str:
-    return "" if parse(call.args, "e", ("exclude",)).has("n", "dry-run") else "deletes files that git does not know"
+def _clean(call: CommandCall) -> str:
+    return (
+        ""
+        if parse_options(call.args, "e", ("exclude",)).has("n", "dry-run")
+        else "deletes files that git does not know"
+    )
 
 
-def _push(call: Call) -> str:
-    options = parse(call.args, "o", ("push-option", "repo"))
+def _push(call: CommandCall) -> str:
+    options = parse_options(call.args, "o", ("push-option", "repo"))
     if options.has("n", "dry-run"):
         return ""
     forced = ("f", "force", "force-with-lease", "force-if-includes", "d", "delete", "mirror", "prune")
     if (
         options.has(*forced)
-        or any(given.startswith("--force") for given, _ in options.given)
+        or any(given.startswith("--force") for given, _ in options.pairs)
         or any(arg.text[:1] in {"+", ":"} for arg in options.operands[1:])
     ):
         return "overwrites or deletes what others have"
     return ""
 
 
-def _branch(call: Call) -> str:
-    options = parse(
+def _branch(call: CommandCall) -> str:
+    options = parse_options(
         call.args, "u", ("set-upstream-to", "format", "sort", "contains", "merged", "no-merged", "points-at")
     )
     forced = options.has("D", "C", "M", "f", "force")
     return "deletes or moves a branch" if forced else ""
 
 
-def _stash(call: Call) -> str:
-    operands = parse(call.args, "m", ("message",)).operands
+def _stash(call: CommandCall) -> str:
+    operands = parse_options(call.args, "m", ("message",)).operands
     verb = operands[0].text if operands else "push"
     if operands and not operands[0].exact:
         return "what git shall do is known only when it runs"
     return "throws away what was put aside" if verb in {"drop", "clear"} else ""
 
 
-def _config(call: Call) -> str:
-    options = parse(call.args, "ft", ("file", "blob", "type", "default", "comment", "value", "fixed-value"))
+def _config(call: CommandCall) -> str:
+    options = parse_options(call.args, "ft", ("file", "blob", "type", "default", "comment", "value", "fixed-value"))
     operands = [arg.text for arg in options.operands]
     if operands[:1] == ["set"]:
         operands = operands[1:]
     if options.has("remove-section", "rename-section", "e", "edit"):
         return "rewrites git's configuration"
-    if len(operands) > 1 and HOLE in operands[0]:
+    if len(operands) > 1 and UNKNOWN_TEXT in operands[0]:
         return "sets something in git that is known only when it runs"
-    return _setting(call, operands[0], operands[1]) if len(operands) > 1 else ""
+    return _setting_reason(call, operands[0], operands[1]) if len(operands) > 1 else ""
 
 
-def _bisect(call: Call) -> str:
+def _bisect(call: CommandCall) -> str:
     if call.args and call.args[0].text == "run":
-        call.run(call.args[1:])
+        call.evaluate_argv(call.args[1:])
     return ""
 
 
-def _submodule(call: Call) -> str:
-    operands = parse(call.args, early=True).operands
+def _submodule(call: CommandCall) -> str:
+    operands = parse_options(call.args, stop_at_operand=True).operands
     verb = operands[0].text if operands else ""
     if verb == "foreach":
-        rest = parse(operands[1:], early=True).operands
-        call.text(" ".join(arg.text for arg in rest), NO_FEED)
-    return "takes a submodule's files away" if verb == "deinit" or (verb == "update" and _forces(call)) else ""
+        rest = parse_options(operands[1:], stop_at_operand=True).operands
+        call.evaluate_text(" ".join(arg.text for arg in rest), NO_STDIN)
+    return "takes a submodule's files away" if verb == "deinit" or (verb == "update" and _is_forced(call)) else ""
 
 
-def _forces(call: Call) -> bool:
-    return parse(call.args).has("f", "force")
+def _is_forced(call: CommandCall) -> bool:
+    return parse_options(call.args).has("f", "force")
 
 
-def _archive(call: Call) -> str:
-    options = parse(call.args, "o", ("output", "format", "prefix", "remote", "exec"))
-    return call.overwrites_any(options.values("o", "output"))
+def _archive(call: CommandCall) -> str:
+    options = parse_options(call.args, "o", ("output", "format", "prefix", "remote", "exec"))
+    return call.any_overwrite_reason(options.values("o", "output"))
 
 
-def _bundle(call: Call) -> str:
-    operands = parse(call.args).operands
-    return call.overwrites_any(operands[1:2]) if operands[:1] and operands[0].text == "create" else ""
+def _bundle(call: CommandCall) -> str:
+    operands = parse_options(call.args).operands
+    return call.any_overwrite_reason(operands[1:2]) if operands[:1] and operands[0].text == "create" else ""
 
 
-def _grep(call: Call) -> str:
-    for given, _ in parse(call.args, "efABCm").given:
+def _grep(call: CommandCall) -> str:
+    for given, _ in parse_options(call.args, "efABCm").pairs:
         if given == "O":
             return "makes git run another program"
     return ""
 
 
-def _fetch(call: Call) -> str:
-    options = parse(call.args, "ojS", ("depth", "refmap", "upload-pack", "strategy", "jobs"))
+def _fetch(call: CommandCall) -> str:
+    options = parse_options(call.args, "ojS", ("depth", "refmap", "upload-pack", "strategy", "jobs"))
     forced = options.has("f", "force") or any(arg.text.startswith("+") for arg in options.operands)
     return "overwrites branches with what others have" if forced else ""
 
 
-def _rebase(call: Call) -> str:
-    options = parse(call.args, "xsX", ("exec", "strategy", "onto"))
+def _rebase(call: CommandCall) -> str:
+    options = parse_options(call.args, "xsX", ("exec", "strategy", "onto"))
     for command in options.values("x", "exec"):
-        call.text(command.text)
-    return _GIVES_UP if options.has("abort", "skip", "quit") else ""
+        call.evaluate_text(command.text)
+    return _ABORTS_MERGE if options.has("abort", "skip", "quit") else ""
 
 
-def _symbolic_ref(call: Call) -> str:
-    options = parse(call.args, "m")
+def _symbolic_ref(call: CommandCall) -> str:
+    options = parse_options(call.args, "m")
     return "changes a reference" if options.has("d", "delete") or len(options.operands) > 1 else ""
 
 
-def _for_each_repo(call: Call) -> str:
-    operands = parse(call.args, "", ("config",), early=True).operands
-    return git_verb(call, operands[0].text, operands[1:]) if operands else ""
+def _for_each_repo(call: CommandCall) -> str:
+    operands = parse_options(call.args, "", ("config",), stop_at_operand=True).operands
+    return git_verb_reason(call, operands[0].text, operands[1:]) if operands else ""
 
 
-def _difftool(call: Call) -> str:
-    for command in parse(call.args, "xt", ("extcmd", "tool")).values("x", "extcmd"):
-        call.text(command.text)
+def _difftool(call: CommandCall) -> str:
+    for command in parse_options(call.args, "xt", ("extcmd", "tool")).values("x", "extcmd"):
+        call.evaluate_text(command.text)
     return ""
 
 
-def _merge_file(call: Call) -> str:
-    options = parse(call.args, "L")
+def _merge_file(call: CommandCall) -> str:
+    options = parse_options(call.args, "L")
     return "" if options.has("p", "stdout") else "overwrites the first file with the merged one"
 
 
-_GIVES_UP = "gives up a merge or rebase, and what was done in it"
-_TAKES = "takes files away, or puts others in their place"
-_VERBS: dict[str, Handler] = {
+_ABORTS_MERGE = "gives up a merge or rebase, and what was done in it"
+_REPLACES_FILES = "takes files away, or puts others in their place"
+_VERB_HANDLERS: dict[str, CommandHandler] = {
     "checkout": _checkout,
     "restore": _restore,
     "reset": _reset,
@@ -300,30 +312,30 @@ _VERBS: dict[str, Handler] = {
     "branch": _branch,
     "stash": _stash,
     "config": _config,
-    "rm": _unless("deletes files", "cached", "n", "dry-run"),
-    "mv": _when("moves files over others", "f", "force"),
-    "switch": _when("throws changes away", "f", "force", "discard-changes", "C", "force-create"),
-    "apply": _unless("changes the files that a patch names", "check", "stat", "numstat", "summary", "cached"),
-    "am": _unless("changes the files that a patch names", "show-current-patch"),
-    **dict.fromkeys(("merge", "cherry-pick", "revert"), _when(_GIVES_UP, "abort", "skip", "quit")),
+    "rm": _dangerous_unless("deletes files", "cached", "n", "dry-run"),
+    "mv": _dangerous_if("moves files over others", "f", "force"),
+    "switch": _dangerous_if("throws changes away", "f", "force", "discard-changes", "C", "force-create"),
+    "apply": _dangerous_unless("changes the files that a patch names", "check", "stat", "numstat", "summary", "cached"),
+    "am": _dangerous_unless("changes the files that a patch names", "show-current-patch"),
+    **dict.fromkeys(("merge", "cherry-pick", "revert"), _dangerous_if(_ABORTS_MERGE, "abort", "skip", "quit")),
     **dict.fromkeys(("fetch", "pull"), _fetch),
     "symbolic-ref": _symbolic_ref,
     "for-each-repo": _for_each_repo,
-    "rerere": _first("forgets how conflicts were solved", "clear", "forget"),
-    "tag": _when("deletes or moves a tag", "d", "delete", "f", "force"),
-    "worktree": _first("deletes a working tree", "remove", "move"),
-    "remote": _first("forgets a remote and its branches", "remove", "rm"),
-    "notes": _first("deletes notes", "remove", "prune"),
-    "reflog": _first("makes lost commits unfindable", "expire", "delete"),
-    "gc": _when("makes lost commits unfindable", "prune"),
-    "prune": _unless("deletes objects for good", "n", "dry-run"),
-    "update-ref": _asks("changes or deletes a reference"),
-    "replace": _when("changes history", "d", "delete", "f", "force"),
-    "filter-branch": _asks("rewrites history"),
-    "filter-repo": _asks("rewrites history"),
-    "read-tree": _when(_TAKES, "u", "reset"),
-    "checkout-index": _when(_TAKES, "f", "force"),
-    "sparse-checkout": _first(_TAKES, "set", "add", "reapply", "disable", "init"),
+    "rerere": _dangerous_verbs("forgets how conflicts were solved", "clear", "forget"),
+    "tag": _dangerous_if("deletes or moves a tag", "d", "delete", "f", "force"),
+    "worktree": _dangerous_verbs("deletes a working tree", "remove", "move"),
+    "remote": _dangerous_verbs("forgets a remote and its branches", "remove", "rm"),
+    "notes": _dangerous_verbs("deletes notes", "remove", "prune"),
+    "reflog": _dangerous_verbs("makes lost commits unfindable", "expire", "delete"),
+    "gc": _dangerous_if("makes lost commits unfindable", "prune"),
+    "prune": _dangerous_unless("deletes objects for good", "n", "dry-run"),
+    "update-ref": _always_dangerous("changes or deletes a reference"),
+    "replace": _dangerous_if("changes history", "d", "delete", "f", "force"),
+    "filter-branch": _always_dangerous("rewrites history"),
+    "filter-repo": _always_dangerous("rewrites history"),
+    "read-tree": _dangerous_if(_REPLACES_FILES, "u", "reset"),
+    "checkout-index": _dangerous_if(_REPLACES_FILES, "f", "force"),
+    "sparse-checkout": _dangerous_verbs(_REPLACES_FILES, "set", "add", "reapply", "disable", "init"),
     "merge-file": _merge_file,
     "submodule": _submodule,
     "archive": _archive,
@@ -332,10 +344,10 @@ _VERBS: dict[str, Handler] = {
     "rebase": _rebase,
     "difftool": _difftool,
     "grep": _grep,
-    "annex": _first(_TAKES, "drop", "dropunused", "unannex", "uninit", "move"),
-    "lfs": _first("deletes objects for good", "prune"),
-    "svn": _first(_TAKES, "reset"),
+    "annex": _dangerous_verbs(_REPLACES_FILES, "drop", "dropunused", "unannex", "uninit", "move"),
+    "lfs": _dangerous_verbs("deletes objects for good", "prune"),
+    "svn": _dangerous_verbs(_REPLACES_FILES, "reset"),
 }
 
 
-HANDLERS: dict[str, Handler] = {"git": _git, "hub": _git}
+HANDLERS: dict[str, CommandHandler] = {"git": _git, "hub": _git}

@@ -6,26 +6,28 @@ from itertools import pairwise
 
 import msgspec
 
-from ostler.policy.danger import listed
-from ostler.policy.shell import awk, sed, snippets, strangers
-from ostler.policy.shell.args import HOLE, Arg
-from ostler.policy.shell.call import NO_FEED, Call, Handler
-from ostler.policy.shell.options import parse
-from ostler.policy.shell.shells import run_script, run_stdin
+from ostler.policy.danger_tables import split_names
+from ostler.policy.shell import awk, one_liners, sed, unknown_programs
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.shell_builtins import script_reason, stdin_reason
 
 
-class _Found(msgspec.Struct):
+class _InterpreterArgs(msgspec.Struct):
     """The program texts given on the command line, the flags, and the operands."""
 
-    code: list[Arg]
+    code: list[ExpandedWord]
     flags: str
-    operands: list[Arg]
+    operands: list[ExpandedWord]
     module: str = ""
 
 
-def _scan(args: list[Arg], code: str, valued: str, glued: str, module: str = "") -> _Found:
+def _parse_args(
+    args: list[ExpandedWord], code_letters: str, value_letters: str, attached_letters: str, module_letters: str = ""
+) -> _InterpreterArgs:
     """Options of interpreters: `code` and `valued` letters take the rest or the next word, `glued` ones the rest."""
-    found = _Found([], "", [])
+    found = _InterpreterArgs([], "", [])
     rest = list(args)
     while rest:
         arg = rest.pop(0)
@@ -37,142 +39,154 @@ def _scan(args: list[Arg], code: str, valued: str, glued: str, module: str = "")
             continue
         for at, letter in enumerate(arg.text[1:], 2):
             found.flags += letter
-            if letter in code or letter in valued:
-                value = Arg(arg.text[at:]) if arg.text[at:] else rest.pop(0) if rest else Arg("")
-                if letter in code:
+            if letter in code_letters or letter in value_letters:
+                value = ExpandedWord(arg.text[at:]) if arg.text[at:] else rest.pop(0) if rest else ExpandedWord("")
+                if letter in code_letters:
                     found.code.append(value)
-                if letter in module:
+                if letter in module_letters:
                     found.module = value.text
                 break
-            if letter in glued:
+            if letter in attached_letters:
                 break
             if letter in "l0C" and arg.text[at : at + 1].isdigit():
                 continue
         if found.module:
             found.operands = rest
             break
-        if found.code and code == "c":  # what follows Python's -c is the program's own
+        if found.code and code_letters == "c":  # what follows Python's -c is the program's own
             break
     return found
 
 
-def _by_source(call: Call, found: _Found, judge: Callable[[str], str]) -> str:
+def _source_reason(call: CommandCall, parsed: _InterpreterArgs, check_text: Callable[[str], str]) -> str:
     """Judge the code given, else the script, else the standard input."""
     reasons: list[str] = []
 
     def note(text: str) -> None:
-        reasons.append(judge(text))
+        reasons.append(check_text(text))
 
-    if found.code:
-        note("\n".join(arg.text for arg in found.code))
-    elif found.operands:
-        reasons.append(run_script(call, found.operands[0], note))
-        if found.operands[0].opens_unknown and len(found.operands) > 1:  # an option, for all we know
-            note(found.operands[1].text.strip(HOLE))
+    if parsed.code:
+        note("\n".join(arg.text for arg in parsed.code))
+    elif parsed.operands:
+        reasons.append(script_reason(call, parsed.operands[0], note))
+        if parsed.operands[0].starts_unknown and len(parsed.operands) > 1:  # an option, for all we know
+            note(parsed.operands[1].text.strip(UNKNOWN_TEXT))
     else:
-        reasons.append(run_stdin(call, note))
+        reasons.append(stdin_reason(call, note))
     return next(filter(None, reasons), "")
 
 
-def _python(call: Call) -> str:
-    from ostler.policy.shell import pycode  # brings in the whole syntax of Python
+def _python(call: CommandCall) -> str:
+    from ostler.policy.shell import python_code  # brings in the whole syntax of Python
 
-    found = _scan(call.args, "c", "WXQm", "", module="m")
+    found = _parse_args(call.args, "c", "WXQm", "", module_letters="m")
     if found.module:
-        return _python_module(call, found)
+        return _python_module_reason(call, found)
     if re.search(r"V|h|--version|--help", found.flags) and not found.code:
         return ""
-    return _by_source(call, found, lambda text: _magic(text, call) or pycode.judge(text, call))
+    return _source_reason(
+        call, found, lambda text: _evaluate_ipython_magic(text, call) or python_code.danger_reason(text, call)
+    )
 
 
-def _magic(text: str, call: Call) -> str:
+def _evaluate_ipython_magic(text: str, call: CommandCall) -> str:
     """Lines for the shell that begin with ! or %, as only IPython has them."""
     for line in (
         re.findall(r"^\s*(?:!+|%+(?=rm|mv|cp|sx|system|ba?sh))(.*)", text, re.M)
         if call.name.startswith("ipython")
         else ()
     ):
-        call.text(line.removeprefix("system ").removeprefix("sx "), NO_FEED)
+        call.evaluate_text(line.removeprefix("system ").removeprefix("sx "), NO_STDIN)
     return ""
 
 
-def _python_module(call: Call, found: _Found) -> str:
-    from ostler.policy.shell import pycode
+def _python_module_reason(call: CommandCall, parsed: _InterpreterArgs) -> str:
+    from ostler.policy.shell import python_code
 
-    texts = [arg.text for arg in found.operands]
-    if found.module in {"ostler", "pip", "poetry", "uv", "hatch", "pytest", "virtualenv", "IPython"}:
-        call.run([Arg(found.module.lower()), *found.operands])
-    elif found.module in {"code", "asyncio"}:
-        return _by_source(call, _Found([], "", []), lambda text: pycode.judge(text, call))
-    elif found.module == "pdb" and {"-h", "--help"} & set(texts):
+    texts = [arg.text for arg in parsed.operands]
+    if parsed.module in {"ostler", "pip", "poetry", "uv", "hatch", "pytest", "virtualenv", "IPython"}:
+        call.evaluate_argv([ExpandedWord(parsed.module.lower()), *parsed.operands])
+    elif parsed.module in {"code", "asyncio"}:
+        return _source_reason(call, _InterpreterArgs([], "", []), lambda text: python_code.danger_reason(text, call))
+    elif parsed.module == "pdb" and {"-h", "--help"} & set(texts):
         return ""
-    elif found.module in {"timeit", "pdb"}:
-        return pycode.judge("\n".join(text for text in texts if text[:1] != "-" and not text.isdigit()), call)
-    elif found.module in {"zipfile", "tarfile"}:
-        options = parse(found.operands)
-        return "unpacks files over those that are there" if options.has("e", "extract") else _made(call, found)
-    elif found.module == "json.tool":
-        return call.overwrites_any(parse(found.operands).operands[1:2])
-    elif found.module == "venv":
+    elif parsed.module in {"timeit", "pdb"}:
+        return python_code.danger_reason(
+            "\n".join(text for text in texts if text[:1] != "-" and not text.isdigit()), call
+        )
+    elif parsed.module in {"zipfile", "tarfile"}:
+        options = parse_options(parsed.operands)
+        return (
+            "unpacks files over those that are there" if options.has("e", "extract") else _archive_reason(call, parsed)
+        )
+    elif parsed.module == "json.tool":
+        return call.any_overwrite_reason(parse_options(parsed.operands).operands[1:2])
+    elif parsed.module == "venv":
         return "empties a folder" if "--clear" in texts else ""
-    elif found.module in {"lib2to3", "gzip"}:
-        return "changes files in place" if {"-w", "-d"} & set(texts) or found.module == "gzip" else ""
+    elif parsed.module in {"lib2to3", "gzip"}:
+        return "changes files in place" if {"-w", "-d"} & set(texts) or parsed.module == "gzip" else ""
     return ""
 
 
-def _made(call: Call, found: _Found) -> str:
-    options = parse(found.operands)
-    return call.overwrites_any(options.operands[:1]) if options.has("c", "create") else ""
+def _archive_reason(call: CommandCall, parsed: _InterpreterArgs) -> str:
+    options = parse_options(parsed.operands)
+    return call.any_overwrite_reason(options.operands[:1]) if options.has("c", "create") else ""
 
 
-def _perl(call: Call) -> str:
+def _perl(call: CommandCall) -> str:
     perl = call.name == "perl"
-    found = _scan(call.args, "eE" if perl else "e", "MmI" if perl else "rICE", "iFxdDV" if perl else "iFxKW")
+    found = _parse_args(call.args, "eE" if perl else "e", "MmI" if perl else "rICE", "iFxdDV" if perl else "iFxKW")
     language = "perl" if perl else "ruby"
     if "i" in re.sub(r" --\S*", "", found.flags):
         return "changes files in place"
     if any(re.search(r"^\s*[|>]|\|\s*$", arg.text) for arg in found.operands):
         return "opens a pipe by the name of a file"
-    if not perl and {"-run", "un"} & set(call.texts()) and "httpd" not in call.texts():
+    if not perl and {"-run", "un"} & set(call.arg_texts()) and "httpd" not in call.arg_texts():
         return "ruby's un library copies, moves and deletes files"
-    modules = re.findall(r"-[Mm](\S+)", " ".join(call.texts())) if perl else []
-    return _by_source(call, found, lambda text: snippets.judge(language, "\n".join([text, *modules]), call))
+    modules = re.findall(r"-[Mm](\S+)", " ".join(call.arg_texts())) if perl else []
+    return _source_reason(
+        call, found, lambda text: one_liners.danger_reason(language, "\n".join([text, *modules]), call)
+    )
 
 
-def _node(call: Call) -> str:
-    args = [Arg("-e", arg.glob) if arg.text in {"-pe", "-ep"} else arg for arg in call.args]
-    options = parse(args, "eprC", ("eval", "print", "require", "import", "loader"), early=True)
+def _node(call: CommandCall) -> str:
+    args = [ExpandedWord("-e", arg.is_glob) if arg.text in {"-pe", "-ep"} else arg for arg in call.args]
+    options = parse_options(args, "eprC", ("eval", "print", "require", "import", "loader"), stop_at_operand=True)
     code = options.values("e", "p", "eval", "print")
     packages = [arg for arg in call.args if arg.text.startswith("npm:")]
     for arg in packages[:1]:
-        call.run(call.args[call.args.index(arg) :])
+        call.evaluate_argv(call.args[call.args.index(arg) :])
     fetched = any(re.match(r"https?://", arg.text) for arg in call.args)
-    if fetched and any(re.match(r"-A$|--allow-(?:all|run|write|ffi)", text) for text in call.texts()):
+    if fetched and any(re.match(r"-A$|--allow-(?:all|run|write|ffi)", text) for text in call.arg_texts()):
         return "runs a program from elsewhere that may do what you may"
     if options.operands[:1] and options.operands[0].text in {"run", "test", "install", "add", "x", "build", "eval"}:
-        code = parse(options.operands[1:]).operands[:1] if options.operands[0].text == "eval" else code
+        code = parse_options(options.operands[1:]).operands[:1] if options.operands[0].text == "eval" else code
         if not code:
             return ""
     if options.has("version", "v", "help", "h", "check", "c"):
         return ""
-    found = _Found(code, "", options.operands)
-    return _by_source(call, found, lambda text: snippets.judge("node", text, call))
+    found = _InterpreterArgs(code, "", options.operands)
+    return _source_reason(call, found, lambda text: one_liners.danger_reason("node", text, call))
 
 
-def _php(call: Call) -> str:
-    found = _scan(call.args, "rRBE", "fdczSt", "")
+def _php(call: CommandCall) -> str:
+    found = _parse_args(call.args, "rRBE", "fdczSt", "")
     if {"f", "S", "v", "m", "i", "l"} & set(found.flags):
         return ""
-    return _by_source(call, found, lambda text: snippets.judge("php", text, call))
+    return _source_reason(call, found, lambda text: one_liners.danger_reason("php", text, call))
 
 
-def _lua(call: Call) -> str:
-    found = _scan(call.args, "e", "lW", "")
-    return "" if "v" in found.flags else _by_source(call, found, lambda text: snippets.judge("lua", text, call))
+def _lua(call: CommandCall) -> str:
+    found = _parse_args(call.args, "e", "lW", "")
+    return (
+        ""
+        if "v" in found.flags
+        else _source_reason(call, found, lambda text: one_liners.danger_reason("lua", text, call))
+    )
 
 
 _LANGUAGES = frozenset(
-    listed(
+    split_names(
         "R Rscript julia octave octave-cli ghc ghci runghc runhaskell scala scala-cli amm groovy groovysh kotlin"
         " kotlinc"
         " expect guile racket sbcl clisp ecl ccl abcl gsi csi chez scheme mit-scheme chibi-scheme emacs emacsclient"
@@ -183,33 +197,35 @@ _LANGUAGES = frozenset(
         " fsharpi coffee qjs fennel janet hy kak ngs picolisp newlisp io factor gforth pike rexx flask gdb lldb"
     )
 )
-_GIVEN_BY_WORD = frozenset({"eval", "e", "runner", "r"})  # `crystal eval code`
-_CALLS = frozenset({"-f", "--funcall", "-F"})
+_EVAL_SUBCOMMANDS = frozenset({"eval", "e", "runner", "r"})  # `crystal eval code`
+_FUNCALL_OPTIONS = frozenset({"-f", "--funcall", "-F"})
 
 
-def _other(call: Call) -> str:
+def _other_language(call: CommandCall) -> str:
     """A language that is known by its words alone."""
-    texts = call.texts()
+    texts = call.arg_texts()
     if {"--version", "--help"} & set(texts):
         return ""
     language = "gdb" if call.name in {"gdb", "lldb"} else "other"
     if "--args" in texts:
-        call.run(call.args[texts.index("--args") + 1 :])
-    code = strangers.code_texts(call)
+        call.evaluate_argv(call.args[texts.index("--args") + 1 :])
+    code = unknown_programs.code_texts(call)
     if call.name.startswith("emacs"):
-        code += [after for before, after in pairwise(texts) if before in _CALLS]
-    operands = parse(call.args).operands
-    if operands and (operands[0].text in _GIVEN_BY_WORD or operands[0].text[:1] == "("):
-        code += [arg.text for arg in operands[operands[0].text in _GIVEN_BY_WORD : 3]]
-    code += [arg.source for arg in call.args if arg.source is not None]
+        code += [after for before, after in pairwise(texts) if before in _FUNCALL_OPTIONS]
+    operands = parse_options(call.args).operands
+    if operands and (operands[0].text in _EVAL_SUBCOMMANDS or operands[0].text[:1] == "("):
+        code += [arg.text for arg in operands[operands[0].text in _EVAL_SUBCOMMANDS : 3]]
+    code += [arg.source_text for arg in call.args if arg.source_text is not None]
     if language == "gdb":
-        code += call.feed.text.splitlines()
-    reasons = [snippets.judge(language, text, call) for text in code if text]
-    fed = call.feed.kind == "text" or (call.feed.kind == "pipe" and call.name != "dc")  # numbers, for all we know
+        code += call.stdin.text.splitlines()
+    reasons = [one_liners.danger_reason(language, text, call) for text in code if text]
+    fed = call.stdin.kind == "text" or (call.stdin.kind == "pipe" and call.name != "dc")  # numbers, for all we know
     if not code and fed and language == "other":
-        reads = call.feed.kind == "text" or not [arg for arg in operands if arg.text != "-"]
+        reads = call.stdin.kind == "text" or not [arg for arg in operands if arg.text != "-"]
         reasons.append(
-            run_stdin(call, lambda text: reasons.append(snippets.judge(language, text, call))) if reads else ""
+            stdin_reason(call, lambda text: reasons.append(one_liners.danger_reason(language, text, call)))
+            if reads
+            else ""
         )
     return next(filter(None, reasons), "")
 
@@ -232,10 +248,10 @@ _DOS = re.compile(
 _CMDLET = re.compile(r"[A-Za-z]+-[A-Za-z]+")
 
 
-def _windows(call: Call) -> str:
+def _windows(call: CommandCall) -> str:
     """cmd and PowerShell: all words after the option that begins a command are one text."""
     pattern = _DOS if call.name.startswith("cmd") else _POWERSHELL
-    texts = call.texts()
+    texts = call.arg_texts()
     for at, text in enumerate(texts):
         name = text.lower().lstrip("-/") if text[:1] in {"-", "/"} else ""
         if name and pattern is _POWERSHELL and "encodedcommand".startswith(name):
@@ -245,23 +261,26 @@ def _windows(call: Call) -> str:
         if begins or bare:
             rest = texts[at + 1 :]
             text = " ".join([text[2:], *rest] if pattern is _DOS and begins else rest if begins else [text, *rest])
-            call.run_texts(*text.split())
-            return _by_words(text, pattern)
+            call.evaluate_words(*text.split())
+            return _pattern_reason(text, pattern)
     reasons: list[str] = []
-    unknown = run_stdin(call, lambda text: reasons.append(_by_words(text, pattern)))
+    unknown = stdin_reason(call, lambda text: reasons.append(_pattern_reason(text, pattern)))
     return unknown or "".join(reasons)
 
 
-def _by_words(text: str, pattern: re.Pattern[str]) -> str:
-    if HOLE in text:
+def _pattern_reason(text: str, pattern: re.Pattern[str]) -> str:
+    if UNKNOWN_TEXT in text:
         return "runs a program text that is known only when it runs"
     found = pattern.search(text)
     return f"runs a script that changes files or starts programs ({found.group().strip()[:20]})" if found else ""
 
 
-def _awk(call: Call) -> str:
-    options = parse(
-        call.args, "FvfieElW", ("field-separator", "assign", "file", "include", "source", "load", "exec"), early=True
+def _awk(call: CommandCall) -> str:
+    options = parse_options(
+        call.args,
+        "FvfieElW",
+        ("field-separator", "assign", "file", "include", "source", "load", "exec"),
+        stop_at_operand=True,
     )
     if any(arg.text.startswith("inplace") for arg in options.values("i", "include")):
         return "changes files in place"
@@ -269,33 +288,35 @@ def _awk(call: Call) -> str:
     programs = options.values("e", "source")
     if not programs and not options.has("f", "file", "E", "exec"):
         programs = options.operands[:1]
-    reasons = [awk.judge(arg.text, call) for arg in programs]
+    reasons = [awk.danger_reason(arg.text, call) for arg in programs]
     for arg in options.values("f", "file", "E"):
-        reasons.append(run_script(call, arg, lambda text: reasons.append(awk.judge(text, call))))
-    return next(filter(None, [*reasons, call.overwrites_any(profile)]), "")
+        reasons.append(script_reason(call, arg, lambda text: reasons.append(awk.danger_reason(text, call))))
+    return next(filter(None, [*reasons, call.any_overwrite_reason(profile)]), "")
 
 
-def _sed(call: Call) -> str:
-    options = parse(call.args, "efl", ("expression", "file", "line-length"))
+def _sed(call: CommandCall) -> str:
+    options = parse_options(call.args, "efl", ("expression", "file", "line-length"))
     if options.has("i", "in-place"):
         return "changes files in place"
     scripts = options.values("e", "expression")
     if not scripts and not options.has("f", "file"):
         scripts = options.operands[:1]
-    reasons = [sed.judge("\n".join(arg.text for arg in scripts), call)]
+    reasons = [sed.danger_reason("\n".join(arg.text for arg in scripts), call)]
     for arg in options.values("f", "file"):
-        reasons.append(run_script(call, arg, lambda text: reasons.append(sed.judge(text, call))))
+        reasons.append(script_reason(call, arg, lambda text: reasons.append(sed.danger_reason(text, call))))
     return next(filter(None, reasons), "")
 
 
-HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(listed("python python2 python3 pypy pypy3 ipython bpython ptpython micropython jython"), _python),
+HANDLERS: dict[str, CommandHandler] = {
+    **dict.fromkeys(
+        split_names("python python2 python3 pypy pypy3 ipython bpython ptpython micropython jython"), _python
+    ),
     **dict.fromkeys(("perl", "ruby", "jruby", "irb", "pry"), _perl),
     **dict.fromkeys(("node", "nodejs", "deno", "bun", "tsx", "ts-node"), _node),
     "php": _php,
     **dict.fromkeys(("lua", "luajit", "texlua"), _lua),
-    **dict.fromkeys(_LANGUAGES, _other),
+    **dict.fromkeys(_LANGUAGES, _other_language),
     **dict.fromkeys(("pwsh", "powershell", "cmd", "cmd.exe"), _windows),
-    **dict.fromkeys(listed("awk gawk mawk nawk original-awk goawk frawk"), _awk),
+    **dict.fromkeys(split_names("awk gawk mawk nawk original-awk goawk frawk"), _awk),
     **dict.fromkeys(("sed", "gsed", "ssed"), _sed),
 }

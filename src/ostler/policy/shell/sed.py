@@ -2,126 +2,126 @@
 
 import re
 
-from ostler.policy.shell.args import HOLE, Arg
-from ostler.policy.shell.call import NO_FEED, Call
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 
-_ADDRESS = re.compile(rf"(?:\d+|[$~+{HOLE}]|\s|,)+")
-_FLAGS = re.compile(rf"[gpiImM0-9{HOLE}]*")
+_ADDRESS = re.compile(rf"(?:\d+|[$~+{UNKNOWN_TEXT}]|\s|,)+")
+_FLAGS = re.compile(rf"[gpiImM0-9{UNKNOWN_TEXT}]*")
 _BRACKET = re.compile(r"\[\^?\]?[^\]\n]{0,200}\]")
 _TO_LINE_END = re.compile(r"[^\n]*")
 
 
-class _Lost(Exception):
+class _SedSyntaxError(Exception):
     """The script is not one that is understood."""
 
 
-def judge(script: str, call: Call) -> str:
+def danger_reason(script: str, call: CommandCall) -> str:
     """Why a sed script must be asked for."""
-    if not script.strip(HOLE + " "):
+    if not script.strip(UNKNOWN_TEXT + " "):
         return "runs a sed script that is known only when it runs" if script.strip() else ""
     try:
-        return _Script(script, call).why()
-    except (_Lost, IndexError):
+        return _SedParser(script, call).find_reason()
+    except (_SedSyntaxError, IndexError):
         return "runs a sed script that is not understood"
 
 
-class _Script:
+class _SedParser:
     """A cursor over a sed script."""
 
-    def __init__(self, text: str, call: Call) -> None:
+    def __init__(self, text: str, call: CommandCall) -> None:
         self.text = text
         self.call = call
-        self.at = 0
+        self.pos = 0
 
-    def why(self) -> str:
+    def find_reason(self) -> str:
         while True:
             self._skip(" \t\n;{}")
-            if self.at >= len(self.text):
+            if self.pos >= len(self.text):
                 return ""
-            self._addresses()
-            if why := self._command():
+            self._skip_addresses()
+            if why := self._command_reason():
                 return why
 
     def _skip(self, characters: str) -> None:
-        while self.at < len(self.text) and self.text[self.at] in characters:
-            self.at += 1
+        while self.pos < len(self.text) and self.text[self.pos] in characters:
+            self.pos += 1
 
-    def _addresses(self) -> None:
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char == "/" or (char == "\\" and self.at + 1 < len(self.text)):
-                self.at += char == "\\"
-                self._delimited()
+    def _skip_addresses(self) -> None:
+        while self.pos < len(self.text):
+            char = self.text[self.pos]
+            if char == "/" or (char == "\\" and self.pos + 1 < len(self.text)):
+                self.pos += char == "\\"
+                self._skip_delimited()
                 self._skip("IM")
-            elif found := _ADDRESS.match(self.text, self.at):
-                self.at = found.end()
+            elif found := _ADDRESS.match(self.text, self.pos):
+                self.pos = found.end()
             elif char == "!":
-                self.at += 1
+                self.pos += 1
             else:
                 return
 
-    def _delimited(self, *, regex: bool = True) -> None:
+    def _skip_delimited(self, *, regex: bool = True) -> None:
         """From one delimiter to the next one; in a regular expression brackets hide it."""
-        delimiter = self.text[self.at]
-        self.at += 1
-        while self.text[self.at] != delimiter:
-            bracket = _BRACKET.match(self.text, self.at) if regex else None
-            self.at = bracket.end() if bracket else self.at + 1 + (self.text[self.at] == "\\")
-        self.at += 1
+        delimiter = self.text[self.pos]
+        self.pos += 1
+        while self.text[self.pos] != delimiter:
+            bracket = _BRACKET.match(self.text, self.pos) if regex else None
+            self.pos = bracket.end() if bracket else self.pos + 1 + (self.text[self.pos] == "\\")
+        self.pos += 1
 
-    def _command(self) -> str:
-        letter = self.text[self.at : self.at + 1]
-        self.at += 1
+    def _command_reason(self) -> str:
+        letter = self.text[self.pos : self.pos + 1]
+        self.pos += 1
         if letter in {"s", "y"}:
-            return self._substitution(letter)
+            return self._substitution_reason(letter)
         if letter in {"w", "W"}:
-            return self._file()
+            return self._write_reason()
         if letter == "e":
-            return self._run()
+            return self._run_reason()
         if letter in {"a", "i", "c"}:
-            self._text()
+            self._skip_text()
         elif letter in {"r", "R", "b", "t", "T", ":", "#", "q", "Q", "l", "L", "v"}:
             stop = "\n" if letter in {"r", "R", "#"} else "\n;" if letter == ":" else "\n;}"
-            while self.at < len(self.text) and self.text[self.at] not in stop:
-                self.at += 1
-        elif (letter and letter not in "dDgGhHnNpPxzF={}\n; ") or (not letter and self.text.endswith(HOLE)):
-            raise _Lost
+            while self.pos < len(self.text) and self.text[self.pos] not in stop:
+                self.pos += 1
+        elif (letter and letter not in "dDgGhHnNpPxzF={}\n; ") or (not letter and self.text.endswith(UNKNOWN_TEXT)):
+            raise _SedSyntaxError
         return ""
 
-    def _substitution(self, letter: str) -> str:
-        self._delimited(regex=letter == "s")
-        self.at -= 1
-        self._delimited(regex=False)
+    def _substitution_reason(self, letter: str) -> str:
+        self._skip_delimited(regex=letter == "s")
+        self.pos -= 1
+        self._skip_delimited(regex=False)
         if letter == "y":
             return ""
-        flags = _FLAGS.match(self.text, self.at)
-        self.at = flags.end() if flags else self.at
-        follows = self.text[self.at : self.at + 1]
+        flags = _FLAGS.match(self.text, self.pos)
+        self.pos = flags.end() if flags else self.pos
+        follows = self.text[self.pos : self.pos + 1]
         if follows == "e":
             return "sed runs what it has put together"
         if follows == "w":
-            self.at += 1
-            return self._file()
+            self.pos += 1
+            return self._write_reason()
         if follows not in {"", "\n", ";", "}", " ", "\t", "#"}:
-            raise _Lost
+            raise _SedSyntaxError
         return ""
 
-    def _line(self) -> str:
-        found = _TO_LINE_END.match(self.text, self.at)
+    def _read_line(self) -> str:
+        found = _TO_LINE_END.match(self.text, self.pos)
         line = found.group() if found else ""
-        self.at += len(line)
+        self.pos += len(line)
         return line.strip()
 
-    def _text(self) -> None:
-        while self._line().endswith("\\"):
-            self.at += 1
+    def _skip_text(self) -> None:
+        while self._read_line().endswith("\\"):
+            self.pos += 1
 
-    def _file(self) -> str:
-        return self.call.overwrites(Arg(self._line()))
+    def _write_reason(self) -> str:
+        return self.call.overwrite_reason(ExpandedWord(self._read_line()))
 
-    def _run(self) -> str:
-        command = self._line()
+    def _run_reason(self) -> str:
+        command = self._read_line()
         if not command:
             return "sed runs the lines it reads"
-        self.call.text(command, NO_FEED)
+        self.call.evaluate_text(command, NO_STDIN)
         return ""

@@ -2,70 +2,75 @@
 
 from typing import Any, cast
 
-from ostler.vocabulary.permission import Decision, Permission
-from ostler.vocabulary.seams import Ground, Stage, ToolRunner
-from ostler.vocabulary.tools import ToolCall, ToolResult
+from ostler.core.permission import Decision, Permission
+from ostler.core.protocols import BackendContext, ToolRunner, Workspace
+from ostler.core.tools import ToolCall, ToolResult
 
-WRITE = "write_text_file"
-_MOST = 200
+WRITE_TOOL = "write_text_file"
+_MAX_EDITS = 200
 
 
 class Approvals:
     """What was allowed and not yet made: places with the text that was shown."""
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
         self._edits: list[tuple[str, str]] = []
 
-    def note(self, path: str, text: str) -> None:
-        self._edits = [*self._edits, (self._ground.place(path).absolute, text)][-_MOST:]
+    def add(self, path: str, text: str) -> None:
+        self._edits = [*self._edits, (self._workspace.resolve(path).absolute, text)][-_MAX_EDITS:]
 
-    def take(self, path: str, text: str) -> bool:
+    def consume(self, path: str, text: str) -> bool:
         """Whether just this was allowed; once."""
-        edit = (self._ground.place(path).absolute, text)
+        edit = (self._workspace.resolve(path).absolute, text)
         if edit not in self._edits:
             return False
         self._edits.remove(edit)
         return True
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """The turn is over, and with it what was allowed in it."""
         self._edits = []
 
 
-class ApprovedOnce:
+class PreApprovedToolRunner:
     """The one door, where a write that was allowed already is not asked about again."""
 
-    def __init__(self, door: ToolRunner, approvals: Approvals) -> None:
-        self._door = door
+    def __init__(self, tool_runner: ToolRunner, approvals: Approvals) -> None:
+        self._tool_runner = tool_runner
         self._approvals = approvals
 
-    async def open(self, stage: Stage) -> None:
-        await self._door.open(stage)
+    async def open(self, context: BackendContext) -> None:
+        await self._tool_runner.open(context)
 
     def specs(self) -> Any:
-        return self._door.specs()
+        return self._tool_runner.specs()
 
-    async def run(self, call: ToolCall, stage: Stage) -> ToolResult:
+    async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         path, text = call.arguments.get("path"), call.arguments.get("content")
-        if call.tool == WRITE and isinstance(path, str) and isinstance(text, str) and self._approvals.take(path, text):
-            stage = cast(Stage, _Passing(stage))
-        return await self._door.run(call, stage)
+        if (
+            call.tool == WRITE_TOOL
+            and isinstance(path, str)
+            and isinstance(text, str)
+            and self._approvals.consume(path, text)
+        ):
+            context = cast(BackendContext, _PreApprovedContext(context))
+        return await self._tool_runner.run(call, context)
 
     async def aclose(self) -> None:
-        await self._door.aclose()
+        await self._tool_runner.aclose()
 
 
-class _Passing:
+class _PreApprovedContext:
     """A stage where what is not dangerous was decided before."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, context: BackendContext) -> None:
+        self._context = context
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stage, name)
+        return getattr(self._context, name)
 
     async def decide(self, permission: Permission) -> Decision:
         if permission.dangerous:
-            return await self._stage.decide(permission)
+            return await self._context.decide(permission)
         return Decision("allow", by="person", reason="you allowed this edit when the agent showed it")

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from ostler.tools.places import reading
-from ostler.tools.protocol.declared import ProtocolTool
-from ostler.vocabulary.display import Display
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.display import Display
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.path_needs import read_needs
+from ostler.tools.protocol.protocol_tool import ProtocolTool
 
 
 class ReadTextFileParams(msgspec.Struct):
@@ -16,24 +16,24 @@ class ReadTextFileParams(msgspec.Struct):
     limit: int | None = None
 
 
-class ReadTextFile(ProtocolTool[ReadTextFileParams]):
+class ReadTextFileTool(ProtocolTool[ReadTextFileParams]):
     name = "read_text_file"
     kind = "read"
     effects = False
     params = ReadTextFileParams
 
-    async def permission(self, params: ReadTextFileParams, ground: Ground) -> Permission:
-        place, needs = reading("read", params.path, ground)
-        return Permission(f"read {place.shown}", needs)
+    async def permission(self, params: ReadTextFileParams, workspace: Workspace) -> Permission:
+        place, needs = read_needs("read", params.path, workspace)
+        return Permission(f"read {place.display_path}", needs)
 
     async def run(self, params: ReadTextFileParams, context: ToolContext) -> ToolResult:
-        file = await context.ground.read_text(params.path)
-        text = window(file.text, params.line, params.limit)
+        file = await context.workspace.read_text(params.path)
+        text = select_lines(file.text, params.line, params.limit)
         told = f"{len(text)} characters of {file.path}"
         return ToolResult("", "ok", told, Display(told), {"content": text})
 
 
-def window(text: str, line: int | None, limit: int | None) -> str:
+def select_lines(text: str, line: int | None, limit: int | None) -> str:
     """The text from a line on, counted from 1, and as many lines of it; each with its end."""
     if not line and limit is None:
         return text

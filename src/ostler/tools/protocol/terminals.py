@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from ostler.vocabulary.errors import ToolFailure
-from ostler.vocabulary.seams import Job, Jobs
+from ostler.core.errors import ToolError
+from ostler.core.protocols import BackgroundJob, BackgroundJobs
 
-USUAL_LIMIT = 1024 * 1024
-MOST_LIMIT = 16 * 1024 * 1024
+DEFAULT_LIMIT = 1024 * 1024
+MAX_LIMIT = 16 * 1024 * 1024
 
 
 class _Terminal(msgspec.Struct, frozen=True):
-    jobs: Jobs
+    jobs: BackgroundJobs
     job: str
     limit: int
 
@@ -26,11 +26,11 @@ class Terminals:
         self._terminals: dict[str, _Terminal] = {}
         self._count = 0
 
-    def add(self, jobs: Jobs, job: str, limit: int | None) -> str:
+    def add(self, jobs: BackgroundJobs, job: str, limit: int | None) -> str:
         """A terminal for a job that runs."""
         self._count += 1
         terminal_id = f"terminal-{self._count}"
-        kept = USUAL_LIMIT if limit is None else max(0, min(limit, MOST_LIMIT))
+        kept = DEFAULT_LIMIT if limit is None else max(0, min(limit, MAX_LIMIT))
         self._terminals[terminal_id] = _Terminal(jobs, job, kept)
         return terminal_id
 
@@ -38,9 +38,9 @@ class Terminals:
         """The end of what it printed, as much as its limit holds, and how it ended if it did."""
         terminal = self._find(terminal_id)
         _, job = await terminal.jobs.read(terminal.job, 0)
-        text, cut = tail(job.log, terminal.limit, whole=job.state != "running")
+        text, cut = read_tail(job.log, terminal.limit, is_final=job.state != "running")
         told: dict[str, Any] = {"output": text, "truncated": cut}
-        return told if job.state == "running" else {**told, "exitStatus": _ending(job)}
+        return told if job.state == "running" else {**told, "exitStatus": _exit_status(job)}
 
     async def wait(self, terminal_id: str) -> dict[str, Any]:
         """How it ended, once it has."""
@@ -48,7 +48,7 @@ class Terminals:
         while True:
             _, job = await terminal.jobs.read(terminal.job, 60)
             if job.state != "running":
-                return _ending(job)
+                return _exit_status(job)
 
     async def kill(self, terminal_id: str) -> None:
         """End it; what it printed can still be read."""
@@ -64,16 +64,16 @@ class Terminals:
     def _find(self, terminal_id: str) -> _Terminal:
         if terminal := self._terminals.get(terminal_id):
             return terminal
-        raise ToolFailure(f"there is no terminal {terminal_id!r:.60}", code="not_found")
+        raise ToolError(f"there is no terminal {terminal_id!r:.60}", code="not_found")
 
 
-def _ending(job: Job) -> dict[str, Any]:
+def _exit_status(job: BackgroundJob) -> dict[str, Any]:
     if job.state == "killed":
         return {"exitCode": None, "signal": "SIGTERM"}
     return {"exitCode": job.exit_code, "signal": None}
 
 
-def tail(path: str, limit: int, *, whole: bool) -> tuple[str, bool]:
+def read_tail(path: str, limit: int, *, is_final: bool) -> tuple[str, bool]:
     """The last bytes of a file as text, begun at a character, and whether there was more before them.
 
     Unless it is `whole`, a character at the end of which only a part has come is left for later.
@@ -86,4 +86,4 @@ def tail(path: str, limit: int, *, whole: bool) -> tuple[str, bool]:
     if cut:
         while data and data[0] & 0xC0 == 0x80:
             data = data[1:]
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(data, whole), cut
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(data, is_final), cut

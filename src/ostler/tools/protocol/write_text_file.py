@@ -2,12 +2,12 @@
 
 import msgspec
 
-from ostler.tools.changes import change_preview, change_result
-from ostler.tools.places import writing
-from ostler.tools.protocol.declared import ProtocolTool
-from ostler.vocabulary.permission import Permission
-from ostler.vocabulary.seams import Ground, ToolContext
-from ostler.vocabulary.tools import ToolResult
+from ostler.core.permission import Permission
+from ostler.core.protocols import ToolContext, Workspace
+from ostler.core.tools import ToolResult
+from ostler.tools.change_display import change_preview, change_result
+from ostler.tools.path_needs import write_needs
+from ostler.tools.protocol.protocol_tool import ProtocolTool
 
 
 class WriteTextFileParams(msgspec.Struct):
@@ -15,14 +15,14 @@ class WriteTextFileParams(msgspec.Struct):
     content: str
 
 
-class WriteTextFile(ProtocolTool[WriteTextFileParams]):
+class WriteTextFileTool(ProtocolTool[WriteTextFileParams]):
     name = "write_text_file"
     kind = "edit"
     params = WriteTextFileParams
 
-    async def permission(self, params: WriteTextFileParams, ground: Ground) -> Permission:
-        place, needs = writing("write", params.path, ground)
-        return Permission(f"write {place.shown}", needs, await change_preview(ground, place, params.content))
+    async def permission(self, params: WriteTextFileParams, workspace: Workspace) -> Permission:
+        place, needs = write_needs("write", params.path, workspace)
+        return Permission(f"write {place.display_path}", needs, await change_preview(workspace, place, params.content))
 
     async def run(self, params: WriteTextFileParams, context: ToolContext) -> ToolResult:
-        return change_result(await context.ground.write_text(params.path, params.content))
+        return change_result(await context.workspace.write_text(params.path, params.content))

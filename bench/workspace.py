@@ -1,0 +1,112 @@
+"""What the ground and its guards cost: reading a command, a file read and written, a checkpoint of a tree."""
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from ostler.policy.shell import analyse
+from ostler.workspace.checkpoints import Checkpoints
+from ostler.workspace.local_workspace import LocalWorkspace
+
+Row = tuple[str, str, str, str]
+FINAL_REPLY_SECONDS = 1.0  # seconds that a model takes to say that it is done
+COMMAND_LINES = (
+    "ls -la src",
+    "git status --short",
+    "grep -rn TODO src | head -20",
+    "python3 -m pytest -q tests",
+    "make test",
+)
+
+
+def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
+    """Markdown rows: what, Ostler, beside, budget."""
+    yield _classify_row()
+    with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
+        yield from asyncio.run(_file_rows(Path(folder)))
+    for size in sizes:
+        with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
+            yield asyncio.run(_checkpoint_row(Path(folder), size))
+
+
+def _best_us(work: Callable[[], object], times: int) -> float:
+    """The least time of several, in microseconds."""
+    least = float("inf")
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        least = min(least, time.perf_counter() - begun)
+    return least * 1e6
+
+
+def _classify_row() -> Row:
+    def all_lines() -> None:
+        for line in COMMAND_LINES:
+            analyse(line, cwd="/")
+
+    all_lines()
+    each = _best_us(all_lines, 20) / len(COMMAND_LINES)
+    kept = "within" if each <= 1000 else "**over**"
+    return ("reading an ordinary command line", f"{each:.0f} µs", f"{1e6 / each:,.0f} a second", f"{kept} 1 ms")
+
+
+async def _file_rows(folder: Path) -> list[Row]:
+    workspace, file = LocalWorkspace(str(folder)), folder / "small.txt"
+    file.write_text("a line of text\n" * 50)
+    plain_read = _best_us(lambda: file.read_text(), 200)
+    read = await _best_async_us(lambda: workspace.read_text("small.txt"), 200)
+    plain_write = _best_us(lambda: (folder / "plain.txt").write_text("x\n" * 50), 50)
+    count = iter(range(10_000))
+    write = await _best_async_us(lambda: workspace.write_text(f"made-{next(count)}.txt", "x\n" * 50), 50)
+    workspace.close()
+    return [
+        ("reading a small file", f"{read:.0f} µs", f"{read / plain_read:.1f} × plain Python", ""),
+        ("writing a small file, on disk", f"{write:.0f} µs", f"plain Python {plain_write:.0f} µs, not on disk", ""),
+    ]
+
+
+async def _best_async_us(work: Callable[[], Awaitable[object]], times: int) -> float:
+    least = float("inf")
+    for _ in range(times):
+        begun = time.perf_counter()
+        await work()
+        least = min(least, time.perf_counter() - begun)
+    return least * 1e6
+
+
+async def _checkpoint_row(folder: Path, size: int) -> Row:
+    root, store = folder / "work", folder / "store"
+    for number in range(size):
+        if number % 100 == 0:
+            place = root / f"folder-{number // 100}"
+            place.mkdir(parents=True)
+        (place / f"file-{number}.txt").write_text(f"file {number}\n")
+    past = Checkpoints(str(root), str(store))
+    costs = []
+    for turn in ("first", "second", "third", "fourth"):
+        begun = time.perf_counter()
+        await past.begin(turn)
+        between = time.perf_counter()
+        past.mark_idle(turn)
+        await asyncio.sleep(FINAL_REPLY_SECONDS)
+        ending = time.perf_counter()
+        await past.finish(turn)
+        costs.append((between - begun, time.perf_counter() - ending))
+    past.close()
+    floor = min(_scan_seconds(root) for _ in range(3))
+    look, added = (min(cost) for cost in zip(*costs[1:], strict=True))
+    told = f"first {costs[0][0]:.2f} s, then {look:.2f} s beside requests; {added:.2f} s at a turn's end"
+    kept = "within" if added <= 0.3 else "**over**"
+    return (f"checkpoint of {size:,} files", told, f"{look / floor:.1f} × a bare look at every file", f"{kept} 0.3 s")
+
+
+def _scan_seconds(root: Path) -> float:
+    begun = time.perf_counter()
+    for folder in os.scandir(root):
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                entry.stat(follow_symlinks=False)
+    return time.perf_counter() - begun

@@ -1,0 +1,103 @@
+"""Joins the editor's face: a house whose sessions each have their own folder and settings."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ostler import __version__
+from ostler.app.command_services import LocalCommandServices
+from ostler.app.run_options import RunOptions
+from ostler.app.session_manager import LocalSessionManager, workspace_path
+from ostler.app.trusted_settings import load_settings
+from ostler.core.errors import UsageError
+from ostler.core.protocols import ToolRunner, Workspace
+from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.frontends.acp_agent.editor_client import EditorClient
+from ostler.frontends.acp_agent.frontend import AcpAgentFrontend
+from ostler.frontends.acp_agent.stdio import StdioTransport
+from ostler.session.session import LocalSession
+from ostler.text.sanitise import sanitise
+
+
+class AcpAgentServer(msgspec.Struct, frozen=True):
+    """The agent from start to exit status."""
+
+    options: RunOptions
+    own_shell: bool = False
+
+    def run(self) -> int:
+        """The exit status. The process ends at once: a thread that still waits for a server keeps nobody."""
+        streams = StdioTransport()
+        status = asyncio.run(self._run(streams))
+        sys.stderr.flush()
+        os._exit(status)
+
+    async def _run(self, transport: StdioTransport) -> int:
+        premises = EditorWorkspaces(self.options, own_shell=self.own_shell)
+        return await AcpAgentFrontend(transport, premises, __version__).run(MultiFolderSessionManager(self.options))
+
+
+class MultiFolderSessionManager:
+    """A house for many folders: each session is opened as if it were the only one of its process."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+
+    async def open(
+        self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
+    ) -> LocalSession:
+        request = msgspec.structs.replace(request, backend=self._options.backend)
+        return await session_manager_for(self._options, request.cwd).open(request, tools=tools, workspace=workspace)
+
+    async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
+        return await session_manager_for(self._options, query.cwd or self._options.cwd).list(query)
+
+    async def delete(self, session_id: str) -> None:
+        """One that is not there is as good as deleted."""
+        try:
+            await session_manager_for(self._options, self._options.cwd).delete(session_id)
+        except UsageError as error:
+            _print_notice(str(error))
+
+
+class EditorWorkspaces:
+    """What the face is handed of each folder."""
+
+    def __init__(self, options: RunOptions, *, own_shell: bool = False) -> None:
+        """`own_shell`: commands run here, in our sandbox, also where the editor has terminals."""
+        self._options = options
+        self._own_shell = own_shell
+
+    def services(self, cwd: str) -> LocalCommandServices:
+        options = msgspec.structs.replace(self._options, cwd=cwd)
+        return LocalCommandServices(Path(workspace_path(cwd)), options, session_manager_for(options, cwd))
+
+    def log(self, line: str) -> None:
+        _print_notice(sanitise(line))
+
+    def workspace(self, cwd: str, editor: EditorClient) -> Workspace | None:
+        can = editor.capabilities
+        if self._own_shell:
+            can = editor.capabilities = msgspec.structs.replace(can, terminal=False)
+        if not (can.fs.read_text_file or can.fs.write_text_file or can.terminal):
+            return None
+        from ostler.app.editor_shell import EditorShell
+        from ostler.app.editor_workspace import EditorWorkspace
+
+        root = workspace_path(cwd)
+        sandbox = load_settings(root, trust=self._options.trust).config.security.sandbox
+        shell = EditorShell(str(root), editor, sandbox=sandbox)
+        return EditorWorkspace(str(root), shell, editor, read_anywhere=self._options.yolo)
+
+
+def session_manager_for(options: RunOptions, cwd: str) -> LocalSessionManager:
+    """The house of one folder."""
+    return LocalSessionManager(msgspec.structs.replace(options, cwd=cwd), _print_notice)
+
+
+def _print_notice(line: str) -> None:
+    sys.stderr.write(f"ostler: {line}\n")

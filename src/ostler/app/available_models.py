@@ -1,0 +1,28 @@
+"""The models that could be chosen: those of the endpoint in use, else those of the servers on this machine."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from ostler.app.model_choice import make_http_client
+from ostler.settings.effective import Settings
+from ostler.settings.model_profiles import active_profile
+
+
+async def list_models(settings: Settings, flags: Mapping[str, str]) -> Sequence[str]:
+    """Their names, as the servers tell them."""
+    profile = active_profile(
+        settings,
+        os.environ,
+        flag_model=flags.get("model", ""),
+        flag_key=flags.get("api_key", ""),
+        flag_base_url=flags.get("base_url", ""),
+    )
+    if profile is None or not profile.base_url:
+        from ostler.models.local_servers import find_local_servers
+
+        return [name for server in await find_local_servers() for name in server.models]
+    client = make_http_client(profile, "unnamed")
+    try:
+        return [entry.id for entry in await client.models()]
+    finally:
+        await client.aclose()

@@ -1,0 +1,144 @@
+"""Joins the line client: settings, house, and a console that fits the terminal."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ostler.app.project_paths import project_folder, workspace_path
+from ostler.app.run_options import RunOptions
+from ostler.app.trusted_settings import load_settings
+from ostler.core.protocols import Session, ToolRunner, Workspace
+from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
+from ostler.frontends.repl.console import Console
+from ostler.frontends.repl.frontend import ReplFrontend
+from ostler.frontends.repl.plain_console import PlainConsole
+from ostler.rendering.style import THEMES, Styler, is_colour_enabled, terminal_columns
+from ostler.settings.effective import Settings
+from ostler.text.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from ostler.app.command_services import LocalCommandServices
+    from ostler.app.session_manager import LocalSessionManager
+
+LIMITED_TERMINALS = ("", "dumb", "unknown")
+
+
+class ChatClient(msgspec.Struct, frozen=True):
+    """The line client from start to exit status."""
+
+    options: RunOptions
+    resume: str = ""
+    plain: bool = False
+
+    def run(self) -> int:
+        """The exit status; errors before the first prompt are raised."""
+        try:
+            return asyncio.run(self._run())
+        finally:
+            _silence_closed_output()
+
+    async def _run(self) -> int:
+        cwd = workspace_path(self.options.cwd)
+        editor = not self.plain and can_edit_lines()
+        columns = partial(terminal_columns, sys.stdout) if editor else lambda: 0
+        paint = Styler(editor and is_colour_enabled(sys.stdout, os.environ), columns=columns)
+        settings = load_settings(cwd, trust=self.options.trust)
+        ui = settings.config.ui
+        paint.theme = ui.theme if ui.theme in THEMES else paint.theme
+        console = self._make_editor_console(cwd, paint, settings) if editor else _make_plain_console()
+
+        def say(line: str) -> None:
+            from ostler.rendering.wrapping import wrap_notice
+
+            console.show([paint(row, "dim") for row in wrap_notice(f"· {sanitise(line)}", paint.columns())])
+
+        manager = LazySessionManager(self.options, say)
+        opening = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
+
+        def services() -> "LocalCommandServices":
+            from ostler.app.command_services import LocalCommandServices
+
+            return LocalCommandServices(cwd, self.options, manager)
+
+        return await ReplFrontend(opening, console, paint, services, ui.details).run(manager)
+
+    def _make_editor_console(self, cwd: Path, paint: Styler, settings: Settings) -> Console:
+        from ostler.frontends.repl.line_editor import LineEditorConsole
+
+        history = None if self.options.ephemeral else project_folder(cwd) / "prompt_history"
+        ui = settings.config.ui
+        vi = ui.keys.get("editing") == "vi"
+        console = LineEditorConsole(sys.stdout, history, colour=paint.enabled, vi=vi, bell=ui.bell)
+        console.is_sensitive = partial(_contains_secret, settings, self.options.model.get("api_key", ""))
+        return console
+
+
+class LazySessionManager:
+    """The house, joined when it is first needed: by then the prompt is there."""
+
+    def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
+        self._options = options
+        self._notify = notify
+
+    @cached_property
+    def _manager(self) -> "LocalSessionManager":
+        from ostler.app.session_manager import LocalSessionManager
+
+        return LocalSessionManager(self._options, self._notify)
+
+    async def open(
+        self, request: OpenSessionRequest, *, tools: ToolRunner | None = None, workspace: Workspace | None = None
+    ) -> Session:
+        return await self._manager.open(request, tools=tools, workspace=workspace)
+
+    async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
+        return await self._manager.list(query)
+
+    async def delete(self, session_id: str) -> None:
+        await self._manager.delete(session_id)
+
+
+def _contains_secret(settings: Settings, api_key: str, text: str) -> bool:
+    """Whether a prompt has a secret in it that is in use."""
+    from ostler.app.known_secrets import secrets_in_use
+    from ostler.text.secret_masker import SecretMasker
+
+    return SecretMasker(secrets_in_use(settings, os.environ, api_key)).mask(text) != text
+
+
+def can_edit_lines() -> bool:
+    """Whether there is a terminal on both ends that can do more than append lines."""
+    if not (_is_terminal(0) and _is_terminal(1)) or os.environ.get("TERM", "") in LIMITED_TERMINALS:
+        return False
+    try:
+        import termios  # noqa: F401  # what the editor needs
+    except ImportError:
+        return False
+    return True
+
+
+def _is_terminal(descriptor: int) -> bool:
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False
+
+
+def _silence_closed_output() -> None:
+    """Where the terminal is gone, what is left to be written goes nowhere, and is no error at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            os.dup2(nowhere, descriptor)
+
+
+def _make_plain_console() -> PlainConsole:
+    return PlainConsole(0, sys.stdout, is_terminal=_is_terminal(0))

@@ -1,0 +1,227 @@
+"""What slash commands and completion use of this machine: files, models, agents, sessions, as the person may."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ostler.app.environment_info import git_branch, sandbox_name
+from ostler.app.file_index import FileIndex, list_matching_paths
+from ostler.app.project_paths import project_folder
+from ostler.app.run_options import RunOptions
+from ostler.app.trusted_settings import load_settings
+from ostler.commands.services import BuiltPrompt, Direction, NamedItem, RunTool
+from ostler.core.errors import UsageError
+from ostler.core.protocols import Session, SessionManager
+from ostler.core.sessions import SessionQuery, SessionSummary
+from ostler.settings.home import project_id
+
+if TYPE_CHECKING:
+    from ostler.app.project_knowledge import ProjectKnowledge
+    from ostler.app.prompt_builder import PromptBuilder
+    from ostler.app.session_admin import SessionAdmin
+    from ostler.settings.effective import Settings
+
+T = TypeVar("T")
+FIRST_SCAN_SECONDS = 0.05
+CACHE_SECONDS = 3.0
+MAX_SESSIONS = 20
+RULES_FILES = ("AGENTS.md", "CLAUDE.md")
+
+
+class LocalCommandServices:
+    """One workspace; what files say is looked up anew, at most every few seconds."""
+
+    def __init__(self, cwd: Path, options: RunOptions, manager: SessionManager) -> None:
+        self._cwd = cwd
+        self._options = options
+        self._manager = manager
+        self._index = FileIndex(str(cwd))
+        self._cache: dict[str, tuple[float, Sequence[NamedItem]]] = {}
+
+    # -- words ---------------------------------------------------------------------------------------------------
+
+    async def build_prompt(self, text: str) -> BuiltPrompt:
+        made = await self._prompt_builder().from_text(text)
+        return BuiltPrompt(made.prompt, made.notices)
+
+    async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
+        made = await self._prompt_builder().expand(name, arguments, run_tool)
+        return BuiltPrompt(made.prompt, made.notices) if made else None
+
+    def _prompt_builder(self) -> "PromptBuilder":
+        """What the person names may lie outside the workspace: it was they who named it."""
+        from ostler.app.prompt_builder import PromptBuilder
+
+        return PromptBuilder(self._cwd, self._load_settings(), allow_outside=True)
+
+    def _load_settings(self) -> "Settings":
+        return load_settings(self._cwd, trust=self._options.trust)
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    async def undo(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
+        from ostler.app.undo import apply_undo, open_checkpoints
+
+        past = open_checkpoints(self._cwd, project_folder(self._cwd))
+        try:
+            return await apply_undo(past, direction, turns)
+        finally:
+            past.close()
+
+    def undo_gaps(self) -> Sequence[str]:
+        from ostler.app.undo_gaps import ReportedGaps
+
+        return ReportedGaps(project_folder(self._cwd)).reported()
+
+    async def diff(self, path: str) -> str:
+        from ostler.app.working_tree_diff import diff_working_tree
+
+        return await diff_working_tree(self._cwd, self._load_settings(), self._options, path)
+
+    def memory(self) -> str:
+        found = (name for name in RULES_FILES if (self._cwd / name).is_file())
+        return str(self._cwd / next(found, RULES_FILES[0]))
+
+    async def files(self, query: str) -> Sequence[str]:
+        """While the first look around goes on and found nothing yet, it is looked at again: no further key may come."""
+        if query.startswith(("/", "~/", "../")):
+            return await asyncio.to_thread(list_matching_paths, str(self._cwd), query)
+        found = await asyncio.to_thread(self._search_index, query)
+        while not found and not self._index.complete.is_set():
+            await asyncio.sleep(FIRST_SCAN_SECONDS)
+            found = await asyncio.to_thread(self._search_index, query)
+        return found
+
+    def _search_index(self, query: str) -> list[str]:
+        self._index.refresh()
+        self._index.complete.wait(FIRST_SCAN_SECONDS)
+        return self._index.find(query.removeprefix("./"))
+
+    # -- what can be chosen --------------------------------------------------------------------------------------
+
+    async def models(self) -> Sequence[str]:
+        from ostler.app.available_models import list_models
+
+        return await list_models(self._load_settings(), self._options.model)
+
+    def profiles(self) -> Sequence[NamedItem]:
+        from ostler.models.base_url import strip_secrets
+        from ostler.settings.model_catalogue import list_candidates
+
+        entries = [candidate.entry for candidate in list_candidates(self._load_settings()) if candidate.entry.name]
+        return [
+            NamedItem(one.name, f"{one.model or 'its own model'} at {strip_secrets(one.base_url)}", one.model)
+            for one in entries
+        ]
+
+    async def agents(self) -> Sequence[NamedItem]:
+        return await self._cached("agents", self._list_agents)
+
+    def _list_agents(self) -> list[NamedItem]:
+        settings = self._load_settings()
+        agents = self._project_knowledge(settings).agents(trusted=settings.trusted).values()
+        return sorted(
+            (NamedItem(agent.name, agent.description) for agent in agents if agent.user_selectable),
+            key=lambda one: one.name,
+        )
+
+    def _project_knowledge(self, settings: "Settings") -> "ProjectKnowledge":
+        from ostler.app.project_knowledge import ProjectKnowledge
+
+        return ProjectKnowledge(str(self._cwd), settings)
+
+    async def skills(self) -> Sequence[NamedItem]:
+        def look() -> list[NamedItem]:
+            found = self._project_knowledge(self._load_settings()).skills.list_skills()
+            return [NamedItem(skill.name, skill.description) for skill in found]
+
+        return await self._cached("skills", look)
+
+    async def commands(self) -> Sequence[NamedItem]:
+        def look() -> list[NamedItem]:
+            return [NamedItem(c.name, c.description or c.hint) for c in self._prompt_builder().commands().values()]
+
+        return await self._cached("commands", look)
+
+    async def mcp(self) -> Sequence[str]:
+        servers = self._load_settings().config.mcp
+        width = max(map(len, servers), default=0)
+        return [
+            f"{name:<{width}}  {'set up' if server.enabled else 'switched off'}  {' '.join(server.command)}"
+            for name, server in servers.items()
+        ]
+
+    async def _cached(self, what: str, look: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
+        """In a thread: the files may lie on a slow disk."""
+        at, known = self._cache.get(what, (float("-inf"), ()))
+        if time.monotonic() - at > CACHE_SECONDS:
+            known = await asyncio.to_thread(look)
+            self._cache[what] = (time.monotonic(), known)
+        return known
+
+    # -- sessions ------------------------------------------------------------------------------------------------
+
+    async def sessions(self, query: str) -> Sequence[SessionSummary]:
+        return await self._manager.list(SessionQuery(str(self._cwd), query, MAX_SESSIONS))
+
+    async def find_session(self, session_ref: str) -> str:
+        return await self._with_admin(lambda desk: desk.find(session_ref))
+
+    async def fork(self, session_id: str, seq: int) -> str:
+        return await self._with_admin(lambda desk: desk.fork(session_id, seq))
+
+    async def export(self, session_id: str, output: str) -> str:
+        file = Path(os.path.expanduser(output or f"ostler-{session_id}.md"))
+        file = file if file.is_absolute() else self._cwd / file
+        await self._with_admin(lambda desk: list(desk.export(session_id, None, str(file), redact=True)))
+        return str(file)
+
+    async def _with_admin(self, work: "Callable[[SessionAdmin], T]") -> T:
+        from ostler.app.session_admin import SessionAdmin
+
+        if self._options.ephemeral:
+            raise UsageError("--ephemeral keeps no sessions", hint="start without it")
+
+        def at_desk() -> T:
+            with SessionAdmin(str(self._cwd), all_workspaces=False, notify=lambda line: None) as desk:
+                return work(desk)
+
+        return await asyncio.to_thread(at_desk)
+
+    # -- around --------------------------------------------------------------------------------------------------
+
+    def environment_labels(self) -> Sequence[str]:
+        where = git_branch(self._cwd)
+        return [f"sandbox {self._sandbox_label}", *([where] if where else [])]
+
+    @cached_property
+    def _sandbox_label(self) -> str:
+        return sandbox_name(self._load_settings().config.security.sandbox)
+
+    def context(self, session: Session) -> Sequence[str]:
+        from ostler.app.context_usage import context_lines
+
+        return context_lines(session, self._load_settings().config.compaction)
+
+    async def doctor(self) -> Sequence[str]:
+        from ostler.app.doctor import run_checks
+
+        marks = {"good": "✓", "poor": "–", "bad": "✗"}
+        found = await run_checks(str(self._cwd), self._options.model)
+        return [
+            f"{marks[one.state]} {one.name:<9} {one.message}{f' → {one.remedy}' * bool(one.remedy)}" for one in found
+        ]
+
+    def take_unsent_prompts(self) -> str:
+        from ostler.app.session_storage import session_store
+        from ostler.app.unsent_prompts import take_unsent_prompts
+
+        return (
+            ""
+            if self._options.ephemeral
+            else take_unsent_prompts(session_store(self._load_settings()), project_id(self._cwd))
+        )

@@ -1,0 +1,46 @@
+"""Checks of how an agent uses the files and terminals that it is offered."""
+
+import os
+
+from ostler.app.conformance.agent_driver import AgentDriver, text_block
+from ostler.app.conformance.check import AreaBuilder, CheckSkipped, require
+from ostler.app.conformance.fake_client import FakeClientServices
+from ostler.app.conformance.turns import STOP_REASONS, WRITE_PROMPT
+
+RUN_PROMPT = "Run the command `echo comply` in a shell, with your tools, and ask nothing back."
+client_services = AreaBuilder("files and terminals", offers_services=True)
+
+
+async def _run_turn(driver: AgentDriver, prompt: str) -> tuple[FakeClientServices, str]:
+    assert driver.client_services is not None
+    driver.permission_answer = "allow"
+    session = str((await driver.new_session())["sessionId"])
+    return driver.client_services, await driver.prompt(session, text_block(prompt))
+
+
+@client_services.check("FS-1", "files are asked for by absolute paths")
+async def _(driver: AgentDriver) -> None:
+    props, _ = await _run_turn(driver, WRITE_PROMPT.format(name="comply-lent.txt"))
+    if not props.requested_paths():
+        raise CheckSkipped("it asked for no file")
+    relative = [path for path in props.requested_paths() if not os.path.isabs(path)]
+    require(not relative, f"{', '.join(relative)}")
+
+
+@client_services.check("FS-2", "a file that cannot be written does not break the turn")
+async def _(driver: AgentDriver) -> None:
+    assert driver.client_services is not None
+    driver.client_services.rejects_writes = True
+    try:
+        _, reason = await _run_turn(driver, WRITE_PROMPT.format(name="comply-not-lent.txt"))
+    finally:
+        driver.client_services.rejects_writes = False
+    require(reason in STOP_REASONS, f"the stop reason was {reason!r}")
+
+
+@client_services.check("TERM-1", "every terminal is released by the end of its turn")
+async def _(driver: AgentDriver) -> None:
+    props, _ = await _run_turn(driver, RUN_PROMPT)
+    if not props.terminal_count():
+        raise CheckSkipped("it made no terminal")
+    require(not props.terminals, f"{', '.join(sorted(props.terminals))} was not released")

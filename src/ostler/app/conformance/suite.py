@@ -1,0 +1,128 @@
+"""Runs the suite: one process for each area, and what was seen of all of them at the end."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+
+from ostler.app.conformance.agent_driver import AgentDriver, AgentUnderTest, Observations
+from ostler.app.conformance.cancellation import cancellation, process_exit
+from ostler.app.conformance.check import Area, CheckFailed, CheckFinding, CheckSkipped, ConformanceCheck
+from ostler.app.conformance.client_services import client_services
+from ostler.app.conformance.fake_client import FakeClientServices
+from ostler.app.conformance.handshake import errors, framing, handshake
+from ostler.app.conformance.session_options import session_options
+from ostler.app.conformance.sessions import sessions
+from ostler.app.conformance.turns import tools, turns
+from ostler.wire.acp import AUTH_REQUIRED
+from ostler.wire.jsonrpc import RpcError
+
+AREAS = tuple(
+    written.area
+    for written in (
+        handshake,
+        sessions,
+        turns,
+        tools,
+        client_services,
+        cancellation,
+        session_options,
+        errors,
+        framing,
+        process_exit,
+    )
+)
+CONDUCT_AREA = "conduct"
+MAX_FAULTS_SHOWN = 5
+
+
+class ConformanceSuite:
+    """Goes through the areas; `told` is what the agent said of itself."""
+
+    def __init__(self, target: AgentUnderTest, selected: tuple[str, ...] = ()) -> None:
+        """`wanted` are ids or names of areas; without any, all are run."""
+        self._target = target
+        self._selected = selected
+        self.observations = Observations()
+        self.agent_info: dict[str, object] = {}
+
+    async def run(self) -> AsyncGenerator[CheckFinding]:
+        for area in AREAS:
+            checks = [check for check in area.checks if self._is_selected(area.name, check.id)]
+            if checks:
+                async with contextlib.aclosing(self._run_area(area, checks)) as findings:
+                    async for finding in findings:
+                        yield finding
+                if not self.agent_info:
+                    return  # it does not even begin
+        for finding in self._conduct_findings():
+            yield finding
+
+    def _is_selected(self, *names: str) -> bool:
+        return not self._selected or any(name.lower() in self._selected for name in names)
+
+    async def _run_area(self, area: Area, checks: list[ConformanceCheck]) -> AsyncGenerator[CheckFinding]:
+        bench: AgentDriver | None = None
+        try:
+            for check in checks:
+                if bench is None or not bench.is_alive:
+                    bench = await self._restart_driver(bench, area)
+                yield await self._run_check(area, check, bench)
+        finally:
+            if bench:
+                await bench.stop()
+
+    async def _restart_driver(self, previous: AgentDriver | None, area: Area) -> AgentDriver:
+        if previous:
+            await previous.stop()
+        bench = AgentDriver(
+            self._target, self.observations, FakeClientServices(self._target.cwd) if area.offers_services else None
+        )
+        await bench.start()
+        return bench
+
+    async def _run_check(self, area: Area, check: ConformanceCheck, driver: AgentDriver) -> CheckFinding:
+        state, seen = "passed", ""
+        try:
+            if area.initialized and not driver.agent_info:
+                await driver.initialize()
+            async with asyncio.timeout(self._target.timeout * 3):
+                await check.run(driver)
+        except CheckSkipped as why:
+            state, seen = "skipped", str(why)
+        except RpcError as error:
+            state, seen = _error_outcome(error)
+        except (CheckFailed, TimeoutError) as unmet:
+            state, seen = "failed", str(unmet) or "it took too long"
+        self.agent_info = driver.agent_info or self.agent_info
+        return CheckFinding(area.name, check.id, check.title, check.level, state, seen)  # type: ignore[arg-type]
+
+    def _conduct_findings(self) -> list[CheckFinding]:
+        """What must be so of every frame in every area."""
+        seen = self.observations
+        faults = [f"{told} ({count}×)" for told, count in seen.faults.items()]
+        uninvited = sorted(set(seen.unoffered))
+        return [
+            _overall_finding("FRAMES", f"each of its {seen.frames} frames is as the protocol's schema has it", faults),
+            _overall_finding("STDOUT", "nothing but frames comes out", [str(line[:80]) for line in seen.junk]),
+            _overall_finding(
+                "INVITED", "files, terminals and forms are not asked for unless they were offered", uninvited
+            ),
+        ]
+
+
+def _overall_finding(check_id: str, title: str, faults: list[str]) -> CheckFinding:
+    more = f"; and {len(faults) - MAX_FAULTS_SHOWN} more" if len(faults) > MAX_FAULTS_SHOWN else ""
+    return CheckFinding(
+        CONDUCT_AREA,
+        check_id,
+        title,
+        "must",
+        "failed" if faults else "passed",
+        "; ".join(faults[:MAX_FAULTS_SHOWN]) + more,
+    )
+
+
+def _error_outcome(error: RpcError) -> tuple[str, str]:
+    if error.code == AUTH_REQUIRED:
+        return "skipped", "it wants a login first"
+    return "failed", f"it answered with the error {error.code}: {error.details}"

@@ -1,0 +1,177 @@
+"""Checks of turns: words, blocks, sessions side by side, calls and asks."""
+
+import asyncio
+import os
+from typing import Any
+
+from ostler.app.conformance.agent_driver import AgentDriver, text_block
+from ostler.app.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.wire.jsonrpc import RpcError
+
+STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
+FINAL_STATUSES = ("completed", "failed")
+LATE_UPDATE_SECONDS = 0.3
+WRITE_PROMPT = "Write the word hello into the file {name} in this folder. Use your tools, and ask nothing back."
+PNG_DATA = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+WAV_DATA = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
+turns = AreaBuilder("turns")
+tools = AreaBuilder("tools")
+
+
+async def _new_session_id(driver: AgentDriver) -> str:
+    return str((await driver.new_session())["sessionId"])
+
+
+async def _check_accepted(driver: AgentDriver, *blocks: dict[str, Any]) -> None:
+    reason = await driver.prompt(await _new_session_id(driver), text_block(driver.target.prompt), *blocks)
+    require(reason in STOP_REASONS, f"the stop reason {reason!r} is none of the protocol's")
+
+
+def _require_prompt_capability(driver: AgentDriver, capability: str) -> None:
+    can = driver.agent_info.get("agentCapabilities") or {}
+    if not (can.get("promptCapabilities") or {}).get(capability):
+        raise CheckSkipped(f"it does not offer {capability}")
+
+
+@turns.check("TURN-1", "a prompt is answered with words, then with a stop reason")
+async def _(driver: AgentDriver) -> None:
+    session = await _new_session_id(driver)
+    reason = await driver.prompt(session)
+    require(reason in STOP_REASONS, f"the stop reason {reason!r} is none of the protocol's")
+    require("agent_message_chunk" in driver.update_kinds(session), "no agent_message_chunk came before the answer")
+
+
+@turns.check("TURN-2", "nothing of the turn comes after its answer", "should")
+async def _(driver: AgentDriver) -> None:
+    session = await _new_session_id(driver)
+    await driver.prompt(session)
+    before = len(driver.updates)
+    await asyncio.sleep(LATE_UPDATE_SECONDS)
+    late = [u["sessionUpdate"] for s, u in driver.updates[before:] if s == session and "chunk" in u["sessionUpdate"]]
+    require(not late, f"{', '.join(late)} came late")
+
+
+@turns.check("TURN-3", "a session goes on with another turn")
+async def _(driver: AgentDriver) -> None:
+    session = await _new_session_id(driver)
+    await driver.prompt(session)
+    before = len(driver.update_kinds(session))
+    await driver.prompt(session)
+    require("agent_message_chunk" in driver.update_kinds(session)[before:], "the second turn said nothing")
+
+
+@turns.check("TURN-4", "a resource_link is taken")
+async def _(driver: AgentDriver) -> None:
+    uri = f"file://{os.path.join(driver.target.cwd, 'comply-link.txt')}"
+    await _check_accepted(driver, {"type": "resource_link", "uri": uri, "name": "comply-link.txt"})
+
+
+@turns.check("TURN-5", "an image is taken where it is offered")
+async def _(driver: AgentDriver) -> None:
+    _require_prompt_capability(driver, "image")
+    await _check_accepted(driver, {"type": "image", "mimeType": "image/png", "data": PNG_DATA})
+
+
+@turns.check("TURN-6", "a resource is taken where it is offered")
+async def _(driver: AgentDriver) -> None:
+    _require_prompt_capability(driver, "embeddedContext")
+    await _check_accepted(driver, {"type": "resource", "resource": {"uri": "file:///comply.txt", "text": "hello"}})
+
+
+@turns.check("TURN-7", "audio is taken where it is offered")
+async def _(driver: AgentDriver) -> None:
+    _require_prompt_capability(driver, "audio")
+    await _check_accepted(driver, {"type": "audio", "mimeType": "audio/wav", "data": WAV_DATA})
+
+
+@turns.check("TURN-8", "two sessions side by side each have their own turn")
+async def _(driver: AgentDriver) -> None:
+    first, second = await _new_session_id(driver), await _new_session_id(driver)
+    await asyncio.gather(driver.prompt(first), driver.prompt(second))
+    for session in (first, second):
+        require("agent_message_chunk" in driver.update_kinds(session), "one of them said nothing")
+
+
+@turns.check("TURN-9", "no update names a session that was not opened")
+async def _(driver: AgentDriver) -> None:
+    """Those that other checks opened may still be told of."""
+    await driver.prompt(await _new_session_id(driver))
+    strangers = {named for named, _ in driver.updates} - driver.session_ids
+    require(not strangers, f"there were updates of {', '.join(sorted(strangers))}")
+
+
+@tools.check("TOOL-1", "what is refused is not done")
+async def _(driver: AgentDriver) -> None:
+    file = await _prompt_to_write(driver, "comply-refused.txt", "reject")
+    if not driver.permission_requests:
+        raise CheckSkipped("the model asked for nothing")
+    require(not os.path.exists(file), "the file is there all the same")
+
+
+@tools.check("TOOL-2", "an ask names its session and its call, and offers a way to refuse")
+async def _(driver: AgentDriver) -> None:
+    if not driver.permission_requests:
+        raise CheckSkipped("the model asked for nothing")
+    for asked in driver.permission_requests:
+        kinds = [option.get("kind") for option in asked.get("options", ()) if isinstance(option, dict)]
+        require(any(str(kind).startswith("reject") for kind in kinds), f"there were only {kinds}")
+        require(any(str(kind).startswith("allow") for kind in kinds), f"there were only {kinds}")
+
+
+@tools.check("TOOL-3", "what is allowed is done")
+async def _(driver: AgentDriver) -> None:
+    driver.updates.clear()
+    file = await _prompt_to_write(driver, "comply-allowed.txt", "allow")
+    calls = _call_statuses(driver)
+    if not calls:
+        raise CheckSkipped("the model called no tool")
+    if "completed" not in calls.values():
+        raise CheckSkipped("the model's calls all failed")
+    require(os.path.exists(file), "the file is not there")
+
+
+@tools.check("TOOL-4", "every call comes to an end before its turn does")
+async def _(driver: AgentDriver) -> None:
+    calls = _call_statuses(driver)
+    if not calls:
+        raise CheckSkipped("the model called no tool")
+    left = [name for name, status in calls.items() if status not in FINAL_STATUSES]
+    require(not left, f"{', '.join(left)} stayed {', '.join(str(calls[name]) for name in left)}")
+
+
+@tools.check("TOOL-5", "places and changed files are told by absolute paths")
+async def _(driver: AgentDriver) -> None:
+    told = [
+        str(item.get("path"))
+        for _, update in driver.updates
+        for item in (*(update.get("locations") or ()), *_diffs(update))
+        if isinstance(item, dict)
+    ]
+    if not told:
+        raise CheckSkipped("no call told a place")
+    relative = sorted({path for path in told if not os.path.isabs(path)})
+    require(not relative, f"{', '.join(relative)}")
+
+
+async def _prompt_to_write(driver: AgentDriver, name: str, answer: Any) -> str:
+    driver.permission_answer = answer
+    file = os.path.join(driver.target.cwd, name)
+    try:
+        await driver.prompt(await _new_session_id(driver), text_block(WRITE_PROMPT.format(name=name)))
+    except RpcError as error:
+        raise CheckFailed(f"the turn failed: {error.details}") from None
+    return file
+
+
+def _call_statuses(driver: AgentDriver) -> dict[str, Any]:
+    calls: dict[str, Any] = {}
+    for _, update in driver.updates:
+        if update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
+            name = str(update.get("toolCallId"))
+            calls[name] = update.get("status") or calls.get(name, "pending")
+    return calls
+
+
+def _diffs(update: dict[str, Any]) -> list[Any]:
+    content = update.get("content")
+    return [item for item in content if item.get("type") == "diff"] if isinstance(content, list) else []

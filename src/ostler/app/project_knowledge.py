@@ -1,0 +1,130 @@
+"""Joins what the files of a workspace tell to a session: the parts of its prompt, its skills, agents and commands."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ostler.core.protocols import Tool
+from ostler.knowledge.environment_section import make_environment_section
+from ostler.knowledge.prompt_sections import PromptSection
+from ostler.knowledge.rules_files import RulesFile, RulesFileLoader, nested_rules, rules_sections
+from ostler.knowledge.source_folders import SourceFolders, find_sources
+from ostler.settings.effective import Settings
+from ostler.settings.problems import Problem
+
+if TYPE_CHECKING:
+    from ostler.knowledge.agent_definition import AgentDefinition
+    from ostler.knowledge.custom_commands import CustomCommand
+    from ostler.knowledge.skills import SkillCatalogue
+
+
+class ProjectKnowledge:
+    """What the files of one workspace tell, each kind looked for when it is first wanted."""
+
+    def __init__(self, cwd: str, settings: Settings, env: Mapping[str, str] | None = None) -> None:
+        self._cwd = cwd
+        self._settings = settings
+        self._env = os.environ if env is None else env
+        self._agents: dict[bool, dict[str, AgentDefinition]] = {}
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """What was wrong with the files that were looked at so far."""
+        return self._sources.notes
+
+    @cached_property
+    def _sources(self) -> SourceFolders:
+        return find_sources(self._cwd, self._env)
+
+    def prompt_sections(self, base_prompt: str, *, with_skills: bool) -> list[PromptSection]:
+        """What every request begins with, in order; the skills only where there is a tool to load one."""
+        loader = RulesFileLoader()
+        parts = [PromptSection("system prompt", "Ostler", base_prompt), *rules_sections(self._sources, loader)]
+        if self._settings.config.instructions:
+            from ostler.knowledge.instruction_files import instruction_sections
+
+            parts += instruction_sections(self._sources, self._settings.config.instructions, loader)
+        index = self.skills.index_section() if with_skills else None
+        if index:
+            parts.append(index)
+        return [*parts, make_environment_section(self._sources.workspace)]
+
+    def rules_for_path(self, path: str) -> Sequence[RulesFile]:
+        """The rules of the folders between the workspace's root and a path."""
+        return nested_rules(self._sources.workspace, path, ())
+
+    def problems(self, *, trusted: bool) -> list[str]:
+        """What is wrong with any of the files, each said once."""
+        self.agents(trusted=trusted)
+        self.commands()
+        self.prompt_sections("", with_skills=True)
+        if trusted:
+            from ostler.knowledge.hooks import claude_project_hooks
+
+            claude_project_hooks(self._sources.workspace)
+        return list(dict.fromkeys(map(str, self.warnings)))
+
+    @cached_property
+    def skills(self) -> "SkillCatalogue":
+        """The skills that the rules do not deny."""
+        from ostler.knowledge.skills import SkillCatalogue, find_skills
+
+        return SkillCatalogue(find_skills(self._sources, self._settings.config.skills.paths), self._is_skill_denied)
+
+    def skill_tools(self) -> list[Tool[Any]]:
+        """The tool that loads a skill, where there is one to load."""
+        if not self.skills.list_skills():
+            return []
+        from ostler.tools.skill import SkillTool
+
+        return [SkillTool(lambda: self.skills)]
+
+    def agents(self, *, trusted: bool = False) -> "dict[str, AgentDefinition]":
+        """Agents by name; what a project's files say only narrows them unless it is trusted."""
+        from ostler.knowledge.agent_loader import load_agents
+
+        if trusted not in self._agents:
+            self._agents[trusted] = load_agents(self._sources, self._settings, trusted=trusted)
+        return self._agents[trusted]
+
+    def commands(self) -> "dict[str, CustomCommand]":
+        """Slash commands by name."""
+        from ostler.knowledge.custom_commands import find_commands
+
+        return find_commands(self._sources)
+
+    def checks(self, changed: Sequence[str]) -> list[str]:
+        """The commands that check some changed files."""
+        from ostler.knowledge.checks import find_checks
+
+        validation = self._settings.config.validation
+        return [check.command for check in find_checks(validation, _root_file_names(self._cwd), self._read, changed)]
+
+    def has_checks(self) -> bool:
+        """Whether any file has a check here."""
+        from ostler.knowledge.checks import has_checks
+
+        return has_checks(self._settings.config.validation, _root_file_names(self._cwd), self._read)
+
+    def _read(self, name: str) -> str | None:
+        found = self._sources.workspace.read(name)
+        return found.text if found else None
+
+    def _is_skill_denied(self, name: str) -> bool:
+        from ostler.core.permission import Need, Permission
+        from ostler.policy.presets import BASELINE
+        from ostler.policy.verdict import Policy, evaluate_permission
+
+        policy = Policy((*BASELINE, *self._settings.rules()), (tuple(self._settings.restricting_rules()),))
+        return evaluate_permission(Permission("", (Need("skill", name),)), policy).action == "deny"
+
+
+def _root_file_names(cwd: str) -> list[str]:
+    """What lies in the root, and as paths in the folders of tests."""
+    found = os.listdir(cwd)
+    for folder in ("tests", "test"):
+        with suppress(OSError):
+            found += (f"{folder}/{name}" for name in os.listdir(os.path.join(cwd, folder)))
+    return found

@@ -1,0 +1,179 @@
+"""The desk where a person looks after sessions that are not being played."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from ostler import __version__
+from ostler.app import session_admin_text
+from ostler.app.project_paths import workspace_path
+from ostler.app.session_storage import session_index, session_store
+from ostler.app.trusted_settings import load_settings_leniently
+from ostler.core.errors import UsageError
+from ostler.core.events import Envelope, PrefixBuilt, SessionOpened
+from ostler.core.protocols import Records
+from ostler.journal.active_records import ActiveRecords
+from ostler.journal.conversation import ConversationMessage, read_conversation
+from ostler.journal.file_journal import read_journal
+from ostler.journal.journal_store import StoredSession
+from ostler.journal.session_index import SessionIndex
+from ostler.journal.session_meta import MetaFile, SessionMeta
+from ostler.settings.home import ensure_home, project_id
+
+EXPORT_FORMATS = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
+
+
+class SessionAdmin:
+    """All of `ostler sessions`: what it returns is to be printed."""
+
+    def __init__(self, cwd: str, *, all_workspaces: bool, notify: Callable[[str], None]) -> None:
+        self._cwd = workspace_path(cwd)
+        self._project = project_id(self._cwd)
+        self._scope = "" if all_workspaces else self._project
+        self._settings = load_settings_leniently(self._cwd, notify)
+        self._store = session_store(self._settings)
+        self._notify = notify
+        self._open_indexes: list[SessionIndex] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for index in self._open_indexes:
+            index.close()
+
+    @cached_property
+    def _index(self) -> SessionIndex:
+        self._open_indexes.append(session_index(self._settings, self._notify))
+        return self._open_indexes[-1]
+
+    def list(self, limit: int, *, as_json: bool) -> str:
+        found = self._index.sessions(self._scope, limit)
+        if as_json:
+            return _json([{**msgspec.to_builtins(one.meta), "bytes": one.size} for one in found])
+        return session_admin_text.format_list(found, with_folder=not self._scope)
+
+    def search(self, query: str, limit: int, *, as_json: bool) -> str:
+        hits = self._index.search(query, self._scope, limit)
+        if as_json:
+            return _json([session_admin_text.hit_fields(hit) for hit in hits])
+        return session_admin_text.format_hits(hits, sys.stdout)
+
+    def stats(self, limit: int, *, as_json: bool) -> str:
+        spent = self._index.usage(self._scope)
+        sessions = self._index.sessions(self._scope, sys.maxsize, children=True)
+        if as_json:
+            totals = {"sessions": len(sessions), "turns": sum(one.meta.turns for one in sessions)}
+            return _json({**totals, "bytes": sum(one.size for one in sessions), "usage": msgspec.to_builtins(spent)})
+        return session_admin_text.format_stats(sessions, spent, limit)
+
+    def show(self, session_ref: str, *, full: bool, as_json: bool) -> str:
+        meta, past = self._read_session(session_ref)
+        said = _messages(ActiveRecords(past))
+        if as_json:
+            return _json({"session": msgspec.to_builtins(meta), "messages": msgspec.to_builtins(list(said))})
+        return session_admin_text.format_conversation(meta, said, full=full)
+
+    def export(self, session_ref: str, kind: str | None, output: str | None, *, redact: bool) -> Iterator[bytes]:
+        kind = kind or EXPORT_FORMATS.get(Path(output or "").suffix.lower(), "markdown")
+        pieces = self._export_chunks(session_ref, kind, redact)
+        if not output:
+            yield from pieces
+            return
+        try:
+            with open(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.writelines(pieces)
+        except FileExistsError:
+            raise UsageError(f"{output} is there already", hint="choose another name, or remove it first") from None
+        except OSError as error:
+            raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+
+    def _export_chunks(self, session_ref: str, kind: str, redact: bool) -> Iterable[bytes]:
+        from ostler.app.redaction import make_record_redactor
+        from ostler.journal.export_html import to_html
+        from ostler.journal.export_json import to_json
+        from ostler.journal.export_markdown import to_markdown
+
+        meta, past = self._read_session(session_ref)
+        clean = make_record_redactor(self._settings, os.environ, enabled=redact)
+        if kind == "json":
+            return to_json(meta, past, clean.redact_tree)
+        make = to_html if kind == "html" else to_markdown
+        return (
+            piece.encode("utf-8", "replace") for piece in make(meta, _messages(ActiveRecords(past)), clean.redact_text)
+        )
+
+    def import_file(self, file: str) -> str:
+        from ostler.journal.export_json import from_json
+
+        try:
+            data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+        ensure_home(os.environ)
+        opened = SessionOpened("", str(self._cwd), "engine", __version__)
+        place, left = from_json(data, self._store, self._project, opened)
+        if left:
+            self._notify(f"{left} records were left behind: rules, settings and prompts are not taken from elsewhere")
+        return f"{place.id}\n"
+
+    def find(self, session_ref: str) -> str:
+        return self._find(session_ref).id
+
+    def fork(self, session_ref: str, seq: int) -> str:
+        from ostler.journal.fork import fork
+
+        return fork(self._store, self._find(session_ref), seq).id
+
+    def rename(self, session_ref: str, title: str) -> None:
+        from ostler.session.offline import rename
+
+        journal = self._store.open(self._find(session_ref))
+        try:
+            rename(journal, title)
+        finally:
+            journal.close()
+
+    def delete(self, session_refs: Sequence[str]) -> Sequence[str]:
+        places = [self._find(name) for name in session_refs]
+        for place in places:
+            self._store.delete(place)
+        self._index.purge()
+        return [place.id for place in places]
+
+    def repair(self, session_ref: str) -> Sequence[str]:
+        from ostler.session.offline import repair_journal
+
+        journal = self._store.open(self._find(session_ref))
+        try:
+            return repair_journal(journal) or ["nothing is damaged, nothing was left open"]
+        finally:
+            journal.close()
+
+    def _find(self, session_ref: str) -> StoredSession:
+        return self._store.find(session_ref, self._project)
+
+    def _read_session(self, session_ref: str) -> tuple[SessionMeta, Records]:
+        place = self._find(session_ref)
+        try:
+            past = read_journal(place.journal_path)
+        except OSError as error:
+            raise UsageError(f"session {place.id} cannot be read: {error.strerror}") from None
+        for told in past.damage.describe(place.id):
+            self._notify(told)
+        meta = MetaFile(place.folder, place.id)
+        meta.catch_up(past)
+        return meta.meta, past
+
+
+def _messages(records: Iterable[Envelope]) -> Iterator[ConversationMessage]:
+    return read_conversation(envelope for envelope in records if not isinstance(envelope.event, PrefixBuilt))
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"

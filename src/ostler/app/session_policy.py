@@ -1,0 +1,48 @@
+"""Makes a session's policy from settings and flags."""
+
+from collections.abc import Sequence
+
+from ostler.app.run_options import RunOptions
+from ostler.core.permission import Rule
+from ostler.policy.permission_rules import parse_flag
+from ostler.policy.presets import BASELINE, BASELINE_READING_ANYWHERE, NON_INTERACTIVE, WRITE_FLAG, YOLO_FLAG
+from ostler.policy.verdict import Policy
+from ostler.settings.effective import Settings
+
+
+def make_policy(
+    settings: Settings, options: RunOptions, directories: Sequence[str] = (), *, interactive: bool
+) -> Policy:
+    """Baseline, then the settings' rules in their layers' order; flags pass what they name.
+
+    `directories` may be read besides the workspace, unless a person's rule says otherwise.
+    """
+    security = settings.config.security
+    baseline = (*(BASELINE_READING_ANYWHERE if options.yolo else BASELINE), *_directory_rules(directories))
+    return Policy(
+        rules=(*baseline, *_delete_rules(settings), *settings.rules()),
+        restrictions=(tuple(settings.restricting_rules()),),
+        profile=options.profile or security.profile,  # type: ignore[arg-type]  # argparse took only these
+        whitelist=security.whitelist,
+        flags=_flag_rules(options, interactive=interactive),
+        interactive=interactive,
+        allow_sandboxed=not interactive,
+        allow_checks=settings.trusted,
+    )
+
+
+def _directory_rules(directories: Sequence[str]) -> tuple[Rule, ...]:
+    patterns = (pattern for folder in directories for pattern in (folder, f"{folder.rstrip('/')}/*"))
+    return tuple(Rule("external_directory", pattern, "allow", "additional directories") for pattern in patterns)
+
+
+def _delete_rules(settings: Settings) -> tuple[Rule, ...]:
+    action = settings.config.security.delete
+    return (Rule("delete", "*", action, "security.delete"),) if action else ()
+
+
+def _flag_rules(options: RunOptions, *, interactive: bool) -> tuple[Rule, ...]:
+    """What may pass unasked: what the flags name, and without a person what is decided call by call anyway."""
+    flags = YOLO_FLAG if options.yolo else WRITE_FLAG if options.write else ()
+    unattended = () if interactive else NON_INTERACTIVE
+    return (*unattended, *flags, *(parse_flag(text) for text in options.allow))

@@ -1,0 +1,108 @@
+"""Makes the one door with the tools behind it."""
+
+import os
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ostler.core.protocols import Tool, Workspace
+from ostler.settings.effective import Settings
+from ostler.tools.host import LocalToolHost
+
+if TYPE_CHECKING:
+    from ostler.app.hooks import HookRunner
+
+
+def make_tool_host(
+    workspace: Workspace,
+    settings: Settings,
+    is_offered: Callable[[str], bool] = lambda tool: True,
+    task_agents: Mapping[str, str] = MappingProxyType({}),
+) -> LocalToolHost:
+    """The built-in tools on a ground: some a model is told of, all of them at hand. `takers` take tasks."""
+    from ostler.app.project_knowledge import ProjectKnowledge
+
+    tools = [*builtin_tools(settings), *ProjectKnowledge(workspace.root, settings).skill_tools()]
+    if task_agents:
+        from ostler.tools.task import TaskTool
+
+        tools.append(TaskTool(task_agents))
+    return LocalToolHost(tools, workspace, other_tools, is_offered, make_hook_runner(settings, workspace.root))
+
+
+def make_hook_runner(settings: Settings, cwd: str) -> "HookRunner | None":
+    """The person's programs around tools and turns, where there are any."""
+    from ostler.knowledge.hooks import claude_project_hooks, configured_hooks
+    from ostler.knowledge.source_folders import find_sources
+
+    sources = find_sources(cwd, os.environ)
+    foreign = claude_project_hooks(sources.workspace) if settings.trusted and not sources.workspace_is_home else []
+    hooks = [*configured_hooks(settings), *foreign]
+    if not hooks:
+        return None
+    from ostler.app.hooks import HookRunner
+
+    return HookRunner(hooks, sources.workspace)
+
+
+def builtin_tools(settings: Settings) -> list[Tool[Any]]:
+    """Every tool a model is offered; those that a shell would make needless only where there is none."""
+    from ostler.tools.edit import EditTool
+    from ostler.tools.glob import GlobTool
+    from ostler.tools.grep import GrepTool
+    from ostler.tools.list import ListTool
+    from ostler.tools.patch import PatchTool
+    from ostler.tools.read import ReadTool
+    from ostler.tools.todoread import TodoReadTool
+    from ostler.tools.todowrite import TodoWriteTool
+    from ostler.tools.write import WriteTool
+
+    tools: list[Tool[Any]] = [
+        ReadTool(),
+        ListTool(),
+        GrepTool(),
+        GlobTool(),
+        WriteTool(),
+        EditTool(),
+        PatchTool(),
+        TodoReadTool(),
+        TodoWriteTool(),
+    ]
+    security = settings.config.security
+    if security.allow_shell is False:
+        return [*tools, *shell_replacement_tools()]
+    from ostler.tools.bash import BashTool
+
+    return [*tools, BashTool(security.danger_patterns, security.blacklist_patterns)]
+
+
+def shell_replacement_tools() -> list[Tool[Any]]:
+    """What a model would else do by commands."""
+    from ostler.tools.git_blame import GitBlameTool
+    from ostler.tools.git_diff import GitDiffTool
+    from ostler.tools.git_log import GitLogTool
+    from ostler.tools.git_show import GitShowTool
+    from ostler.tools.git_status import GitStatusTool
+    from ostler.tools.mkdir import MkdirTool
+    from ostler.tools.stat import StatTool
+    from ostler.tools.write_chunk import WriteChunkTool
+
+    return [
+        StatTool(),
+        MkdirTool(),
+        WriteChunkTool(),
+        GitStatusTool(),
+        GitDiffTool(),
+        GitLogTool(),
+        GitShowTool(),
+        GitBlameTool(),
+    ]
+
+
+def other_tools() -> list[Tool[Any]]:
+    """Tools for whoever knows them by name; `task` and `skill` are offered where there is something for them to do."""
+    from ostler.knowledge.skills import SkillCatalogue
+    from ostler.tools.skill import SkillTool
+    from ostler.tools.task import TaskTool
+
+    return [*shell_replacement_tools(), TaskTool(), SkillTool(lambda: SkillCatalogue((), lambda name: False))]

@@ -1,0 +1,244 @@
+"""Answers what an agent asks of its client: permissions, files, terminals, questions; each through the stage."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from ostler.backends.acp.elicitation import fill_form, make_question
+from ostler.backends.acp.observer import AcpObserver
+from ostler.backends.acp.tool_call_display import command_of, display_path, edited_paths, make_display, paths_of
+from ostler.backends.acp.update_translator import UpdateTranslator
+from ostler.core.errors import OstlerError
+from ostler.core.events import ToolCalled
+from ostler.core.permission import AnswerOption, Decision, Need, Permission
+from ostler.core.protocols import BackendContext
+from ostler.core.tools import ToolCall, ToolKind, ToolResult
+from ostler.wire.acp import NOT_FOUND, PermissionOption, ToolCallFields
+from ostler.wire.acp_decode import decode_lenient
+from ostler.wire.acp_requests import (
+    CreateElicitationRequest,
+    CreateTerminalRequest,
+    ReadTextFileRequest,
+    RequestPermissionRequest,
+    TerminalRef,
+    WriteTextFileRequest,
+    cancelled_outcome,
+    selected_outcome,
+)
+from ostler.wire.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Params, RpcError
+
+T = TypeVar("T")
+PredictNeeds = Callable[[str, str, Sequence[str], str, Sequence[str]], Awaitable[tuple[Need, ...]]]
+_ANSWER_KINDS: dict[str, Any] = {
+    "allow_once": "allow_once",
+    "allow_always": "allow_always",
+    "reject_once": "deny",
+    "reject_always": "deny_always",
+}
+
+
+class TerminalService(Protocol):
+    """The terminals the agent was given; each method is the answer to a request."""
+
+    async def output(self, terminal_id: str) -> dict[str, Any]: ...
+
+    async def wait(self, terminal_id: str) -> dict[str, Any]: ...
+
+    async def kill(self, terminal_id: str) -> None: ...
+
+    async def release(self, terminal_id: str) -> None: ...
+
+
+class ClientServices(msgspec.Struct, frozen=True):
+    """What an agent is let have of this side, and who knows about it; all of it is handed in.
+
+    `foresee` tells what a call of the agent's own would need, `approve` is told of an edit that was allowed, `forget`
+    that the turn is over; `answers` are a person's answers to questions, given before.
+    """
+
+    predict_needs: PredictNeeds
+    terminals: TerminalService
+    on_edit_allowed: Callable[[str, str], None] = lambda path, text: None
+    on_turn_end: Callable[[], None] = lambda: None
+    files: bool = True
+    terminal: bool = True
+    answers: Mapping[str, str] = {}
+
+
+class ClientRequestHandler:
+    """One agent's requests, each a task of its own."""
+
+    def __init__(
+        self,
+        context: BackendContext,
+        cwd: str,
+        updates: UpdateTranslator,
+        services: ClientServices,
+        observer: AcpObserver,
+    ) -> None:
+        self._context = context
+        self._cwd = cwd
+        self._updates = updates
+        self._services = services
+        self._observer = observer
+        self._id_token = os.urandom(4).hex()
+        self._count = 0
+        files = {"fs/read_text_file": self._read, "fs/write_text_file": self._write}
+        terminals = {
+            "terminal/create": self._create,
+            "terminal/output": self._output,
+            "terminal/wait_for_exit": self._wait,
+            "terminal/kill": self._kill,
+            "terminal/release": self._release,
+        }
+        self._methods: dict[str, Callable[[Params], Awaitable[Any]]] = {
+            "session/request_permission": self._permission,
+            "elicitation/create": self._elicit,
+            **(files if services.files else {}),
+            **(terminals if services.terminal else {}),
+        }
+
+    def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
+        """The answer to come; a method that was not offered is unknown."""
+        if method not in self._methods:
+            raise RpcError(METHOD_NOT_FOUND, f"this client has no method {method!r}")
+        return self._methods[method](params)
+
+    # -- permissions -----------------------------------------------------------------------------------------------
+
+    async def _permission(self, params: Params) -> dict[str, Any]:
+        asked = decode_lenient(RequestPermissionRequest, params)
+        call = self._updates.apply_tool_call(asked.tool_call)
+        kind, title, edits = call.kind or "other", call.title or "", edited_paths(call)
+        needs = await self._services.predict_needs(kind, title, paths_of(call), command_of(call), edits)
+        preview = make_display(call, self._cwd)
+        options = tuple(
+            AnswerOption(o.option_id, o.name, _ANSWER_KINDS[o.kind]) for o in asked.options if o.kind in _ANSWER_KINDS
+        )
+        call_id = self._updates.local_call_id(call.tool_call_id)
+        asking = Permission(title or call.kind or "a tool call", needs, preview, options, call_id)
+        decision = await self._context.decide(asking)
+        if decision.answer == "allow":
+            self._report_edits(call)
+        self._observer.on_decision(msgspec.structs.replace(asked, tool_call=call), decision)
+        return select_option(decision, asked.options)
+
+    def _report_edits(self, call: ToolCallFields) -> None:
+        for item in call.content or ():
+            if item.type == "diff" and item.path and item.new_text is not None:
+                self._services.on_edit_allowed(item.path, item.new_text)
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    async def _read(self, params: Params) -> dict[str, Any]:
+        asked = decode_lenient(ReadTextFileRequest, params)
+        arguments = {"path": asked.path, "line": asked.line, "limit": asked.limit}
+        result = await self._run_tool("fs/read_text_file", "read_text_file", "read", arguments, asked.path)
+        return {"content": result.data["content"]}
+
+    async def _write(self, params: Params) -> dict[str, Any]:
+        asked = decode_lenient(WriteTextFileRequest, params)
+        if not isinstance(params.get("content"), str):
+            raise RpcError(INVALID_PARAMS, "content is not a string")
+        arguments = {"path": asked.path, "content": asked.content}
+        await self._run_tool("fs/write_text_file", "write_text_file", "edit", arguments, asked.path)
+        return {}
+
+    # -- terminals -------------------------------------------------------------------------------------------------
+
+    async def _create(self, params: Params) -> dict[str, Any]:
+        asked = decode_lenient(CreateTerminalRequest, params)
+        arguments = {
+            "command": asked.command,
+            "args": list(asked.args),
+            "env": {variable.name: variable.value for variable in asked.env},
+            "cwd": asked.cwd or "",
+            "output_byte_limit": asked.output_byte_limit,
+        }
+        result = await self._run_tool("terminal/create", "create_terminal", "execute", arguments, "")
+        told: dict[str, Any] = result.data
+        self._observer.on_terminal("created", told["terminalId"], " ".join((asked.command, *asked.args)))
+        return told
+
+    async def _output(self, params: Params) -> dict[str, Any]:
+        terminal = decode_lenient(TerminalRef, params).terminal_id
+        told = await self._terminal_result(self._services.terminals.output(terminal))
+        self._updates.terminal_output[terminal] = told["output"]
+        self._observer.on_terminal("output", terminal, told["output"])
+        return told
+
+    async def _wait(self, params: Params) -> dict[str, Any]:
+        terminal = decode_lenient(TerminalRef, params).terminal_id
+        told = await self._terminal_result(self._services.terminals.wait(terminal))
+        self._observer.on_terminal("exited", terminal, str(told["signal"] or told["exitCode"]))
+        return told
+
+    async def _kill(self, params: Params) -> dict[str, Any]:
+        await self._terminal_result(self._services.terminals.kill(decode_lenient(TerminalRef, params).terminal_id))
+        return {}
+
+    async def _release(self, params: Params) -> dict[str, Any]:
+        """The last of what it printed is kept for whoever is shown the call."""
+        terminal = decode_lenient(TerminalRef, params).terminal_id
+        last = await self._terminal_result(self._services.terminals.output(terminal))
+        self._updates.terminal_output[terminal] = last["output"]
+        await self._terminal_result(self._services.terminals.release(terminal))
+        self._observer.on_terminal("released", terminal)
+        return {}
+
+    async def _terminal_result(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except OstlerError as error:
+            raise RpcError(NOT_FOUND if error.fault.code == "not_found" else INTERNAL_ERROR, str(error)) from None
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    async def _elicit(self, params: Params) -> dict[str, Any]:
+        asked = decode_lenient(CreateElicitationRequest, params)
+        given = fill_form(asked, self._services.answers)
+        if given is not None:
+            return {"action": "accept", "content": given}
+        reply = await self._context.ask(make_question(asked, self._updates.name))
+        filled_in = reply.action == "accept" and reply.content is not None
+        return {"action": reply.action} | ({"content": reply.content} if filled_in else {})
+
+    # -- the door --------------------------------------------------------------------------------------------------
+
+    async def _run_tool(
+        self, method: str, tool: str, kind: ToolKind, arguments: dict[str, Any], path: str
+    ) -> ToolResult:
+        """A call of ours that the agent asked for; what became of it, or an error that says why nothing did."""
+        given = {
+            name: value for name, value in arguments.items() if name == "content" or value not in (None, "", [], {})
+        }
+        call = ToolCall(self._new_id("call"), tool, given, origin="protocol")
+        subject = display_path(path, self._cwd) or str(arguments.get("command", ""))
+        self._context.emit(ToolCalled(call, f"{method} {subject}", kind, (subject,) if path else ()))
+        result = await self._context.run_tool(call)
+        if result.status == "ok":
+            return result
+        why = result.fault.message if result.fault else result.for_model
+        tell = self._observer.on_refused if result.status == "denied" else self._observer.on_failed
+        tell(method, subject, why)
+        missing = result.fault is not None and result.fault.code == "not_found"
+        raise RpcError(NOT_FOUND if missing else INTERNAL_ERROR, why)
+
+    def _new_id(self, kind: str) -> str:
+        self._count += 1
+        return f"acp-{kind}-{self._id_token}-{self._count}"
+
+
+def select_option(decision: Decision, options: Sequence[PermissionOption]) -> dict[str, Any]:
+    """The option that says what was decided: the one a person chose, else by kind, once before always."""
+    if decision.answer == "cancel":
+        return cancelled_outcome()
+    allow = decision.answer == "allow"
+    wanted = ["allow_once", "allow_always"] if allow else ["reject_once", "reject_always"]
+    fitting = sorted((o for o in options if o.kind in wanted), key=lambda option: wanted.index(option.kind))
+    picked = [option for option in fitting if option.option_id == decision.option_id]
+    if picked and (decision.scope != "once" or picked[0].kind != "allow_always"):
+        return selected_outcome(picked[0].option_id)
+    return selected_outcome(fitting[0].option_id) if fitting else cancelled_outcome()

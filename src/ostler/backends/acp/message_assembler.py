@@ -1,0 +1,63 @@
+"""Puts an agent's chunks together: deltas while they come, a whole message when something else begins."""
+
+import os
+from collections.abc import Callable
+
+from ostler.backends.acp.tool_call_display import content_text
+from ostler.core.events import Event, MessageDone, TextDelta, ThoughtDelta
+from ostler.core.message import Message, MessagePart, ThoughtPart
+from ostler.core.prompt import ImageContent, TextContent
+from ostler.wire.acp import ContentBlock
+
+
+class MessageAssembler:
+    """The message that is being said, if one is."""
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self._emit = emit
+        self._id_token = os.urandom(4).hex()  # ids must be new in a journal that other processes wrote before
+        self._count = 0
+        self._agent_message_id: str | None = None
+        self._parts: list[tuple[type[TextContent] | type[ThoughtPart], list[str]]] = []
+        self._images: list[ImageContent] = []
+
+    def add_text(self, content: ContentBlock, message_id: str | None) -> None:
+        """More of the answer."""
+        self._start_message(message_id)
+        if content.type == "image" and content.data:
+            self._images.append(ImageContent(content.mime_type or "image/png", content.data))
+            return
+        said = content_text(content)
+        self._add(TextContent, said)
+        self._emit(TextDelta(self._id, said))
+
+    def add_thought(self, content: ContentBlock, message_id: str | None) -> None:
+        """More of the reasoning; an agent's own id for it is that of another message than the answer's."""
+        self._start_message(message_id)
+        said = content_text(content)
+        self._add(ThoughtPart, said)
+        self._emit(ThoughtDelta(self._id, said))
+
+    def finish(self, *, truncated: bool = False) -> None:
+        """The message is whole, or broke off."""
+        if not self._parts and not self._images:
+            return
+        parts: list[MessagePart] = [kind("".join(pieces)) for kind, pieces in self._parts]
+        self._emit(MessageDone(Message(self._id, (*parts, *self._images), truncated=truncated)))
+        self._parts, self._images, self._agent_message_id = [], [], None
+
+    @property
+    def _id(self) -> str:
+        return f"said-{self._id_token}-{self._count}"
+
+    def _start_message(self, message_id: str | None) -> None:
+        if self._agent_message_id is not None and message_id is not None and message_id != self._agent_message_id:
+            self.finish()
+        if not self._parts and not self._images:
+            self._count += 1
+        self._agent_message_id = message_id or self._agent_message_id
+
+    def _add(self, kind: type[TextContent] | type[ThoughtPart], text: str) -> None:
+        if not self._parts or self._parts[-1][0] is not kind:
+            self._parts.append((kind, []))
+        self._parts[-1][1].append(text)

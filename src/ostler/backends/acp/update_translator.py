@@ -1,0 +1,207 @@
+"""Tells a session what an agent tells: updates become events, whoever sent them and in whatever order."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from ostler.backends.acp.message_assembler import MessageAssembler
+from ostler.backends.acp.observer import AcpObserver
+from ostler.backends.acp.options import AgentOptions
+from ostler.backends.acp.tool_call_display import (
+    MAX_TEXT_LENGTH,
+    content_text,
+    make_display,
+    to_tool_called,
+    to_tool_result,
+)
+from ostler.core.events import (
+    Event,
+    Notice,
+    TodosChanged,
+    ToolCalled,
+    ToolFinished,
+    ToolProgress,
+    UsageReported,
+)
+from ostler.core.sessions import SlashCommand
+from ostler.core.tools import Todo
+from ostler.wire.acp import PlanEntry, ToolCallFields
+from ostler.wire.acp_requests import PromptResponse
+from ostler.wire.acp_tool_calls import FINAL_STATUSES, ToolCallTracker
+from ostler.wire.acp_updates import (
+    AgentMessageChunk,
+    AgentThoughtChunk,
+    AvailableCommandsUpdate,
+    ConfigOptionUpdate,
+    ContentChunk,
+    CurrentModeUpdate,
+    PlanUpdate,
+    SessionInfoUpdate,
+    SessionUpdate,
+    UnknownUpdate,
+    UsageUpdate,
+)
+
+MAX_UNKNOWN_KINDS = 20  # kinds of updates nobody knows, of which each is told once
+Phase = Literal["replay", "idle", "turn"]
+_STATUS: dict[str, Literal["pending", "in_progress", "completed"]] = {
+    "in_progress": "in_progress",
+    "completed": "completed",
+}
+_PRIORITY: dict[str, Literal["high", "medium", "low"]] = {"high": "high", "low": "low"}
+_LEVELS: dict[str, Literal["info", "warning", "error"]] = {"warning": "warning", "error": "error"}
+
+
+class UpdateTranslator:
+    """The one way from updates to events. In a replay only what is still so is told, and no words."""
+
+    def __init__(self, name: str, cwd: str, emit: Callable[[Event], None], observer: AcpObserver) -> None:
+        self.phase: Phase = "idle"
+        self.options: AgentOptions | None = None
+        self.commands: tuple[SlashCommand, ...] = ()
+        self.commands_received = asyncio.Event()
+        self.title = ""
+        self.on_info_changed: Callable[[], None] = lambda: None
+        self.calls = ToolCallTracker()
+        self.terminal_output: dict[str, str] = {}
+        self.name = name
+        self._cwd = cwd
+        self._emit = emit
+        self._observer = observer
+        self._assembler = MessageAssembler(emit)
+        self._turn_token = ""
+        self._reported_calls: dict[str, ToolCalled] = {}
+        self._finished_calls: set[str] = set()
+        self._usage: UsageUpdate | None = None
+        self._reported_cost = 0.0
+        self._unknown_kinds: set[str] = set()
+
+    def translate(self, update: SessionUpdate) -> None:
+        """Take one update in."""
+        if self.phase == "replay" and isinstance(update, (ContentChunk, ToolCallFields, PlanUpdate)):
+            return
+        if isinstance(update, ToolCallFields):
+            self.apply_tool_call(update)
+            self._observer.on_update(update, self.calls.get(update.tool_call_id))
+            return
+        self._translate(update)
+        self._observer.on_update(update, None)
+
+    def _translate(self, update: SessionUpdate) -> None:
+        match update:
+            case AgentMessageChunk(content, message_id) if self.phase == "turn":
+                self._assembler.add_text(content, message_id)
+            case AgentThoughtChunk(content, message_id) if self.phase == "turn":
+                self._assembler.add_thought(content, message_id)
+            case AgentMessageChunk(content):
+                self._emit(Notice("info", content_text(content)))
+            case PlanUpdate(entries):
+                self._emit(TodosChanged(tuple(_todo(number, entry) for number, entry in enumerate(entries, 1))))
+            case UsageUpdate():
+                self._usage = update
+            case UnknownUpdate():
+                self._handle_unknown(update)
+            case _:
+                self._apply_state(update)
+
+    def _apply_state(self, update: SessionUpdate) -> None:
+        """What is so in the session from now on."""
+        match update:
+            case AvailableCommandsUpdate(commands):
+                self.commands = tuple(
+                    SlashCommand(command.name, command.description, command.input.hint if command.input else "")
+                    for command in commands
+                )
+                self.commands_received.set()
+            case CurrentModeUpdate(mode_id) if self.options:
+                self.options.mode_changed(mode_id)
+            case ConfigOptionUpdate(options) if self.options:
+                self.options.config_changed(options)
+            case SessionInfoUpdate(title) if title:
+                self.title = title
+            case _:
+                return
+        self.on_info_changed()
+
+    def begin_turn(self) -> None:
+        """A turn begins; an id that an agent used in an earlier one means another call now."""
+        self.phase = "turn"
+        self.calls = ToolCallTracker()
+        self._turn_token = os.urandom(4).hex()
+        self._reported_calls, self._finished_calls = {}, set()
+
+    def local_call_id(self, call_id: str) -> str:
+        """What a call of this turn is called in our journal, where no id may come twice."""
+        return f"{call_id}-{self._turn_token}" if call_id else ""
+
+    def apply_tool_call(self, update: ToolCallFields) -> ToolCallFields:
+        """A tool call or a change of it, from an update or a permission request; the call as it stands."""
+        call = self.calls.upsert(update)
+        self._store_output(update.meta or {})
+        if self.phase == "turn" and call.tool_call_id and call.tool_call_id not in self._finished_calls:
+            self._emit_call(msgspec.structs.replace(call, tool_call_id=self.local_call_id(call.tool_call_id)), update)
+        return call
+
+    def _emit_call(self, call: ToolCallFields, update: ToolCallFields) -> None:
+        event = to_tool_called(call, self._cwd)
+        if self._reported_calls.get(update.tool_call_id) != event:
+            self._assembler.finish()
+            self._reported_calls[update.tool_call_id] = event
+            self._emit(event)
+        if call.status in FINAL_STATUSES:
+            self._finished_calls.add(update.tool_call_id)
+            self._emit(ToolFinished(to_tool_result(call, self._cwd, self.terminal_output)))
+        elif update.content:
+            self._emit(ToolProgress(call.tool_call_id, make_display(call, self._cwd, self.terminal_output)))
+
+    def _store_output(self, meta: dict[str, Any]) -> None:
+        """What terminals of the agent's own print, which some agents put beside their calls, whole or bit by bit."""
+        for key, whole in (("terminal_output", True), ("terminal_output_delta", False)):
+            told = meta.get(key)
+            name, data = (told.get("terminal_id"), told.get("data")) if isinstance(told, dict) else (None, None)
+            if isinstance(name, str) and isinstance(data, str):
+                before = "" if whole else self.terminal_output.get(name, "")
+                self.terminal_output[name] = (before + data)[-MAX_TEXT_LENGTH:]
+
+    def finish_turn(self, *, truncated: bool = False) -> None:
+        """The turn is over: the last message is whole, and nothing more is told of its calls."""
+        self._assembler.finish(truncated=truncated)
+        self.phase = "idle"
+
+    def report_usage(self, response: PromptResponse, model: str) -> None:
+        """What the turn used, as far as the agent tells."""
+        told, spent = self._usage, response.usage
+        if told is None and spent is None:
+            return
+        total = told.cost.amount if told and told.cost else None
+        cost = None if total is None else max(total - self._reported_cost, 0.0)
+        self._reported_cost = self._reported_cost if total is None else total
+        self._emit(
+            UsageReported(
+                model or self.name,
+                spent.input_tokens if spent else 0,
+                spent.output_tokens if spent else 0,
+                (spent.cached_read_tokens or 0) if spent else 0,
+                cost,
+                told.used if told else 0,
+                told.size if told else 0,
+            )
+        )
+
+    def _handle_unknown(self, update: UnknownUpdate) -> None:
+        raw = update.raw
+        if update.kind == "notice" and isinstance(raw.get("title"), str):
+            more = raw.get("description")
+            text = f"{raw['title']}: {more}" if isinstance(more, str) and more else raw["title"]
+            self._emit(Notice(_LEVELS.get(str(raw.get("severity")), "info"), text))
+        elif update.kind not in self._unknown_kinds and len(self._unknown_kinds) < MAX_UNKNOWN_KINDS:
+            self._unknown_kinds.add(update.kind)
+            self._emit(Notice("info", f"{self.name} tells of {update.kind!r:.60}, which this version does not know"))
+
+
+def _todo(number: int, entry: PlanEntry) -> Todo:
+    status, priority = _STATUS.get(entry.status, "pending"), _PRIORITY.get(entry.priority, "medium")
+    return Todo(str(number), entry.content, status, priority)

@@ -1,0 +1,85 @@
+"""Runs the calls of one reply in their order, from the moment each is known, also while the reply still goes on."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
+from ostler.core.errors import BackendError
+from ostler.core.events import ToolCalled, TurnEnded
+from ostler.core.message import Message
+from ostler.core.tool_aliases import resolve_tool_name
+from ostler.core.tools import ToolCall, ToolSpec
+
+
+class CallScheduler:
+    """Neighbours that change nothing, and tasks, run side by side; any other call waits for all before it.
+
+    No call outlives the block. What has begun is finished where the reply ends or breaks off, and stopped where the
+    turn is cancelled. `ended` is the end of the turn where a guest wanted it.
+    """
+
+    def __init__(self, view: TurnView, tools: Callable[[], Sequence[ToolSpec]], plugins: LoopPlugin) -> None:
+        self.turn_end: TurnEnded | None = None
+        self._view = view
+        self._tools = tools
+        self._plugins = plugins
+        self._tasks: list[asyncio.Task[None]] = []
+        self._previous_group: list[asyncio.Task[None]] = []
+        self._group: list[asyncio.Task[None]] = []
+        self._parallel = False
+
+    async def start(self, message: Message) -> bool:
+        """Start the calls of a message that is kept; False where a guest ends the turn instead."""
+        self.turn_end = await self._plugins.before_tools(self._view, message)
+        if self.turn_end:
+            return False
+        tools = {tool.name: tool for tool in self._tools()}
+        meant = [(call, tools.get(resolve_tool_name(call.tool, tools) or "")) for call in message.calls]
+        for call, spec in meant:
+            self._view.context.emit(ToolCalled(call, kind=spec.kind if spec else "other"))
+        for call, spec in meant:
+            self._start_call(call, parallel=spec is not None and (not spec.effects or spec.name == "task"))
+        return True
+
+    async def finish(self, message: Message) -> TurnEnded | None:
+        """The reply is over, and all of its calls get their results."""
+        await self.wait_results()
+        return await self._plugins.after_tools(self._view, message)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or issubclass(kind, BackendError):
+            await self.wait_results()
+        else:
+            await self._stop()
+
+    async def wait_results(self) -> None:
+        """Wait for all that has begun."""
+        try:
+            await asyncio.gather(*self._tasks)
+        except BaseException:
+            await self._stop()
+            raise
+
+    def _start_call(self, call: ToolCall, *, parallel: bool) -> None:
+        if not (parallel and self._parallel):
+            self._previous_group, self._group = self._group, []
+        self._parallel = parallel
+        task = asyncio.create_task(self._run(call, tuple(self._previous_group)), name=f"call {call.id}")
+        self._group.append(task)
+        self._tasks.append(task)
+
+    async def _run(self, call: ToolCall, previous: Sequence[asyncio.Task[None]]) -> None:
+        await asyncio.gather(*previous)  # where one could not be kept, none follows
+        await self._view.context.run_tool(call)
+
+    async def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

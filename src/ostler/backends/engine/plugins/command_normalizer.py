@@ -1,0 +1,43 @@
+"""A command line without what changes nothing: comments, spaces, quotes, and words that are only printed."""
+
+from ostler.text.lazy_regex import lazy_regex
+
+MAX_COMMAND_LENGTH = 4000
+_SEPARATORS = frozenset([";", "&&", "||", "&"])
+_NOISE = frozenset(["echo", "printf", "true", ":"])
+_ACTIVE = lazy_regex(r"[$`]|^[();<>|&]+$")
+_NUMBERS = lazy_regex(r"\d+")
+
+
+def normalize_command(command: str) -> tuple[str, list[str]]:
+    """What is left of a command, and the lines that it only printed about itself."""
+    if "<<" in command or len(command) > MAX_COMMAND_LENGTH:
+        return command.strip(), []
+    try:
+        parts = [part for line in command.splitlines() for part in _split_commands(line)]
+    except ValueError:  # a quote over several lines
+        return " ".join(command.split()), []
+    kept = [" ".join(part) for part in parts if not _is_noise(part)]
+    printed = [" ".join(part[1:]) for part in parts if _is_noise(part)]
+    if not kept:  # nothing but words, of which the numbers count for nothing
+        return _NUMBERS.sub("", "; ".join(" ".join(part) for part in parts)), printed
+    return "; ".join(kept), [line for line in printed if line]
+
+
+def _split_commands(line: str) -> list[list[str]]:
+    """The commands of a line as words, without a comment."""
+    import shlex
+
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    parts: list[list[str]] = [[]]
+    for word in lexer:
+        if word in _SEPARATORS:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [part for part in parts if part]
+
+
+def _is_noise(part: list[str]) -> bool:
+    return part[0] in _NOISE and not any(map(_ACTIVE.search, part))

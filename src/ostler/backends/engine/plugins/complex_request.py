@@ -1,0 +1,39 @@
+"""Whether a request is work of two or more steps, told by its words alone."""
+
+import re
+
+from ostler.text.lazy_regex import lazy_regex
+
+LONG_REQUEST = 80
+MANY_WORDS = 14
+MANY_PARTS = 2
+
+# Chinese says more with fewer characters, and has no spaces to count.
+_LONG_HAN = 40
+_KEYWORDS = lazy_regex(
+    r"\b(refactor|implement|fix|mend|migrate|rewrite|add tests?|step by step|and then|first\b.*\bthen|afterwards)\b"
+    r"|重构|实现|修复|修正|迁移|重写|逐步|一步一步|分步|然后|接着|首先|之后|并且|添加测试",
+    re.IGNORECASE | re.DOTALL,
+)
+_PARTS = ",;，；、"
+
+
+def is_complex(request: str) -> bool:
+    """By length, by words that tell of work, or by how many parts it has."""
+    text = request.strip()[:4000]
+    return (
+        len(text) >= LONG_REQUEST
+        or _count_han(text) >= _LONG_HAN
+        or len(text.split()) >= MANY_WORDS
+        or sum(map(text.count, _PARTS)) >= MANY_PARTS
+        or _KEYWORDS.search(text) is not None
+    )
+
+
+def is_chinese(request: str) -> bool:
+    return _count_han(request) > 0
+
+
+def _count_han(text: str) -> int:
+    """How many Chinese characters; counted by hand, as a class of so many takes `re` longer than all else here."""
+    return 0 if text.isascii() else sum("\u3400" <= character <= "\u9fff" for character in text)

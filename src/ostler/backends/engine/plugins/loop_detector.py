@@ -1,0 +1,96 @@
+"""The guest that sees a turn go round in circles: it nudges the model first, and stops the turn if that is no help."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
+from ostler.backends.engine.plugins.repetition import (
+    RepetitionDetector,
+    is_polling,
+    is_repetitive,
+    is_waiting,
+    step_fingerprint,
+)
+from ostler.core.events import Reminded, TurnEnded
+from ostler.core.message import Message, ThoughtPart
+from ostler.models.client_wrapper import ModelClientWrapper
+from ostler.models.model_types import ModelRequest, ReplyChunk, ReplyFinished, TextChunk, ThoughtChunk
+
+REPEATED_CALLS = (
+    "You have made the same calls before, with the same results. Doing so again will not help: try something else, "
+    "or say what keeps you from going on."
+)
+REPEATED_TEXT = (
+    "Your last reply repeated the same words over and over and was cut off. "
+    "Say it once, or go on with the next thing to do."
+)
+_CHECK_EVERY = 512
+_TAIL_LENGTH = 16_000
+
+
+class LoopDetector(LoopPlugin):
+    """Honest repetition passes: other results, other arguments, or waiting for something."""
+
+    def __init__(self) -> None:
+        self._detector = RepetitionDetector()
+        self._text_reminded = False
+        self._read_count = 0
+
+    async def before_step(self, view: TurnView) -> TurnEnded | None:
+        """New words from a person begin a new count."""
+        records = view.context.records()
+        if any(
+            records.type_at(at) == "delivered" for at in range(max(self._read_count, view.start_index), len(records))
+        ):
+            self._detector = RepetitionDetector()
+        self._read_count = len(records)
+        return None
+
+    async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
+        if not _repeats(message):
+            return None
+        if self._text_reminded:
+            return TurnEnded("", "limit", limit="a loop: the model said the same words over and over")
+        self._text_reminded = True
+        view.context.emit(Reminded(REPEATED_TEXT))
+        return None
+
+    async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
+        calls, records = message.calls, view.context.records()
+        mark = step_fingerprint((call, records.result(call.id)) for call in calls)
+        verdict = self._detector.add_step(mark, waiting=is_waiting(calls), polling=is_polling(calls))
+        if verdict == "stop":
+            names = " and ".join(dict.fromkeys(call.tool for call in calls))
+            return TurnEnded("", "limit", limit=f"a loop: the same calls with the same results, last {names}")
+        if verdict == "nudge":
+            view.context.emit(Reminded(REPEATED_CALLS))
+        return None
+
+    async def before_end(self, view: TurnView, message: Message) -> bool:
+        return _repeats(message)
+
+
+class RepetitionGuard(ModelClientWrapper):
+    """A model whose reply ends as soon as it only repeats itself."""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
+        chunks, held, unseen = self._client.stream(request), "", 0
+        try:
+            async for chunk in chunks:
+                yield chunk
+                if not isinstance(chunk, TextChunk | ThoughtChunk):
+                    continue
+                held, unseen = (held + chunk.text)[-_TAIL_LENGTH:], unseen + len(chunk.text)
+                if unseen < _CHECK_EVERY:
+                    continue
+                unseen = 0
+                if is_repetitive(held):
+                    yield ReplyFinished("other")
+                    return
+        finally:
+            if isinstance(chunks, AsyncGenerator):
+                await chunks.aclose()
+
+
+def _repeats(message: Message) -> bool:
+    thought = "".join(part.text for part in message.parts if isinstance(part, ThoughtPart))
+    return is_repetitive(message.text) or (not message.text and is_repetitive(thought))

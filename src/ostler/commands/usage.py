@@ -1,0 +1,46 @@
+"""What a session used so far, and what was chosen in it: a fold over its events for whoever tells it."""
+
+from ostler.commands.subagent_status import SubagentTracker
+from ostler.core.events import Event, InfoChanged, OptionChanged, UsageReported
+
+
+class UsageTracker:
+    """Hears every event."""
+
+    def __init__(self) -> None:
+        self._options: dict[str, str] = {}
+        self.subagents = SubagentTracker()
+        self.context_used = 0
+        self.context_limit = 0
+        self.tokens_in = 0
+        self.tokens_out = 0
+        self.tokens_cached = 0
+
+    def on_event(self, event: Event) -> None:
+        self.subagents.on_event(event)
+        match event:
+            case UsageReported():
+                self.context_used, self.context_limit = (
+                    event.context_used or self.context_used,
+                    event.context_limit or self.context_limit,
+                )
+                self.tokens_in += event.tokens_in
+                self.tokens_out += event.tokens_out
+                self.tokens_cached += event.tokens_cached
+            case OptionChanged(option_id, value):
+                self._options[option_id] = value
+            case InfoChanged(info):
+                self._options.update({option.id: option.value for option in info.options if option.value})
+            case _:
+                pass
+
+    def option(self, name: str) -> str:
+        """What is chosen now."""
+        return self._options.get(name, "")
+
+    @property
+    def context_usage(self) -> str:
+        """How full the context is, in a word or two."""
+        if not self.context_used:
+            return "empty"
+        return f"{self.context_used / self.context_limit:.0%}" if self.context_limit else f"{self.context_used} tokens"

@@ -1,0 +1,150 @@
+"""Asks and questions of a session, put to the person through the editor; the first answer counts, whoever gives it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast
+
+from ostler.core.events import (
+    Event,
+    PermissionAsked,
+    PermissionDecided,
+    QuestionAnswered,
+    QuestionAsked,
+    ToolCalled,
+)
+from ostler.core.permission import AnswerOption, Decision, Question, QuestionReply
+from ostler.frontends.acp_agent.editor_client import EditorClient
+from ostler.frontends.acp_agent.tool_content import contents_of, locations_of, title_of
+from ostler.text.sanitise import escape_invisible
+from ostler.wire.acp import PermissionOption, ToolCallFields
+from ostler.wire.jsonrpc import PeerClosed, RpcError
+
+OPTION_KINDS = {
+    "allow_once": "allow_once",
+    "allow_session": "allow_always",
+    "allow_always": "allow_always",
+    "deny": "reject_once",
+    "deny_always": "reject_always",
+}
+SCOPES: dict[str, Literal["session", "project"]] = {
+    "allow_session": "session",
+    "allow_always": "project",
+    "deny_always": "project",
+}
+AnswerCallback = Callable[[str, Decision | QuestionReply], bool]
+FindCall = Callable[[str], ToolCalled | None]
+
+
+class EditorRequests:
+    """What waits for the person: a request to the editor each, taken back when somebody else has answered."""
+
+    def __init__(self, editor: EditorClient, cwd: str, on_answer: AnswerCallback, find_call: FindCall) -> None:
+        self._editor = editor
+        self._cwd = cwd
+        self._on_answer = on_answer
+        self._find_call = find_call
+        self._pending: dict[str, asyncio.Task[None]] = {}
+
+    def on_event(self, event: Event) -> None:
+        match event:
+            case PermissionAsked(ask_id):
+                self._start(ask_id, self._request_permission(event))
+            case QuestionAsked(question):
+                self._start(question.id, self._request_elicitation(question))
+            case PermissionDecided(ask_id) | QuestionAnswered(ask_id):
+                if task := self._pending.pop(ask_id, None):
+                    task.cancel()
+            case _:
+                pass
+
+    async def aclose(self) -> None:
+        """Nobody will be asked any more."""
+        tasks, self._pending = [*self._pending.values()], {}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _start(self, ask_id: str, request: Any) -> None:
+        self._pending[ask_id] = asyncio.create_task(request, name=f"ask {ask_id}")
+
+    async def _request_permission(self, event: PermissionAsked) -> None:
+        options = [o for o in event.permission.options if not (event.once_only and o.kind in SCOPES)]
+        try:
+            answer = await self._editor.request(
+                "session/request_permission",
+                toolCall=self._tool_call_fields(event),
+                options=[PermissionOption(option.id, option.label, OPTION_KINDS[option.kind]) for option in options],
+            )
+            decision = decision_from_response(answer, options)
+        except (RpcError, PeerClosed) as error:
+            decision = Decision("deny", by="nobody", reason=f"the editor could not ask: {error}")
+        self._pending.pop(event.ask_id, None)
+        self._on_answer(event.ask_id, decision)
+
+    def _tool_call_fields(self, event: PermissionAsked) -> ToolCallFields:
+        """The call as it waits, with what it would do."""
+        permission, preview = event.permission, event.permission.preview
+        called = self._find_call(permission.call_id)
+        arguments = called.call.arguments if called else {}
+        why = [need.reason for need in permission.needs if need.reason]
+        title = " · ".join([title_of(called.call) if called else permission.title, *dict.fromkeys(why)])
+        return ToolCallFields(
+            permission.call_id or event.ask_id,
+            title=escape_invisible(title),
+            kind=called.kind if called else None,
+            status="pending",
+            content=contents_of(preview, self._cwd),
+            locations=locations_of(arguments, preview, self._cwd) or None,
+            raw_input=arguments or None,
+        )
+
+    async def _request_elicitation(self, question: Question) -> None:
+        reply = QuestionReply("decline")
+        can = self._editor.capabilities.elicitation or {}
+        asked = _url_params(question) if question.url else _form_params(question)
+        if isinstance(can.get(asked["mode"]), Mapping):
+            try:
+                reply = reply_from_response(await self._editor.request("elicitation/create", **asked))
+            except (RpcError, PeerClosed):
+                reply = QuestionReply("decline")
+        self._pending.pop(question.id, None)
+        self._on_answer(question.id, reply)
+
+
+def _form_params(question: Question) -> dict[str, Any]:
+    schema = question.schema or {"type": "object", "properties": {"answer": {"type": "string"}}}
+    return {"mode": "form", "message": _message(question), "requestedSchema": schema}
+
+
+def _url_params(question: Question) -> dict[str, Any]:
+    """Somewhere to go; the editor shows it and opens it only where the person wants to."""
+    return {"mode": "url", "message": _message(question), "url": question.url, "elicitationId": question.id}
+
+
+def _message(question: Question) -> str:
+    return f"{question.asked_by}: {question.text}" if question.asked_by else question.text
+
+
+def decision_from_response(response: Any, options: list[AnswerOption]) -> Decision:
+    """What the person chose; an answer that chooses nothing allows nothing."""
+    outcome = response.get("outcome") if isinstance(response, dict) else None
+    outcome = outcome if isinstance(outcome, dict) else {}
+    if outcome.get("outcome") == "cancelled":
+        return Decision("cancel", by="person")
+    chosen = next((option for option in options if option.id == outcome.get("optionId")), None)
+    if outcome.get("outcome") != "selected" or chosen is None:
+        return Decision("deny", by="nobody", reason="the editor's answer chose none of the options")
+    allowed = not chosen.kind.startswith("deny")
+    return Decision("allow" if allowed else "deny", "person", SCOPES.get(chosen.kind, "once"), chosen.id)
+
+
+def reply_from_response(response: Any) -> QuestionReply:
+    """What the person wrote, or that they did not."""
+    action = response.get("action") if isinstance(response, dict) else None
+    if action not in ("accept", "decline", "cancel"):
+        return QuestionReply("decline")
+    content = response.get("content")
+    return QuestionReply(
+        cast(Literal["accept", "decline", "cancel"], action), content if isinstance(content, dict) else None
+    )

@@ -1,0 +1,129 @@
+"""The headless face: one prompt, no questions, an exit status that says how it went."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ostler.core.errors import Fault, OstlerError
+from ostler.core.events import TurnEnded
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.protocols import EventSubscription, Session, SessionManager, Turn
+from ostler.core.sessions import OpenSessionRequest, TurnEndReason
+from ostler.frontends.headless.outputs import RunOutput
+from ostler.frontends.headless.summary import RunSummary, SummaryBuilder
+
+if TYPE_CHECKING:
+    from ostler.frontends.headless.answer_validation import AnswerValidator
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MakePrompt = Callable[[Session], Awaitable[Prompt]]
+
+
+class HeadlessFrontend:
+    """Plays one prompt and prints what happens; never asks, never reads a terminal."""
+
+    def __init__(
+        self,
+        opening: OpenSessionRequest,
+        prompt: Prompt | MakePrompt,
+        output: RunOutput,
+        timeout: float | None = None,
+        validator: "AnswerValidator | None" = None,
+    ) -> None:
+        """`prompt` may be made of what the session tells, once it is open."""
+        self._opening = opening
+        self._prompt = prompt
+        self._output = output
+        self._timeout = timeout
+        self._validator = validator
+        self._summary_builder = SummaryBuilder()
+        self._turn: Turn | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._stop_reason: TurnEndReason | None = None
+
+    async def run(self, manager: SessionManager) -> int:
+        """The exit status; however it ends, the output is told how."""
+        self._task = asyncio.current_task()
+        with _StopSignals(self._stop, self._timeout):
+            try:
+                summary = await self._run_session(manager)
+            except asyncio.CancelledError:
+                if not self._stop_reason:
+                    raise
+                summary = self._summary_builder.summarize_stop(self._stop_reason)
+            except OstlerError as error:
+                if self._output.machine_readable:
+                    self._output.close(self._summary_builder.summarize_error(error))
+                raise
+        self._output.close(summary)
+        return summary.exit
+
+    async def _run_session(self, manager: SessionManager) -> RunSummary:
+        session = await manager.open(self._opening)
+        self._summary_builder.session = session.id
+        reading = session.subscribe(session.opened_after_seq)
+        try:
+            return await self._run_turns(session, reading)
+        finally:
+            reading.close()
+            await session.aclose()
+
+    async def _run_turns(self, session: Session, subscription: EventSubscription) -> RunSummary:
+        prompt = self._prompt if isinstance(self._prompt, Prompt) else await self._prompt(session)
+        while True:
+            ended = await self._run_turn(session.start(prompt), subscription)
+            if self._validator is None or ended.reason != "done":
+                return self._summary_builder.summarize_turn(ended)
+            more = self._validator.retry_message(self._summary_builder.answer)
+            if not more:
+                return self._summary_builder.summarize_turn(
+                    _with_schema_error(ended, self._validator.error), self._validator.value
+                )
+            prompt = Prompt(f"{prompt.id}-again", (TextContent(more),))
+
+    async def _run_turn(self, turn: Turn, subscription: EventSubscription) -> TurnEnded:
+        self._turn = turn
+        async for envelope in subscription:
+            self._summary_builder.on_event(envelope)
+            self._output.on_event(envelope)
+            if isinstance(envelope.event, TurnEnded) and envelope.event.turn_id == turn.id:
+                break
+        return await turn.wait()
+
+    def _stop(self, reason: TurnEndReason) -> None:
+        """The turn ends with everything kept; before there is one, the whole run does."""
+        if self._turn:
+            self._turn.cancel(reason)
+        elif self._task:
+            self._stop_reason = reason
+            self._task.cancel()
+
+
+def _with_schema_error(turn_end: TurnEnded, error: str) -> TurnEnded:
+    if not error:
+        return turn_end
+    told = Fault("output_schema", f"the answer does not fit the schema: {error}", "ask for less, or loosen the schema")
+    return TurnEnded(turn_end.turn_id, "failed", told, turn_end.limit)
+
+
+class _StopSignals:
+    """Stops a run: on Ctrl-C, SIGTERM, a closed terminal, and when its time is up."""
+
+    def __init__(self, stop: Callable[[TurnEndReason], None], timeout: float | None) -> None:
+        self._stop = stop
+        self._timeout = timeout
+        outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # `nohup`
+        self._signals = [number for number in _SIGNALS if number != signal.SIGHUP or not outlives]
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> None:
+        for number in self._signals:
+            self._loop.add_signal_handler(number, self._stop, "cancelled")
+        self._deadline = self._loop.call_later(self._timeout, self._stop, "timeout") if self._timeout else None
+
+    def __exit__(self, *_: object) -> None:
+        for number in self._signals:
+            self._loop.remove_signal_handler(number)
+        if self._deadline:
+            self._deadline.cancel()

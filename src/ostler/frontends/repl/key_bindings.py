@@ -1,0 +1,169 @@
+"""What each key does in the line editor, where it differs from what editors usually do."""
+
+from typing import TYPE_CHECKING
+
+from ostler.frontends.repl.console import DetailsToggled, ExitRequested, InterruptRequested
+
+ESCAPE_TIMEOUT_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
+SEQUENCE_TIMEOUT_SECONDS = 2.0  # so long keys like Ctrl-X Ctrl-E may be apart
+
+if TYPE_CHECKING:
+    from prompt_toolkit.application import Application
+    from prompt_toolkit.filters import Condition, Filter
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    from ostler.frontends.repl.completer import PromptCompleter
+    from ostler.frontends.repl.line_editor import LineEditorConsole
+
+
+def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter") -> "KeyBindings":
+    """Enter sends, Tab completes, three ways to a new line, Ctrl-C, Ctrl-D and Esc, and the keys of an ask."""
+    from prompt_toolkit.filters import Condition, completion_is_selected, is_searching
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.keys import Keys
+
+    made = KeyBindings()
+    choosing = Condition(lambda: console.menu is not None and bool(console.menu.answers))
+    writing = ~choosing & ~is_searching
+
+    @made.add("enter", filter=writing)
+    def _enter(event: "KeyPressEvent") -> None:
+        buffer = event.current_buffer
+        if buffer.document.char_before_cursor == "\\":
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            console.send()
+
+    @made.add("tab", filter=writing)
+    def _complete(event: "KeyPressEvent") -> None:
+        completer.select_next(event.current_buffer)
+
+    @made.add("enter", filter=writing & completion_is_selected)
+    def _take(event: "KeyPressEvent") -> None:
+        """The candidate that is marked; the line is sent by the next Enter."""
+        event.current_buffer.complete_state = None
+        event.current_buffer.start_completion()
+
+    @made.add("escape", "enter", filter=writing)
+    @made.add("c-j", filter=writing)
+    def _new_line(event: "KeyPressEvent") -> None:
+        event.current_buffer.insert_text("\n")
+
+    @made.add(Keys.BracketedPaste, filter=writing)
+    def _paste(event: "KeyPressEvent") -> None:
+        console.paste(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+
+    @made.add("escape", "s", filter=writing)
+    def _steer(event: "KeyPressEvent") -> None:
+        console.send(steering=True)
+
+    @made.add("c-x", "c-e", filter=writing)
+    def _edit(event: "KeyPressEvent") -> None:
+        console.edit_draft()
+
+    @made.add("c-z")
+    def _suspend(event: "KeyPressEvent") -> None:
+        console.suspend()
+
+    @made.add("c-o", filter=~is_searching)
+    def _details(event: "KeyPressEvent") -> None:
+        console.inject(DetailsToggled())
+
+    _add_stop_keys(made, console)
+    _add_cursor_keys(made, writing)
+    _add_answer_keys(made, console, choosing)
+    return made
+
+
+def set_key_timeouts(app: "Application[str]") -> None:
+    """A terminal sends the rest of what begins with Esc at once; a person takes a while from one key to the next."""
+    from prompt_toolkit.keys import Keys
+
+    keys = app.key_processor
+
+    def choose(_: object) -> None:
+        begun = keys.key_buffer[0].key if keys.key_buffer else None
+        app.timeoutlen = ESCAPE_TIMEOUT_SECONDS if begun == Keys.Escape else SEQUENCE_TIMEOUT_SECONDS
+
+    app.ttimeoutlen = ESCAPE_TIMEOUT_SECONDS
+    keys.after_key_press += choose
+
+
+def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> None:
+    from prompt_toolkit.filters import has_completions, is_searching, vi_insert_mode
+
+    from ostler.frontends.repl.grapheme_clusters import size_after
+
+    @bindings.add("c-c", filter=~is_searching)
+    def _interrupt(event: "KeyPressEvent") -> None:
+        if event.current_buffer.text:
+            event.current_buffer.reset()
+        else:
+            console.inject(InterruptRequested())
+
+    @bindings.add("c-d", filter=~is_searching)
+    def _leave(event: "KeyPressEvent") -> None:
+        if not event.current_buffer.text:
+            console.inject(ExitRequested())
+        else:
+            event.current_buffer.delete(size_after(event.current_buffer.document))
+
+    @bindings.add("escape", filter=~is_searching & ~vi_insert_mode & ~has_completions)
+    def _escape(event: "KeyPressEvent") -> None:
+        """Cancels the turn; where nothing runs, it means nothing."""
+        if console.busy:
+            console.inject(InterruptRequested())
+
+    @bindings.add("escape", filter=has_completions)
+    def _close(event: "KeyPressEvent") -> None:
+        event.current_buffer.cancel_completion()
+
+
+def _add_cursor_keys(bindings: "KeyBindings", is_writing: "Filter") -> None:
+    """Over a character of several code points as over any other; all else is left to the library."""
+    from prompt_toolkit.application.current import get_app
+    from prompt_toolkit.filters import Condition, vi_navigation_mode
+
+    from ostler.frontends.repl.grapheme_clusters import size_after, size_before
+
+    before = is_writing & Condition(lambda: size_before(get_app().current_buffer.document) > 1)
+    after = is_writing & Condition(lambda: size_after(get_app().current_buffer.document) > 1)
+
+    @bindings.add("left", filter=before)
+    @bindings.add("c-b", filter=before & ~vi_navigation_mode)
+    @bindings.add("h", filter=before & vi_navigation_mode)
+    def _back(event: "KeyPressEvent") -> None:
+        event.current_buffer.cursor_position -= size_before(event.current_buffer.document)
+
+    @bindings.add("right", filter=after)
+    @bindings.add("c-f", filter=after & ~vi_navigation_mode)
+    @bindings.add("l", filter=after & vi_navigation_mode)
+    def _on(event: "KeyPressEvent") -> None:
+        event.current_buffer.cursor_position += size_after(event.current_buffer.document)
+
+    @bindings.add("backspace", filter=before & ~vi_navigation_mode)
+    def _delete_before(event: "KeyPressEvent") -> None:
+        event.current_buffer.delete_before_cursor(size_before(event.current_buffer.document))
+
+    @bindings.add("delete", filter=after)
+    @bindings.add("x", filter=after & vi_navigation_mode)
+    def _delete(event: "KeyPressEvent") -> None:
+        event.current_buffer.delete(size_after(event.current_buffer.document))
+
+
+def _add_answer_keys(bindings: "KeyBindings", console: "LineEditorConsole", is_choosing: "Condition") -> None:
+    from prompt_toolkit.keys import Keys
+
+    @bindings.add(Keys.Any, filter=is_choosing)
+    def _answer(event: "KeyPressEvent") -> None:
+        key = event.data.lower()
+        answers = (known for known, _ in console.menu.answers) if console.menu else ()
+        console.answer(key if key in answers else "")
+
+    @bindings.add(Keys.BracketedPaste, filter=is_choosing)
+    @bindings.add("enter", filter=is_choosing)
+    @bindings.add("c-j", filter=is_choosing)
+    def _not_an_answer(event: "KeyPressEvent") -> None:
+        """What is pasted answers nothing."""
+        console.reject()

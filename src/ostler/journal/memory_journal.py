@@ -1,0 +1,34 @@
+"""A journal that is gone with the process: `--ephemeral`, tests, child probes."""
+
+from collections.abc import Iterable
+
+from ostler.core.events import Envelope
+from ostler.journal.records import ListRecords
+
+
+class MemoryJournal:
+    """The records of one session, in a list."""
+
+    def __init__(self, session_id: str, records: Iterable[Envelope] = ()) -> None:
+        self.session_id = session_id
+        self.damage: list[str] = []
+        self._records = ListRecords(records)
+
+    @property
+    def envelopes(self) -> list[Envelope]:
+        return self._records.envelopes
+
+    def records(self) -> ListRecords:
+        return self._records
+
+    def append(self, envelope: Envelope) -> None:
+        self._records.append(envelope)
+
+    def sync(self) -> None:
+        """Nothing here outlives the process."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def drop(self) -> None:
+        """It goes with the process."""

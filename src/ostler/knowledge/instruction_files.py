@@ -1,0 +1,97 @@
+"""The files that `instructions` of the config names: paths and wildcards, in the workspace or the person's own."""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from ostler.knowledge.prompt_sections import PromptSection
+from ostler.knowledge.rules_files import RulesFile, RulesFileLoader, make_section
+from ostler.knowledge.source_folder import SourceFolder
+from ostler.knowledge.source_folders import SourceFolders
+
+MAX_NAMES_SCANNED = 5000
+MAX_DEPTH = 10
+MAX_PATTERN_PARTS = 40
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "target", "venv"})
+_INTRO = "Further instructions that the config names. Follow them as far as the rules above leave room."
+
+
+def instruction_sections(
+    sources: SourceFolders, patterns: Sequence[str], loader: RulesFileLoader
+) -> list[PromptSection]:
+    """What of the prompt comes from `instructions`: at most one part."""
+    files = [file for name in patterns for file in _load_files(sources, name, loader)]
+    return [make_section("instructions", _INTRO, files)] if files else []
+
+
+def _load_files(sources: SourceFolders, name: str, loader: RulesFileLoader) -> list[RulesFile]:
+    folder, pattern = _resolve_folder(sources, name)
+    if folder is None:
+        sources.workspace.note(name, "these instructions are left out: only files are read, never addresses")
+        return []
+    paths = list(expand_pattern(folder, pattern))
+    if not paths:
+        folder.note(pattern, "the config names these instructions, and there is no such file")
+    return [file for path in paths for file in loader.load(folder, path)]
+
+
+def _resolve_folder(sources: SourceFolders, name: str) -> tuple[SourceFolder | None, str]:
+    """Which folder a name is looked up in. What a project may not name, the settings have left out already."""
+    if "://" in name:
+        return None, name
+    if name.startswith("~/") and sources.user_home:
+        return sources.user_home, name[2:]
+    if name.startswith("/") or ".." in name.split("/"):
+        whole = posixpath.join(sources.workspace.root, name)
+        return SourceFolder("/", "user", sources.notes, label="/"), posixpath.normpath(whole).lstrip("/")
+    return sources.workspace, posixpath.normpath(name)
+
+
+def expand_pattern(folder: SourceFolder, pattern: str) -> Iterator[str]:
+    """The files that a pattern names, sorted: `*`, `?`, `[…]` within a name, `**` over any folders."""
+    if not _has_wildcard(pattern):
+        if folder.kind(pattern):
+            yield pattern
+        return
+    from ostler.text.redact import is_sensitive_file
+
+    budget = [MAX_NAMES_SCANNED]
+    for path in dict.fromkeys(_matching_paths(folder, "", pattern.split("/")[:MAX_PATTERN_PARTS], budget)):
+        if not is_sensitive_file(path):
+            yield path
+    if budget[0] <= 0:
+        folder.note(pattern, f"more than {MAX_NAMES_SCANNED} names would have to be looked at; the rest is left out")
+
+
+def _matching_paths(folder: SourceFolder, here: str, steps: list[str], budget: list[int]) -> Iterator[str]:
+    step, rest = steps[0], steps[1:]
+    if rest and not _has_wildcard(step):
+        yield from _matching_paths(folder, posixpath.join(here, step), rest, budget)
+        return
+    if here.count("/") >= MAX_DEPTH:
+        return
+    if step == "**" and rest:
+        yield from _matching_paths(folder, here, rest, budget)
+    for name, is_folder in folder.list_names(here or "."):
+        budget[0] -= 1
+        if budget[0] <= 0:
+            return
+        path = posixpath.join(here, name)
+        if step == "**":
+            if is_folder and name not in _SKIPPED_FOLDERS and name[0] != ".":
+                yield from _matching_paths(folder, path, steps, budget)
+            elif not rest and not is_folder and name[0] != ".":
+                yield path
+        elif _name_matches(name, step):
+            if rest and is_folder:
+                yield from _matching_paths(folder, path, rest, budget)
+            elif not rest and not is_folder:
+                yield path
+
+
+def _name_matches(name: str, step: str) -> bool:
+    return (name[0] != "." or step[0] == ".") and fnmatchcase(name, step)
+
+
+def _has_wildcard(text: str) -> bool:
+    return any(c in text for c in "*?[")

@@ -1,0 +1,93 @@
+"""What a project's own files want beyond words: agents that widen, commands that run programs, hooks.
+
+Trust in a project is about these, each told in a line that holds all of it; what is only text is left out.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ostler.knowledge.agent_files import AgentFile, read_agent_files
+from ostler.knowledge.builtin_agents import builtin_agents
+from ostler.knowledge.command_templates import find_shell_commands
+from ostler.knowledge.custom_commands import find_commands
+from ostler.knowledge.hooks import HookSpec, claude_project_hooks, configured_hooks
+from ostler.knowledge.source_folder import SourceFolder
+from ostler.knowledge.source_folders import SourceFolders
+from ostler.settings.effective import Settings
+from ostler.settings.untrusted_project import model_names
+from ostler.text.lazy_regex import lazy_regex
+
+MAX_PROGRAM_BYTES = 4 * 1024 * 1024
+MAX_COMMAND_WORDS = 200
+_WORD = lazy_regex(r"[^\s'\"`;|&<>()=]+")
+_PROJECT_PREFIX = lazy_regex(r"^\$\{?CLAUDE_PROJECT_DIR\}?/|^\./")
+
+
+def trust_items(sources: SourceFolders, settings: Settings) -> list[str]:
+    """One line for each; the settings are those without trust."""
+    if sources.workspace_is_home:
+        return []
+    hooks = claude_project_hooks(sources.workspace)
+    mine = configured_hooks(settings)
+    configured = [hook for hook in configured_hooks(settings.with_trust()) if hook not in mine]
+    found = {
+        path: sha
+        for hook in (*configured, *hooks)
+        for path, sha in hash_programs(sources.workspace, hook.command).items()
+    }
+    told = (f"program {path}: sha256 {sha}" for path, sha in found.items())
+    return [*_agent_items(sources, settings), *_command_items(sources), *map(_hook_item, hooks), *told]
+
+
+def _agent_items(sources: SourceFolders, settings: Settings) -> Iterator[str]:
+    files = list(read_agent_files(sources, model_names(settings.config)))
+    known = {*builtin_agents(), *settings.config.agent, *(file.name for file in files if file.scope == "user")}
+    for file in files:
+        if file.scope == "project":
+            for name, value in _extended_permissions(file, file.name in known, settings).items():
+                yield f"agent {file.name} ({file.origin}): {name} = {_json(value)}"
+
+
+def _extended_permissions(file: AgentFile, known: bool, settings: Settings) -> Mapping[str, Any]:
+    """What in an agent's file would allow more; a list of tools takes some away, unless others were taken before."""
+    found: dict[str, Any] = {}
+    if any(rule.action != "deny" for rule in file.rules):
+        found["permission"] = [[rule.key, rule.pattern, rule.action] for rule in file.rules]
+    if known and file.tools:
+        found["tools"] = msgspec.to_builtins(file.tools)
+    if file.max_steps and file.max_steps > settings.config.limits.steps:
+        found["max_steps"] = file.max_steps
+    return found
+
+
+def _command_items(sources: SourceFolders) -> Iterator[str]:
+    for command in find_commands(sources).values():
+        if command.scope == "project":
+            for shell in find_shell_commands(command.template):
+                yield f"command /{command.name} ({command.origin}): runs {_json(shell)}"
+
+
+def _hook_item(hook: HookSpec) -> str:
+    told = {"match": hook.match, "command": hook.command, "seconds": hook.seconds}
+    return f"hook {hook.event} ({hook.origin}): {_json(told)}"
+
+
+def hash_programs(folder: SourceFolder, command: Sequence[str]) -> dict[str, str]:
+    """The project's own files that a command names, each with its hash: when one changes, so does what it does."""
+    import hashlib
+
+    found: dict[str, str] = {}
+    words = dict.fromkeys(_PROJECT_PREFIX.sub("", word) for part in command for word in _WORD.findall(part))
+    for path in list(words)[:MAX_COMMAND_WORDS]:
+        inside = folder.relative_path(path) if path.startswith("/") else path
+        if inside and folder.kind(inside) == "file":
+            found[inside] = hashlib.sha256(folder.read_bytes(inside, MAX_PROGRAM_BYTES)).hexdigest()
+    return found
+
+
+def _json(value: object) -> str:
+    import json  # most projects want nothing that must be told
+
+    return json.dumps(value)

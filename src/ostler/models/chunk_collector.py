@@ -1,0 +1,140 @@
+"""The chunks of one reply, whatever its wire: runs of text and thought joined, calls kept until they are whole."""
+
+from typing import Literal
+
+from ostler.core.errors import BackendError
+from ostler.models.call_ids import used_call_ids
+from ostler.models.call_merge import CallMerger
+from ostler.models.finish_reasons import parse_finish_reason
+from ostler.models.model_errors import ModelError
+from ostler.models.model_types import (
+    ModelRequest,
+    ReplyChunk,
+    TextChunk,
+    TextWasThought,
+    ThoughtChunk,
+    Usage,
+)
+from ostler.models.think_tags import ThinkSplitter
+
+_MAX_REPLY_SIZE = 64 * 1024 * 1024
+
+
+class ChunkCollector:
+    """What has been read of a reply. `weight` grows with all that tells something, and with nothing else."""
+
+    def __init__(self, server: str, request: ModelRequest) -> None:
+        self.server = server
+        self.progress = 0
+        self.usage = Usage()
+        self.finish_reason = ""
+        self.refused = False
+        self.reasoning: Literal["", "field", "tags"] = ""  # how the server tells it apart
+        self.error: BackendError | None = None
+        self.stray_text = ""  # words that were no part of it
+        self.call_merger = CallMerger((tool.name for tool in request.tools), used_call_ids(request))
+        self.is_full = False  # it has grown as long as it may
+        self._bytes_left = request.max_bytes
+        self._chunks: list[ReplyChunk] = []
+        self._think_splitter = ThinkSplitter()
+        self._pending_surrogate = ""
+
+    def add_text(self, text: str) -> None:
+        """More of the answer."""
+        text = self._join_surrogates(text)
+        self._add_progress(len(text))
+        self._count_bytes(text)
+        runs = self._think_splitter.feed(text)
+        if self._think_splitter.lone_close:
+            self._think_splitter.lone_close = False
+            self.reasoning = "tags"
+            self._chunks.append(TextWasThought())
+        self._append_runs(runs)
+
+    def add_thought(self, text: str, signature: str = "") -> None:
+        """More of the reasoning; a seal ends its block."""
+        self._add_progress(len(text) + len(signature))
+        self._count_bytes(text)
+        self._think_splitter.ignore_tags()
+        self.reasoning = "field"
+        self._append(ThoughtChunk(_replace_lone_surrogates(text), signature))
+
+    def add_call(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
+        """A piece of a call."""
+        self._add_progress(len(call_id) + len(name) + len(arguments) + 1)
+        self._count_bytes(arguments)
+        self.call_merger.add(index, call_id, name, arguments)
+
+    def set_finish_reason(self, reason: str) -> None:
+        """The server said why the reply is over."""
+        self._add_progress(1)
+        self.finish_reason = reason
+
+    def fail(self, error: BackendError) -> None:
+        """Something went wrong; what came before it still counts."""
+        self.error = self.error or error
+
+    def take_chunks(self) -> list[ReplyChunk]:
+        """What there is to pass on now."""
+        chunks, self._chunks = self._chunks, []
+        return chunks
+
+    def flush(self) -> list[ReplyChunk]:
+        """What was held back, at the end or where the stream broke off."""
+        self._append_runs(self._think_splitter.flush())
+        return self.take_chunks()
+
+    def finish(self) -> list[ReplyChunk]:
+        """The last chunks of a whole reply."""
+        chunks = self.flush()
+        calls = self.call_merger.calls()
+        chunks.extend(calls)
+        if self.usage != Usage():
+            chunks.append(self.usage)
+        chunks.append(parse_finish_reason(self.finish_reason, has_calls=bool(calls), refused=self.refused))
+        return chunks
+
+    def _add_progress(self, more: int) -> None:
+        self.progress += more
+        if self.progress > _MAX_REPLY_SIZE:
+            self.fail(ModelError(f"{self.server} sent a reply without end", code="malformed"))
+
+    def _count_bytes(self, text: str) -> None:
+        """Where the room for the reply is used up, it ends as if the server had cut it."""
+        if self._bytes_left is None:
+            return
+        self._bytes_left -= len(text.encode("utf-8", "surrogatepass"))
+        if self._bytes_left < 0 and not self.finish_reason:
+            self.finish_reason, self.is_full = "length", True
+
+    def _append_runs(self, runs: list[tuple[bool, str]]) -> None:
+        for is_thought, text in runs:
+            if text:
+                self._append(ThoughtChunk(text) if is_thought else TextChunk(text))
+            self.reasoning = self.reasoning or ("tags" if is_thought else "")
+
+    def _append(self, chunk: TextChunk | ThoughtChunk) -> None:
+        last = self._chunks[-1] if self._chunks else None
+        if isinstance(chunk, TextChunk) and isinstance(last, TextChunk):
+            self._chunks[-1] = TextChunk(last.text + chunk.text)
+        elif isinstance(chunk, ThoughtChunk) and isinstance(last, ThoughtChunk) and not last.signature:
+            self._chunks[-1] = ThoughtChunk(last.text + chunk.text, chunk.signature)
+        elif chunk.text or isinstance(chunk, ThoughtChunk):
+            self._chunks.append(chunk)
+
+    def _join_surrogates(self, text: str) -> str:
+        """Put characters together whose two UTF-16 halves came in two pieces."""
+        if text.isascii() and not self._pending_surrogate:
+            return text
+        text, self._pending_surrogate = self._pending_surrogate + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._pending_surrogate = text[:-1], text[-1]
+        return _replace_lone_surrogates(text)
+
+
+def _replace_lone_surrogates(text: str) -> str:
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

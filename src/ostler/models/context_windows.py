@@ -1,0 +1,143 @@
+"""How much a model can be told: as its server says, else as its name gives away."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from ostler.core.errors import BackendError
+from ostler.models.base_url import BaseUrl
+from ostler.models.http import Headers, HttpClient
+from ostler.models.loose_json import LooseJsonError, read_json, write_json
+from ostler.models.server_models import MAX_LIST_BYTES, ModelEntry, list_models, parse_entries, valid_window
+
+DEFAULT_WINDOW = 32_768
+
+_LOAD_TIMEOUT = 120.0
+_WINDOWS = {
+    "gpt-5": 400_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-oss": 131_072,
+    "o3": 200_000,
+    "o4": 200_000,
+    "claude": 200_000,
+    "gemini": 1_048_576,
+    "qwen3-coder": 262_144,
+    "qwen3": 40_960,
+    "qwen2.5": 32_768,
+    "deepseek": 128_000,
+    "kimi-k2": 131_072,
+    "minimax-m2": 196_608,
+    "glm-4": 128_000,
+    "devstral": 131_072,
+    "llama-3": 131_072,
+    "llama3": 131_072,
+}
+
+
+class ContextWindow(msgspec.Struct, frozen=True):
+    """Tokens. A firm one is what the server runs the model with; another only what the model could take."""
+
+    size: int
+    is_enforced: bool
+
+
+def window_by_name(model: str) -> int:
+    """The window by the model's name, and a safe one for names that tell nothing."""
+    name = model.lower().rpartition("/")[2]
+    prefixes = [prefix for prefix in _WINDOWS if name.startswith(prefix)]
+    return _WINDOWS[max(prefixes, key=len)] if prefixes else DEFAULT_WINDOW
+
+
+async def fetch_window(
+    http: HttpClient, base_url: BaseUrl, model: str, headers: Headers = (), *, requested: int = 0, timeout: float = 2.0
+) -> ContextWindow | None:
+    """The window a server gives the model. Where it lets one choose and the model is not loaded, `wanted` is set."""
+    try:
+        entries = await list_models(http, base_url, headers, timeout=timeout)
+    except BackendError:
+        return None
+    entry = next((entry for entry in entries if entry.id == model), None)
+    if entry is not None and entry.window:
+        return ContextWindow(entry.window, is_enforced=True)
+    owners = {entry.owner for entry in entries}
+    server = _ServerApi(http, headers, timeout)
+    if "llamacpp" in owners:
+        return await _llama_cpp_window(server)
+    if any(map(_is_ollama_entry, entries)):
+        return await _ollama_window(server, model)
+    return await _lm_studio_window(server, model, requested) if "organization_owner" in owners else None
+
+
+class _ServerApi(msgspec.Struct, frozen=True):
+    """What local servers tell outside of the API that all of them share."""
+
+    http: HttpClient
+    headers: Headers
+    timeout: float
+
+    async def get(self, target: str) -> Any:
+        return await self._fetch("GET", target, b"")
+
+    async def post(self, target: str, document: Any) -> Any:
+        return await self._fetch("POST", target, write_json(document))
+
+    async def _fetch(self, method: str, target: str, body: bytes) -> Any:
+        try:
+            got = await self.http.fetch(method, target, self.headers, body, timeout=self.timeout, limit=MAX_LIST_BYTES)
+            return read_json(got.body) if got.status == 200 else None
+        except (BackendError, LooseJsonError):
+            return None
+
+
+async def _llama_cpp_window(server: _ServerApi) -> ContextWindow | None:
+    settings = _member(await server.get("/props"), "default_generation_settings")
+    size = valid_window(_member(settings, "n_ctx"))
+    return ContextWindow(size, is_enforced=True) if size else None
+
+
+def _is_ollama_entry(entry: ModelEntry) -> bool:
+    """Its own models belong to `library`, others to whom their name says: `hf.co/owner/model:tag`."""
+    folder, _, name = entry.id.rpartition("/")
+    return entry.owner == "library" or (":" in name and bool(folder) and folder.rpartition("/")[2] == entry.owner)
+
+
+def _with_tag(model: str) -> str:
+    """A model as Ollama lists it, however it was asked for."""
+    return (model if ":" in model.rpartition("/")[2] else f"{model}:latest").lower()
+
+
+async def _ollama_window(server: _ServerApi, model: str) -> ContextWindow | None:
+    """The window it loaded the model with; for one not loaded, what its file says, which loading may cut down."""
+    running = parse_entries(await server.get("/api/ps"))
+    loaded = next((entry.window for entry in running if _with_tag(entry.id) == _with_tag(model)), 0)
+    if loaded:
+        return ContextWindow(loaded, is_enforced=True)
+    shown = await server.post("/api/show", {"model": model})
+    told = re.search(r"(?m)^num_ctx\s+(\d{1,9})\s*$", str(_member(shown, "parameters"))[:20_000])
+    if told and valid_window(int(told[1])):
+        return ContextWindow(int(told[1]), is_enforced=True)
+    info = _member(shown, "model_info")
+    values = [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
+    size = next((found for value in values if (found := valid_window(value))), 0)
+    return ContextWindow(size, is_enforced=False) if size else None
+
+
+async def _lm_studio_window(server: _ServerApi, model: str, requested: int) -> ContextWindow | None:
+    entry = _find_entry(await server.get("/api/v0/models"), model)
+    if requested and _member(entry, "state") == "not-loaded":
+        loading = msgspec.structs.replace(server, timeout=_LOAD_TIMEOUT)
+        await loading.post("/api/v1/models/load", {"model": model, "context_length": requested})
+        entry = _find_entry(await server.get("/api/v0/models"), model)
+    loaded, most = (valid_window(_member(entry, key)) for key in ("loaded_context_length", "max_context_length"))
+    return ContextWindow(loaded or most, is_enforced=bool(loaded)) if loaded or most else None
+
+
+def _member(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _find_entry(document: Any, model: str) -> Any:
+    items = _member(document, "data")
+    return next((item for item in items if _member(item, "id") == model), None) if isinstance(items, list) else None

@@ -1,0 +1,54 @@
+"""How long a silent server is waited for, and what the person sees of it meanwhile."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from ostler.core.errors import BackendError
+from ostler.models.model_types import NoData
+
+
+class StallTimeouts(msgspec.Struct, frozen=True):
+    """Seconds: until the silence is shown, until a reply must begin, and between two signs of it."""
+
+    notice: float = 5.0
+    first: float = 300.0
+    silent: float = 180.0
+    tick: float = 1.0
+
+
+class StallDetector:
+    """Watches one attempt. What only keeps a connection alive is no sign of a reply."""
+
+    def __init__(self, timeouts: StallTimeouts, server: str, clock: Callable[[], float]) -> None:
+        self._timeouts = timeouts
+        self._server = server
+        self._clock = clock
+        self._last_data = clock()
+        self._limit = timeouts.first
+        self._next_notice = timeouts.notice
+
+    @property
+    def tick(self) -> float:
+        """How often to look."""
+        return self._timeouts.tick
+
+    def data_received(self) -> None:
+        """A part of the reply came."""
+        self._last_data = self._clock()
+        self._limit = self._timeouts.silent
+        self._next_notice = self._timeouts.notice
+
+    def no_data(self) -> NoData | None:
+        """Nothing came: what to show now, if anything; a `BackendError` when it is too long."""
+        silence = self._clock() - self._last_data
+        if silence >= self._limit:
+            raise BackendError(
+                f"{self._server} has sent nothing for {silence:.0f} s",
+                code="stalled",
+                hint="look at the server's load, or try again",
+            )
+        if silence < self._next_notice:
+            return None
+        self._next_notice = silence + self._timeouts.notice
+        return NoData(round(silence, 1), f"no data from {self._server} for {silence:.0f} s")

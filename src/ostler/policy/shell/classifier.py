@@ -1,0 +1,265 @@
+"""The judge: looks a command up in every table that knows its name."""
+
+import re
+from collections.abc import Sequence
+
+from ostler.policy import danger_programs as programs
+from ostler.policy import danger_tables
+from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
+from ostler.policy.shell import (
+    archives,
+    batch_runners,
+    cloud_clients,
+    data_leaks,
+    databases,
+    file_commands,
+    git,
+    interpreters,
+    known_programs,
+    network_transfers,
+    shell_builtins,
+    tool_handlers,
+    unknown_programs,
+    wrappers,
+)
+from ostler.policy.shell.command_call import CommandCall, CommandHandler
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT
+from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.runtime_values import hidden_option_reason, prints_only_names
+from ostler.policy.shell.wrapper_specs import RUNNERS, WrapperSpec
+
+_HELP_OPTIONS = frozenset({"--help", "--version", "-V", "-?"})
+_STOPS_MACHINE = frozenset(
+    name for name, why in danger_tables.ALWAYS_DANGEROUS.items() if why == danger_tables.STOPS_MACHINE
+)
+_LOADER = re.compile(r"ld-(?:linux|musl|\d)[\w.-]*\.so|ld\.so")
+_PACKAGE = re.compile(r"^npm:|(?<=\w)@[\w.^~-]+$")  # as package runners name programs
+_VERSIONED = re.compile(r"([a-z+]+?)[-_]?\d[\d.]*(?:\.exe)?")
+_TABLES = (
+    file_commands.HANDLERS,
+    archives.HANDLERS,
+    network_transfers.HANDLERS,
+    shell_builtins.HANDLERS,
+    wrappers.HANDLERS,
+    batch_runners.HANDLERS,
+    interpreters.HANDLERS,
+    tool_handlers.HANDLERS,
+    tool_handlers.EXTRA_HANDLERS,
+    cloud_clients.HANDLERS,
+    databases.HANDLERS,
+    git.HANDLERS,
+)
+_CASE_INSENSITIVE = frozenset({"schtasks", "sc"})
+_DASHED_VERBS = frozenset({"--remove", "--remove-all", "--set", "--install", "--del", "--merge"})
+_FLAGS_WITHOUT_VALUE = frozenset(
+    danger_tables.split_names("-y -q --user --system --global --force --yes --now --quiet --verbose --debug")
+)
+_DRY_RUN_OPTIONS = frozenset(
+    {"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--dryrun", "--assumeno"}
+)
+_SIMULATING_PROGRAMS = frozenset(danger_tables.split_names("apt apt-get aptitude brew nala"))
+_SIMULATION_OPTIONS = frozenset(danger_tables.split_names("-s --simulate --just-print --no-act --recon -n"))
+_TAKES_ANY_WORD = frozenset({"defaults", "service"})  # and so `--help` for a name
+_RUN_VERBS = frozenset(danger_tables.split_names("run exec dlx shell run-script ssh debug rsh"))
+_GNU_COMMANDS = frozenset(  # as they are called where the system has others
+    danger_tables.split_names(
+        "rm mv chmod chown chgrp dd truncate shred ln unlink rmdir cp install tee sed awk tar find xargs split csplit"
+        " sort uniq shuf env timeout nice nohup stdbuf"
+    )
+)
+_ALIASES = {
+    "podman": "docker",
+    "nerdctl": "docker",
+    "docker-compose": "docker",
+    "oc": "kubectl",
+    "tofu": "terraform",
+    "pip3": "pip",
+    "valkey-cli": "redis-cli",
+    "keydb-cli": "redis-cli",
+    "terragrunt": "terraform",
+}
+
+
+def danger_reason(call: CommandCall) -> str:
+    """Why a command must be asked for; empty when it is ordinary."""
+    if len(call.args) == 1 and _is_help(call):
+        return ""
+    call.name = _canonical_name(call.name)
+    handlers, operands = _find_handlers(call.name), _find_operands(call)
+    if (known_programs.has_verbs(call.name) or call.name in DANGEROUS_SUBCOMMANDS) and _is_dry_run_or_help(
+        call, operands[1]
+    ):
+        return ""
+    reasons = [
+        _table_reason(call),
+        hidden_option_reason(call),
+        data_leaks.secret_read_reason(call),
+        _write_reason(call, operands[0]),
+    ]
+    reasons += [handler(call) for handler in handlers]
+    if not handlers:
+        reasons.append(unknown_programs.danger_reason(call))
+    elif call.name in RUNNERS:
+        reasons.append(_runner_reason(call))
+    if call.evaluator.written_files and (not handlers or call.name in programs.IMPLICIT_SCRIPTS):
+        reasons.append(unknown_programs.written_file_reason(call))
+    if call.name.startswith("git-"):
+        reasons.append(git.git_verb_reason(call, call.name.removeprefix("git-"), call.args))
+    elif _LOADER.match(call.name):
+        reasons.append(wrappers.unwrap(call, WrapperSpec("", ("library-path", "preload", "argv0", "audit")), call.args))
+    for reason in (*reasons, _subcommand_reason(call, *operands), _option_reason(call)):
+        if reason:
+            return f"{call.name}: {reason}"
+    if call.path.startswith("/etc/init.d/"):
+        call.evaluate_words("service", call.name, *call.arg_texts())
+    why = _written_script_reason(call) if "/" in call.path else ""
+    if not why and not call.unknown_reason:
+        call.unknown_reason = known_programs.unknown_reason(call, bool(handlers), operands)
+    return why
+
+
+def _write_reason(call: CommandCall, operands: list[str]) -> str:
+    """Why a program that is driven by a verb must be asked for: it names a file that is there, to write to."""
+    driven = known_programs.has_verbs(call.name) or call.name in programs.PACKAGE_MANAGERS
+    if not driven or call.name in git.HANDLERS:  # git has options of its own for this
+        return ""
+    return unknown_programs.output_reason(call) or unknown_programs.download_reason(call, operands)
+
+
+def _is_help(call: CommandCall) -> bool:
+    """Whether a lone argument asks for help; `-h` stops the machine where that is what a program is for."""
+    word = call.args[0].text
+    return word in _HELP_OPTIONS or (word == "-h" and call.name not in _STOPS_MACHINE)
+
+
+def _is_dry_run_or_help(call: CommandCall, operands: list[str]) -> bool:
+    """Whether a program that is driven by a verb only says how it is used, or what it would do."""
+    texts = call.arg_texts()
+    if not texts or "--" in texts or _runs_other_command(call.name, operands):
+        return False
+    if call.name in git.HANDLERS and texts[0][:1] == "-":  # which may set what git runs
+        return False
+    if texts[-1] == "--help" and texts[0][:1] != "-" and call.name not in _TAKES_ANY_WORD:
+        return True
+    return bool(_DRY_RUN_OPTIONS & set(texts)) or (
+        call.name in _SIMULATING_PROGRAMS and bool(_SIMULATION_OPTIONS & set(texts))
+    )
+
+
+def _runs_other_command(name: str, operands: list[str]) -> bool:
+    """Whether the verb is one behind which another command stands."""
+    subs = RUNNERS[name][0] if name in RUNNERS else ()
+    return not _RUN_VERBS.isdisjoint(operands[:1]) or any(operands[: len(s.split())] == s.split() for s in subs)
+
+
+def _runner_reason(call: CommandCall) -> str:
+    """A second look at programs that run others, where they do something else."""
+    verb = unknown_programs.first_operand(call)
+    if verb in {"exec", "x", "dlx"} or (verb == "run" and call.name not in {"npm", "yarn", "pnpm", "bun"}):
+        return ""
+    if unknown_programs.takes_packages(call):
+        return ""
+    return (
+        unknown_programs.nested_command_reason(call)
+        if call.name in programs.PACKAGE_MANAGERS
+        else unknown_programs.deletion_reason(call)
+    )
+
+
+def _table_reason(call: CommandCall) -> str:
+    """Why a command must be asked for by its name, or by its name and the shape of its arguments."""
+    if call.name in danger_tables.DANGEROUS_FORMS:
+        why, shapes = danger_tables.DANGEROUS_FORMS[call.name]
+        words = iter(call.arg_texts())
+        return why if all(any(re.fullmatch(s, word, re.DOTALL) for word in words) for s in shapes.split(" ")) else ""
+    why = danger_tables.ALWAYS_DANGEROUS.get(call.name, "")
+    looks = danger_tables.READ_ONLY_FORMS.get(call.name) if why else None
+    return "" if looks is not None and re.fullmatch(looks, " ".join(call.arg_texts())) else why
+
+
+def _find_handlers(name: str) -> list[CommandHandler]:
+    return [table[name] for table in _TABLES if name in table]
+
+
+def _is_in_tables(name: str) -> bool:
+    return any(
+        name in table
+        for table in (danger_tables.ALWAYS_DANGEROUS, danger_tables.DANGEROUS_FORMS, DANGEROUS_SUBCOMMANDS, *_TABLES)
+    )
+
+
+def _canonical_name(name: str) -> str:
+    """The name the tables know: without version, case or suffix."""
+    if _is_in_tables(name):
+        return name
+    if name.startswith(("mkfs.", "fsck.", "newfs_")):
+        return name[:4]
+    if name[:1] == "g" and name[1:] in _GNU_COMMANDS:
+        return name[1:]
+    name = _PACKAGE.sub("", name)
+    found = _VERSIONED.fullmatch(name)
+    for other in (name, found.group(1) if found else "", name.lower(), name.removesuffix(".exe")):
+        if other and _is_in_tables(other):
+            return other
+    return name
+
+
+def _subcommand_reason(call: CommandCall, all_operands: list[str], sure_operands: list[str]) -> str:
+    lines = DANGEROUS_SUBCOMMANDS.get(_ALIASES.get(call.name, call.name), ())
+    if sure_operands[:1] == [UNKNOWN_TEXT] and (lines or call.name in programs.NEEDS_SUBCOMMAND):
+        return "what it shall do is known only when it runs"
+    guessed = [word.replace(UNKNOWN_TEXT, "*") for word in sure_operands]
+    for wanted, why in lines:
+        if _matches_words(all_operands, wanted) or _matches_words(sure_operands, wanted):
+            return f"{' '.join(wanted)} {why}"
+        if _matches_words(guessed, wanted):
+            return "what it shall do is known only when it runs"
+    return ""
+
+
+def _matches_words(words: list[str], expected: Sequence[str]) -> bool:
+    """Whether words begin as wanted; a star fits any word, and at the end of one any ending."""
+    return len(words) >= len(expected) and all(
+        word in {pattern, "*"} or (pattern[-1] == "*" and word.startswith(pattern[:-1]))
+        for word, pattern in zip(words, expected, strict=False)
+    )
+
+
+def _find_operands(call: CommandCall) -> tuple[list[str], list[str]]:
+    """The operands, read twice: as if no option took a value, and as if each one did; a lone hole is a word unknown."""
+    every: list[str] = []
+    after_options: list[str] = []
+    before = ""
+    for arg in call.args:
+        text = arg.text.lower() if call.name.endswith("-cli") or call.name in _CASE_INSENSITIVE else arg.text
+        text = text if not arg.starts_unknown else "…" if prints_only_names(arg) else UNKNOWN_TEXT
+        if not text.startswith("-") or text in _DASHED_VERBS:
+            every.append(text)
+            if not before.startswith("-") or "=" in before or before in _FLAGS_WITHOUT_VALUE:
+                after_options.append(text)
+        before = text
+    return every, after_options
+
+
+def _option_reason(call: CommandCall) -> str:
+    spec = danger_tables.DANGEROUS_OPTIONS.get(call.name)
+    if not spec:
+        return ""
+    letters, longs, *valued = spec
+    options = parse_options(call.args, *valued)
+    return "the options change or delete something" if options.has(*letters, *longs) else ""
+
+
+def _written_script_reason(call: CommandCall) -> str:
+    """A program that this very line has written is judged by its text."""
+    from ostler.policy.shell.expanded_words import ExpandedWord
+
+    try:
+        text = call.written_text(ExpandedWord(call.path))
+    except KeyError:
+        return ""
+    if text is None:
+        return "runs a program that this very line writes"
+    shebang = re.match(r"#!\s*(?:/usr/bin/env\s+)?(\S+)", text)
+    call.evaluate_words(shebang.group(1) if shebang else "sh", call.path)
+    return ""

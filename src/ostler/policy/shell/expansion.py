@@ -1,0 +1,255 @@
+"""Expands words the way a shell does, as far as that can be known without running anything."""
+
+import os.path
+import re
+
+from ostler.policy.shell import brace_expansion, echo_printf
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.shell_state import UNUSED_PID, ShellState, ShellValue, home_folder
+from ostler.policy.shell.syntax_tree import (
+    ArithmeticPart,
+    ArrayPart,
+    CommandNode,
+    CompoundNode,
+    LiteralPart,
+    ParameterPart,
+    PipelineNode,
+    ScriptNode,
+    ShellWord,
+    SubstitutionPart,
+    WordPart,
+)
+
+_GLOB = re.compile(r"[*?]|\[.+\]", re.DOTALL)
+_MAX_DEPTH = 12
+_MAX_LENGTH = 131072
+_MAX_FIELDS = 64
+
+
+def expand_word(word: ShellWord, shell: ShellState, depth: int = 0) -> list[ExpandedWord]:
+    """The arguments one word becomes: braces, variables, literal substitutions, splitting."""
+    words = brace_expansion.expand_braces(word)
+    if words is None:
+        return [ExpandedWord(UNKNOWN_TEXT)]
+    return [arg for each in words for arg in _FieldBuilder(shell, depth).build(each.parts)]
+
+
+def expand_unsplit(parts: tuple[WordPart, ...], shell: ShellState, depth: int = 0) -> str:
+    """The text of an assignment or here-document: nothing is split."""
+    texts: list[str] = []
+    length = 0
+    for at, part in enumerate(parts):
+        texts.append(_expand_part(part, shell, depth, is_first=not at))
+        length += len(texts[-1])
+        if length > _MAX_LENGTH:
+            return UNKNOWN_TEXT
+    return "".join(texts)
+
+
+def _expand_part(part: WordPart, shell: ShellState, depth: int, is_first: bool) -> str:
+    if isinstance(part, LiteralPart):
+        return expand_tilde(part.text, shell) if is_first and not part.quoted else part.text
+    if isinstance(part, ParameterPart):
+        found = expand_parameter(part, shell, depth)
+        return UNKNOWN_TEXT if found is None else join_array(found, shell) if isinstance(found, tuple) else found
+    if isinstance(part, SubstitutionPart):
+        found = known_output(part.script, shell, depth + 1) if part.kind == "$" else None
+        return UNKNOWN_TEXT if found is None else found.rstrip("\n")
+    return UNKNOWN_TEXT
+
+
+def join_array(items: tuple[str, ...], shell: ShellState) -> str:
+    """An array as one text, with the first separator between."""
+    separators = shell.lookup("IFS")
+    return separators[:1].join(items) if isinstance(separators, str) else UNKNOWN_TEXT
+
+
+def expand_tilde(text: str, shell: ShellState) -> str:
+    """`~…` with the home folder in place."""
+    if not text.startswith("~"):
+        return text
+    name, slash, rest = text[1:].partition("/")
+    if name == "":
+        folder = shell.lookup("HOME")
+        return (folder if isinstance(folder, str) else home_folder()) + slash + rest
+    if name == "+" and len(shell.cwd) == 1:
+        return shell.cwd[0] + slash + rest
+    return UNKNOWN_TEXT + slash + rest if name in {"+", "-"} else os.path.expanduser(text)
+
+
+class _FieldBuilder:
+    """Gathers the fields of one word."""
+
+    def __init__(self, shell: ShellState, depth: int) -> None:
+        self.shell = shell
+        self.depth = depth
+        self.fields: list[ExpandedWord] = []
+        self.current = ExpandedWord("")
+        self.is_open = False
+
+    def build(self, parts: tuple[WordPart, ...]) -> list[ExpandedWord]:
+        for at, part in enumerate(parts):
+            if isinstance(part, SubstitutionPart):
+                self.current.origin = _substitution_command(part.script)
+            if isinstance(part, LiteralPart):
+                self._add_text(part, is_first=not at)
+            elif isinstance(part, SubstitutionPart) and part.kind != "$":
+                self.current.piped = self.is_open = True
+                self.current.text += "/dev/fd/63"
+                self.current.source_text = (
+                    known_output(part.script, self.shell, self.depth + 1) if part.kind == "<" else ""
+                )
+            elif isinstance(part, ParameterPart):
+                found = expand_parameter(part, self.shell, self.depth)
+                if found is None or UNKNOWN_TEXT in "".join(found):
+                    self.current.origin = self.current.origin or f"${part.name}{part.index}"
+                    self.current.may_split |= not part.quoted or _expands_to_list(part)
+                    self.current.may_differ |= not part.quoted and part.name in self.shell.variables
+                self._add_value(found, part.quoted, _expands_to_list(part))
+            elif isinstance(part, SubstitutionPart):
+                text = known_output(part.script, self.shell, self.depth + 1)
+                if text is None and not part.quoted:
+                    self.current.may_differ = self.current.may_split = True
+                self._add_value(None if text is None else text.rstrip("\n"), part.quoted, False)
+            elif isinstance(part, (ArithmeticPart, ArrayPart)):
+                self._add_value(None, True, False)
+        self._close_field()
+        return self.fields
+
+    def _add_text(self, part: LiteralPart, is_first: bool) -> None:
+        self.is_open = True
+        if part.quoted:
+            self.current.text += part.text
+            return
+        text = expand_tilde(part.text, self.shell) if is_first else part.text
+        self.current.text += text
+        self.current.is_glob = self.current.is_glob or bool(_GLOB.search(part.text))
+
+    def _add_value(self, value: ShellValue, quoted: bool, expands_to_list: bool) -> None:
+        if value is None or len(self.current.text) > _MAX_LENGTH:
+            self.current.text += UNKNOWN_TEXT
+            self.is_open = True
+        elif quoted and not (expands_to_list and isinstance(value, tuple)):
+            self.current.text += join_array(value, self.shell) if isinstance(value, tuple) else value
+            self.is_open = True
+        elif quoted:
+            self._add_pieces(list(value), glob=False)
+        else:
+            several = value if isinstance(value, tuple) else (value,)
+            pieces = [piece for text in several for piece in self._split_fields(text)]
+            self._add_pieces(pieces if len(pieces) <= _MAX_FIELDS else [UNKNOWN_TEXT], glob=True)
+
+    def _split_fields(self, text: str) -> list[str]:
+        separators = self.shell.lookup("IFS")
+        if not isinstance(separators, str) or UNKNOWN_TEXT in separators:
+            return [UNKNOWN_TEXT]
+        pieces = [text]
+        for separator in dict.fromkeys(separators):
+            pieces = [piece for whole in pieces for piece in whole.split(separator)]
+        # an empty first or last piece says that the word is cut there
+        return pieces if len(pieces) == 1 else [pieces[0], *filter(None, pieces[1:-1]), pieces[-1]]
+
+    def _add_pieces(self, pieces: list[str], glob: bool) -> None:
+        for at, piece in enumerate(pieces):
+            if at:
+                self._close_field()
+            self.current.text += piece
+            self.is_open = self.is_open or bool(piece) or not glob
+            self.current.is_glob = self.current.is_glob or (glob and bool(_GLOB.search(piece)))
+
+    def _close_field(self) -> None:
+        if self.is_open:
+            self.fields.append(self.current)
+        self.current, self.is_open = ExpandedWord(""), False
+
+
+def _substitution_command(script: ScriptNode) -> str:
+    """The command line behind a substitution, when it is one command or a plain pipe."""
+    node = script.items[0].node if len(script.items) == 1 else None
+    stages = node.stages if isinstance(node, PipelineNode) else (node,)
+    commands = [" ".join(word.raw for word in stage.words) for stage in stages if isinstance(stage, CommandNode)]
+    return " | ".join(commands) if len(commands) == len(stages) else ""
+
+
+def _expands_to_list(part: ParameterPart) -> bool:
+    return part.name == "@" or part.index == "@"
+
+
+def expand_parameter(part: ParameterPart, shell: ShellState, depth: int = 0) -> ShellValue:
+    """What a parameter stands for; None when only the run knows."""
+    if part.prefix:
+        return None
+    found = (
+        shell.lookup(part.name) if part.name[0].isalpha() or part.name[0] == "_" else shell.lookup_parameter(part.name)
+    )
+    if part.index not in {"", "@", "*"}:
+        found = _array_element(found, part.index)
+    elif isinstance(found, tuple) and not part.index and part.name not in {"@", "*"}:
+        found = found[0] if found else ""
+    if not part.op:
+        return found
+    if part.op in {":-", "-", ":=", "="} and depth < _MAX_DEPTH:
+        return found if found is None or found else expand_unsplit(part.operand, shell, depth + 1)
+    return None
+
+
+def _array_element(value: ShellValue, index: str) -> ShellValue:
+    if isinstance(value, tuple) and index.isdigit():
+        return value[int(index[:6])] if int(index[:6]) < len(value) else ""
+    return None
+
+
+def known_output(
+    script: ScriptNode, shell: ShellState, depth: int = 0, stdin_text: str | None = None, bash: bool = False
+) -> str | None:
+    """What a script prints, when it only echoes what is known; None otherwise.
+
+    Shells differ about backslashes in `echo`: with `bash` they are read as bash does, else such text is not known.
+    """
+    if depth > _MAX_DEPTH:
+        return None
+    pieces = [_node_output(item.node, shell, depth, stdin_text, bash) for item in script.items if not item.background]
+    if len(pieces) != len(script.items) or any(item.operator == "||" for item in script.items):
+        return None
+    known = [piece for piece in pieces if piece is not None]
+    return "".join(known) if len(known) == len(pieces) else None
+
+
+def _node_output(node: object, shell: ShellState, depth: int, stdin_text: str | None, bash: bool) -> str | None:
+    if isinstance(node, CompoundNode) and node.kind in {"group", "subshell"} and not node.redirects:
+        return known_output(node.scripts[0], shell, depth + 1, stdin_text, bash)
+    if not isinstance(node, CommandNode):
+        return None
+    elsewhere = [r for r in node.redirects if r.op not in {"<<", "<<-", "<<<"} and r.fd in {"", "1"}]
+    return None if elsewhere else command_output(node, shell, depth, stdin_text, bash)
+
+
+def command_output(
+    command: CommandNode, shell: ShellState, depth: int = 0, stdin_text: str | None = None, bash: bool = False
+) -> str | None:
+    """What a simple command writes to its standard output, wherever that goes; `fed` is its standard input."""
+    args = [arg for word in command.words for arg in expand_word(word, shell, depth + 1)]
+    if not args or not all(arg.exact for arg in args) or args[0].text in shell.functions:
+        return None
+    name, *rest = [arg.text for arg in args]
+    if name == "echo":
+        return echo_printf.echo_output(rest, bash)
+    if name == "printf":
+        return echo_printf.printf_output(rest)
+    if name == "mktemp":
+        return f"/tmp/tmp.{UNUSED_PID}\n"
+    if name == "cat" and rest in ([], ["-"]):
+        return _heredoc_input(command, shell, depth, stdin_text)
+    return "" if name in {":", "true"} else None
+
+
+def _heredoc_input(command: CommandNode, shell: ShellState, depth: int, stdin_text: str | None) -> str | None:
+    """The text a here-document or here-string feeds to a command, else what it was fed before."""
+    for redirect in command.redirects:
+        if redirect.op == "<<<":
+            stdin_text = expand_unsplit(redirect.target.parts, shell, depth + 1) + "\n"
+        elif redirect.body is not None:
+            stdin_text = expand_unsplit(redirect.body.parts, shell, depth + 1)
+        elif redirect.op.startswith("<"):
+            stdin_text = None
+    return stdin_text

@@ -1,0 +1,234 @@
+"""Commands that delete, copy, link and cut files; most ask only when something would be lost."""
+
+import re
+from collections.abc import Callable
+
+from ostler.policy.danger_tables import CHANGES_MODES
+from ostler.policy.shell.command_call import CommandCall, CommandHandler
+from ostler.policy.shell.expanded_words import ExpandedWord
+from ostler.policy.shell.filesystem_view import is_block_device
+from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.shell_state import join_path
+
+_BACKUP_SUFFIX = re.compile(r"[.~_-][\w.~-]*")
+_GROWING_SIZE = re.compile(r"[+>%]?\s*0*[1-9]\w*")
+_ROOTS = frozenset({"/", "/*", "/.*", "/.", "/..", "/*/"})
+
+
+def removes_root(call: CommandCall) -> bool:
+    """Whether a recursive `rm` names the root of the file system."""
+    options = parse_options(call.args)
+    if not (options.has("r", "R", "recursive") or options.has("no-preserve-root")):
+        return False
+    return any(_is_root(arg, call) for arg in options.operands)
+
+
+def _is_root(arg: ExpandedWord, call: CommandCall) -> bool:
+    if not arg.literal:
+        return False
+    return arg.text in _ROOTS or any(path in _ROOTS for path in call.shell.resolve_paths(arg.text))
+
+
+def _rm(call: CommandCall) -> str:
+    if removes_root(call):
+        call.evaluator.deny("deletes the whole file system")
+    if call.name == "shred" and any(is_block_device(arg.text) for arg in call.args):
+        call.evaluator.deny("overwrites a disk")
+    return ""
+
+
+def _dd(call: CommandCall) -> str:
+    for arg in call.args:
+        if arg.text.startswith("of="):
+            call.overwrite_reason(ExpandedWord(arg.text[3:], arg.is_glob))
+    return ""
+
+
+def _format(call: CommandCall) -> str:
+    if call.name == "wipefs" and not parse_options(call.args, "ot", ("offset", "types")).has(
+        "a", "all", "o", "offset", "f"
+    ):
+        return ""
+    if call.name == "wipefs" and parse_options(call.args, "ot", ("offset", "types")).has("n", "no-act"):
+        return ""
+    if call.name == "sgdisk" and re.fullmatch(
+        r"(?:-[pvFLE]|-i \S+|--(?:print|verify)|/\S+| )+", " ".join(call.arg_texts())
+    ):
+        return ""
+    for arg in call.args:
+        if is_block_device(arg.text):
+            call.evaluator.deny(f"wipes the device {arg.text}")
+    return ""
+
+
+def _cp(call: CommandCall) -> str:
+    options = parse_options(call.args, "tSgmo", ("target-directory", "suffix", "group", "mode", "owner"))
+    if call.name != "cp" and options.has("d", "directory"):
+        there = options.has("m", "o", "g", "mode", "owner", "group") and any(map(_exists(call), options.operands))
+        return CHANGES_MODES if there else ""
+    if any(re.fullmatch(r"0?[2-7]\d{3}|.*\bs\b.*|.*[+=]\w*s.*", mode.text) for mode in options.values("m", "mode")):
+        return CHANGES_MODES
+    if options.has("n", "no-clobber"):
+        return ""
+    target = options.value("t", "target-directory")
+    names = options.operands
+    if target is None:
+        if len(names) < 2:
+            return "" if all(arg.exact for arg in names) else "copies to a place known only when it runs"
+        target, names = names[-1], names[:-1]
+    if options.has("parents"):
+        return call.any_overwrite_reason([ExpandedWord(f"{target.text}/{name.text}", name.is_glob) for name in names])
+    whole = options.has("T", "no-target-directory")
+    why = "" if _is_backup(names, target) else copy_overwrite_reason(call, target, names, no_target_directory=whole)
+    _record_copies(call, names, target)
+    if options.has("s", "l", "symbolic-link", "link"):
+        _record_links(call, names, target, symbolic=options.has("s", "symbolic-link"))
+    return why
+
+
+def _is_backup(names: list[ExpandedWord], target: ExpandedWord) -> bool:
+    """Whether a file, by a name known only when it runs, is copied to the same name with an ending."""
+    name = names[0]
+    ending = target.text.removeprefix(name.text)
+    same = len(names) == 1 and name.origin == target.origin and target.text.startswith(name.text)
+    return same and not (name.is_glob or name.literal) and bool(_BACKUP_SUFFIX.fullmatch(ending))
+
+
+def _exists(call: CommandCall) -> Callable[[ExpandedWord], bool]:
+    return lambda arg: call.evaluator.filesystem.may_exist(arg, call.shell)
+
+
+def copy_overwrite_reason(
+    call: CommandCall, target: ExpandedWord, names: list[ExpandedWord], no_target_directory: bool = False
+) -> str:
+    """Why files may not be put to a target, a folder or a name, without asking."""
+    if target.exact and not no_target_directory and call.evaluator.filesystem.may_be_folder(target, call.shell):
+        return call.evaluator.filesystem.folder_overwrite_reason(target, names, call.shell)
+    return call.overwrite_reason(target)
+
+
+def _ln(call: CommandCall) -> str:
+    options = parse_options(call.args, "tS", ("target-directory", "suffix"))
+    names = options.operands
+    target = options.value("t", "target-directory")
+    if target is None and len(names) > 1:
+        target, names = names[-1], names[:-1]
+    target = target or ExpandedWord(".")
+    why = call.overwrite_reason(target, appends=True)
+    if options.has("f", "force", "b", "backup"):
+        why = copy_overwrite_reason(
+            call, target, names, no_target_directory=options.has("n", "no-dereference", "T", "no-target-directory")
+        )
+    _record_copies(call, names, target)
+    _record_links(call, names, target, symbolic=options.has("s", "symbolic"))
+    return why
+
+
+def _record_copies(call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord) -> None:
+    """So that a program does not go unseen under another name, nor a script this line has written."""
+    for source in sources:
+        copy = target.text.rstrip("/").rpartition("/")[2]
+        call.evaluator.filesystem.copies[copy] = source.text.rpartition("/")[2]
+        try:
+            text = call.written_text(source)
+        except KeyError:
+            continue
+        for path in call.shell.resolve_paths(target.text):
+            call.evaluator.written_files[path] = text
+
+
+def _record_links(call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord, symbolic: bool) -> None:
+    """So that a later write through a link is seen for what it is."""
+    places = call.evaluator.filesystem
+    if len(places.links) > 50:
+        call.evaluator.confirm("makes more links than can be followed")
+        return
+    for source in sources[:50]:
+        for path in call.shell.resolve_paths(target.text) if source.exact and target.exact else ():
+            link = join_path(path, source.text.rstrip("/").rpartition("/")[2]) if places.is_folder(path) else path
+            folder = link.rpartition("/")[0] if symbolic else (call.shell.cwd or ("/",))[0]
+            places.links[link] = join_path(folder, source.text)
+
+
+def _truncate(call: CommandCall) -> str:
+    """To empty or shorten a file is to mean one that is there, or will be when the command runs."""
+    options = parse_options(call.args, "sr", ("size", "reference"))
+    if reason := call.any_overwrite_reason(options.operands):
+        return reason
+    size = options.value("s", "size")
+    if options.operands and size and not (size.exact and _GROWING_SIZE.fullmatch(size.text)):
+        return "empties or shortens a file"
+    return ""
+
+
+def _tee(call: CommandCall) -> str:
+    options = parse_options(call.args)
+    appends = options.has("a", "append")
+    text = call.stdin.text if call.stdin.kind == "text" else None
+    for arg in options.operands:
+        for path in call.shell.resolve_paths(arg.text) if arg.exact else ():
+            call.evaluator.written_files[path] = text
+    reasons = [call.overwrite_reason(arg, appends=appends) for arg in options.operands]
+    return next(filter(None, reasons), "")
+
+
+def _patch(call: CommandCall) -> str:
+    options = parse_options(call.args, "poidBDFgrVYz", ("output", "input", "directory", "strip", "dry-run"))
+    if any(arg.text.startswith("--dry") for arg in call.args) or options.has("C", "check", "help", "version", "v"):
+        return ""
+    output = options.value("o", "output")
+    return "changes the files that a patch names" if output is None else call.overwrite_reason(output)
+
+
+def _split(call: CommandCall) -> str:
+    options = parse_options(
+        call.args, "abClntf", ("filter", "suffix-length", "bytes", "lines", "number", "prefix", "digits")
+    )
+    for command in options.values("filter"):
+        call.evaluate_text(command.text)
+    if options.has("filter"):
+        return ""
+    endings = ["00"] if call.name == "csplit" else ["aa", "00", "a", "aaa"]
+    prefix = (options.operands[1:2] or [ExpandedWord("x")])[0]
+    if call.name == "csplit":
+        prefix = options.value("f", "prefix") or ExpandedWord("xx")
+    return call.any_overwrite_reason([ExpandedWord(prefix.text + ending, prefix.is_glob) for ending in endings])
+
+
+def _history(call: CommandCall) -> str:
+    options = parse_options(call.args)
+    if options.has("c", "d"):
+        return "deletes the shell's history"
+    if options.has("w") and not options.operands:
+        return "overwrites the shell's history"
+    return call.any_overwrite_reason(options.operands[:1]) if options.has("a", "w") else ""
+
+
+def _mkfifo(call: CommandCall) -> str:
+    for arg in parse_options(call.args, "mZ", ("mode",)).operands:
+        call.evaluator.written_files.update(dict.fromkeys(call.shell.resolve_paths(arg.text)))
+    return ""
+
+
+def _mkdir(call: CommandCall) -> str:
+    for arg in parse_options(call.args, "mZ", ("mode",)).operands:
+        for path in call.shell.resolve_paths(arg.text) if arg.exact else ():
+            if not call.evaluator.filesystem.exists(path):
+                call.evaluator.filesystem.created_folders.add(path)
+    return ""
+
+
+HANDLERS: dict[str, CommandHandler] = {
+    **dict.fromkeys(("rm", "shred", "unlink", "rmdir"), _rm),
+    **dict.fromkeys(("dd", "dcfldd", "dc3dd"), _dd),
+    **dict.fromkeys(("mkfs", "mke2fs", "mkswap", "wipefs", "blkdiscard", "sgdisk", "mkdosfs", "mkntfs"), _format),
+    **dict.fromkeys(("cp", "install", "gcp", "ginstall"), _cp),
+    **dict.fromkeys(("ln", "link"), _ln),
+    "tee": _tee,
+    "truncate": _truncate,
+    "patch": _patch,
+    **dict.fromkeys(("split", "csplit"), _split),
+    "history": _history,
+    "mkdir": _mkdir,
+    **dict.fromkeys(("mkfifo", "mknod"), _mkfifo),
+}

@@ -1,0 +1,157 @@
+"""Closed by default: a program or verb that no table knows is a stranger, unless it looks or is the project's own."""
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from ostler.policy import danger_programs as programs
+from ostler.policy import danger_tables
+from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
+from ostler.policy.shell.command_call import CommandCall
+
+_UNKNOWN_PROGRAM = "a program Ostler does not know"
+_READ_ONLY_VERBS = (
+    r"list|ls|show|get|describe|status|stats?|info|help|logs?|diff|search|view|inspect|check|lint|tests?|validate|verify"
+    r"|query|find|cat|tree|history|top|ps|explain|doctor|preview|plan|whoami|count|print|outdated|audit|completions?"
+    r"|usage|man|docs?|ping|health|metrics|events|tail|head|summary|report|analy[sz]e|scan|graph|deps|dependencies|build"
+    r"|compile|which|where|why|current|dry-run|examples|size|monitor|versions?"
+)
+_READ_ONLY_VERB = re.compile(
+    rf"{_READ_ONLY_VERBS}|(?:is|has|lookup|estimate|detect|filter|wait|batch-get|{_READ_ONLY_VERBS})[-_:].+|wait"
+    r"|(?!delete|remove|destroy|purge|drop|clear|reset|rm|del|set|put|update|unset|stop|kill)"
+    r".+[-_:](?:list|ls|info|status|show|get|stats|describe|view|logs?|lint|validate|check)"
+)
+_SURELY_READ_ONLY = frozenset(
+    danger_tables.split_names("list ls show info status get describe view search")
+)  # behind a group
+_READ_ONLY_OPTION = re.compile(
+    r"-[hV]|--?(?:help|version)|--?(?:list|show)(?:[-_][\w-]+)?(?:=.*)?|--(?:status|info|check|lint|validate|diff|simulate)"
+    r"|--?dry-?run(?:=(?!none|false)\w+)?|--?(?:preview|what-?if)"
+)
+_READ_ONLY_CMDLET = re.compile(
+    r"(?i)(?:get|test|measure|select|where|sort|group|compare|show|resolve|convert(?:to|from)|foreach)-[a-z]+"
+    r"|format-(?:table|list|wide|hex)|write-(?:host|output|verbose|error|warning)"
+)
+_SYSTEM_PATH = re.compile(
+    r"/(?:usr|opt|s?bin|snap|nix|Applications|System|Library)/|.*/(?<!node_modules/\.)s?bin/[^/]+$"
+)
+_PROJECT_ENVIRONMENT_PATH = re.compile(
+    r"(?:.*/)?(?:\.?v?env|\.?virtualenvs?|node_modules|\.tox|\.nox|vendor|target|build)/.*"
+)
+_VERSION_OR_SUFFIX = re.compile(r"[-_.]?\d[\d.]*$|\.(?:exe|cmd|bat|sh|py|phar|jar)$")
+_CROSS_PREFIX = re.compile(
+    r"(?:x86_64|aarch64|arm\w*|i[3-6]86|riscv\d*|mips\w*|powerpc\w*)-[\w-]*?(?:gnu\w*|musl\w*|elf|eabi\w*)-"
+)
+_MAX_VERB_WORDS = 5  # so many words of a cloud's client say what is done
+
+
+@cache
+def load_known_programs() -> frozenset[str]:
+    """The programs that are known to be harmless."""
+    lines = _read_table("known.txt")
+    return frozenset(word for line in lines for word in line.split())
+
+
+@cache
+def load_known_verbs() -> dict[str, frozenset[str]]:
+    """What each program that is driven by a verb does unasked."""
+    found: dict[str, frozenset[str]] = {}
+    for line in "\n".join(_read_table("verbs.txt")).replace("\n ", " ").splitlines():
+        names, _, verbs = line.partition(": ")
+        words = frozenset(verbs.split())
+        groups = {f"{word.partition('/')[0]}/" for word in words if "/" in word}
+        found.update(dict.fromkeys(names.split(), words | groups))
+    return found
+
+
+def _read_table(name: str) -> list[str]:
+    text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+def unknown_reason(call: CommandCall, has_handler: bool, operands: tuple[Sequence[str], Sequence[str]]) -> str:
+    """Why nobody can say what a command does; empty when it is known, only looks, or is the project's own."""
+    verbs = load_known_verbs().get(call.name)
+    if verbs is not None:
+        return _unknown_verb(call, verbs, operands)
+    looks = danger_tables.READ_ONLY_FORMS.get(call.name)
+    if looks is not None and re.fullmatch(looks, " ".join(call.arg_texts())):
+        return ""
+    if has_handler or _is_known(call) or _is_project_program(call) or _is_read_only(call, operands):
+        return ""
+    return f"{call.name} is {_UNKNOWN_PROGRAM}"
+
+
+def has_verb(program: str, group: str, word: str) -> bool:
+    """Whether a program is known to do unasked what a word says, by itself or behind a group."""
+    verbs = load_known_verbs().get(program, frozenset())
+    return (word == group and word in verbs) or f"{group}/{word}" in verbs
+
+
+def is_read_only_verb(word: str) -> bool:
+    """Whether a verb says by itself that it only looks."""
+    return bool(_READ_ONLY_VERB.fullmatch(word))
+
+
+def has_verbs(program: str) -> bool:
+    """Whether a program is driven by a verb."""
+    return program in load_known_verbs()
+
+
+def _unknown_verb(call: CommandCall, verbs: frozenset[str], operands: tuple[Sequence[str], Sequence[str]]) -> str:
+    readings = [words for words in operands if words]
+    if not readings or any(map(_READ_ONLY_OPTION.fullmatch, call.arg_texts())):
+        return ""
+    if any(_is_known_verb(words, verbs) for words in readings):
+        return ""
+    return f"Ostler does not know what {call.name} {readings[-1][0][:30]} does"
+
+
+def _is_known_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
+    if "**" in verbs:
+        return any(word in verbs or _READ_ONLY_VERB.fullmatch(word) for word in words[:_MAX_VERB_WORDS])
+    words = [word for word in words if word[:1] != "+"]  # a toolchain, as in `cargo +nightly`
+    first, second = [*words, "", ""][:2]
+    if first in verbs or f"{first}/{second}" in verbs or _READ_ONLY_VERB.fullmatch(first):
+        return True
+    grouped = f"{first}/" in verbs or "*/" in verbs
+    return grouped and (not second or bool(_READ_ONLY_VERB.fullmatch(second)))
+
+
+def _is_known(call: CommandCall) -> bool:
+    """Whether a table has the name of a program, as it is or without version, platform and ending."""
+    if call.path.startswith("@"):  # a package by its scope, as package runners name it
+        return call.path.partition("/")[0] + "/" in load_known_programs()
+    names = (call.name, call.name.lower(), _VERSION_OR_SUFFIX.sub("", call.name), _CROSS_PREFIX.sub("", call.name))
+    return any(
+        name in table
+        for name in names
+        for table in (
+            programs.HARMLESS_PROGRAMS,
+            load_known_programs(),
+            programs.PACKAGE_MANAGERS,
+            danger_tables.ALWAYS_DANGEROUS,
+            danger_tables.DANGEROUS_FORMS,
+            danger_tables.DANGEROUS_OPTIONS,
+            DANGEROUS_SUBCOMMANDS,
+        )
+    ) or bool(_READ_ONLY_CMDLET.fullmatch(call.name))
+
+
+def _is_project_program(call: CommandCall) -> bool:
+    """Whether a program is the project's: by a path that is no system's, or run by an environment of the project."""
+    if call.path.startswith("@"):
+        return False
+    named = "/" in call.path and (not _SYSTEM_PATH.match(call.path) or call.path[0] not in "/~")
+    inside = any(call.path.startswith(f"{folder}/") for folder in call.shell.cwd)
+    return call.shell.in_project_environment or named or inside or bool(_PROJECT_ENVIRONMENT_PATH.match(call.path))
+
+
+def _is_read_only(call: CommandCall, operands: tuple[Sequence[str], Sequence[str]]) -> bool:
+    if any(map(_READ_ONLY_OPTION.fullmatch, call.arg_texts())) or call.arg_texts() in (["-l"], ["-L"]):
+        return True
+    for words in operands:
+        if (words and _READ_ONLY_VERB.fullmatch(words[0])) or (len(words) > 1 and words[1] in _SURELY_READ_ONLY):
+            return True
+    return False

@@ -1,0 +1,354 @@
+"""What a piece of Python would do to files and processes, read from its syntax tree."""
+
+import ast
+import re
+
+from ostler.policy.danger_tables import split_names
+from ostler.policy.shell import sql
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
+from ostler.policy.shell.fork_bombs import is_fork_bomb_code
+
+_MAX_CODE_LENGTH = 20000
+_UNKNOWN_NAME = "not_known_"  # what a hole is called inside a program
+_UNKNOWN_CODE = "runs Python that is known only when it runs"
+_DANGEROUS_FUNCTIONS: dict[str, frozenset[str]] = {
+    "os": frozenset(
+        split_names(
+            "remove unlink rmdir removedirs rename renames replace truncate ftruncate chmod chown lchown lchmod"
+            " fchmod fchown"
+            " chflags lchflags chroot kill killpg fork forkpty dup2 setuid seteuid setgid setresuid"
+        )
+    ),
+    "shutil": frozenset(split_names("rmtree move copy copyfile copy2 copytree copymode copystat chown unpack_archive")),
+    "ctypes": frozenset(split_names("CDLL cdll PyDLL pythonapi LibraryLoader")),
+    "signal": frozenset({"pidfd_send_signal"}),
+    "distutils": frozenset({"dir_util", "file_util"}),
+    "dir_util": frozenset({"remove_tree", "copy_tree"}),
+    "file_util": frozenset({"move_file", "copy_file"}),
+    "send2trash": frozenset({"send2trash"}),
+    "builtins": frozenset({"exec", "eval", "__import__", "compile"}),
+}
+_DANGEROUS_FUNCTIONS["posix"] = _DANGEROUS_FUNCTIONS["nt"] = _DANGEROUS_FUNCTIONS["os"]
+_PROCESS_STARTERS = frozenset(
+    split_names(
+        "os.system os.popen subprocess.run subprocess.call subprocess.check_call subprocess.check_output"
+        " subprocess.Popen"
+        " subprocess.getoutput subprocess.getstatusoutput pty.spawn asyncio.create_subprocess_shell commands.getoutput"
+        " asyncio.create_subprocess_exec os.startfile"
+    )
+)
+_SPAWN_FUNCTION = re.compile(r"os\.(?:exec|spawn|posix_spawn)\w*")
+_DANGEROUS_METHODS = frozenset(
+    split_names(
+        "unlink rmdir rmtree removedirs chmod lchmod chown truncate system popen spawn hardlink_to"
+        " extractall unpack_archive runsource runcode"
+    )
+)
+_WRITE_METHODS = frozenset(
+    split_names(
+        "to_csv to_json to_excel to_parquet to_pickle to_html to_feather savefig save savetxt tofile savez export"
+    )
+)
+_OPEN_FUNCTIONS = frozenset(
+    split_names(
+        "open io.open codecs.open gzip.open bz2.open lzma.open zipfile.ZipFile tarfile.open os.fdopen io.FileIO"
+    )
+)
+_MODE = re.compile(r"[rwxabtU+]{0,4}")
+_EVALUATORS = frozenset(
+    split_names(
+        "exec eval compile builtins.exec builtins.eval timeit.timeit timeit.repeat cProfile.run profile.run pdb.run"
+    )
+)
+_INTERNAL_ATTRIBUTES = frozenset(
+    {"__subclasses__", "__globals__", "__builtins__", "__getattribute__", "__loader__", "__code__"}
+)
+_RISKY_MODULES = frozenset({*_DANGEROUS_FUNCTIONS, "subprocess", "pty", "importlib", "runpy"})
+_READ_ONLY_FUNCTIONS = frozenset(
+    split_names("print dir help type id repr str hasattr getattr vars isinstance importlib.reload inspect.getsource")
+)
+_FALLBACK = re.compile(
+    r"\b(?:remove|unlink|rmdir|rmtree|rename|replace|truncate|chmod|chown|system|popen|subprocess|exec\w*|spawn\w*|eval"
+    r"|write_text|write_bytes|shutil|ctypes|getattr|__import__|compile|fork)\b"
+    r"|open\s*\([^)]{0,200}?,\s*[^)]{0,200}?[wx+]"
+)
+
+
+def danger_reason(code: str, call: CommandCall) -> str:
+    """Why a piece of Python must be asked for; empty when it only looks."""
+    if is_fork_bomb_code(code):
+        call.evaluator.deny("starts itself without end")
+    if code.strip() and not code.strip(UNKNOWN_TEXT + " \n"):
+        return _UNKNOWN_CODE
+    try:
+        tree = ast.parse(code.replace(UNKNOWN_TEXT, _UNKNOWN_NAME)) if len(code) < _MAX_CODE_LENGTH else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    if tree is None:
+        return "runs Python that changes files or starts programs" if _FALLBACK.search(code) else ""
+    try:
+        return _PythonVisitor(call).analyse(tree)
+    except RecursionError:
+        return "runs Python that is nested too deeply"
+
+
+# libraries that act on other machines, services and processes; what their methods do is told by their names
+_REMOTE_LIBRARIES = frozenset(
+    split_names("boto3 docker psutil paramiko fabric kubernetes redis pymongo elasticsearch invoke pexpect")
+)
+_DESTRUCTIVE_METHOD = re.compile(
+    r"(?:batch_)?(?:delete|remove|terminate|destroy|drop|purge|prune|kill|stop|flush|shutdown|suspend)\w*"
+)
+_INTROSPECTION_FUNCTIONS = frozenset(
+    split_names("help print dir callable inspect.getsource inspect.signature inspect.getdoc")
+)
+_DESCRIPTIVE_ATTRIBUTES = frozenset(
+    {"__doc__", "__name__", "__module__", "__qualname__"}
+)  # what a function says of itself
+
+
+class _PythonVisitor(ast.NodeVisitor):
+    """One pass over a module: imports and constants are noted, calls and names judged."""
+
+    def __init__(self, call: CommandCall) -> None:
+        self.call = call
+        self.reason = ""
+        self.names: dict[str, str] = {}
+        self.constants: dict[str, str] = {}
+        self.called_nodes: set[int] = set()
+
+    def analyse(self, tree: ast.AST) -> str:
+        self.visit(tree)
+        return self.reason
+
+    def _add_reason(self, reason: str) -> None:
+        self.reason = self.reason or reason
+
+    # names
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self.names[alias.asname or alias.name.partition(".")[0]] = (
+                alias.name if alias.asname else alias.name.partition(".")[0]
+            )
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        for alias in node.names:
+            if alias.name == "*":
+                self.names.update({name: f"{module}.{name}" for name in _DANGEROUS_FUNCTIONS.get(module, ())})
+                known = (full for full in _PROCESS_STARTERS | _OPEN_FUNCTIONS if full.startswith(module + "."))
+                self.names.update({full.rpartition(".")[2]: full for full in known})
+            else:
+                self.names[alias.asname or alias.name] = f"{module}.{alias.name}"
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self._bind(target.id, node.value)
+        self.generic_visit(node)
+
+    def _bind(self, name: str, value: ast.expr) -> None:
+        text = self._constant_text(value)
+        full = self._full_name(value)
+        self.constants.pop(name, None)
+        if text is not None:
+            self.constants[name] = text
+        elif full and full.partition(".")[0] in _RISKY_MODULES:
+            self.names[name] = full
+
+    def _full_name(self, node: ast.expr) -> str:
+        """The dotted name an expression stands for; a leading dot when it belongs to something unknown."""
+        if isinstance(node, ast.Name):
+            return self.names.get(node.id, node.id)
+        if isinstance(node, ast.Attribute):
+            return f"{self._full_name(node.value)}.{node.attr}"
+        if isinstance(node, ast.Call):
+            return self._dynamic_name(node)
+        if isinstance(node, ast.Subscript) and self._full_name(node.value) == "sys.modules":
+            return self._constant_text(node.slice) or "os"
+        return ""
+
+    def _dynamic_name(self, node: ast.Call) -> str:
+        name = self._full_name(node.func)
+        if name in {"__import__", "importlib.import_module", "builtins.__import__"} and node.args:
+            return self._constant_text(node.args[0]) or "os"
+        if name in {"eval", "builtins.eval"} and node.args:
+            return self._evaluated_name(self._constant_text(node.args[0]) or "")
+        if name == "vars" and node.args:
+            return f"{self._full_name(node.args[0])}.__dict__"
+        if name == "getattr" and len(node.args) > 1:
+            return f"{self._full_name(node.args[0])}.{self._constant_text(node.args[1]) or '?'}"
+        return ""
+
+    def _evaluated_name(self, code: str) -> str:
+        try:
+            return self._full_name(ast.parse(code, mode="eval").body)
+        except (SyntaxError, ValueError):
+            return ""
+
+    def _constant_text(self, node: ast.expr | None) -> str | None:
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
+            text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+            return text.replace(_UNKNOWN_NAME, UNKNOWN_TEXT)
+        if isinstance(node, ast.Name):
+            return self.constants.get(node.id)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            left, right = self._constant_text(node.left), self._constant_text(node.right)
+            return None if left is None or right is None else left + right
+        return None
+
+    # judging
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Name) and _UNKNOWN_NAME in node.value.id:
+            self._add_reason(_UNKNOWN_CODE)
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        full = self.names.get(node.id, node.id)
+        if _UNKNOWN_NAME in full and id(node) in self.called_nodes:
+            self._add_reason(_UNKNOWN_CODE)
+        elif full == "open" and id(node) not in self.called_nodes:
+            self._add_reason("opens files in a roundabout way")
+        elif full in {"exec", "eval"} and id(node) not in self.called_nodes:
+            self._add_reason(_UNKNOWN_CODE)
+        elif node.id in _INTERNAL_ATTRIBUTES:
+            self._add_reason("reaches for Python's inner workings")
+        else:
+            self._check_reference(node, full)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if node.attr in _DESCRIPTIVE_ATTRIBUTES and self._full_name(node.value):
+            return
+        self._check_reference(node, self._full_name(node))
+        if _UNKNOWN_NAME in node.attr:
+            self._add_reason(_UNKNOWN_CODE)
+        elif node.attr in _INTERNAL_ATTRIBUTES:
+            self._add_reason("reaches for Python's inner workings")
+        self.visit(node.value)
+
+    def _check_reference(self, node: ast.expr, full_name: str) -> None:
+        """A function that is passed on rather than called."""
+        if id(node) not in self.called_nodes and (
+            full_name in _PROCESS_STARTERS or _SPAWN_FUNCTION.fullmatch(full_name)
+        ):
+            self._add_reason("starts programs from Python")
+        self._check_name(full_name)
+
+    def _check_name(self, full_name: str) -> None:
+        module, _, name = full_name.rpartition(".")
+        module = module.rpartition(".")[2]  # pathlib.os.remove is os.remove
+        if name in _DANGEROUS_FUNCTIONS.get(module, ()) or (name == "?" and module in _RISKY_MODULES):
+            self._add_reason(f"Python's {full_name.replace('?', '')} changes files or processes")
+        elif name == "__dict__" and module in _RISKY_MODULES:
+            self._add_reason("reaches for Python's inner workings")
+        elif name in _DANGEROUS_METHODS and module != "platform" and full_name not in _PROCESS_STARTERS:
+            self._add_reason(f"Python's {name} changes files or starts programs")
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.called_nodes.add(id(node.func))
+        full = ".".join(self._full_name(node.func).split(".")[-2:])
+        if full in _INTROSPECTION_FUNCTIONS and all(self._full_name(arg) for arg in node.args):
+            return
+        name = full.rpartition(".")[2]
+        if full not in _READ_ONLY_FUNCTIONS and any(self._full_name(arg) in _RISKY_MODULES for arg in node.args):
+            self._add_reason("hands on a module that changes files or starts programs")
+        if full in _PROCESS_STARTERS or _SPAWN_FUNCTION.fullmatch(full):
+            self._check_process_call(node, full)
+        elif re.fullmatch(r"\w*\.?git\.[a-z_]+", full):  # GitPython: repo.git.reset("--hard")
+            self.call.evaluate_argv(
+                literal_words(
+                    "git", name.replace("_", "-"), *(self._constant_text(arg) or UNKNOWN_TEXT for arg in node.args)
+                ),
+                NO_STDIN,
+            )
+        elif full in _OPEN_FUNCTIONS or name == "open":
+            self._check_open(node, full)
+        elif full in _EVALUATORS:
+            self._check_nested_code(node)
+        elif full.startswith("sh.") or full in {"runpy.run_path", "runpy.run_module"}:
+            self._add_reason("starts programs from Python")
+        else:
+            self._check_method(node, full, name)
+        self._check_name(self._dynamic_name(node))
+        self.generic_visit(node)
+
+    def _check_process_call(self, node: ast.Call, full_name: str) -> None:
+        first = node.args[0] if node.args else None
+        text = self._constant_text(first)
+        if text is not None and not _SPAWN_FUNCTION.fullmatch(full_name):
+            self.call.evaluate_text(text, NO_STDIN)
+            return
+        words = (
+            [self._constant_text(item) for item in first.elts] if isinstance(first, (ast.List, ast.Tuple)) else [None]
+        )
+        if None in words or not words or _SPAWN_FUNCTION.fullmatch(full_name):
+            self._add_reason("starts programs from Python")
+        else:
+            self.call.evaluate_argv(literal_words(*(word for word in words if word is not None)), NO_STDIN)
+
+    def _check_nested_code(self, node: ast.Call) -> None:
+        text = self._constant_text(node.args[0]) if node.args else None
+        if text is None:
+            self._add_reason(_UNKNOWN_CODE)
+        else:
+            self._add_reason(danger_reason(text, self.call))
+
+    def _check_open(self, node: ast.Call, full_name: str) -> None:
+        named = (
+            self._constant_text(node.args[0]) if node.args else None
+        )  # wave.open("name", "wb"), unlike path.open("wb")
+        by_name = named is not None and not _MODE.fullmatch(named)
+        method = "." in full_name and full_name not in _OPEN_FUNCTIONS and full_name != "os.open" and not by_name
+        position = 0 if method else 1
+        given = node.args[position] if len(node.args) > position else None
+        given = next((word.value for word in node.keywords if word.arg == "mode"), given)
+        mode = "r" if given is None else self._constant_text(given)
+        if full_name == "os.open":
+            flags = ast.unparse(node.args[1]) if len(node.args) > 1 else "0"
+            mode = "r" if flags in {"0", "os.O_RDONLY", "O_RDONLY"} else "w"
+        if mode is None or "w" in mode or "+" in mode:
+            target = (
+                node.func.value
+                if method and isinstance(node.func, ast.Attribute)
+                else node.args[0]
+                if node.args
+                else None
+            )
+            self._check_write(target)
+
+    def _check_write(self, target: ast.expr | None) -> None:
+        if isinstance(target, ast.Call) and target.args:
+            target = target.args[0]  # Path("name")
+        text = self._constant_text(target)
+        self._add_reason(self.call.overwrite_reason(ExpandedWord(text if text is not None else UNKNOWN_TEXT)))
+
+    def _check_remote_method(self, name: str, text: str | None) -> None:
+        if _DESTRUCTIVE_METHOD.fullmatch(name):
+            self._add_reason(f"Python's {name} deletes or stops something")
+        elif name in {"run", "exec_command", "sudo", "exec_run", "spawn"} and text:
+            self.call.evaluate_text(text, NO_STDIN)
+
+    def _check_method(self, node: ast.Call, full_name: str, name: str) -> None:
+        first = node.args[0] if node.args else None
+        if not _REMOTE_LIBRARIES.isdisjoint(full.partition(".")[0] for full in self.names.values()):
+            self._check_remote_method(name, self._constant_text(first))
+        if name in {"write_text", "write_bytes"} and isinstance(node.func, ast.Attribute):
+            self._check_write(node.func.value)
+        elif name in {"replace", "rename"} and len(node.args) == 1 and not node.keywords:
+            self._add_reason("Python moves a file")
+        elif name in _WRITE_METHODS and self._constant_text(first) is not None:
+            self._check_write(first)
+        elif name in {"execute", "executescript", "executemany"} and sql.changes_data(self._constant_text(first) or ""):
+            self._add_reason("changes a database")
+        elif any(word.arg == "inplace" for word in node.keywords) and "input" in name.lower():
+            self._add_reason("changes files in place")
+        elif any(word.arg == "filemode" for word in node.keywords):
+            self._check_write(next((word.value for word in node.keywords if word.arg == "filename"), None))
+        elif full_name == "os.chdir":
+            self.call.shell = self.call.shell.fork()
+            self.call.shell.cwd = ()
+        elif name == "urlretrieve" and len(node.args) > 1:
+            self._check_write(node.args[1])

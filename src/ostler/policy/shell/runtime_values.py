@@ -1,0 +1,68 @@
+"""Words that are known only when a command runs, in places where they decide what it does."""
+
+import re
+
+from ostler.policy import danger_programs as programs
+from ostler.policy import danger_tables
+from ostler.policy.shell.command_call import CommandCall
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+
+_OPTION_NAME = re.compile(
+    r"\$(?:\w*_)?(?:opts?|options?|args?|arguments|flags?|params?|cmd|command|action|verb|mode|switch(?:es)?|extras?)",
+    re.IGNORECASE,
+)
+# commands that print names of files, numbers and the like: nothing that would be taken for an option
+_PRINTS_NAMES = re.compile(
+    r"(?:pwd|git|hg|dirname|basename|realpath|readlink|date|nproc|seq|wc|id|uname|arch|whoami|hostname|mktemp|which"
+    r"|command -v|find|fd|ls|go (?:list|env)|npm (?:prefix|bin|root)|brew --\w+|docker|podman|kubectl|lsof|pgrep|pidof"
+    r"|tput|getconf"
+    r"|(?:e?grep|rg|ag) (?:-\w+ )*(?:-\w*l\w*|--files\S*)|sysctl -n|xcrun|pkg-config|\w+-config)\b[^|]*"
+)
+_FILTERS = re.compile(r"(?:head|tail|e?grep|rg|sort|uniq|tr|cut|wc|tac)\b[^|]*")
+_FIND_FLAGS = frozenset(
+    danger_tables.split_names(
+        "-print -print0 -o -or -a -and -not -depth -empty -prune -ls -quit -mount -xdev -follow -L -H -P -true"
+    )
+)
+
+
+def prints_only_names(arg: ExpandedWord) -> bool:
+    """Whether what is not known of a word is the output of a command that prints names or numbers."""
+    first, *rest = arg.origin.split(" | ")
+    return bool(_PRINTS_NAMES.fullmatch(first)) and all(map(_FILTERS.fullmatch, rest))
+
+
+def hidden_option_reason(call: CommandCall) -> str:
+    """Why a command must be asked for: one of its options is known only when it runs."""
+    if call.name not in programs.OPTION_DRIVEN and call.name not in danger_tables.DANGEROUS_OPTIONS:
+        return ""
+    before, predicates, operands = "", False, 0
+    for arg in call.args:
+        if operands and call.name in programs.INTERPRETERS:
+            break
+        value = before.startswith("-") and before != "--" and "=" not in before and before not in _FIND_FLAGS
+        if _is_unknown_option(arg.text) and not value:
+            return "has an option that is known only when it runs"
+        if arg.starts_unknown and not value and not prints_only_names(arg):
+            late = predicates if call.name in programs.FINDERS else not operands
+            if _may_be_option(call.name, arg, late):
+                return "has a word that may be an option, and is known only when it runs"
+        before = arg.text
+        predicates = predicates or (before[:1] in {"-", "(", "!"} and before not in {"-L", "-H", "-P"})
+        operands += before[:1] != "-" and not value
+    return ""
+
+
+def _is_unknown_option(text: str) -> bool:
+    return text.startswith("-" + UNKNOWN_TEXT) or (text.startswith("--") and UNKNOWN_TEXT in text.partition("=")[0])
+
+
+def _may_be_option(name: str, arg: ExpandedWord, options_expected: bool) -> bool:
+    """Whether a word not known may be an option; `decisive` says that options stand where it does."""
+    if _OPTION_NAME.fullmatch(arg.origin) or (
+        arg.may_split and (arg.origin[:1] != "$" or arg.origin[-1:] in {"@", "*"})
+    ):
+        return True
+    if name in programs.FINDERS:
+        return options_expected or bool(arg.origin and arg.origin[0] != "$")
+    return options_expected and arg.may_split and name in programs.OPTIONS_FIRST

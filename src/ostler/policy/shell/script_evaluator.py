@@ -1,0 +1,170 @@
+"""Walks a read script the way a shell would run it: lists, pipelines, branches, loops, functions."""
+
+import re
+
+from ostler.policy.shell import expansion, fork_bombs
+from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, StdinSource
+from ostler.policy.shell.command_evaluator import CommandEvaluator
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.runtime_values import prints_only_names
+from ostler.policy.shell.shell_state import MAX_VALUES, ShellState, ShellValue
+from ostler.policy.shell.syntax_tree import (
+    CommandNode,
+    CompoundNode,
+    FunctionNode,
+    ListItem,
+    PipelineNode,
+    ScriptNode,
+    ShellNode,
+)
+
+_PLAIN_NAME = re.compile(r"[\w./-]+")
+_EXIT_COMMANDS = frozenset({"exit", "return", "break", "continue"})
+
+
+class ScriptEvaluator(CommandEvaluator):
+    """The order in which things happen; what may or may not happen, the state afterwards allows for both."""
+
+    def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
+        """Walk the commands of a list, chain by chain."""
+        trail: list[ShellState] = []
+        items = script.items
+        for at, item in enumerate(items):
+            if item.operator == ";":
+                shell.merge(trail)
+                shell.finish_cd()
+                trail = []
+            elif item.operator == "||":
+                if self._is_exit(item):
+                    self._evaluate_item(item, shell.fork(), stdin)
+                    for state in (shell, *trail):
+                        state.cwd_if_cd_failed = ()
+                    continue
+                shell.merge(trail)
+                shell.finish_cd()
+            self._evaluate_item(item, shell, stdin)
+            if item.operator != ";" or (at + 1 < len(items) and items[at + 1].operator != ";"):
+                trail.append(shell.fork())
+        shell.merge(trail)
+        shell.finish_cd()
+
+    def _evaluate_item(self, item: ListItem, shell: ShellState, stdin: StdinSource) -> None:
+        self.evaluate_node(item.node, shell.fork() if item.background else shell, stdin)
+
+    @staticmethod
+    def _is_exit(item: ListItem) -> bool:
+        node = item.node
+        if isinstance(node, CompoundNode) and node.kind == "group" and node.scripts[0].items:
+            node = node.scripts[0].items[-1].node
+        return isinstance(node, CommandNode) and bool(node.words) and node.words[0].raw in _EXIT_COMMANDS
+
+    def evaluate_node(self, node: ShellNode, shell: ShellState, stdin: StdinSource) -> None:
+        """Walk one command of any kind."""
+        if isinstance(node, CommandNode):
+            self.evaluate_command(node, shell, stdin)
+        elif isinstance(node, PipelineNode):
+            self._evaluate_pipeline(node, shell, stdin)
+        elif isinstance(node, FunctionNode):
+            self._define_function(node, shell)
+        else:
+            self._evaluate_compound(node, shell, stdin)
+
+    def _evaluate_pipeline(self, node: PipelineNode, shell: ShellState, stdin: StdinSource) -> None:
+        for stage in node.stages:
+            self.evaluate_node(stage, shell.fork(), stdin)
+            fed = stdin.text if stdin.kind == "text" else None
+            certain = expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=fed)
+            text = (
+                expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=fed, bash=True)
+                if certain is None
+                else certain
+            )
+            stdin = UNKNOWN_PIPE if text is None else StdinSource("text", text, echoed=certain is None)
+
+    def _define_function(self, node: FunctionNode, shell: ShellState) -> None:
+        if fork_bombs.is_fork_bomb(node):
+            self.deny("a function that starts itself without end")
+        shell.functions[node.name] = node.body
+        self.uncalled_functions[id(node.body)] = (node.body, shell.fork())
+
+    def evaluate_uncalled(self) -> None:
+        """Walk the functions that nothing has called; something may still do it, with arguments not known."""
+        while self.uncalled_functions:
+            _, (body, scope) = self.uncalled_functions.popitem()
+            scope.positional = None
+            self.evaluate_node(body, scope, UNKNOWN_PIPE)
+
+    # compound commands
+
+    def _evaluate_compound(self, node: CompoundNode, shell: ShellState, stdin: StdinSource) -> None:
+        for word in (*node.words, *(redirect.target for redirect in node.redirects)):
+            self.evaluate_substitutions(word, shell, stdin)
+        stdin = self.apply_redirects(node.redirects, shell, stdin, node)
+        if node.kind == "group":
+            self.evaluate_script(node.scripts[0], shell, stdin)
+        elif node.kind in {"subshell", "coproc"}:
+            self.evaluate_script(node.scripts[0], shell.fork(), UNKNOWN_PIPE if node.kind == "coproc" else stdin)
+        elif node.kind == "if":
+            self._evaluate_if(node, shell, stdin)
+        elif node.kind == "case":
+            self._evaluate_branches(node.scripts, shell, stdin, may_skip=True)
+        elif node.kind in {"loop", "for"}:
+            self._evaluate_loop(node, shell, stdin)
+        else:
+            self._evaluate_test(node, shell)
+            for script in node.scripts:
+                self.evaluate_script(script, shell.fork(), stdin)
+
+    def _evaluate_if(self, node: CompoundNode, shell: ShellState, stdin: StdinSource) -> None:
+        self.evaluate_script(node.scripts[0], shell, stdin)
+        self._evaluate_branches(node.scripts[1:], shell, stdin, may_skip=node.name != "else")
+
+    def _evaluate_branches(
+        self, scripts: tuple[ScriptNode, ...], shell: ShellState, stdin: StdinSource, may_skip: bool
+    ) -> None:
+        ends = []
+        for script in scripts:
+            twin = shell.fork()
+            self.evaluate_script(script, twin, stdin)
+            ends.append(twin)
+        if not may_skip and ends:
+            shell.replace_with(ends.pop())
+        shell.merge(ends)
+
+    def _evaluate_loop(self, node: CompoundNode, shell: ShellState, stdin: StdinSource) -> None:
+        if fork_bombs.is_endless_spawn_loop(node):
+            self.deny("a loop that starts programs without end")
+        before = shell.fork()
+        for _ in range(2):  # what one round leaves behind, the next one finds
+            if node.kind == "for":
+                shell.variables[node.name] = self._loop_values(node, shell)
+            state = shell.snapshot()
+            for script in node.scripts:
+                self.evaluate_script(script, shell, stdin)
+            changed = state != shell.snapshot()
+            shell.merge([before])
+            if not changed:
+                break
+
+    @staticmethod
+    def _loop_values(node: CompoundNode, shell: ShellState) -> tuple[ShellValue, ...]:
+        if not node.words:
+            return shell.positional or (None,)
+        args = [arg for word in node.words for arg in expansion.expand_word(word, shell)]
+        values: tuple[ShellValue, ...] = tuple(dict.fromkeys(_loop_value(arg) for arg in args))
+        return values if 0 < len(values) <= MAX_VALUES else (None,)
+
+    def _evaluate_test(self, node: CompoundNode, shell: ShellState) -> None:
+        for word in node.words:
+            self.check_array_index(word.raw)
+        if _PLAIN_NAME.fullmatch(node.name) and self.filesystem.may_exist(ExpandedWord(node.name), shell):
+            self.confirm(f"some shells would overwrite {node.name} here")
+
+
+def _loop_value(arg: ExpandedWord) -> str | None:
+    """What a loop's variable is in one round; of a file's name at least that it is no option."""
+    if arg.exact:
+        return arg.text
+    if arg.is_glob and arg.literal:
+        return ("./" if arg.text[0] in "*?[" else "") + re.sub(r"[*?]+|\[.+?\]", UNKNOWN_TEXT, arg.text)
+    return f"./{UNKNOWN_TEXT}" if prints_only_names(arg) and arg.text == UNKNOWN_TEXT else None

@@ -1,0 +1,316 @@
+"""Shells and the builtins that run text, move about, or set variables."""
+
+import re
+from collections.abc import Callable
+
+from ostler.policy.danger_tables import split_names
+from ostler.policy.shell import one_liners
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
+from ostler.policy.shell.escapes import decode_ansi_c
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.option_parser import parse_options
+
+_STDIN_PATHS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_FD_PATH = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
+_TRUSTED_SOURCE = re.compile(
+    r"(?:ssh-agent|dircolors|lesspipe|tset|resize|register-python-argcomplete)\b[\w\s./-]*"
+    r"|[\w./-]+ (?:completions?|shellenv|hook|init|activate|env|docker-env|shell-hook|complete|export|alias|--alias)\b"
+    r"[\w\s=/.-]*"
+    r"|conda shell\.\w+ hook"
+)
+_ZSH_CODE = re.compile(r"\((?:e|\+)\W|(?:^|[;&|\s])=\w")
+_UNKNOWN_COMMANDS = "runs text as commands that is known only when it runs"
+
+
+def script_reason(call: CommandCall, script: ExpandedWord, check_text: Callable[[str], None]) -> str:
+    """Why running a script file must be asked for; text that is known is judged."""
+    if script.text in _STDIN_PATHS:
+        return stdin_reason(call, check_text)
+    if _FD_PATH.match(script.text) and not script.piped:
+        return "runs whatever comes through an open file"
+    try:
+        text = script.source_text if script.piped else call.written_text(script)
+    except KeyError:
+        return ""
+    if text is None:
+        return "" if _TRUSTED_SOURCE.fullmatch(script.origin) else "runs a script that this very line makes"
+    check_text(text)
+    return ""
+
+
+def stdin_reason(call: CommandCall, check_text: Callable[[str], None]) -> str:
+    """Why running what comes through the standard input must be asked for."""
+    if call.stdin.kind == "pipe":
+        return "runs whatever comes through a pipe"
+    if call.stdin.kind == "text":
+        check_text(call.stdin.text)
+        if call.stdin.echoed:
+            check_text(decode_ansi_c(call.stdin.text))
+    return ""
+
+
+def _shell(call: CommandCall) -> str:
+    flags, rest, first = _parse_shell_options(call.args)
+    if call.name == "zsh" and any(_ZSH_CODE.search(arg.text) for arg in rest[:1]):
+        return "holds code in a file pattern"
+    if "n" in flags and "c" not in flags:
+        return ""
+
+    def judge(text: str) -> None:
+        call.evaluate_text(text, NO_STDIN, None)
+
+    for script in first:
+        if why := script_reason(call, script, judge):
+            return why
+    if "c" in flags:
+        if (
+            call.name in {"nu", "xonsh", "scsh"}
+            and rest
+            and (why := one_liners.danger_reason("other", rest[0].text, call))
+        ):
+            return why
+        if rest:
+            positional = [arg.text for arg in rest[2:]]
+            dynamic = any(UNKNOWN_TEXT in text for text in positional)
+            call.evaluate_text(rest[0].text, positional=None if dynamic else tuple(positional))
+        return ""
+    if rest and "s" not in flags:
+        if rest[0].starts_unknown and " " in "".join(arg.text for arg in rest[1:2]):  # an option, for all we know
+            judge(rest[1].text)
+        return script_reason(call, rest[0], judge)
+    return stdin_reason(call, judge)
+
+
+def _parse_shell_options(args: list[ExpandedWord]) -> tuple[str, list[ExpandedWord], list[ExpandedWord]]:
+    """The letters given, the words after the options, and scripts that run before all else."""
+    flags = ""
+    first: list[ExpandedWord] = []
+    rest = list(args)
+    while rest and rest[0].text[:1] in {"-", "+"} and len(rest[0].text) > 1:
+        text = rest.pop(0).text
+        if text == "--":
+            break
+        if text in {"--rcfile", "--init-file"} and rest:
+            first.append(rest.pop(0))
+        elif text in {"--command", "--commands"}:  # as fish and nu have it
+            flags += "c"
+        elif not text.startswith("--"):
+            flags += text[1:] if text[0] == "-" else ""
+            del rest[: sum(letter in "oO" for letter in text[1:])]
+    return flags, rest, first
+
+
+def _eval(call: CommandCall) -> str:
+    args = call.args[1:] if call.args[:1] and call.args[0].text == "--" else call.args
+    if len(args) == 1 and args[0].text == UNKNOWN_TEXT and _TRUSTED_SOURCE.fullmatch(args[0].origin):
+        return ""
+    if any(not arg.literal for arg in args):
+        return _UNKNOWN_COMMANDS
+    call.evaluator.evaluate_inline(" ".join(arg.text for arg in args), call.shell, call.stdin)
+    return ""
+
+
+def _source(call: CommandCall) -> str:
+    if not call.args:
+        return ""
+    return script_reason(call, call.args[0], lambda text: call.evaluator.evaluate_inline(text, call.shell, NO_STDIN))
+
+
+def _trap(call: CommandCall) -> str:
+    args = [arg for arg in call.args if arg.text != "--"]
+    if len(args) > 1 and args[0].text not in {"-", "", "-p", "-l"}:
+        call.evaluator.evaluate_inline(args[0].text, call.shell, NO_STDIN)
+    return ""
+
+
+def _alias(call: CommandCall) -> str:
+    for arg in call.args:
+        name, equals, value = arg.text.partition("=")
+        if equals and not re.fullmatch(
+            rf"{re.escape(name)}(?: -[a-zA-Z]+)*", value
+        ):  # a name for the very same command
+            call.evaluate_text(value, NO_STDIN, None)
+            call.shell.aliases[name] = value
+    return ""
+
+
+# where the shell stands
+
+
+def _cd(call: CommandCall) -> str:
+    folders = [arg for arg in call.args if not re.fullmatch(r"-[LPe@]+|--", arg.text)]
+    target = folders[0].text if folders else "~"
+    if target in {"~", "-"}:
+        known = call.shell.lookup("HOME" if target == "~" else "OLDPWD")
+        target = known if isinstance(known, str) else UNKNOWN_TEXT
+    if len(call.shell.cwd) == 1:
+        call.shell.assign("OLDPWD", call.shell.cwd[0])
+    if (folders and folders[0].is_glob) or "CDPATH" in call.shell.variables:
+        target = UNKNOWN_TEXT
+    places = call.evaluator.filesystem
+    paths = call.shell.resolve_paths(target)
+    there = bool(paths) and all(path in places.created_folders or places.is_folder(path) for path in paths)
+    call.shell.change_folder(target, there)
+    return ""
+
+
+def _pushd(call: CommandCall) -> str:
+    call.shell.directory_stack.append(call.shell.cwd)
+    if call.args and call.args[0].text[:1] not in {"+", "-"}:
+        return _cd(call)
+    call.shell.cwd = ()
+    return ""
+
+
+def _popd(call: CommandCall) -> str:
+    call.shell.cwd = call.shell.directory_stack.pop() if call.shell.directory_stack else ()
+    return ""
+
+
+# variables and arguments
+
+
+def _set(call: CommandCall) -> str:
+    texts = call.arg_texts()
+    while texts and re.match(r"[-+](?!-)\w", texts[0]):
+        del texts[: 2 if texts[0] in {"-o", "+o"} else 1]
+    if texts:
+        given = texts[1:] if texts[0] == "--" else texts
+        call.shell.positional = tuple(given)
+    return ""
+
+
+def _shift(call: CommandCall) -> str:
+    count = call.args[0].text if call.args else "1"
+    if call.shell.positional is not None:
+        call.shell.positional = call.shell.positional[int(count) :] if re.fullmatch(r"\d{1,6}", count) else None
+    return ""
+
+
+def _declare(call: CommandCall) -> str:
+    for arg in call.args:
+        name, equals, value = arg.text.partition("=")
+        call.evaluator.check_array_index(name)
+        if equals:
+            call.evaluator.check_assignment(name.rstrip("+"), value, call.shell)
+            call.shell.assign(name.rstrip("+"), value if name[-1:] != "+" else None)
+    options = parse_options(call.args)
+    return "makes one variable stand for another" if options.has("n") and call.name != "export" else ""
+
+
+def _read(call: CommandCall) -> str:
+    options = parse_options(call.args, "adinNptuCcOs" if call.name != "read" else "adinNptu")
+    for callback in options.values("C"):
+        call.evaluate_text(callback.text)
+    for arg in [*options.operands, *(options.values("a"))]:
+        call.evaluator.check_array_index(arg.text)
+        if arg.text.isidentifier():
+            call.evaluator.check_assignment(arg.text, None, call.shell)
+            call.shell.assign(arg.text, None)
+    return ""
+
+
+def _printf(call: CommandCall) -> str:
+    if len(call.args) > 1 and call.args[0].text == "-v":
+        name = call.args[1].text
+        call.evaluator.check_array_index(name)
+        call.evaluator.check_assignment(name, None, call.shell)
+        call.shell.assign(name, None)
+    return ""
+
+
+def _unset(call: CommandCall) -> str:
+    for arg in call.args:
+        call.evaluator.check_array_index(arg.text)
+        call.shell.variables.pop(arg.text, None)
+    return ""
+
+
+def _evaluating_builtin(call: CommandCall) -> str:
+    for arg in call.args:
+        call.evaluator.check_array_index(arg.text)
+    return ""
+
+
+# other builtins
+
+
+def _completion(call: CommandCall) -> str:
+    options = parse_options(call.args, "ACFGWXPSo")
+    for command in options.values("C"):
+        call.evaluate_text(command.text)
+    for words in options.values("W"):
+        if "$(" in words.text or "`" in words.text:
+            call.evaluate_text(f': "{words.text}"')
+    return ""
+
+
+def _redefining_builtin(call: CommandCall) -> str:
+    risky = {"enable": "f", "hash": "p", "bind": "x", "fc": "es"}[call.name]
+    return "changes what a command name means" if parse_options(call.args, "fpx").has(*risky) else ""
+
+
+def _kill(call: CommandCall) -> str:
+    texts = call.arg_texts()
+    if texts[:1] == ["-0"] or texts[:2] in (["-s", "0"], ["-n", "0"]):
+        return ""  # only asks whether somebody is there
+    if texts[:1] and texts[0].startswith("-") and texts[0] != "--":
+        texts = texts[2 if texts[0] in {"-s", "-n"} else 1 :]
+    if {"-1", "1", "0"} & set(texts):
+        return "ends every process"
+    return "ends whoever runs it" if any(arg.origin == "$PPID" for arg in call.args) else ""
+
+
+def _pkill(call: CommandCall) -> str:
+    options = parse_options(call.args, "uUgGPtsF", ("user", "euid", "uid", "group", "parent", "signal"))
+    return "" if options.has("0", "l", "list", "V", "version") else "ends every process of a name"
+
+
+def _at(call: CommandCall) -> str:
+    options = parse_options(call.args, "fqt")
+    if options.has("l", "c", "V"):
+        return ""
+    if options.has("d", "r"):
+        return "deletes waiting jobs"
+
+    def judge(text: str) -> None:
+        call.evaluate_text(text, NO_STDIN, None)
+
+    script = options.value("f")
+    return script_reason(call, script, judge) if script else stdin_reason(call, judge)
+
+
+def _crontab(call: CommandCall) -> str:
+    options = parse_options(call.args, "u")
+    return "replaces the table of timed jobs" if options.operands or call.stdin.kind != "none" else ""
+
+
+HANDLERS: dict[str, CommandHandler] = {
+    **dict.fromkeys(
+        split_names(
+            "sh bash dash zsh ksh ksh93 mksh ash rbash fish csh tcsh yash osh ysh oil xonsh nu elvish posh"
+            " rc es sash scsh ion"
+        ),
+        _shell,
+    ),
+    "eval": _eval,
+    **dict.fromkeys((".", "source"), _source),
+    "trap": _trap,
+    "alias": _alias,
+    **dict.fromkeys(("cd", "chdir"), _cd),
+    "pushd": _pushd,
+    "popd": _popd,
+    "set": _set,
+    "shift": _shift,
+    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), _declare),
+    **dict.fromkeys(("read", "mapfile", "readarray", "getopts"), _read),
+    "printf": _printf,
+    "unset": _unset,
+    **dict.fromkeys(("let", "test", "[", "wait"), _evaluating_builtin),
+    **dict.fromkeys(("complete", "compgen"), _completion),
+    **dict.fromkeys(("enable", "hash", "bind", "fc"), _redefining_builtin),
+    "kill": _kill,
+    **dict.fromkeys(("pkill", "killall"), _pkill),
+    **dict.fromkeys(("at", "batch"), _at),
+    "crontab": _crontab,
+}

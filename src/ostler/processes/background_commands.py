@@ -1,0 +1,126 @@
+"""Commands that go on while the session does other things: started, listed, read, stopped, all ended at its end."""
+
+import asyncio
+import time
+from typing import Literal
+
+import msgspec
+
+from ostler.core.errors import ToolError
+from ostler.core.protocols import BackgroundJob
+from ostler.processes.output import SpillFile
+from ostler.processes.pipes import InputPipe, OutputPipe
+from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch
+from ostler.text.truncate import HeadTail
+
+MAX_RUNNING = 16
+_MAX_UNREAD_BYTES = 64 * 1024
+
+
+class BackgroundOutput(msgspec.Struct, frozen=True):
+    """What a background command printed since it was last read."""
+
+    text: str
+    job: BackgroundJob
+
+
+class _BackgroundCommand:
+    def __init__(self, id: str, text: str, log: SpillFile) -> None:
+        self.id = id
+        self.text = text
+        self.log = log
+        self.started_at = time.monotonic()
+        self.ended_at: float | None = None
+        self.stopped = False
+        self.unread = _new_buffer()
+        self.pipe = OutputPipe(self.feed)
+        self.command: RunningCommand
+
+    def feed(self, chunk: bytes) -> None:
+        self.unread.feed(chunk)
+        self.log.feed(chunk)
+
+    def take_unread(self) -> str:
+        text, self.unread = self.unread.text(), _new_buffer()
+        return text
+
+    def state(self) -> BackgroundJob:
+        if self.ended_at is None and self.command.has_ended:
+            self.pipe.drain()
+            self.ended_at = time.monotonic()
+        code = self.command.exit_code
+        state: Literal["running", "exited", "killed"] = "running" if not self.command.has_ended else "exited"
+        if self.stopped or (self.command.has_ended and code is None):
+            state = "killed"
+        seconds = (self.ended_at or time.monotonic()) - self.started_at
+        return BackgroundJob(self.id, self.text, state, code, seconds, self.log.path)
+
+    async def stop(self, grace: float) -> None:
+        if not self.command.has_ended:
+            self.stopped = True
+            await self.command.stop(grace)
+        self.command.close()
+        self.pipe.drain()
+        self.log.close()
+        self.state()
+
+
+class BackgroundCommands:
+    """The background commands of one session."""
+
+    def __init__(self, max_running: int = MAX_RUNNING) -> None:
+        self._jobs: dict[str, _BackgroundCommand] = {}
+        self._max_running = max_running
+        self._count = 0
+
+    async def start(self, source: SpawnerSource, request: SpawnRequest, text: str, log_dir: str) -> str:
+        if sum(not job.command.has_ended for job in self._jobs.values()) >= self._max_running:
+            hint = "stop one of them first"
+            raise ToolError(f"{self._max_running} background commands are running already", code="too_many", hint=hint)
+        self._count += 1
+        job = _BackgroundCommand(f"bg{self._count}", text, SpillFile(log_dir, f"background-{self._count}.log"))
+        into = InputPipe(None)
+        try:
+            job.command = await launch(source, request, [into.child_end, job.pipe.child_end, job.pipe.child_end])
+        except BaseException:
+            job.pipe.close()
+            job.log.close()
+            raise
+        finally:
+            into.close()
+        job.pipe.close_child_end()
+        self._jobs[job.id] = job
+        return job.id
+
+    def list(self) -> list[BackgroundJob]:
+        return [job.state() for job in self._jobs.values()]
+
+    def read(self, id: str) -> BackgroundOutput:
+        job = self._find(id)
+        state = job.state()
+        return BackgroundOutput(job.take_unread(), state)
+
+    async def wait(self, id: str, timeout: float | None = None) -> BackgroundJob:
+        """Until it has ended, or for so many seconds."""
+        job = self._find(id)
+        await job.command.wait(timeout)
+        return job.state()
+
+    async def stop(self, id: str, grace: float) -> BackgroundJob:
+        job = self._find(id)
+        await job.stop(grace)
+        return job.state()
+
+    async def aclose(self, grace: float) -> None:
+        await asyncio.gather(*(job.stop(grace) for job in self._jobs.values()))
+        self._jobs = {}
+
+    def _find(self, id: str) -> _BackgroundCommand:
+        if job := self._jobs.get(id):
+            return job
+        known = ", ".join(self._jobs) or "none"
+        raise ToolError(f"there is no background command {id!r}", code="not_found", hint=f"there are: {known}")
+
+
+def _new_buffer() -> HeadTail:
+    return HeadTail(_MAX_UNREAD_BYTES // 2, _MAX_UNREAD_BYTES // 2)

@@ -1,0 +1,124 @@
+"""Run a command to its end and say what it did."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+
+from ostler.core.errors import ToolError
+from ostler.core.protocols import CommandResult
+from ostler.processes.output import CommandOutput
+from ostler.processes.pipes import CommandPipe, InputPipe, OutputPipe
+from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch
+
+GRACE = 2.0
+# A person who cancels waits for the answer; most programs need a few milliseconds to remove their lock files.
+CANCEL_GRACE = 0.15
+
+
+async def run_to_end(
+    source: SpawnerSource,
+    request: SpawnRequest,
+    output: CommandOutput,
+    *,
+    timeout: float,
+    stdin: bytes | None = None,
+    grace: float = GRACE,
+    running_commands: set[RunningCommand] | None = None,
+) -> CommandResult:
+    """Start it, attend to it, and tell; while it runs it is in `running`, for whoever must end everything."""
+    began = time.monotonic()
+    pipes = _CommandPipes()
+    try:
+        command = await launch(source, request, pipes.open(output, stdin))
+        pipes.close_child_ends()
+        with _registered(command, running_commands):
+            timed_out = await _wait_or_stop(command, timeout, grace)
+        pipes.drain()
+    finally:
+        pipes.close()
+        output.close()
+    command.raise_if_not_started()
+    return _make_result(command, output, timed_out, time.monotonic() - began)
+
+
+class _CommandPipes:
+    """The three of one command, as many of them as could be opened."""
+
+    def __init__(self) -> None:
+        self._all: list[CommandPipe] = []
+
+    def open(self, output: CommandOutput, stdin: bytes | None) -> list[int]:
+        """The ends to hand over."""
+        try:
+            self._all.append(InputPipe(stdin))
+            self._all.append(OutputPipe(lambda chunk: output.feed("stdout", chunk)))
+            self._all.append(OutputPipe(lambda chunk: output.feed("stderr", chunk)))
+        except OSError as error:
+            raise ToolError(f"the command could not be started: {error.strerror}", code="not_started") from error
+        return [pipe.child_end for pipe in self._all]
+
+    def close_child_ends(self) -> None:
+        for pipe in self._all:
+            pipe.close_child_end()
+
+    def drain(self) -> None:
+        for pipe in self._all:
+            pipe.drain()
+
+    def close(self) -> None:
+        for pipe in self._all:
+            pipe.close()
+
+
+@contextlib.contextmanager
+def _registered(command: RunningCommand, running_commands: set[RunningCommand] | None) -> Iterator[None]:
+    if running_commands is not None:
+        running_commands.add(command)
+    try:
+        yield
+    finally:
+        if running_commands is not None:
+            running_commands.discard(command)
+
+
+async def _wait_or_stop(command: RunningCommand, timeout: float, grace: float) -> bool:
+    """Wait for the end or bring it about; whether it had to be brought about."""
+    try:
+        await command.wait(timeout)
+        timed_out = command.exit_status is None and not command.has_ended
+        await command.stop(grace)
+        return timed_out
+    except asyncio.CancelledError:
+        await command.stop(min(grace, CANCEL_GRACE))
+        raise
+    finally:
+        command.close()
+
+
+def add_note(stderr: str, text: str) -> str:
+    """What a command printed as errors, and a line of ours after it."""
+    return f"{stderr}{'' if not stderr or stderr.endswith(chr(10)) else chr(10)}[{text}]\n"
+
+
+def _make_result(command: RunningCommand, output: CommandOutput, timed_out: bool, seconds: float) -> CommandResult:
+    stderr = output.streams["stderr"].text()
+    if told := _abnormal_end(command, timed_out):
+        stderr = add_note(stderr, told)
+    return CommandResult(
+        stdout=output.streams["stdout"].text(),
+        stderr=stderr,
+        exit_code=None if timed_out else command.exit_code,
+        seconds=seconds,
+        timed_out=timed_out,
+        truncated=output.truncated,
+        output_file=output.spill_path,
+    )
+
+
+def _abnormal_end(command: RunningCommand, timed_out: bool) -> str:
+    if command.survivors:
+        return f"{command.survivors} processes of this command could not be killed; the system holds them"
+    if command.is_lost and not timed_out:
+        return "the process that watched this command was killed, so how it ended is unknown"
+    return ""

@@ -1,0 +1,283 @@
+"""The processes of one session: its commands, its background commands, its sandboxes, and their common end."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ostler.core.errors import ToolError
+from ostler.core.protocols import BackgroundJob, CommandResult
+from ostler.processes.background_commands import BackgroundCommands, BackgroundOutput
+from ostler.processes.command_environment import command_environment
+from ostler.processes.command_runner import CANCEL_GRACE, GRACE, add_note, run_to_end
+from ostler.processes.git_guard import GitGuard, guard_command
+from ostler.processes.output import MEMORY_CAP, CommandOutput, LiveOutput, SpillFile
+from ostler.processes.protected_paths import UnlockedPaths
+from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest
+from ostler.processes.sandbox import BACKENDS, Sandbox, open_sandbox, with_writable_temp
+from ostler.processes.sandbox_policy import SandboxPolicy
+from ostler.processes.spawner_client import SpawnerClient
+
+if TYPE_CHECKING:
+    from ostler.processes.session_temp import SessionTempFolder
+
+
+class SessionProcesses:
+    """All that a session runs. Nothing starts before the first command, and nothing is left after `aclose`.
+
+    Without a confinement commands may write to `cwd` and their temporary folder, in a sandbox where there is one.
+    `env` replaces the environment that is scrubbed for commands. Output too long for memory goes to `spill_dir`, which
+    is the caller's to remove; a folder of our own goes with the session. In `marks`, which commands cannot write to, is
+    kept what a killed session would leave. `limits` are rlimits by name.
+    """
+
+    def __init__(
+        self,
+        cwd: str,
+        *,
+        policy: SandboxPolicy | None = None,
+        env: Mapping[str, str] | None = None,
+        spill_dir: str | None = None,
+        marker_dir: str = "",
+        limits: Mapping[str, int] | None = None,
+        backends: Sequence[str] = BACKENDS,
+        grace: float = GRACE,
+    ) -> None:
+        self._cwd = os.path.realpath(cwd)
+        self._policy = policy or SandboxPolicy(writable=(self._cwd,))
+        self._environ = os.environ if env is None else env
+        self._limits = tuple({"RLIMIT_CORE": 0, **(limits or {})}.items())
+        self._backends = backends
+        self._grace = grace
+        self._spill_dir = spill_dir or ""
+        self._marker_dir = marker_dir
+        self._spill_count = 0
+        self._temp_folder: SessionTempFolder | None = None
+        self._sandboxes: dict[SandboxPolicy, Sandbox] = {}
+        self._replaced: list[Sandbox] = []
+        self._pending_notes: list[str] = []
+        self._was_sandboxed = False
+        self._open_lock = asyncio.Lock()
+        self._running: set[RunningCommand] = set()
+        self._background = BackgroundCommands()
+        self._end_tasks: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    @property
+    def sandbox(self) -> str:
+        """What holds the commands: "bubblewrap", "landlock", "none: " and a reason, or "not started"."""
+        sandbox = self._sandboxes.get(self._policy)
+        return sandbox.name if sandbox else "not started"
+
+    @property
+    def description(self) -> str:
+        """What holds the commands, in a sentence for a person."""
+        sandbox = self._sandboxes.get(self._policy)
+        return sandbox.description if sandbox else "no command has been run yet"
+
+    async def prepare(self) -> str:
+        """Start what commands need, so that the first one does not wait for it; what is in force."""
+        return (await self._sandbox(self._policy)).name
+
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout: float,
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        on_output: Callable[[str], None] | None = None,
+        stdin: bytes | None = None,
+        policy: SandboxPolicy | None = None,
+        cap: int = MEMORY_CAP,
+    ) -> CommandResult:
+        """Run a shell command to its end. A `confinement` of its own holds for this command alone.
+
+        Cancelling kills all it started and returns when that is gone. ToolFailure when it cannot be started.
+        """
+        confined = policy or self._policy
+        sandbox = await self._sandbox(confined)
+        request = self._request(command, sandbox, cwd, env)
+        output = CommandOutput(self._open_spill, LiveOutput(on_output) if on_output else None, cap)
+        unlocked = sandbox.unlocked_paths()
+        async with guard_command(sandbox.guard):
+            ran = await run_to_end(
+                self._spawner_source(confined),
+                request,
+                output,
+                timeout=timeout,
+                stdin=stdin,
+                grace=self._grace,
+                running_commands=self._running,
+            )
+        self._restore_unlocked(unlocked)
+        for line in self._take_notes():
+            ran = msgspec.structs.replace(ran, stderr=add_note(ran.stderr, line))
+        return ran
+
+    async def start_background(
+        self,
+        command: str,
+        *,
+        cwd: str = "",
+        env: Mapping[str, str] | None = None,
+        policy: SandboxPolicy | None = None,
+    ) -> str:
+        """Start a shell command that goes on by itself; what it starts belongs to it. Returns its id."""
+        confined = policy or self._policy
+        sandbox = await self._sandbox(confined)
+        request = self._request(command, sandbox, cwd, env, linger=True)
+        unlocked = sandbox.unlocked_paths()
+        if sandbox.guard:
+            await sandbox.guard.command_started()
+        try:
+            id = await self._background.start(self._spawner_source(confined), request, command, self._spill_folder())
+        except BaseException:
+            if sandbox.guard:
+                await asyncio.shield(sandbox.guard.command_ended())
+            raise
+        self._end_tasks[id] = asyncio.create_task(
+            self._wait_and_restore(id, sandbox.guard, unlocked), name=f"the end of {id}"
+        )
+        return id
+
+    async def _wait_and_restore(self, id: str, guard: GitGuard | None, unlocked: UnlockedPaths | None) -> None:
+        await self._background.wait(id)
+        if guard:
+            await guard.command_ended()
+        self._restore_unlocked(unlocked)
+
+    def _restore_unlocked(self, unlocked: UnlockedPaths | None) -> None:
+        self._pending_notes += unlocked.restore() if unlocked else ()
+
+    def list_background(self) -> list[BackgroundJob]:
+        return self._background.list()
+
+    async def read_background(self, id: str, wait: float = 0.0) -> BackgroundOutput:
+        """What it printed since it was last read; with `wait`, after so many seconds or its end."""
+        if wait > 0:
+            await self._background.wait(id, wait)
+        output = self._background.read(id)
+        if output.job.state != "running":
+            await asyncio.shield(self._end_tasks[id])
+        told = "".join(f"[{line}]\n" for line in self._take_notes())
+        return msgspec.structs.replace(output, text=output.text + told)
+
+    async def stop_background(self, id: str) -> BackgroundJob:
+        job = await self._background.stop(id, self._grace)
+        await asyncio.shield(self._end_tasks[id])
+        return job
+
+    async def aclose(self) -> None:
+        """End everything, then remove our own temporary folders."""
+        self._closed = True
+        await asyncio.gather(
+            self._background.aclose(self._grace), *(command.stop(CANCEL_GRACE) for command in set(self._running))
+        )
+        await asyncio.gather(*self._end_tasks.values(), return_exceptions=True)
+        async with self._open_lock:
+            await asyncio.gather(*(sandbox.aclose() for sandbox in (*self._sandboxes.values(), *self._replaced)))
+            self._sandboxes = {}
+        if self._temp_folder:
+            await asyncio.to_thread(self._temp_folder.remove)
+
+    def _take_notes(self) -> list[str]:
+        """What there is to tell of all sandboxes: a background command's doings go with the next result."""
+        told, self._pending_notes = self._pending_notes, []
+        guards = [sandbox.guard for sandbox in (*self._sandboxes.values(), *self._replaced)]
+        return [*(note for guard in guards if guard for note in guard.take_notes()), *told]
+
+    def _spawner_source(self, policy: SandboxPolicy) -> SpawnerSource:
+        async def keeper() -> SpawnerClient:
+            return (await self._sandbox(policy)).spawner
+
+        return keeper
+
+    async def _sandbox(self, policy: SandboxPolicy) -> Sandbox:
+        async with self._open_lock:
+            if self._closed:
+                raise ToolError("the session is closed, so no command can be run", code="closed")
+            sandbox = self._sandboxes.get(policy)
+            if sandbox and not (sandbox.is_alive and sandbox.is_intact):
+                await self._release_sandbox(self._sandboxes.pop(policy))
+                sandbox = None
+            if not sandbox:
+                temp = self._temp(policy) if policy.mode != "off" else ""
+                seen = (self._cwd, self._spill_folder())
+                self._make_marker_dir()
+                sandbox = await open_sandbox(self._require_if_sandboxed_before(policy), temp, seen, self._backends)
+                if self._marker_dir:
+                    await self._set_marker(sandbox)
+                self._sandboxes[policy] = sandbox
+                self._was_sandboxed = self._was_sandboxed or sandbox.layout is not None
+            return sandbox
+
+    def _make_marker_dir(self) -> None:
+        """Before it is looked at: what comes to be while a command runs counts as the command's."""
+        with contextlib.suppress(OSError):  # without marks all is as before
+            for folder in (os.path.dirname(self._marker_dir), self._marker_dir) if self._marker_dir else ():
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+
+    async def _set_marker(self, sandbox: Sandbox) -> None:
+        from ostler.processes.git_guard_marker import GuardMarker, recover_stale_markers
+
+        self._pending_notes += await recover_stale_markers(self._marker_dir)
+        if sandbox.guard:
+            sandbox.guard.marker = GuardMarker(self._marker_dir)
+
+    async def _release_sandbox(self, sandbox: Sandbox) -> None:
+        """One that is dead, or does not lock any more what it should; commands that run in it may end in it."""
+        if sandbox.is_alive and sandbox.guard and sandbox.guard.is_busy:
+            self._replaced.append(sandbox)
+            return
+        self._pending_notes += sandbox.guard.take_notes() if sandbox.guard else ()
+        await sandbox.aclose()
+
+    def _require_if_sandboxed_before(self, policy: SandboxPolicy) -> SandboxPolicy:
+        """What a sandbox held once in this session is not run without one later: a command may have seen to that."""
+        if policy.mode == "prefer" and self._was_sandboxed:
+            return msgspec.structs.replace(policy, mode="require")
+        return policy
+
+    def _request(
+        self, command: str, sandbox: Sandbox, cwd: str, env: Mapping[str, str] | None, linger: bool = False
+    ) -> SpawnRequest:
+        folder = os.path.realpath(os.path.join(self._cwd, cwd))
+        if not os.path.isdir(folder):
+            raise ToolError(f"the folder {folder} to run the command in does not exist", code="not_started")
+        environ = command_environment(self._environ, sandboxed=sandbox.layout is not None)
+        if sandbox.layout:
+            environ = with_writable_temp(environ, sandbox.layout.temp)
+        return SpawnRequest([_shell(), "-c", command], folder, {**environ, **(env or {})}, self._limits, linger)
+
+    def _temp(self, policy: SandboxPolicy) -> str:
+        if not policy.temp:
+            return self._temp_subfolder("temp")
+        os.makedirs(policy.temp, mode=0o700, exist_ok=True)
+        return policy.temp
+
+    def _spill_folder(self) -> str:
+        # Never inside a folder that commands can write to: they could lead us elsewhere by a link.
+        return self._spill_dir or self._temp_subfolder("output")
+
+    def _temp_subfolder(self, name: str) -> str:
+        if not self._temp_folder:
+            from ostler.processes.session_temp import SessionTempFolder
+
+            self._temp_folder = SessionTempFolder()
+        return self._temp_folder.subfolder(name)
+
+    def _open_spill(self) -> SpillFile:
+        self._spill_count += 1
+        return SpillFile(self._spill_folder(), f"command-{os.getpid()}-{self._spill_count}.txt")
+
+
+def _shell() -> str:
+    if os.access("/bin/bash", os.X_OK):
+        return "/bin/bash"
+    import shutil
+
+    return shutil.which("bash") or "/bin/sh"

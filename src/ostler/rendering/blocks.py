@@ -1,0 +1,101 @@
+"""Transcript blocks as lines of text, sanitised: PLAN, TOOL and ANSWER segments for anything that only prints."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from ostler.core.display import DisplayBlock, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
+from ostler.core.tools import ToolCall
+from ostler.rendering.diffs import render_diff
+from ostler.rendering.markdown import render_markdown
+from ostler.rendering.style import Styler
+from ostler.rendering.wrapping import wrap_notice
+from ostler.session.transcript import CallBlock, NoticeBlock, TextBlock, TodosBlock, TranscriptBlock, TurnEndBlock
+from ostler.text.sanitise import sanitise
+
+ARGUMENTS_WIDTH = 140
+TITLE_WIDTH = 80
+OUTPUT_LINES = 12
+DIFF_LINES = 40
+TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
+
+
+def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
+    """A settled block, drawn."""
+    match block:
+        case TextBlock(text=text, segment=segment, truncated=cut):
+            head = paint(segment.upper(), "bold", "blue" if segment == "plan" else "green")
+            ending = [paint("  [cut off here]", "yellow")] if cut else []
+            return [head, *indent(render_markdown(sanitise(text).strip("\n"), paint)), *ending]
+        case CallBlock():
+            return list(render_result(block, paint))
+        case TodosBlock(items=items):
+            return [paint("TODO", "bold"), *(f"  {TODO_MARKS[item.status]} {sanitise(item.content)}" for item in items)]
+        case NoticeBlock(level=level, text=text):
+            return _render_notice(f"! {sanitise(text)}", paint, "red" if level == "error" else "yellow")
+        case TurnEndBlock(turn_end=ended) if ended and ended.fault:
+            return _render_notice(f"✗ {sanitise(str(ended.fault))}", paint, "red")
+        case TurnEndBlock(turn_end=ended) if ended and ended.limit:
+            return [paint(f"✗ stopped at a limit: {sanitise(ended.limit)}", "yellow")]
+        case TurnEndBlock(turn_end=ended) if ended and ended.reason != "done":
+            return [paint(f"✗ {ended.reason}", "yellow")]
+        case _:
+            return []
+
+
+def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = False) -> str:
+    """`⏺ name (title) {…}`: that a call begins; a title only where it says more than the name."""
+    named = f"{paint('⏺', 'cyan')} {paint(sanitise(call.tool), 'bold')}"
+    if title and title != call.tool:
+        shown = " ".join(sanitise(title).split())[:TITLE_WIDTH]
+        named += f" {paint(f'({shown})', 'dim')}"
+    if call.tool == "todowrite":
+        return named  # the checklist below says the rest
+    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    if len(arguments) > ARGUMENTS_WIDTH and not full:
+        arguments = arguments[: ARGUMENTS_WIDTH - 1] + "…"
+    return f"{named} {paint(sanitise(arguments), 'dim')}"
+
+
+def render_result(block: CallBlock, paint: Styler, *, full: bool = False) -> Iterator[str]:
+    """What came of a call, below its line; shortened, unless whoever looks wanted the whole of it."""
+    colour = {"ok": "green", "failed": "red", "denied": "yellow"}.get(block.status, "yellow")
+    blocked = "blocked: " if block.status == "denied" else ""
+    told = block.display.summary or (block.status if block.status != "ok" else "")
+    first, *more = sanitise(told).split("\n")
+    yield f"  {paint('⎿', colour)} {blocked}{first}".rstrip()
+    yield from (f"    {line}".rstrip() for line in more)
+    for part in block.display.blocks:
+        yield from (f"    {line}" for line in render_display_block(part, paint, full=full))
+
+
+def render_display_block(block: DisplayBlock, paint: Styler, *, full: bool = False) -> list[str]:
+    """One part of a display, drawn."""
+    match block:
+        case DisplayDiff(diff=diff):
+            lines = render_diff(sanitise(diff), paint)
+            return lines if full else shorten(lines, DIFF_LINES, paint)
+        case DisplayText(text=text):
+            lines = sanitise(text).splitlines()
+            return lines if full else shorten(lines, OUTPUT_LINES, paint)
+        case DisplayChecklist(items=items):
+            return [f"{TODO_MARKS[status]} {sanitise(text)}" for status, text in items]
+        case DisplayFields(pairs=pairs):
+            return [f"{name}: {sanitise(value)}" for name, value in pairs]
+
+
+def shorten(lines: Sequence[str], max_lines: int, paint: Styler) -> list[str]:
+    """The beginning and the end of many lines, and how many there are between."""
+    if len(lines) <= max_lines:
+        return list(lines)
+    head, tail = max_lines * 2 // 3, max_lines - max_lines * 2 // 3
+    left = paint(f"… {len(lines) - max_lines} more lines", "dim")
+    return [*lines[:head], left, *lines[-tail:]]
+
+
+def _render_notice(text: str, paint: Styler, style: str) -> list[str]:
+    return [paint(row, style) for row in wrap_notice(text, paint.columns())]
+
+
+def indent(lines: Sequence[str]) -> list[str]:
+    """Below their heading."""
+    return [f"  {line}".rstrip() for line in lines]

@@ -1,0 +1,152 @@
+"""Markdown as lines for a terminal, line by line as it is said: what was given out is never changed.
+
+Only a table waits for its end, because its columns are as wide as their widest cell. Where colour is off, the text
+stays as it was written, which reads well enough and can be copied. In a window, all but code and tables is wrapped
+between words.
+"""
+
+import re
+
+from ostler.rendering.highlight import highlight_line
+from ostler.rendering.style import Styler
+from ostler.rendering.wrapping import wrap
+from ostler.text.width import width
+
+MAX_LINE_LENGTH = 10_000
+MAX_TABLE_ROWS = 200
+MAX_CELL_WIDTH = 60
+HORIZONTAL_RULE = "─" * 40
+MARGIN = 2  # what stands before each line of a message
+_FENCE = re.compile(r" {0,8}(`{3,}|~{3,})\s*([\w+#.-]*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)")
+_ITEM = re.compile(r"(\s*)[-*+]\s+(\[[ xX]\]\s+)?(.*)")
+_LEADING = re.compile(r"\s*(?:[-*+•]\s+|\d{1,9}[.)]\s+)?")
+_QUOTE = re.compile(r" {0,3}>\s?(.*)")
+_BREAK = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*")
+_INLINE = re.compile(
+    r"`([^`]+)`"
+    r"|\*\*([^*]+)\*\*"
+    r"|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])"
+    r"|\[([^\]\[]+)\]\(([^()\s]+)\)"
+)
+
+
+class MarkdownRenderer:
+    """One text: feed it whole lines, then ask for what it still holds."""
+
+    def __init__(self, paint: Styler) -> None:
+        self._paint = paint
+        self._fence = ""
+        self._language = ""
+        self._table: list[str] = []
+
+    def feed_line(self, line: str) -> list[str]:
+        """The lines that this one adds."""
+        if (
+            not self._fence
+            and self._paint.enabled
+            and line.lstrip().startswith("|")
+            and len(self._table) < MAX_TABLE_ROWS
+        ):
+            self._table.append(line)
+            return []
+        return [*self.flush(), *self._render_line(line)]
+
+    def flush(self) -> list[str]:
+        """The table that has ended."""
+        rows, self._table = self._table, []
+        return _render_table(rows, self._paint)
+
+    def _render_line(self, line: str) -> list[str]:
+        if len(line) > MAX_LINE_LENGTH:
+            return [line]
+        fence = _FENCE.match(line)
+        if self._fence:
+            if fence and fence[1].startswith(self._fence) and not fence[2]:
+                self._fence = ""
+                return [self._paint(line, "dim")]
+            return [highlight_line(line, self._language, self._paint) if self._paint.enabled else line]
+        if fence:
+            self._fence, self._language = fence[1], fence[2].lower()
+            return [self._paint(line, "dim")]
+        columns = self._paint.columns() - MARGIN
+        drawn = self._render_block(line) if self._paint.enabled else line
+        return wrap(drawn, columns, self._hanging_indent(line)) if columns > 0 else [drawn]
+
+    def _hanging_indent(self, line: str) -> str:
+        """What stands before the later rows of a line."""
+        if _QUOTE.match(line):
+            return self._paint("│ ", "dim") if self._paint.enabled else "> "
+        leading = _LEADING.match(line)
+        return " " * len(leading[0]) if leading else ""
+
+    def _render_block(self, line: str) -> str:
+        if heading := _HEADING.fullmatch(line):
+            styles = ("bold", "underline") if len(heading[1]) == 1 else ("bold",)
+            return self._paint(_strip_markup(heading[2].rstrip().rstrip("#").rstrip()), *styles)
+        if _BREAK.fullmatch(line):
+            return self._paint(HORIZONTAL_RULE, "dim")
+        if quote := _QUOTE.fullmatch(line):
+            return self._paint("│ ", "dim") + render_inline(quote[1], self._paint)
+        if item := _ITEM.fullmatch(line):
+            return f"{item[1]}{self._paint('•', 'cyan')} {item[2] or ''}{render_inline(item[3], self._paint)}"
+        return render_inline(line, self._paint)
+
+
+def render_markdown(text: str, paint: Styler) -> list[str]:
+    """A whole text."""
+    markdown = MarkdownRenderer(paint)
+    return [drawn for line in text.split("\n") for drawn in markdown.feed_line(line)] + markdown.flush()
+
+
+def render_inline(text: str, paint: Styler) -> str:
+    """Code, strong and slanted words, and links; each piece is looked at once."""
+
+    def drawn(found: "re.Match[str]") -> str:
+        code, strong, slanted, label, target = found.groups()
+        if code:
+            return paint(code, "cyan")
+        if strong:
+            return paint(strong, "bold")
+        if slanted:
+            return paint(slanted, "italic")
+        return paint(label, "underline") + ("" if label == target else paint(f" ({target})", "dim"))
+
+    return _INLINE.sub(drawn, text)
+
+
+def _strip_markup(text: str) -> str:
+    """Without the marks, for where everything stands out already."""
+    return _INLINE.sub(lambda found: next(filter(None, found.groups())), text)
+
+
+def _render_table(rows: list[str], paint: Styler) -> list[str]:
+    """Aligned, if it is one: a head, a divider, and rows that fit a screen."""
+    if len(rows) < 2 or not _is_divider(rows[1]) or len(rows) >= MAX_TABLE_ROWS:
+        return [render_inline(row, paint) for row in rows]
+    cells = [_split_cells(row) for row in (rows[0], *rows[2:])]
+    columns = max(map(len, cells))
+    cells = [[*row, *[""] * (columns - len(row))] for row in cells]
+    widths = [max(width(_strip_markup(row[column])) for row in cells) for column in range(columns)]
+    if max(widths) > MAX_CELL_WIDTH:
+        return [render_inline(row, paint) for row in rows]
+    divider = paint("─┼─".join("─" * size for size in widths), "dim")
+    head, *body = [_render_row(row, widths, paint, is_header=number == 0) for number, row in enumerate(cells)]
+    return [head, divider, *body]
+
+
+def _is_divider(row: str) -> bool:
+    return "-" in row and set(row) <= set("|:- \t")
+
+
+def _split_cells(row: str) -> list[str]:
+    inner = row.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip() for cell in inner.split("|")]
+
+
+def _render_row(cells: list[str], widths: list[int], paint: Styler, *, is_header: bool) -> str:
+    shown = [paint(_strip_markup(cell), "bold") if is_header else render_inline(cell, paint) for cell in cells]
+    padded = [
+        text + " " * (size - width(_strip_markup(cell))) for text, cell, size in zip(shown, cells, widths, strict=True)
+    ]
+    return paint(" │ ", "dim").join(padded).rstrip()

@@ -1,0 +1,105 @@
+"""Publishing: every reader sees every kept event once, in order; none can make the session wait, or fill its memory.
+
+A reader that joins late, or for whom too much waited, is told the kept events and then what is so now.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+from ostler.core.events import Envelope
+from ostler.session.transient_state import TransientState
+
+MAX_QUEUED_EVENTS = 4096
+
+
+class Subscription(AsyncIterator[Envelope]):
+    """One reader's own queue; `close` ends it, as the session's end does, after what waits then."""
+
+    def __init__(self, since: int, stream: "EventStream") -> None:
+        self._last_seq = since
+        self._queue: deque[Envelope] = deque()
+        self._stream = stream
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._received_count = 0
+        self._catch_up()
+
+    def push(self, envelope: Envelope) -> None:
+        """For the stream, which knows already that it happened."""
+        if len(self._queue) < MAX_QUEUED_EVENTS:
+            self._queue.append(envelope)
+        else:
+            if not self._is_behind:
+                self._received_count = self._stream.event_count - 1 - len(self._queue)
+            self._queue.clear()
+            self._catch_up()
+        self._changed.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._changed.set()
+        self._stream.unsubscribe(self)
+
+    async def __anext__(self) -> Envelope:
+        while True:
+            for envelope in self._backlog:
+                return self._mark_seen(envelope)
+            if self._queue:
+                return self._mark_seen(self._queue.popleft())
+            if self._closed:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _mark_seen(self, envelope: Envelope) -> Envelope:
+        self._last_seq = envelope.seq
+        return envelope
+
+    def _catch_up(self) -> None:
+        self._is_behind = True
+        self._backlog = self._replay(
+            self._stream.persisted_after(self._last_seq), self._stream.snapshot(self._received_count)
+        )
+
+    def _replay(self, persisted: Iterator[Envelope], transient: Sequence[Envelope]) -> Iterator[Envelope]:
+        yield from persisted
+        yield from transient
+        self._is_behind = False
+
+
+class EventStream:
+    """The readers of one session. `kept` gives the kept events after a number, up to the last there is when asked."""
+
+    def __init__(self, persisted_after: Callable[[int], Iterator[Envelope]]) -> None:
+        self.persisted_after = persisted_after
+        self._subscriptions: list[Subscription] = []
+        self._transient_state = TransientState()
+
+    @property
+    def event_count(self) -> int:
+        """How many events there were."""
+        return self._transient_state.event_count
+
+    def snapshot(self, after: int) -> Sequence[Envelope]:
+        """What is so now, as far as it happened after the event of that number."""
+        return self._transient_state.snapshot(after)
+
+    def subscribe(self, since: int) -> Subscription:
+        """A new reader that is told first what was kept after `since`; it is listening as soon as this returns."""
+        reader = Subscription(since, self)
+        self._subscriptions.append(reader)
+        return reader
+
+    def unsubscribe(self, subscription: Subscription) -> None:
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+
+    def publish(self, envelope: Envelope) -> None:
+        self._transient_state.apply(envelope)
+        for reader in self._subscriptions:
+            reader.push(envelope)
+
+    def close(self) -> None:
+        for reader in tuple(self._subscriptions):
+            reader.close()

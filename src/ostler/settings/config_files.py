@@ -1,0 +1,50 @@
+"""Reading a config file that anyone may have put there: regular, bounded, UTF-8, or a clear refusal."""
+
+import os
+import stat
+from pathlib import Path
+
+from ostler.core.errors import UsageError
+from ostler.settings.home import error_text
+from ostler.settings.jsonc_document import JsoncDocument, decode_text
+from ostler.settings.jsonc_parser import JsoncSyntaxError
+from ostler.settings.problems import Problem
+
+MAX_BYTES = 1024 * 1024
+
+
+class ConfigFileError(UsageError):
+    """A file that cannot be used, as an error and as a problem."""
+
+    def __init__(self, path: Path, message: str, line: int = 0, column: int = 0) -> None:
+        self.problem = Problem(str(path), line, column, "", message)
+        super().__init__(str(self.problem), code="config")
+
+
+def read_config(path: Path) -> JsoncDocument | None:
+    """The document at a path; nothing when there is none."""
+    data = read_bytes(path)
+    if data is None:
+        return None
+    try:
+        return JsoncDocument(str(path), decode_text(data))
+    except JsoncSyntaxError as error:
+        raise ConfigFileError(path, error.message, *error.position) from None
+
+
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes | None:
+    """All of a regular file; nothing when there is none. Neither a pipe nor a device is waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigFileError(path, f"this file cannot be read: {error_text(error)}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ConfigFileError(path, "this is not a regular file; move it away")
+    with open(descriptor, "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ConfigFileError(path, f"this file has more than {limit} bytes; make it shorter")
+    return data

@@ -1,0 +1,101 @@
+"""Settings from environment variables and from flags: each becomes a layer like a file's."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ostler.core.errors import UsageError
+from ostler.settings.layers import Layer, merge_values
+from ostler.settings.problems import quote_value
+from ostler.settings.validate import validate
+
+
+def _parse_text(value: str) -> str:
+    return value
+
+
+def _parse_number(value: str) -> int | float:
+    number = float(value) if len(value) <= 20 else float("inf")
+    if number - number != 0:
+        raise ValueError
+    return int(number) if number == int(number) else number
+
+
+def _parse_bool(value: str) -> bool:
+    word = value.strip().lower()
+    if word not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise ValueError
+    return word in ("1", "true", "yes", "on")
+
+
+_Parser = Callable[[str], Any]
+_EXPECTED: dict[_Parser, str] = {_parse_number: "a number", _parse_bool: "true or false"}
+
+# Variables for one setting stand together; the first that is set counts.
+_VARIABLES: tuple[tuple[tuple[str, ...], str, _Parser], ...] = (
+    (("OSTLER_MODEL", "AGENT_MODEL"), "model", _parse_text),
+    (("OSTLER_CACHE_PATH", "AGENT_CACHE_PATH"), "cache.path", _parse_text),
+    (("OSTLER_MAX_STEPS", "AGENT_MAX_STEPS"), "limits.steps", _parse_number),
+    (("AGENTZERO_API_URL",), "connection.api_url", _parse_text),
+    (("AGENTZERO_API_KEY",), "connection.api_key", _parse_text),
+    (("AGENTZERO_LIFETIME_HOURS",), "connection.lifetime_hours", _parse_number),
+    (("AGENTZERO_TIMEOUT_SECONDS",), "connection.timeout_seconds", _parse_number),
+    (("AGENTZERO_KEEPALIVE_SECONDS",), "connection.keepalive_seconds", _parse_number),
+    (("AGENTZERO_MAX_WAIT_SECONDS",), "connection.max_wait_seconds", _parse_number),
+    (("AGENTZERO_SEND_TOOL_RESULTS",), "connection.send_tool_results", _parse_bool),
+    (("AGENTZERO_STREAM",), "connection.stream", _parse_bool),
+    (("AGENTZERO_STREAM_MODE",), "connection.stream_mode", _parse_text),
+    (("AGENTZERO_PROJECT",), "connection.project", _parse_text),
+    (("AGENTZERO_AGENT_PROFILE",), "connection.agent_profile", _parse_text),
+    (("AGENTZERO_CONTEXT",), "context.enabled", _parse_bool),
+    (("AGENTZERO_CONTEXT_MODE",), "context.mode", _parse_text),
+    (("AGENTZERO_CONTEXT_MAX_BYTES",), "context.max_bytes", _parse_number),
+    (("AGENTZERO_CONTEXT_MAX_FILES",), "context.max_files", _parse_number),
+    (("AGENTZERO_CONTEXT_MAX_DEPTH",), "context.max_depth", _parse_number),
+    (("AGENTZERO_CONTEXT_TREE",), "context.include_tree", _parse_bool),
+    (("AGENTZERO_CONTEXT_PREVIEWS",), "context.include_previews", _parse_bool),
+    (("AGENTZERO_CONTEXT_GIT",), "context.include_git", _parse_bool),
+    (("AGENTZERO_CONTEXT_SYSTEM",), "context.include_system", _parse_bool),
+    (("AGENTZERO_CONTEXT_TOOLS",), "context.include_tools", _parse_bool),
+)
+
+
+def first_set_variable(env: Mapping[str, str], *names: str) -> str:
+    """The first of some variables that is set to anything; its name, or nothing."""
+    return next((name for name in names if env.get(name)), "")
+
+
+def environment_layers(env: Mapping[str, str]) -> Iterator[Layer]:
+    """One layer for each variable that says something."""
+    for names, key, reader in _VARIABLES:
+        name = first_set_variable(env, *names)
+        if name:
+            yield _require_valid(
+                Layer("environment", f"${name}", validate(_nested(key, _parse_variable(name, env[name], reader))))
+            )
+
+
+def flag_layer(flags: Mapping[str, Any]) -> Layer:
+    """The flags, given by dotted keys; an unknown one is an error here."""
+    value: dict[str, Any] = {}
+    for key, said in flags.items():
+        value = merge_values(value, _nested(key, said))
+    return _require_valid(Layer("flags", "command line", validate(value)), strict=True)
+
+
+def _parse_variable(name: str, value: str, parser: _Parser) -> Any:
+    try:
+        return parser(value)
+    except ValueError:
+        raise UsageError(f"${name} must be {_EXPECTED[parser]}, not {quote_value(value)}") from None
+
+
+def _require_valid(layer: Layer, *, strict: bool = False) -> Layer:
+    for problem in layer.problems(strict=strict):
+        if problem.severity == "error":
+            raise UsageError(str(problem))
+    return layer
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    first, _, rest = key.partition(".")
+    return {first: _nested(rest, value) if rest else value}

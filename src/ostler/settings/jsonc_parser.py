@@ -1,0 +1,260 @@
+"""JSON with comments and trailing commas, read so that every key and value knows where it stands."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+MAX_DEPTH = 64
+MAX_DIGITS = 100
+
+KeyPath = tuple[str | int, ...]
+
+_GAP = r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+"
+_NUMBER = r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+"
+_WORD = r"[^\s,:{}\[\]\"/]++"
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_CLOSERS = {"{": "}", "[": "]"}
+
+
+class TextPosition(NamedTuple):
+    """A line and a column, both counted from 1; the column counts characters."""
+
+    line: int
+    column: int
+
+
+class JsoncSyntaxError(ValueError):
+    """The text is not JSON; `message` is a clause that says what to mend at `place`."""
+
+    def __init__(self, message: str, position: TextPosition) -> None:
+        super().__init__(f"{position.line}:{position.column}: {message}")
+        self.message = message
+        self.position = position
+
+
+class LineIndex:
+    """Where the lines of a text begin, to turn an offset into a place."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0]
+        self._starts.extend(found.end() for found in re.finditer("\n", text))
+
+    def position(self, offset: int) -> TextPosition:
+        """The line and column of an offset."""
+        line = bisect_right(self._starts, offset)
+        return TextPosition(line, offset - self._starts[line - 1] + 1)
+
+
+class JsonNode:
+    """A value with its place and, inside an object, the place of its key; `children` for objects and arrays."""
+
+    __slots__ = ("_key_offset", "_lines", "_offset", "children", "value")
+
+    def __init__(self, value: Any, lines: LineIndex, offset: int, key_offset: int | None = None) -> None:
+        self.value = value
+        self.children: dict[str | int, JsonNode] | None = {} if isinstance(value, dict | list) else None
+        self._lines = lines
+        self._offset = offset
+        self._key_offset = offset if key_offset is None else key_offset
+
+    @property
+    def position(self) -> TextPosition:
+        """Where the value begins."""
+        return self._lines.position(self._offset)
+
+    @property
+    def key_position(self) -> TextPosition:
+        """Where its key begins, or the value itself when it has none."""
+        return self._lines.position(self._key_offset)
+
+    def find(self, path: Sequence[str | int]) -> "JsonNode":
+        """The node at a path, or the deepest one on the way there."""
+        node = self
+        for step in path:
+            if node.children is None or step not in node.children:
+                return node
+            node = node.children[step]
+        return node
+
+
+def parse_jsonc(text: str) -> JsonNode:
+    """Read a whole text; an empty one is an empty object."""
+    return _JsoncParser(text).parse()
+
+
+class _JsoncParser:
+    """One pass with a stack of its own, so that depth is a limit and not a crash."""
+
+    def __init__(self, text: str) -> None:
+        from json.decoder import JSONDecoder  # only who has a config to read pays for it
+
+        self.text = text
+        self.offset = 0
+        self.lines = LineIndex(text)
+        self.decoder = JSONDecoder()
+        self.gap = re.compile(_GAP, re.DOTALL)
+        self.number = re.compile(_NUMBER)
+        self.word = re.compile(_WORD)
+
+    def parse(self) -> JsonNode:
+        self._skip_gap()
+        if self.offset == len(self.text):
+            return JsonNode({}, self.lines, 0)
+        root = self._value(None)
+        stack = [root] if root.children is not None else []
+        while stack:
+            child = self._next_child(stack[-1])
+            if child is None:
+                stack.pop()
+            elif child.children is not None:
+                if len(stack) == MAX_DEPTH:
+                    raise JsoncSyntaxError(f"values are nested more than {MAX_DEPTH} deep here", child.position)
+                stack.append(child)
+        self._skip_gap()
+        if self.offset < len(self.text):
+            raise self._error("the config ends before this; remove what follows")
+        return root
+
+    def _next_child(self, parent: JsonNode) -> JsonNode | None:
+        """The next key and value of an object, or the next value of an array; nothing once it is closed."""
+        assert parent.children is not None
+        self._skip_gap()
+        if parent.children and not self._is_closed(parent):
+            self._expect(",", f"expected a comma or {_closer(parent)}")
+            self._skip_gap()
+        if self._is_closed(parent):
+            self.offset += 1
+            return None
+        if self.offset == len(self.text):
+            raise self._error(f"the text ends, but the {_opener(parent)} of line {parent.position.line} is still open")
+        if isinstance(parent.value, dict):
+            return self._member(parent)
+        child = self._value(None)
+        parent.children[len(parent.value)] = child
+        parent.value.append(child.value)
+        return child
+
+    def _member(self, parent: JsonNode) -> JsonNode:
+        assert parent.children is not None
+        start = self.offset
+        if self.text[start] != '"':
+            raise self._error("expected a key in double quotes")
+        key = self._string()
+        if key in parent.children:
+            first = parent.children[key].key_position.line
+            raise JsoncSyntaxError(
+                f"the key {_shorten(key)} is already on line {first}; remove one of them", self.lines.position(start)
+            )
+        self._skip_gap()
+        self._expect(":", f"expected a colon after the key {_shorten(key)}")
+        self._skip_gap()
+        child = self._value(start)
+        parent.children[key] = child
+        parent.value[key] = child.value
+        return child
+
+    def _value(self, key_offset: int | None) -> JsonNode:
+        if self.offset == len(self.text):
+            raise self._error("expected a value, but the text ends")
+        start = self.offset
+        return JsonNode(self._parse_token(self.text[start]), self.lines, start, key_offset)
+
+    def _parse_token(self, char: str) -> Any:
+        """A scalar, or an object or array that is still empty."""
+        if char in "{[":
+            self.offset += 1
+            return {} if char == "{" else []
+        if char == '"':
+            return self._string()
+        if char == "-" or char.isdecimal():
+            return self._number()
+        return self._constant()
+
+    def _string(self) -> str:
+        from json.decoder import JSONDecodeError
+
+        start = self.offset
+        value: str
+        try:
+            value, self.offset = self.decoder.raw_decode(self.text, self.offset)
+        except JSONDecodeError as error:
+            raise JsoncSyntaxError(_describe_string_error(error.msg), self.lines.position(error.pos)) from None
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise JsoncSyntaxError("this text has half of a surrogate pair; write it whole", self.lines.position(start))
+        return value
+
+    def _number(self) -> int | float:
+        found = self.number.match(self.text, self.offset)
+        if found is None or self.word.match(self.text, found.end()):
+            raise self._error("this is not a number as JSON writes it")
+        start, self.offset = self.offset, found.end()
+        try:
+            return parse_int(found[0]) if found[1] is None and found[2] is None else parse_float(found[0])
+        except ValueError as error:
+            raise JsoncSyntaxError(str(error), self.lines.position(start)) from None
+
+    def _constant(self) -> object:
+        found = self.word.match(self.text, self.offset)
+        word = found[0] if found else self.text[self.offset]
+        if word in _CONSTANTS:
+            self.offset += len(word)
+            return _CONSTANTS[word]
+        if word.lower() in _CONSTANTS:
+            raise self._error(f"write {word.lower()} in small letters")
+        if word[0] == "'":
+            raise self._error("text takes double quotes")
+        raise self._error(f"expected a value, not {_shorten(word)}")
+
+    def _expect(self, mark: str, message: str) -> None:
+        if not self.text.startswith(mark, self.offset):
+            raise self._error(message if self.offset < len(self.text) else f"{message}, but the text ends")
+        self.offset += 1
+
+    def _is_closed(self, parent: JsonNode) -> bool:
+        return self.text.startswith(_closer(parent), self.offset)
+
+    def _skip_gap(self) -> None:
+        found = self.gap.match(self.text, self.offset)
+        self.offset = found.end() if found else self.offset
+        if self.text.startswith("/*", self.offset):
+            raise self._error("this comment is never closed")
+
+    def _error(self, message: str) -> JsoncSyntaxError:
+        return JsoncSyntaxError(message, self.lines.position(self.offset))
+
+
+def parse_int(digits: str) -> int:
+    """An integer of a sane length."""
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"this number has more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def parse_float(digits: str) -> float:
+    """A float that is a number."""
+    value = float(digits)
+    if value - value != 0:
+        raise ValueError("this number is too large")
+    return value
+
+
+def _opener(parent: JsonNode) -> str:
+    return "{" if isinstance(parent.value, dict) else "["
+
+
+def _closer(parent: JsonNode) -> str:
+    return _CLOSERS[_opener(parent)]
+
+
+def _describe_string_error(message: str) -> str:
+    if message.startswith("Unterminated"):
+        return "this text has no closing quote"
+    if message.startswith("Invalid control"):
+        return "a line break or control character inside a text must be written as an escape"
+    return "JSON knows no such escape; write a backslash as \\\\"
+
+
+def _shorten(text: str) -> str:
+    """A word from a file, fit for a message: short, and with nothing that a terminal would obey."""
+    return ascii(text if len(text) <= 40 else text[:39] + "…").replace("\\u2026", "…")

@@ -1,0 +1,203 @@
+"""Which model is meant, behind which endpoint, with which key."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ostler.core.errors import UsageError
+from ostler.settings.effective import Settings
+from ostler.settings.env_layers import first_set_variable
+from ostler.settings.masking import MaskedRepr, mask_secrets
+from ostler.settings.model_catalogue import ModelCandidate, list_candidates
+from ostler.settings.model_choice import choose_model, find_candidate, unknown_model_error
+from ostler.settings.problems import quote_value
+from ostler.settings.references import fill_references, unset_variables
+from ostler.settings.schema_models import ApiKind, DialectName, PriceConfig, ProfileEntry
+from ostler.settings.secret import Secret
+from ostler.settings.vendors import VENDORS, host_of, vendor_for_url
+
+# MD-3: these come before the key of the profile itself, and DASHSCOPE_API_KEY after everything.
+_FIRST_KEY_VARIABLES = ("OSTLER_API_KEY", "AGENT_API_KEY", "SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN")
+_LAST_KEY_VARIABLE = "DASHSCOPE_API_KEY"
+MODEL_KEY_VARIABLES = (
+    *_FIRST_KEY_VARIABLES,
+    *dict.fromkeys(vendor.key_variable for vendor in VENDORS.values() if vendor.key_variable),
+)
+# The code of the error about a variable that a profile needs and that is not set.
+UNSET_VARIABLE_CODE = "key_unset"
+
+
+# Where the three forms of a profile keep what may hold references.
+_FIELD_PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "apiKey": (("apiKey",), ("api_key",), ("options", "apiKey")),
+    "baseUrl": (("baseUrl",), ("base_url",), ("options", "baseURL"), ("api",)),
+    "headers": (("headers",), ("options", "headers")),
+    "proxy": (("proxy",),),
+}
+
+
+class Profile(MaskedRepr, frozen=True, kw_only=True):
+    """A model ready to be called. `key_from` says who gave the key.
+
+    Without `base_url` only a model was named: whoever finds a local server fills it in. Without `model` the
+    server's own one is meant.
+    """
+
+    name: str
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    api_kind: ApiKind = "openai"
+    dialect: DialectName = "native"
+    key: Secret | None = None
+    key_from: str = ""
+    context: int | None = None
+    max_output_tokens: int | None = None
+    small: str = ""
+    temperature: float | None = None
+    top_p: float | None = None
+    thinking: Literal["off", "low", "medium", "high"] | None = None
+    headers: dict[str, Secret] = msgspec.field(default_factory=dict)
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    fallback: tuple[str, ...] = ()
+    timeout: float | None = None
+    ca: str = ""
+    client_cert: str = ""
+    client_key: str = ""
+    proxy: Secret | None = None
+    price: PriceConfig | None = None
+
+
+_SHARED_FIELDS = tuple(name for name in Profile.__struct_fields__ if name in ProfileEntry.__struct_fields__)
+
+
+def active_profile(
+    settings: Settings, env: Mapping[str, str], *, flag_model: str = "", flag_key: str = "", flag_base_url: str = ""
+) -> Profile | None:
+    """The profile in use, or nothing when nothing is configured."""
+    base_url = flag_base_url or env.get(first_set_variable(env, "OSTLER_BASE_URL", "AGENT_BASE_URL"), "")
+    candidates = list_candidates(settings)
+    if base_url and not candidates:
+        candidates = [ModelCandidate(ProfileEntry(name="environment", base_url=base_url), ())]
+    chosen = choose_model(settings, candidates, flag_model)
+    if chosen is None:
+        return None
+    if base_url:
+        chosen = chosen._replace(entry=msgspec.structs.replace(chosen.entry, base_url=base_url))
+    keys = [("flag", flag_key), *((name, env.get(name, "")) for name in _FIRST_KEY_VARIABLES)]
+    return _ProfileResolver(settings, env, chosen).resolve(
+        first_keys=keys, last_keys=[(_LAST_KEY_VARIABLE, env.get(_LAST_KEY_VARIABLE, ""))]
+    )
+
+
+def profile_by_name(settings: Settings, env: Mapping[str, str], name: str) -> Profile:
+    """A profile other than the one in use (a fallback, a small model): only its own key and its host's variable."""
+    candidates = list_candidates(settings)
+    found = find_candidate(settings, candidates, name)
+    if found is None:
+        raise unknown_model_error(f"there is no profile {quote_value(name)}", name, candidates)
+    return _ProfileResolver(settings, env, found).resolve(first_keys=[], last_keys=[])
+
+
+def unset_profile_variables(entry: ProfileEntry, env: Mapping[str, str]) -> list[str]:
+    """The variables that a profile refers to and that are not set."""
+    secrets = (entry.api_key, entry.proxy, *entry.headers.values())
+    return [
+        name
+        for secret in (*secrets, Secret(entry.base_url))
+        if secret
+        for name in unset_variables(secret.reveal(), env)
+    ]
+
+
+class _ProfileResolver:
+    """Turns a profile as it is written into one that can be called."""
+
+    def __init__(self, settings: Settings, env: Mapping[str, str], candidate: ModelCandidate) -> None:
+        self.env = env
+        self.entry = candidate.entry
+        self.key_variables = candidate.key_variables
+        self.settings = settings
+        self.path = candidate.path
+
+    @property
+    def location(self) -> str:
+        name = quote_value(self.entry.name)
+        return f"{self.settings.origin(self.path)}: {name}" if self.path else name
+
+    def resolve(self, *, first_keys: list[tuple[str, str]], last_keys: list[tuple[str, str]]) -> Profile:
+        base_url = self._endpoint()
+        keys = ((name, key.strip()) for name, key in self._keys(base_url, first_keys, last_keys))
+        key_from, key = next((found for found in keys if found[1]), ("", ""))
+        if not key.isprintable():
+            raise UsageError(f"the key from {key_from} has a line break or a control character in it; remove it")
+        if not key:
+            self._require_variables(self.entry.api_key, "apiKey")
+        for value in (*self.entry.headers.values(), self.entry.proxy):
+            self._require_variables(value, "proxy" if value is self.entry.proxy else "headers")
+        headers = {name: self._fill_secret(value, "headers") for name, value in self.entry.headers.items()}
+        settled: dict[str, Any] = {
+            "base_url": base_url,
+            "api_kind": self._api_kind(base_url),
+            "key": Secret(key) if key else None,
+            "key_from": key_from,
+            "headers": {name: Secret(value) for name, value in headers.items() if value},
+            "proxy": Secret(proxy) if (proxy := self._fill_secret(self.entry.proxy, "proxy")) else None,
+        }
+        as_written = {name: getattr(self.entry, name) for name in _SHARED_FIELDS if name not in settled}
+        return Profile(**as_written, **settled)
+
+    def _keys(
+        self, base_url: str, first_keys: list[tuple[str, str]], last_keys: list[tuple[str, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Every key there may be, with who gives it, in the order in which they count; nothing is read too early."""
+        yield from first_keys
+        yield "profile", self._fill_secret(self.entry.api_key, "apiKey")
+        vendor = vendor_for_url(base_url)
+        for name in (*self.key_variables, vendor.key_variable if vendor else ""):
+            yield name, self.env.get(name, "")
+        yield from last_keys
+
+    def _endpoint(self) -> str:
+        entry, vendor = self.entry, VENDORS.get(self.entry.provider.lower())
+        if not entry.base_url and (vendor or not self.path):
+            return vendor.base_url if vendor else ""
+        if not entry.base_url:
+            known = f", for {quote_value(entry.provider)} is no vendor that Ostler knows" if entry.provider else ""
+            raise UsageError(f"{self.location} needs a baseUrl{known}")
+        self._require_variables(Secret(entry.base_url), "baseUrl")
+        url = self._fill(entry.base_url, "baseUrl")
+        if not url.lower().startswith(("http://", "https://")) or not host_of(url) or " " in url:
+            raise UsageError(f"{self.location} needs a baseUrl such as http://localhost:8000/v1, not {_safe_url(url)}")
+        return url.rstrip("/")
+
+    def _api_kind(self, base_url: str) -> ApiKind:
+        vendor = VENDORS.get(self.entry.provider.lower()) or vendor_for_url(base_url)
+        return self.entry.api_kind or (vendor.api_kind if vendor else "openai")
+
+    def _require_variables(self, secret: Secret | None, field: str) -> None:
+        """What is written for a server must reach it: a variable that is not set would quietly leave it out."""
+        missing = unset_variables(secret.reveal(), self.env) if secret else []
+        if missing:
+            raise UsageError(
+                f"{self.location} {field} needs the variable {missing[0]}, which is not set",
+                code=UNSET_VARIABLE_CODE,
+                hint=f"set {missing[0]} in the environment, or take the reference out",
+            )
+
+    def _fill_secret(self, secret: Secret | None, field: str) -> str:
+        return self._fill(secret.reveal(), field) if secret else ""
+
+    def _fill(self, text: str, field: str) -> str:
+        return fill_references(text, self.env, lambda: self._folder(field), lambda: f"{self.location} {field}")
+
+    def _folder(self, field: str) -> Path:
+        """The folder of the file that says this: a relative `{file:…}` starts there."""
+        origins = (self.settings.origin((*self.path, *steps)) for steps in _FIELD_PATHS.get(field, ()))
+        return Path(next((origin.file for origin in origins if origin.line), "")).parent
+
+
+def _safe_url(url: str) -> str:
+    return quote_value(mask_secrets(url).partition("?")[0]) if url else "an empty one"

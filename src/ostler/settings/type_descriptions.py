@@ -1,0 +1,103 @@
+"""What a type of the schema wants, in words, and whether a value has it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import inspect as types
+
+from ostler.settings.problems import quote_value
+
+_TYPE_NAMES: dict[type, str] = {
+    types.StrType: "text",
+    types.CustomType: "text",
+    types.IntType: "a whole number",
+    types.FloatType: "a number",
+    types.BoolType: "true or false",
+    types.NoneType: "null",
+    types.StructType: "an object",
+    types.DictType: "an object",
+    types.VarTupleType: "an array",
+}
+_PYTHON_TYPES: dict[type, tuple[type, ...]] = {
+    types.StrType: (str,),
+    types.CustomType: (str,),
+    types.LiteralType: (str,),
+    types.IntType: (int,),
+    types.FloatType: (int, float),
+    types.BoolType: (bool,),
+    types.NoneType: (type(None),),
+    types.StructType: (dict,),
+    types.DictType: (dict,),
+    types.VarTupleType: (list,),
+}
+
+
+def has_json_type(value: object, kind: types.Type) -> bool:
+    """Whether a value has the JSON type that a type of the schema wants; what is in it is another matter."""
+    if isinstance(value, bool) and not isinstance(kind, types.BoolType):
+        return False
+    return isinstance(value, _PYTHON_TYPES.get(type(kind), (object,)))
+
+
+def is_in_bounds(value: Any, kind: types.Type) -> bool:
+    """Whether a fitting value keeps the bounds of its type."""
+    if isinstance(kind, types.IntType | types.FloatType):
+        return (
+            (kind.ge is None or value >= kind.ge)
+            and (kind.gt is None or value > kind.gt)
+            and (kind.le is None or value <= kind.le)
+        )
+    if isinstance(kind, types.StrType | types.VarTupleType):
+        return kind.min_length is None or len(value) >= kind.min_length
+    return True
+
+
+def describe_type(kind: types.Type) -> str:
+    """`text`, `a whole number from 1`, `"a", "b" or an object`."""
+    return _join_alternatives(list(dict.fromkeys(_type_phrases(kind))))
+
+
+def _type_phrases(kind: types.Type) -> list[str]:
+    if isinstance(kind, types.UnionType):
+        return [word for option in kind.types if type(option) is not types.NoneType for word in _type_phrases(option)]
+    if isinstance(kind, types.LiteralType):
+        return [quote_value(value) for value in kind.values]
+    return [_TYPE_NAMES.get(type(kind), "a value") + _describe_bounds(kind)]
+
+
+def _join_alternatives(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _describe_bounds(kind: types.Type) -> str:
+    if isinstance(kind, types.StrType | types.VarTupleType) and kind.min_length:
+        return " that is not empty"
+    if not isinstance(kind, types.IntType | types.FloatType):
+        return ""
+    if kind.gt is not None:
+        return f" above {kind.gt:g}" + (f" and up to {kind.le:g}" if kind.le is not None else "")
+    low = f" from {kind.ge:g}" if kind.ge is not None else ""
+    return f"{low} to {kind.le:g}" if kind.le is not None else low
+
+
+def describe_value(value: object) -> str:
+    """What a JSON value is, in words, without giving it away."""
+    for kind, word in (
+        (bool, "true or false"),
+        (str, "text"),
+        (int, "a number"),
+        (float, "a fraction"),
+        (list, "an array"),
+        (dict, "an object"),
+    ):
+        if isinstance(value, kind):
+            return word
+    return "null"
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?`, or nothing."""
+    from ostler.text.closest_name import closest_name
+
+    near = closest_name(word, known)
+    return f"; did you mean {quote_value(near)}?" if near else ""

@@ -1,0 +1,280 @@
+"""Find where the value after a secret's name begins and ends, and whether it is a secret there."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import msgspec
+
+from ostler.text.secret_names import Grade, split_words
+from ostler.text.secret_shapes import Span
+from ostler.text.secret_values import is_code, is_mixed, is_secret, is_variable_name, looks_random
+
+# No value is read further than this, so that the effort per name is bounded.
+_MAX_VALUE_LENGTH = 4096
+_MAX_WORD_LENGTH = 1024
+_MAX_CODE_LENGTH = 200
+
+QUOTE = r"\\{0,7}[\"'`]|&quot;|&\#34;|%22"
+_LINE_START = (
+    r"[ \t]*(?:[0-9]{1,6}[:|→\t ])?[ \t+\->#/*;|]*"
+    r"(?:export |set |ENV |ARG |env |declare -x )?[\"']?$"
+)
+SCHEME = r"(?i:Bearer|Basic|Token|ApiKey|Negotiate|Bot|GenieKey|SSWS|Key)[ \t]+"
+_LONG_SCHEME = r"(?i:Digest|AWS4-HMAC-SHA256|OAuth)[ \t]+"
+_LONG_SCHEME_REST = r"[^\n']{1,1000}"
+_WORD = rf"[^\s&;\"'`<>]{{1,{_MAX_WORD_LENGTH}}}"
+_LITERAL = r"[\s,]*[bfru]?(?:\"([^\"\\\n]{0,1000})\"|'([^'\\\n]{0,1000})')"
+_COOKIES = r"[^\n\"']{1,2000}"
+_WRAPPER = r"[\w.:]{0,40}(?:Secret|SecretStr|String|String::from|Buffer\.from|b64decode|Some|Ok|new)\("
+_TYPE = (
+    r"(?:&(?:'static )?|\*|\[\])?[A-Za-z_][\w.]{0,60}(?:[\[<][^\n=]{0,80}[\]>])?[?!]?(?: \| \w+)?"
+    rf"[ \t]*=[ \t]*(?:{_WRAPPER})?(?=[\"'`])"
+)
+_WRAPPED = _WRAPPER + r"(?=[\"'])"
+_OR = r"(?:\|\||\?\?|\bor\b)"
+_FALLBACK = rf"[^\n\"'`]{{0,120}}(?:{_OR}|[(\[][\"'][^\"'\n]{{0,80}}[\"'](?:,|[)\]]\s*{_OR}))[ \t]*(?=[\"'])"
+_FORMAT = r"[<>^=+\-# ]?0?[0-9]*[,_]?(?:\.[0-9]+)?[bcdeEfFgGnosxX%]?\}"
+
+
+@cache
+def _regex(source: str) -> re.Pattern[str]:
+    return re.compile(source)
+
+
+class SecretName(msgspec.Struct, frozen=True):
+    """A secret's name in a text: its last characters, its place, and what stands before it."""
+
+    text: str
+    start: int
+    end: int
+    text_before: str
+
+
+class SecretValueFinder:
+    """The value after one name and a sign: where it ends depends on how it is written."""
+
+    def __init__(self, text: str, name: SecretName, sign: re.Match[str], grade: Grade) -> None:
+        self._text = text
+        self._name = name
+        self._grade = grade
+        self._sign: str = sign["sign"]
+        self._pos = sign.end()
+        self._closed = sign["close"] is not None
+        gap = text[sign.end("sign") : sign.end()]
+        self._has_space = gap != ""
+        self._on_next_line = "\n" in gap  # on the next line, where a key may stand too
+        self.scanned_to = sign.end()  # what lies before this holds no further name
+
+    def find_spans(self) -> Iterator[Span]:
+        at = self._pos
+        quote = _regex(rf"[bfru@]{{0,2}}({QUOTE})").match(self._text, at)
+        if quote is not None:
+            yield from self._quoted_value(quote.group(1), quote.end())
+        elif _regex(r"\[|\(\s*[bfru]?[\"']").match(self._text, at):
+            yield from self._list_values(at)
+        elif self._sign == ">":
+            yield from self._tag_value(at)
+        else:
+            yield from self._unquoted_value(at)
+
+    def _check_span(self, start: int, end: int) -> Iterator[Span]:
+        """The span if it holds a secret; the scheme before it stays."""
+        while start < end and self._text[start] in " \t\r\n":
+            start += 1
+        while end > start and self._text[end - 1] in " \t\r\n":
+            end -= 1
+        scheme = self._match_scheme(start, end)
+        if scheme is None:
+            value = self._text[start:end]
+            if is_secret(value, self._grade) and split_words(value) != split_words(self._name.text):
+                yield start, end
+            return
+        value = self._text[scheme.end() : end]
+        several = scheme.re.pattern == _LONG_SCHEME
+        if is_secret(value, "weak" if self._grade == "soft" else "secret") and (several or " " not in value):
+            yield scheme.end(), end
+
+    def _match_scheme(self, start: int, end: int) -> re.Match[str] | None:
+        if self._grade not in ("auth", "secret", "soft"):
+            return None
+        return _regex(SCHEME).match(self._text, start, end) or _regex(_LONG_SCHEME).match(self._text, start, end)
+
+    def _quoted_value(self, quote: str, pos: int) -> Iterator[Span]:
+        if self._text.startswith(quote * 2, pos) and quote in ('"', "'"):
+            end = self._text.find(quote * 3, pos + 2, pos + _MAX_VALUE_LENGTH)
+            if end >= 0:
+                yield from self._check_span(pos + 2, end)
+            return
+        closing = _find_closing_quote(self._text, quote, pos)
+        if closing is None:
+            yield from self._unquoted_value(pos)
+        elif not (self._on_next_line and _regex(r"[ \t]*:").match(self._text, closing + len(quote))):
+            yield from self._check_span(pos, closing)
+
+    def _list_values(self, pos: int) -> Iterator[Span]:
+        """Literals in a list; of a pair `("user", "password")` the second."""
+        pair = self._text[pos] == "("
+        self.scanned_to = pos + 1
+        literals = 0
+        while literal := _regex(_LITERAL).match(self._text, self.scanned_to):
+            self.scanned_to = literal.end()
+            literals += 1
+            group = 1 if literal[1] is not None else 2
+            if pair and self._grade == "auth" and literals != 2:
+                continue
+            if is_secret(literal[group], self._grade) and (pair or is_mixed(literal[group])):
+                yield literal.span(group)
+
+    def _tag_value(self, pos: int) -> Iterator[Span]:
+        end = self._text.find("<", pos, pos + _MAX_VALUE_LENGTH)
+        if end >= 0 and self._text.startswith("</", end):
+            yield from self._check_span(pos, end)
+
+    def _unquoted_value(self, pos: int) -> Iterator[Span]:
+        """A value without quotes: a setting to the end of its line, or a word within the line."""
+        literal = self._literal_in_code(pos)
+        if literal is not None:
+            yield literal
+        elif self._sign in (":", "=", ":=", "?=") and self._begins_line():
+            yield from self._setting_value(pos)
+        else:
+            yield from self._inline_value(pos)
+
+    def _begins_line(self) -> bool:
+        line = self._text.rfind("\n", max(self._name.start - 60, 0), self._name.start) + 1
+        if line == 0 and self._name.start > 60:
+            return False
+        lead = self._text[line : self._name.start]
+        if lead.endswith(("'", '"')) and not self._closed:
+            return False  # the line is quoted as a whole
+        return _regex(_LINE_START).match(lead) is not None
+
+    def _literal_in_code(self, pos: int) -> Span | None:
+        """The literal of `key: str = "x"`, `key = Secret("x")`, `key = env.get("K") or "x"`."""
+        near = self._text[pos : pos + 300]
+        for source in (_TYPE, _WRAPPED, _FALLBACK) if '"' in near or "'" in near or "`" in near else ():
+            found = _regex(source).match(self._text, pos, pos + 300)
+            if found is None:
+                continue
+            closing = _find_closing_quote(self._text, self._text[found.end()], found.end() + 1)
+            grade: Grade = "weak" if source == _FALLBACK and self._grade != "soft" else self._grade
+            if closing is not None and is_secret(self._text[found.end() + 1 : closing], grade):
+                return found.end() + 1, closing
+        return None
+
+    def _setting_value(self, pos: int) -> Iterator[Span]:
+        block = _regex(r"[|>][+\-0-9]{0,2}[ \t]*(?:#[^\n]{0,200})?\r?\n").match(self._text, pos)
+        if block is not None and self._sign == ":":
+            yield from self._block_value(block.end())
+            return
+        line_end = self._text.find("\n", pos)
+        value = self._text[
+            pos : pos + _MAX_VALUE_LENGTH if line_end < 0 else min(line_end, pos + _MAX_VALUE_LENGTH)
+        ].rstrip()
+        value = _regex(r"\\[nr].*|\s(?:#|//).*").sub("", value, count=1).rstrip()
+        if self._sign == "=" and not self._has_space and not is_code(value[:_MAX_CODE_LENGTH]):
+            value = " ".join(value.split(" ")[: 2 if self._match_scheme(pos, pos + len(value)) else 1])
+        if self._is_setting(value):
+            yield from self._extend_to_word_end(
+                self._check_span(pos, pos + len(value.rstrip(",;"))), pos + _MAX_VALUE_LENGTH
+            )
+
+    def _is_setting(self, value: str) -> bool:
+        """Whether the rest of the line is the value of a setting and not a piece of code or a sentence."""
+        bare = value.rstrip(",;})")
+        if is_code(value[:_MAX_CODE_LENGTH]) or is_code(bare[:_MAX_CODE_LENGTH]):
+            return False
+        if " " in bare and not self._match_scheme(self._pos, self._pos + len(bare)):
+            parts = bare.split()
+            return is_mixed(parts[0]) or (len(parts) >= 3 and all(part.isalpha() and part.islower() for part in parts))
+        if not is_variable_name(bare) or looks_random(bare):
+            return True
+        ended = bare != value or value.endswith("{")
+        if ended and ("_" in bare or self._grade != "password"):
+            return False
+        return self._sign != "=" or self._is_assigned_word(bare)
+
+    def _is_assigned_word(self, word: str) -> bool:
+        """Whether a word after an equals sign is a value, as in settings, and not a variable, as in code."""
+        if self._has_space:
+            at_margin = self._name.text_before[-1:] in ("", "\n") and not self._is_same_name(word)
+            return at_margin and ((self._grade == "password" and word.isalpha()) or self._is_in_section())
+        return self._name.text_before[-1:] not in (" ", "\t") or not self._is_same_name(word)
+
+    def _is_in_section(self) -> bool:
+        """Whether a `[section]` stands above, as only files without code have it."""
+        above = self._text[max(self._name.start - 500, 0) : self._name.start]
+        return _regex(r"(?m)^\[[\w .:/\-]{1,60}\][ \t\r]*$").search(above) is not None
+
+    def _block_value(self, pos: int) -> Iterator[Span]:
+        """A YAML block: the lines indented deeper than their key."""
+        line = self._text.rfind("\n", 0, self._name.start) + 1
+        key = self._text[line : self._name.start]
+        indent = len(key) - len(key.lstrip(" \t"))
+        body = _regex(rf"(?:[ \t]{{{indent + 1},}}[^\n]*(?:\n|$)|[ \t]*\n){{1,200}}+").match(self._text, pos)
+        if body is not None:
+            yield from self._check_span(pos, body.end())
+
+    def _inline_value(self, pos: int) -> Iterator[Span]:
+        """A value within a line: up to white space or a sign that ends a word in most notations."""
+        if self._sign == ":" and not self._has_space and _regex(_FORMAT).match(self._text, pos):
+            return
+        long = _COOKIES if self._grade == "cookie" else ""
+        if _regex(_LONG_SCHEME).match(self._text, pos):
+            long = _LONG_SCHEME_REST
+        scheme = None if long else self._match_scheme(pos, len(self._text))
+        word = _regex(long or _WORD).match(self._text, scheme.end() if scheme else pos)
+        if word is None:
+            return
+        value = word.group() if long else _strip_word_end(word.group())
+        end = word.start() + len(value)
+        in_address = self._name.text_before[-1:] in ("?", "&")
+        if long or scheme or in_address or not self._is_expression(value, self._text[end : end + 1]):
+            yield from self._extend_to_word_end(self._check_span(pos, end), word.start() + _MAX_WORD_LENGTH)
+
+    def _extend_to_word_end(self, spans: Iterator[Span], limit: int) -> Iterator[Span]:
+        """The spans; one that ends where reading ended goes on to the end of its word."""
+        for start, end in spans:
+            rest = _regex(r"[^\s&;\"'`<>]*").match(self._text, end) if end == limit else None
+            yield start, rest.end() if rest else end
+
+    def _is_expression(self, value: str, next_char: str) -> bool:
+        if is_code(value[:_MAX_CODE_LENGTH] + next_char) or is_code(value[:_MAX_CODE_LENGTH]):
+            return True
+        if self._sign == ":" and _regex(r"[A-Za-z_][\w.\[\]]*=").match(value):
+            return True
+        as_setting = self._sign == "=" and not self._has_space
+        return (
+            self._sign != ":-"
+            and is_variable_name(value)
+            and (next_char in (",", ")", "}") or not as_setting or self._is_same_name(value))
+        )
+
+    def _is_same_name(self, value: str) -> bool:
+        """`password=new_password` hands a variable on."""
+        return split_words(value)[-1:] == split_words(self._name.text)[-1:]
+
+
+def _strip_word_end(word: str) -> str:
+    """The word without the next pair or the escaped line break that follows it, and without closing signs."""
+    number = _regex(r"[+-]?[0-9]+(?=[,}\])])").match(word)
+    if number is not None:
+        return number.group()
+    following = _regex(r",[\w.\-]{1,80}[=:]|\\[nr\"']").search(word)
+    value = word[: following.start()] if following else word
+    return value if _regex(r"[(\[{]").search(value) else value.rstrip(",.)]}:")
+
+
+def _find_closing_quote(text: str, quote: str, pos: int) -> int | None:
+    """Where the quote closes, before a line ends; escaped quotes inside do not close it."""
+    depth = quote.count("\\")
+    if quote[-1] not in "\"'`":
+        end = text.find(quote, pos, pos + _MAX_VALUE_LENGTH)
+        return end if end >= 0 else None
+    for found in _regex(rf"(?<!\\)(\\*){quote[-1]}|\n").finditer(text, pos, pos + _MAX_VALUE_LENGTH):
+        if found.group() == "\n":
+            return None
+        if len(found.group(1)) % (2 * depth + 2) == depth:
+            return found.end() - 1 - depth
+    return None

@@ -1,0 +1,24 @@
+"""A patch of either form, read into file patches."""
+
+from ostler.tools.editing.begin_patch import is_begin_patch, parse_begin_patch
+from ostler.tools.editing.patch_types import FilePatch, bad_patch_error
+from ostler.tools.editing.unified_diff import parse_unified
+
+MAX_CHARACTERS = 10_000_000
+MAX_FILES = 1_000
+
+
+def parse_patch(patch: str) -> list[FilePatch]:
+    """The file patches a text holds; a typed error that says how to mend it for any other text."""
+    if not patch.strip():
+        raise bad_patch_error("the patch is empty")
+    if len(patch) > MAX_CHARACTERS:
+        raise bad_patch_error(
+            f"the patch has {len(patch):,} characters, and {MAX_CHARACTERS:,} can be read; give it in parts"
+        )
+    if all(line.endswith("\r") for line in patch.rstrip("\n").split("\n")):
+        patch = patch.replace("\r\n", "\n").removesuffix("\r")  # it came by a way that ends all lines so
+    patches = parse_begin_patch(patch) if is_begin_patch(patch) else parse_unified(patch)
+    if len(patches) > MAX_FILES:
+        raise bad_patch_error(f"it changes {len(patches):,} files, and {MAX_FILES:,} can be changed at once")
+    return patches

@@ -1,0 +1,163 @@
+"""Unified diffs, as git, diff, svn and models write them, read into file patches."""
+
+import re
+from collections.abc import Callable
+
+from ostler.tools.editing.diff_paths import DEV_NULL, git_names, header_name, plain_name, strip_prefixes
+from ostler.tools.editing.hunk_parser import parse_hunk
+from ostler.tools.editing.patch_types import FilePatch, Hunk, bad_patch_error
+
+_MODE = re.compile(r"(?:100|0)?[0-7]{3}")
+
+
+def parse_unified(patch: str) -> list[FilePatch]:
+    """The file patches of a diff; what stands around them is passed over."""
+    reader = _UnifiedDiffParser(patch.removesuffix("\n").split("\n"))
+    reader.parse()
+    if not reader.sections:
+        raise bad_patch_error(
+            "it names no file; give a unified diff with --- a/path and +++ b/path lines before its @@ hunks, "
+            "or the *** Begin Patch form"
+        )
+    return [section.to_patch() for section in reader.sections]
+
+
+class _FileSection:
+    """What the headers and hunks of one file say."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.old = self.new = ""
+        self.git = ("", "")
+        self.renamed = ["", ""]
+        self.copied = ["", ""]
+        self.created = self.deleted = False
+        self.executable: bool | None = None
+        self.hunks: list[Hunk] = []
+
+    def to_patch(self) -> FilePatch:
+        hunks = tuple(self.hunks)
+        if all(self.renamed):
+            return FilePatch("rename", self.renamed[0], self.renamed[1], hunks, self.executable)
+        if all(self.copied):
+            return FilePatch("copy", self.copied[0], self.copied[1], hunks, self.executable)
+        raw_old, raw_new = (self.old, self.new) if self.old else self.git
+        old, new = strip_prefixes(raw_old, raw_new)
+        if not old or not new or old == new == DEV_NULL:
+            raise bad_patch_error("these headers name no file", self.line)
+        if self.created or old == DEV_NULL:
+            return FilePatch("create", new, hunks=hunks, executable=self.executable)
+        if self.deleted or new == DEV_NULL:
+            return FilePatch("delete", old, hunks=hunks, alternative_path=_alternative_name(old, raw_old))
+        if not hunks and self.executable is None:
+            raise bad_patch_error(f"nothing is said to be changed in {new}; a line @@ goes before its lines", self.line)
+        before = old if old != new else ""
+        return FilePatch("update", new, "", hunks, self.executable, _alternative_name(new, raw_new), before)
+
+
+def _alternative_name(name: str, raw: str) -> str:
+    """What a name may be if the prefix was part of it, or the other way round."""
+    if raw != name:
+        return raw
+    head, _, rest = raw.partition("/")
+    return rest if head in ("a", "b") else ""
+
+
+class _UnifiedDiffParser:
+    """Goes through the lines of a diff."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self.sections: list[_FileSection] = []
+        self._awaits_names = False  # whether the last section still awaits its --- and +++
+
+    def parse(self) -> None:
+        at = 0
+        while at < len(self._lines):
+            at = self._step(at)
+
+    def _step(self, index: int) -> int:
+        line = self._lines[index].rstrip("\r")
+        if line.startswith("diff --git "):
+            self._start_section(index, awaits_names=True).git = git_names(line[11:].strip(), index + 1)
+        elif line.startswith("--- ") and index + 1 < len(self._lines) and self._lines[index + 1].startswith("+++ "):
+            section = self.sections[-1] if self._awaits_names else self._start_section(index)
+            self._awaits_names = False
+            section.old = header_name(line[4:], index + 1)
+            section.new = header_name(self._lines[index + 1].rstrip("\r")[4:], index + 2)
+            return index + 2
+        elif line.startswith("@@"):
+            if not self.sections:
+                raise bad_patch_error(
+                    "a hunk comes before any file; name the file with --- a/path and +++ b/path", index + 1
+                )
+            self._awaits_names = False
+            hunk, behind = parse_hunk(self._lines, index)
+            self.sections[-1].hunks.append(hunk)
+            return behind
+        elif line.startswith("***************"):
+            raise bad_patch_error("this is a context diff; give a unified diff", index + 1)
+        elif line == "GIT binary patch" or (line.startswith(("Binary files ", "Files ")) and line.endswith(" differ")):
+            raise bad_patch_error("it changes a binary file, which a patch cannot do here", index + 1)
+        elif self._awaits_names:
+            self._parse_extended_header(line, index + 1)
+        return index + 1
+
+    def _start_section(self, index: int, *, awaits_names: bool = False) -> _FileSection:
+        self.sections.append(_FileSection(index + 1))
+        self._awaits_names = awaits_names
+        return self.sections[-1]
+
+    def _parse_extended_header(self, line: str, number: int) -> None:
+        section = self.sections[-1]
+        for start, take in _EXTENDED_HEADERS.items():
+            if line.startswith(start):
+                take(section, line[len(start) :].strip(), number)
+                return
+
+
+def _set_mode(section: _FileSection, value: str, line: int) -> None:
+    if value.startswith(("120", "160")):
+        what = "a symbolic link" if value.startswith("120") else "a submodule"
+        raise bad_patch_error(f"it makes or changes {what}, which a patch cannot do here", line)
+    if not _MODE.fullmatch(value):
+        raise bad_patch_error(
+            f"{value[:20]!r} is no mode a patch can give a file; give 100644, or 100755 to run it", line
+        )
+    section.executable = bool(int(value, 8) & 0o111)
+
+
+def _set_created(section: _FileSection, value: str, line: int) -> None:
+    section.created = True
+    _set_mode(section, value, line)
+
+
+def _set_deleted(section: _FileSection, value: str, line: int) -> None:
+    section.deleted = True
+
+
+def _set_rename_from(section: _FileSection, value: str, line: int) -> None:
+    section.renamed[0] = plain_name(value, line)
+
+
+def _set_rename_to(section: _FileSection, value: str, line: int) -> None:
+    section.renamed[1] = plain_name(value, line)
+
+
+def _set_copy_from(section: _FileSection, value: str, line: int) -> None:
+    section.copied[0] = plain_name(value, line)
+
+
+def _set_copy_to(section: _FileSection, value: str, line: int) -> None:
+    section.copied[1] = plain_name(value, line)
+
+
+_EXTENDED_HEADERS: dict[str, Callable[[_FileSection, str, int], None]] = {
+    "new mode ": _set_mode,
+    "new file mode ": _set_created,
+    "deleted file mode ": _set_deleted,
+    "rename from ": _set_rename_from,
+    "rename to ": _set_rename_to,
+    "copy from ": _set_copy_from,
+    "copy to ": _set_copy_to,
+}

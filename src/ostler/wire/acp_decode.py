@@ -1,0 +1,60 @@
+"""Reads what other people's agents and editors send as our words: what is wrong is left out, the rest is taken."""
+
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+W = TypeVar("W", bound=msgspec.Struct)
+
+_INVALID = object()
+_BLANKS: dict[Any, Any] = {str: "", tuple: (), int: 0, float: 0.0, bool: False}
+
+
+def decode_lenient(kind: type[W], raw: Any) -> W:
+    """A word out of whatever came; fields that are wrong or missing are blank."""
+    if not isinstance(raw, dict):
+        raw = {}
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError:
+        return _decode_fields(kind, raw)
+
+
+def _decode_fields(kind: type[W], raw: dict[str, Any]) -> W:
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        value = _decode_value(field.type, raw[field.encode_name]) if field.encode_name in raw else _INVALID
+        if value is not _INVALID:
+            values[field.name] = value
+        elif field.required:
+            values[field.name] = _blank_value(field.type)
+    return kind(**values)
+
+
+def _decode_value(kind: Any, raw: Any) -> Any:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError:
+        pass
+    inner = _without_none(kind)
+    if get_origin(inner) is tuple and isinstance(raw, list):
+        found = (_decode_value(get_args(inner)[0], item) for item in raw)
+        return tuple(item for item in found if item is not _INVALID)
+    if isinstance(inner, type) and issubclass(inner, msgspec.Struct) and isinstance(raw, dict):
+        return _decode_fields(inner, raw)
+    return _INVALID
+
+
+def _without_none(kind: Any) -> Any:
+    """`X` of `X | None`."""
+    if get_origin(kind) in (Union, UnionType):
+        return next(part for part in get_args(kind) if part is not NoneType)
+    return kind
+
+
+def _blank_value(kind: Any) -> Any:
+    inner = _without_none(kind)
+    if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+        return _decode_fields(inner, {})
+    return _BLANKS.get(get_origin(inner) or inner)

@@ -1,0 +1,82 @@
+"""Events and envelopes as JSON, so that whatever a newer version says survives an older one."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ostler.core.events import EVENT_TYPES, Envelope, Event, KnownEvent, UnknownEvent
+
+
+class EventDecodeError(ValueError):
+    """Bytes that are no event of ours, with the reason."""
+
+
+class _RawEnvelope(msgspec.Struct):
+    seq: int
+    time: float
+    event: msgspec.Raw
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[KnownEvent]:
+    return msgspec.json.Decoder(KnownEvent)
+
+
+@cache
+def _known_types() -> frozenset[object]:
+    return frozenset(kind.__struct_config__.tag for kind in EVENT_TYPES)
+
+
+def encode_event(event: Event) -> bytes:
+    """One event as JSON."""
+    plain = {**event.data, "type": event.type} if isinstance(event, UnknownEvent) else event
+    try:
+        return msgspec.json.encode(plain)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_replace_surrogates(msgspec.to_builtins(plain)))
+
+
+def _replace_surrogates(value: Any) -> Any:
+    """The same with every half of a surrogate pair replaced: file names and models bring them, no wire carries them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return [_replace_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def decode_event(data: bytes | msgspec.Raw) -> Event:
+    """One event from JSON; a type we do not know becomes `Unknown`, anything else wrong is `BadWire`."""
+    try:
+        return _decoder().decode(data)
+    except msgspec.DecodeError as error:
+        return _decode_unknown(data, error)
+    except RecursionError as error:
+        raise EventDecodeError("nested too deeply") from error
+
+
+def _decode_unknown(data: bytes | msgspec.Raw, error: msgspec.DecodeError) -> UnknownEvent:
+    try:
+        plain = msgspec.json.decode(data, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        raise EventDecodeError(str(error)) from None
+    kind = plain.pop("type", None)
+    if not isinstance(kind, str) or kind in _known_types():
+        raise EventDecodeError(str(error))
+    return UnknownEvent(kind, plain)
+
+
+def encode_envelope(envelope: Envelope) -> bytes:
+    """An event with its place, as JSON."""
+    event = msgspec.Raw(encode_event(envelope.event))
+    return msgspec.json.encode({"seq": envelope.seq, "time": envelope.time, "event": event})
+
+
+def decode_envelope(data: bytes) -> Envelope:
+    """An event with its place, from JSON."""
+    try:
+        outer = msgspec.json.decode(data, type=_RawEnvelope)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise EventDecodeError(str(error)) from None
+    return Envelope(outer.seq, outer.time, decode_event(outer.event))

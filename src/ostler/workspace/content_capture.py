@@ -1,0 +1,105 @@
+"""What a count found changed, read and put on the shelf before anything can change it again."""
+
+import os
+import stat
+import time
+from collections.abc import Callable
+
+from ostler.workspace.content_store import LARGE_CONTENT_BYTES, ContentStore
+from ostler.workspace.file_reading import READ_FLAGS, read_up_to
+from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.tree_scan import MAX_FILE_BYTES, FilesToRead, ScanStopped, Tree, TreeEntry
+
+_TICK_NS = 100_000_000  # nanoseconds within which two changes may bear the same time
+_COARSE_TICK_NS = 2_000_000_000
+_MAX_ATTEMPTS = 3
+_BATCH_SIZE = 500
+CAPTURE_TIMEOUT_SECONDS = 20.0
+
+
+class ContentCapture:
+    """Reads fresh files into the contents, as far as the room for them and the time for it go."""
+
+    def __init__(self, jail: Jail, contents: ContentStore, free_bytes: int, is_stopped: Callable[[], bool]) -> None:
+        self._jail = jail
+        self._contents = contents
+        self._limit = contents.used_bytes + free_bytes
+        self._is_stopped = is_stopped
+        self._deadline = time.monotonic() + CAPTURE_TIMEOUT_SECONDS
+        self._folder = ""
+        self._fd = -1
+
+    def capture(self, to_read: FilesToRead, tree: Tree, pause: Callable[[], None]) -> None:
+        """Put the item of every fresh file into the tree; `pause` is called now and then, to let others write."""
+        if sum(item.size for _, _, item in to_read) > self._limit - self._contents.used_bytes:
+            to_read = sorted(to_read, key=lambda each: each[2].size)  # when not all fit, as many as possible do
+        try:
+            for count, (folder, name, seen) in enumerate(to_read, 1):
+                if self._is_stopped():
+                    raise ScanStopped
+                item = self._capture_entry(folder, name, seen)
+                if item is not None:
+                    tree[folder][name] = item
+                if count % _BATCH_SIZE == 0:
+                    pause()
+        finally:
+            self._close_folder()
+            self._contents.flush()
+
+    def _capture_entry(self, folder: str, name: str, scanned: TreeEntry) -> TreeEntry | None:
+        """What stands there, None when it is gone by now."""
+        no_room = scanned.size > MAX_FILE_BYTES or self._contents.used_bytes + scanned.size > self._limit
+        if no_room or time.monotonic() > self._deadline:
+            return scanned  # not kept this time; the next count tries again, if it is not too large
+        try:
+            directory = self._open_folder(folder)
+            if stat.S_ISLNK(scanned.mode):
+                return _with_content(scanned, os.fsencode(os.readlink(name, dir_fd=directory)))
+            fd = os.open(name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return scanned
+        try:
+            return self._capture_file(fd, scanned)
+        finally:
+            os.close(fd)
+
+    def _capture_file(self, fd: int, scanned: TreeEntry) -> TreeEntry | None:
+        """The item of an open file; when it is being written meanwhile, of what was read last."""
+        for _ in range(_MAX_ATTEMPTS):
+            content = self._store_content(fd, scanned.size)
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            before, scanned = scanned, TreeEntry(found.st_ctime_ns, found.st_ino, found.st_size, found.st_mode, b"")
+            if before == scanned:
+                return _with_content(scanned, content)
+        return TreeEntry(-1, *scanned[1:4], content)
+
+    def _store_content(self, fd: int, size: int) -> bytes:
+        try:
+            if size > LARGE_CONTENT_BYTES:
+                return self._contents.put_file(fd)
+            return self._contents.put(os.pread(fd, size + 1, 0) if size else read_up_to(fd, LARGE_CONTENT_BYTES))
+        except OSError:
+            return b""
+
+    def _open_folder(self, folder: str) -> int:
+        if self._fd < 0 or folder != self._folder:
+            self._close_folder()
+            self._fd = self._jail.open_without_links(folder or ".", DIRECTORY_FLAGS)
+            self._folder = folder
+        return self._fd
+
+    def _close_folder(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _with_content(scanned: TreeEntry, content: bytes) -> TreeEntry:
+    """An item with its content; one that may yet change without bearing a later time will be read again."""
+    tick = _TICK_NS if scanned.ctime_ns % 1_000_000_000 else _COARSE_TICK_NS
+    early = content and time.time_ns() - scanned.ctime_ns <= tick
+    return TreeEntry(-1 if early else scanned.ctime_ns, scanned.inode, scanned.size, scanned.mode, content)

@@ -1,0 +1,114 @@
+"""Which legacy encoding makes the most sense of some bytes: each candidate is scored by the characters it yields."""
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from ostler.workspace.common_characters import CHINESE, CHINESE_TRADITIONAL, KOREAN, RUSSIAN
+
+_TYPOGRAPHY = frozenset("‘’‚“”„–—…€«»°§©®™·×£¥¢¡¿±²³µ¶†‡•‹›½¼¾ªº ´¨")
+_LONG_ACCENTS = re.compile("[À-ÿŒœŠšŽžŸƒ]{3,}")
+_MIXED_CASE = re.compile("[а-яё][А-ЯЁ]")
+
+
+def rank_encodings(sample: bytes) -> list[str]:
+    """The encodings that can hold a sample, the most sensible first."""
+    scores: list[tuple[float, str]] = []
+    for encoding, score in _CANDIDATES:
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        scores.append((score(text), encoding))
+    scores.sort(key=lambda pair: -pair[0])
+    return [encoding for score, encoding in scores if score > 0] or ["cp1252"]
+
+
+def _mean_weight(text: str, weigh: Callable[[str], float]) -> float:
+    counts = Counter(c for c in text if c > "\x7f")
+    total = counts.total()
+    return sum(weigh(c) * count for c, count in counts.items()) / total if total else 0.0
+
+
+def _score_latin(text: str) -> float:
+    crowded = sum(len(run) for run in _LONG_ACCENTS.findall(text))
+    accents = sum(1 for c in text if c > "\x7f")
+    return _mean_weight(text, lambda c: 1.0 if "À" <= c <= "ÿ" or c in "ŒœŠšŽžŸ" or c in _TYPOGRAPHY else -1.0) - 2 * (
+        crowded / max(accents, 1)
+    )
+
+
+def _score_cyrillic(text: str) -> float:
+    def weigh(c: str) -> float:
+        if c in RUSSIAN:
+            return 1.0
+        if "а" <= c <= "я" or c == "ё":
+            return 0.7
+        if "А" <= c <= "Я" or c == "Ё":
+            return 0.4
+        return 0.3 if c in _TYPOGRAPHY or c == "№" else -1.0
+
+    letters = sum(1 for c in text if c > "\x7f")
+    return _mean_weight(text, weigh) - 2 * len(_MIXED_CASE.findall(text)) / max(letters, 1)
+
+
+def _chinese_scorer(common: frozenset[str], charset: str, first: int, last: int) -> Callable[[str], float]:
+    """Chinese: common characters best, then the charset's first level, which lies between two lead bytes."""
+
+    def weigh(c: str) -> float:
+        if c in common:
+            return 1.0
+        if "\u3000" <= c <= "\u303f" or "\uff01" <= c <= "\uff5e" or c in _TYPOGRAPHY:
+            return 0.7
+        if "\u4e00" <= c <= "\u9fff":
+            return 0.4 if first <= _lead_byte(c, charset) <= last else -0.3
+        return -1.0
+
+    return lambda text: _mean_weight(text, weigh)
+
+
+def _japanese_scorer(charset: str, first: int, last: int) -> Callable[[str], float]:
+    def weigh(c: str) -> float:
+        if "\u3041" <= c <= "\u3093":
+            return 1.0
+        if "\u30a1" <= c <= "\u30fc" or "\u3000" <= c <= "\u303f" or "\uff01" <= c <= "\uff5e":
+            return 0.8
+        if "\u4e00" <= c <= "\u9fff":
+            return 0.4 if first <= _lead_byte(c, charset) <= last else -0.3
+        return -1.0
+
+    return lambda text: _mean_weight(text, weigh)
+
+
+def _score_korean(text: str) -> float:
+    def weigh(c: str) -> float:
+        if c in KOREAN:
+            return 1.0
+        if "\uac00" <= c <= "\ud7a3":
+            return 0.4 if 0xB0 <= _lead_byte(c, "euc_kr") <= 0xC8 else -0.5
+        if "\u3000" <= c <= "\u303f" or "\uff01" <= c <= "\uff5e" or c in _TYPOGRAPHY:
+            return 0.7
+        return -0.3 if "\u4e00" <= c <= "\u9fff" else -1.0
+
+    return _mean_weight(text, weigh)
+
+
+def _lead_byte(c: str, charset: str) -> int:
+    try:
+        return c.encode(charset)[0]
+    except UnicodeEncodeError:
+        return 0
+
+
+# Between equals the earlier wins: the single-byte ones first, for they explain the shortest texts best.
+_CANDIDATES: tuple[tuple[str, Callable[[str], float]], ...] = (
+    ("cp1252", _score_latin),
+    ("cp1251", _score_cyrillic),
+    ("koi8-r", _score_cyrillic),
+    ("gb18030", _chinese_scorer(CHINESE, "gb2312", 0xB0, 0xD7)),
+    ("cp932", _japanese_scorer("cp932", 0x88, 0x97)),
+    ("cp949", _score_korean),
+    ("euc_jp", _japanese_scorer("euc_jp", 0xB0, 0xCF)),
+    ("big5", _chinese_scorer(CHINESE_TRADITIONAL, "big5", 0xA4, 0xC6)),
+)

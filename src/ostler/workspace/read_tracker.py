@@ -1,0 +1,81 @@
+"""What this ground last read or wrote, so that nobody else's change is overwritten unseen."""
+
+import os
+from collections import OrderedDict
+
+import msgspec
+
+from ostler.core.errors import PathError
+from ostler.core.protocols import TextFile
+
+_MAX_TEXTS = 64
+_MAX_TEXT_LENGTH = 256 * 1024
+
+
+class ReadVersion(msgspec.Struct, frozen=True):
+    """One file as it was last seen; `stamp` tells an untouched file without reading it."""
+
+    version: str
+    encoding: str = ""
+    size: int = 0
+    stamp: tuple[int, int, int] = (0, 0, 0)
+
+
+def stamp_of(found: os.stat_result) -> tuple[int, int, int]:
+    """What changes when a file is written or replaced."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class ReadTracker:
+    """A memory of files by where they really are; the latest texts too, to tell later what changed."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, ReadVersion] = {}
+        self._texts: OrderedDict[str, str] = OrderedDict()
+
+    def get(self, real_path: str) -> ReadVersion | None:
+        return self._versions.get(real_path)
+
+    def record(self, real_path: str, read_version: ReadVersion, text: str = "") -> None:
+        """Remember a file as it is now."""
+        self._versions[real_path] = read_version
+        self._texts.pop(real_path, None)
+        if text and len(text) <= _MAX_TEXT_LENGTH:
+            self._texts[real_path] = text
+            if len(self._texts) > _MAX_TEXTS:
+                self._texts.popitem(last=False)
+
+    def forget(self, real_path: str) -> None:
+        self._versions.pop(real_path, None)
+        self._texts.pop(real_path, None)
+
+    def rename(self, old: str, new: str) -> None:
+        """A file or a whole directory has another name now."""
+        for where in [where for where in self._versions if where == old or where.startswith(f"{old}/")]:
+            sight = self._versions.pop(where)
+            self.record(new + where[len(old) :], sight, self._texts.pop(where, ""))
+
+    def stale_error(self, real_path: str, path: str, current: TextFile | None, size: int) -> PathError:
+        """The refusal to overwrite a file that is not as it was seen."""
+        sight = self._versions.get(real_path)
+        if sight is None:
+            hint = "read it first; then write what should stand there"
+            return PathError("changed_on_disk", path, "it exists and has not been read in this session", hint=hint)
+        return PathError(
+            "changed_on_disk",
+            path,
+            "it was changed on disk since it was last read",
+            hint=self._hint(real_path, sight, current, size),
+        )
+
+    def _hint(self, real_path: str, read_version: ReadVersion, current: TextFile | None, size: int) -> str:
+        before = self._texts.get(real_path)
+        if before is None or current is None:
+            return f"read it again before you write it (it had {read_version.size:,} bytes and has {size:,} now)"
+        from ostler.text.diff import unified_diff
+
+        if before == current.text:
+            return "another call of this session wrote it meanwhile; read it again and build on that"
+        change = unified_diff(before, current.text, current.path, context=1, max_lines=40)
+        lines = f"+{change.additions} -{change.deletions} lines"
+        return f"read it again before you write it; since then it changed by {lines}:\n{change.text}"

@@ -1,0 +1,53 @@
+"""For which models sessions get titles by themselves."""
+
+import json
+
+import pytest
+
+from ostler.app.active_agent import ActiveAgent
+from ostler.app.internal_agents import make_internal_agents
+from ostler.app.project_knowledge import ProjectKnowledge
+from ostler.app.run_options import RunOptions
+from ostler.backends.engine.internal_agents import built_in_role
+from ostler.policy.verdict import Policy
+from ostler.settings.load import load
+
+
+@pytest.mark.req("SE-2")
+@pytest.mark.parametrize(
+    ("url", "titles", "names"),
+    [
+        ("https://api.example.com/v1", "auto", True),
+        ("https://api.example.com/v1", "never", False),
+        ("http://127.0.0.1:9/v1", "auto", False),
+        ("http://localhost:9/v1", "auto", False),
+        ("http://[::1]:9/v1", "auto", False),
+        ("http://localhost:9/v1", "always", True),
+        ("", "auto", False),
+    ],
+)
+def test_models_on_this_machine_are_left_in_peace(tmp_path, monkeypatch, url, titles, names):
+    (tmp_path / ".ostler").mkdir()
+    config = {"session": {"titles": titles}}
+    if url:
+        config["models"] = {"profiles": [{"name": "p", "model": "m", "baseUrl": url, "apiKey": "k", "small": "s"}]}
+    (tmp_path / ".ostler" / "config.json").write_text(json.dumps(config))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
+    found = make_internal_agents(settings, RunOptions("."), built_in_role)
+    assert (found.makes_titles, found.model) == (names, "s" if url and titles != "never" else "")
+    assert not make_internal_agents(settings, RunOptions(".", ephemeral=True), built_in_role).makes_titles
+
+
+@pytest.mark.req("EN-3", "EN-9")
+def test_a_hidden_agent_has_the_words_that_a_person_gives_it_and_never_a_projects(tmp_path, monkeypatch):
+    home, work = tmp_path / "home", tmp_path / "work"
+    for folder, words in ((home / ".ostler" / "agents", "Mine."), (work / ".ostler" / "agents", "Theirs.")):
+        folder.mkdir(parents=True)
+        (folder / "compaction.md").write_text(f"---\ndescription: x\n---\n{words}\n")
+    monkeypatch.setenv("HOME", str(home))
+    settings = load(work, {"HOME": str(home)})
+    agents = ProjectKnowledge(str(work), settings, {"HOME": str(home)}).agents(trusted=True)
+    choice = ActiveAgent(agents, Policy(), RunOptions("."))
+    assert choice.internal_role("compaction").prompt == "Mine."
+    assert choice.internal_role("title").prompt == built_in_role("title").prompt

@@ -1,0 +1,26 @@
+"""A session's policy: folders besides the workspace may be read, unless a person's own rule says otherwise."""
+
+import json
+
+import pytest
+
+from ostler.app.run_options import RunOptions
+from ostler.app.session_policy import make_policy
+from ostler.core.permission import Need, Permission
+from ostler.policy.verdict import evaluate_permission
+from ostler.settings.load import load
+
+
+def action(policy, path):
+    return evaluate_permission(Permission("read", (Need("external_directory", path),)), policy).action
+
+
+@pytest.mark.req("PM-2", "AC-6")
+@pytest.mark.parametrize(("config", "expected"), [({}, "allow"), ({"external_directory": "deny"}, "deny")])
+def test_folders_besides_the_workspace(tmp_path, config, expected):
+    (tmp_path / ".ostler").mkdir()
+    (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"permission": config}))
+    settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
+    policy = make_policy(settings, RunOptions("."), ["/beside"], interactive=True)
+    assert [action(policy, path) for path in ("/beside", "/beside/deep/a.txt")] == [expected] * 2
+    assert [action(policy, path) for path in ("/besides/a.txt", "/elsewhere")] == ["deny"] * 2

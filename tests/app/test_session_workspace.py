@@ -1,0 +1,80 @@
+"""Which command lines could write by themselves, where nothing else would hold them; what rules open outside."""
+
+import json
+
+import pytest
+
+from ostler.app.run_options import RunOptions
+from ostler.app.session_workspace import SessionShell, make_workspace, redirects_to_file
+from ostler.core.errors import PathError
+from ostler.core.protocols import CommandRequest
+from ostler.settings.load import load
+
+
+@pytest.mark.req("PM-4")
+@pytest.mark.parametrize(
+    ("command", "writes"),
+    [
+        ("ls", False),
+        ("ls 2>/dev/null", False),
+        ("ls > /dev/null 2>&1", False),
+        ("ls &>/dev/null | cat", False),
+        ("cat a > b", True),
+        ("cat a >> b", True),
+        ("cat a >/dev/null >b", True),
+        ("cat a >/dev/nullx", True),
+        ("cat a >&b", True),
+        ("cat a >& 12", True),
+        ("cat a >|b", True),
+        ("echo <>x", True),
+    ],
+)
+def test_a_redirection_into_a_file_is_seen(command, writes):
+    assert redirects_to_file(command) is writes
+
+
+@pytest.mark.req("SH-8")
+async def test_a_command_with_the_network_sees_a_person_s_keys_and_never_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (".ssh", ".ostler", "workspace"):
+        (tmp_path / folder).mkdir()
+    shell = SessionShell(str(tmp_path / "workspace"), writable=True, sandbox="prefer")
+    granted = await shell._policy_for(CommandRequest("git push", network=True))
+    assert granted.network and granted.hidden == (str(tmp_path / ".ostler"),)
+    assert str(tmp_path / ".ssh") in shell._sandbox_policy().hidden
+
+
+@pytest.mark.req("PM-1", "FS-3")
+@pytest.mark.parametrize(
+    ("pattern", "action", "readable"),
+    [
+        ("{}/lib/*", "allow", True),
+        ("{}/lib/*", "ask", True),
+        ("{}/lib/a.txt", "allow", True),
+        ("~/lib/*.txt", "allow", True),
+        ("*", "allow", True),
+        ("*", "deny", False),
+        ("{}/li/*", "allow", False),
+        ("lib/*", "allow", False),
+    ],
+)
+async def test_a_rule_opens_the_folder_it_names_to_reading_alone(tmp_path, monkeypatch, pattern, action, readable):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("lib", "workspace", ".ostler"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lib" / "a.txt").write_text("far")
+    rules = {"external_directory": {pattern.format(tmp_path): action}}
+    (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"permission": rules}))
+    workspace = tmp_path / "workspace"
+    workspace = make_workspace(
+        workspace, load(workspace, {"HOME": str(tmp_path)}), RunOptions(cwd=str(workspace)), interactive=True
+    )
+    far = str(tmp_path / "lib" / "a.txt")
+    if readable:
+        assert (await workspace.read_text(far)).text == "far"
+    else:
+        with pytest.raises(PathError):
+            await workspace.read_text(far)
+    with pytest.raises(PathError):
+        await workspace.write_text(far, "mine")
+    await workspace.aclose()

@@ -1,0 +1,46 @@
+"""What waits to be sent outlives the process: it stands in the journal, is taken once, and never from a living one."""
+
+import pytest
+
+from ostler.app.unsent_prompts import take_unsent_prompts
+from ostler.core.events import Envelope, Notice, Queued
+from ostler.journal.journal_store import JournalStore
+from ostler.session.state import state_from_records
+
+pytestmark = pytest.mark.req("EN-16")
+
+
+def journal_with(store, session_id, *events):
+    journal = store.open(store.session("p", session_id))
+    for seq, event in enumerate(events, 1):
+        journal.append(Envelope(seq, 0.0, event))
+    return journal
+
+
+def test_what_a_dead_process_had_waiting_is_taken_once(tmp_path):
+    store = JournalStore(tmp_path)
+    journal_with(store, "one", Queued(("first",)), Queued(("first", "two\nlines"))).close()
+    assert take_unsent_prompts(store, "p") == "first\ntwo\nlines"
+    assert take_unsent_prompts(store, "p") == ""
+    journal = store.open(store.session("p", "one"))
+    assert state_from_records(journal.records()).queued == ()
+    journal.close()
+
+
+def test_what_no_longer_waits_or_waits_with_the_living_is_not_taken(tmp_path):
+    store = JournalStore(tmp_path)
+    journal_with(store, "sent", Queued(("a",)), Queued()).close()
+    journal_with(store, "other", Notice("info", 'they said "queued"')).close()
+    living = journal_with(store, "living", Queued(("theirs",)))
+    assert take_unsent_prompts(store, "p") == ""
+    living.close()
+    assert take_unsent_prompts(store, "p") == "theirs"
+
+
+def test_a_broken_journal_and_no_journal_are_no_error(tmp_path):
+    store = JournalStore(tmp_path)
+    journal_with(store, "broken", Queued(("a",))).close()
+    store.session("p", "broken").journal_path.write_bytes(b'{"v":99,"queued":"queued"}\n\xff\n')
+    (tmp_path / "p" / "sessions" / "empty").mkdir()
+    assert take_unsent_prompts(store, "p") == ""
+    assert take_unsent_prompts(store, "nowhere") == ""

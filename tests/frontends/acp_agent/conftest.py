@@ -1,0 +1,34 @@
+"""Our agent in this process, with an editor at the one end and a model that plays a script at the other."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.frontends.acp_agent.editor_end import EditorEnd
+
+from ostler.app.acp_agent import EditorWorkspaces, MultiFolderSessionManager
+from ostler.app.run_options import RunOptions
+from ostler.testing.model_server import ScriptedModelServer
+
+
+@pytest.fixture
+def editor_at(tmp_path, monkeypatch):
+    """`async with editor_at(text("hi")) as (editor, server):` an editor, our agent, and a model that plays a script."""
+    home, folder = tmp_path / "home", tmp_path / "workspace"
+    home.mkdir()
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(folder)
+
+    @asynccontextmanager
+    async def at(*replies, **flags):
+        async with ScriptedModelServer(*replies) as server:
+            model = {"base_url": server.base_url, "model": "scripted"}
+            options = RunOptions(str(folder), model=model, **flags)
+            editor = EditorEnd(folder, MultiFolderSessionManager(options), EditorWorkspaces(options))
+            try:
+                yield editor, server
+            finally:
+                await editor.aclose()
+        assert editor.faults == []
+
+    return at

@@ -1,0 +1,283 @@
+"""Sessions as an editor has them, from new to deleted; and what is wrong with a request."""
+
+import asyncio
+
+import pytest
+
+from ostler.testing.model_server import calls, text
+from ostler.wire.jsonrpc import RpcError
+
+LOOK = calls([("list", {})], text="Looking.")
+
+
+async def refused(work):
+    with pytest.raises(RpcError) as found:
+        await work
+    return found.value
+
+
+@pytest.mark.req("AC-6")
+async def test_initialize_says_what_it_can(editor_at):
+    async with editor_at() as (editor, _):
+        told = await editor.begin()
+        assert told["protocolVersion"] == 1
+        assert told["agentInfo"]["name"] == "ostler"
+        can = told["agentCapabilities"]
+        assert can["loadSession"]
+        assert can["promptCapabilities"] == {"image": True, "embeddedContext": True}
+        assert set(can["sessionCapabilities"]) == {"list", "resume", "close", "delete", "fork", "additionalDirectories"}
+
+
+async def test_an_editor_need_not_wait_for_the_first_answer(editor_at):
+    async with editor_at() as (editor, _):
+        told, session = await asyncio.gather(editor.begin(), editor.new())
+        assert (told["protocolVersion"], bool(session)) == (1, True)
+
+
+@pytest.mark.parametrize("version", [0, 2, 65535])
+async def test_another_version_is_answered_with_ours(editor_at, version):
+    async with editor_at() as (editor, _):
+        told = await editor.peer.request("initialize", {"protocolVersion": version, "clientCapabilities": {}})
+        assert told["protocolVersion"] == 1
+
+
+@pytest.mark.req("AC-6")
+async def test_load_tells_all_that_was_before_it_answers(editor_at):
+    async with editor_at(LOOK, text("Found.", thought="Hm.")) as (editor, _):
+        session = await editor.opened()
+        await editor.prompt(session, "look", {"type": "resource_link", "uri": "file:///x/y.py", "name": "y.py"})
+        await editor.peer.request("session/close", {"sessionId": session})
+        editor.updates.clear()
+        place = {"sessionId": session, "cwd": str(editor.folder), "mcpServers": []}
+        opened = await editor.peer.request("session/load", place)
+        assert opened["modes"]["currentModeId"] == "build"
+        kinds = [update["sessionUpdate"] for _, update in editor.updates]
+        assert kinds[:2] == ["user_message_chunk", "user_message_chunk"]
+        assert kinds.index("tool_call") < kinds.index("tool_call_update")
+        assert [u["content"]["text"] for u in editor.told("agent_message_chunk")] == ["Looking.", "Found."]
+        assert [u["content"]["text"] for u in editor.told("agent_thought_chunk")] == ["Hm."]
+        assert kinds[-1] == "usage_update"
+
+
+@pytest.mark.req("AC-6")
+async def test_resume_tells_nothing_and_goes_on(editor_at):
+    async with editor_at(text("First."), text("Second.")) as (editor, server):
+        session = await editor.opened()
+        await editor.prompt(session, "one")
+        await editor.peer.request("session/close", {"sessionId": session})
+        editor.updates.clear()
+        await editor.peer.request("session/resume", {"sessionId": session, "cwd": str(editor.folder)})
+        assert editor.told("agent_message_chunk") == []
+        await editor.prompt(session, "two")
+        assert editor.text() == "Second."
+        assert "First." in str(server.requests[-1].json)
+
+
+async def test_what_was_taken_back_is_not_told_again(editor_at):
+    async with editor_at(text("First."), text("Second.")) as (editor, _):
+        session = await editor.opened()
+        await editor.prompt(session, "one")
+        await editor.prompt(session, "two")
+        assert (await editor.prompt(session, "/undo"))["stopReason"] == "end_turn"
+        editor.updates.clear()
+        place = {"sessionId": session, "cwd": str(editor.folder), "mcpServers": []}
+        await editor.peer.request("session/load", place)
+        assert editor.text() == "First."
+
+
+@pytest.mark.req("AC-6")
+async def test_fork_is_a_session_of_its_own(editor_at):
+    async with editor_at(text("First."), text("There."), text("Here.")) as (editor, server):
+        session = await editor.opened()
+        await editor.prompt(session, "one")
+        copied = await editor.peer.request("session/fork", {"sessionId": session, "cwd": str(editor.folder)})
+        assert copied["sessionId"] != session
+        await editor.prompt(copied["sessionId"], "two")
+        assert "First." in str(server.requests[-1].json)
+        await editor.prompt(session, "three")
+        assert "There." not in str(server.requests[-1].json)
+
+
+@pytest.mark.req("AC-6")
+async def test_list_then_delete(editor_at):
+    async with editor_at(text("First.")) as (editor, _):
+        session = await editor.opened()
+        await editor.prompt(session, "one")
+        listed = await editor.peer.request("session/list", {"cwd": str(editor.folder)})
+        (one,) = listed["sessions"]
+        assert (one["sessionId"], one["cwd"]) == (session, str(editor.folder))
+        assert "nextCursor" not in listed
+        assert [s["sessionId"] for s in (await editor.peer.request("session/list", {}))["sessions"]] == [session]
+        await editor.peer.request("session/delete", {"sessionId": session})
+        assert (await editor.peer.request("session/list", {}))["sessions"] == []
+        assert await editor.peer.request("session/delete", {"sessionId": session}) == {}
+
+
+async def test_a_list_comes_in_pages(editor_at, monkeypatch):
+    monkeypatch.setattr("ostler.frontends.acp_agent.handler.PAGE_SIZE", 2)
+    async with editor_at(text("A."), text("B."), text("C.")) as (editor, _):
+        await editor.begin()
+        made = set()
+        for _ in range(3):
+            made.add(session := await editor.new())
+            await editor.prompt(session, "go")
+        first = await editor.peer.request("session/list", {})
+        last = await editor.peer.request("session/list", {"cursor": first["nextCursor"]})
+        assert (len(first["sessions"]), len(last["sessions"]), "nextCursor" in last) == (2, 1, False)
+        assert {one["sessionId"] for one in (*first["sessions"], *last["sessions"])} == made
+
+
+async def test_close_ends_the_turn_that_runs(editor_at):
+    async with editor_at(text("I am thinking", chunks=4).stall_after(3)) as (editor, _):
+        session = await editor.opened()
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+        await editor.until(lambda: editor.text())
+        assert await editor.peer.request("session/close", {"sessionId": session}) == {}
+        assert (await turn)["stopReason"] == "cancelled"
+        assert (await refused(editor.prompt(session, "more"))).code == -32002
+
+
+PLACE = {"cwd": "/", "mcpServers": []}
+BLOCK = [{"type": "text", "text": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("no/such", {}, -32601),
+        ("_ext/thing", {}, -32601),
+        ("logout", {}, -32601),
+        ("authenticate", {"methodId": "x"}, -32602),
+        ("session/new", {}, -32602),
+        ("session/new", {"cwd": 7, "mcpServers": []}, -32602),
+        ("session/new", {"cwd": "here", "mcpServers": []}, -32602),
+        ("session/new", {"cwd": "/no/such/folder", "mcpServers": []}, -32602),
+        ("session/new", {"cwd": "/"}, -32602),
+        ("session/load", {**PLACE}, -32602),
+        ("session/load", {**PLACE, "sessionId": "nobody"}, -32002),
+        ("session/load", {**PLACE, "sessionId": "last"}, -32002),
+        ("session/load", {**PLACE, "sessionId": "../../x"}, -32002),
+        ("session/resume", {**PLACE, "sessionId": ""}, -32002),
+        ("session/fork", {**PLACE, "sessionId": "nobody"}, -32002),
+        ("session/prompt", {"sessionId": "nobody", "prompt": BLOCK}, -32002),
+        ("session/prompt", {"prompt": BLOCK}, -32602),
+        ("session/close", {"sessionId": "nobody"}, -32002),
+        ("session/close", {}, -32602),
+        ("session/delete", {"sessionId": ["x"]}, -32602),
+        ("session/list", {"cwd": "here"}, -32602),
+        ("session/list", {"cursor": "no cursor"}, -32602),
+        ("session/set_mode", {"sessionId": "nobody", "modeId": "plan"}, -32002),
+    ],
+)
+async def test_what_is_wrong_is_refused(editor_at, method, params, code):
+    async with editor_at() as (editor, _):
+        await editor.begin()
+        error = await refused(editor.peer.request(method, params))
+        assert error.code == code
+        assert error.message
+        editor.faults.clear()  # the editor's own frames are what is wrong
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+        {"type": "no such"},
+        {"type": "image", "mimeType": "image/png"},
+        {"type": "resource_link", "name": "x"},
+        {"type": "resource"},
+        {"type": "text", "text": " \n"},
+    ],
+)
+async def test_a_prompt_with_what_was_not_offered_is_refused(editor_at, block):
+    async with editor_at() as (editor, _):
+        session = await editor.opened()
+        assert (await refused(editor.prompt(session, block))).code == -32602
+        editor.faults.clear()
+
+
+async def test_initialize_comes_first(editor_at):
+    async with editor_at() as (editor, _):
+        assert (await refused(editor.new())).code == -32600
+        assert (await refused(editor.peer.request("initialize", {"protocolVersion": "one"}))).code == -32602
+        editor.faults.clear()
+
+
+async def test_meta_is_never_taken_for_a_parameter(editor_at, tmp_path):
+    async with editor_at(text("Here.")) as (editor, _):
+        await editor.begin()
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        params = {"cwd": str(editor.folder), "mcpServers": [], "_meta": {"cwd": str(elsewhere), "sessionId": "x"}}
+        session = (await editor.peer.request("session/new", params))["sessionId"]
+        await editor.prompt(session, "go")
+        listed = await editor.peer.request("session/list", {"cwd": str(editor.folder)})
+        assert [one["sessionId"] for one in listed["sessions"]] == [session]
+
+
+async def test_mcp_servers_are_taken_and_said_not_to_be_used(editor_at, capsys):
+    async with editor_at() as (editor, _):
+        await editor.begin()
+        server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
+        await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
+        await editor.until(lambda: editor.told("available_commands_update"))
+        assert editor.text() == "the editor's MCP servers are not used by engine here yet: files"
+        assert editor.updates[0][1]["sessionUpdate"] == "agent_message_chunk"
+    assert "MCP servers are not used by engine here yet: files" in capsys.readouterr().err
+
+
+async def test_only_what_is_used_is_claimed(editor_at):
+    async with editor_at() as (editor, _):
+        can = (await editor.begin())["agentCapabilities"]
+        assert not any(can.get("mcpCapabilities", {}).values())
+        session = await editor.new()
+        error = await refused(editor.prompt(session, {"type": "audio", "mimeType": "audio/wav", "data": "AA=="}))
+        assert (error.code, error.message) == (-32602, "a prompt cannot hold audio here")
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A folder besides the workspace, with a file, a secret next to it, and a link that leads to that."""
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    (folder / "a.txt").write_text("from beside")
+    (tmp_path / "secret.txt").write_text("s3cret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    return folder
+
+
+async def with_directories(editor, *folders):
+    place = {"cwd": str(editor.folder), "mcpServers": [], "additionalDirectories": [str(folder) for folder in folders]}
+    return (await editor.peer.request("session/new", place))["sessionId"]
+
+
+@pytest.mark.req("AC-6", "FS-3")
+async def test_additional_directories_can_be_read_and_nothing_besides(editor_at, beside):
+    reads = [("read", {"path": str(beside / name)}) for name in ("a.txt", "link.txt")]
+    others = [("list", {"path": str(beside)}), ("read", {"path": str(beside.parent / "secret.txt")})]
+    write = ("write", {"path": str(beside / "b.txt"), "content": "x"})
+    async with editor_at(calls([*reads, *others, write]), text("ok")) as (editor, server):
+        await editor.begin()
+        session = await with_directories(editor, beside)
+        await editor.prompt(session, "look")
+        results = [m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
+        assert "from beside" in results[0]
+        assert "a.txt" in results[2]
+        assert "s3cret" not in str(results)
+        assert "writes never leave the workspace" in results[4]
+        assert f"can be read, but not changed: {beside}" in str(server.requests[-1].json["messages"])
+    assert not (beside / "b.txt").exists()
+
+
+async def test_a_session_without_them_reads_only_its_own(editor_at, beside):
+    async with editor_at(calls([("read", {"path": str(beside / "a.txt")})]), text("ok")) as (editor, server):
+        session = await editor.opened()
+        await editor.prompt(session, "look")
+        assert "from beside" not in str(server.requests[-1].json["messages"])
+
+
+@pytest.mark.parametrize("folder", ["relative", "/no/such/folder"])
+async def test_a_directory_that_is_none_is_refused(editor_at, folder):
+    async with editor_at() as (editor, _):
+        await editor.begin()
+        assert (await refused(with_directories(editor, folder))).code == -32602

@@ -1,0 +1,330 @@
+"""The editor's files and terminals: used when they are offered, never when they are not."""
+
+import asyncio
+
+import pytest
+
+from ostler.testing.model_server import calls, text
+from ostler.wire.jsonrpc import RpcError
+
+FILES = {"fs": {"readTextFile": True, "writeTextFile": True}}
+TERMINAL = {"terminal": True}
+EDIT = calls([("edit", {"path": "a.txt", "old": "two", "new": "2"})])
+
+
+class Buffers:
+    """What the editor has open; it saves what it is told to write."""
+
+    def __init__(self, editor, **texts):
+        self.editor = editor
+        self.texts = {str(editor.folder / name.replace("_", ".")): text for name, text in texts.items()}
+        editor.answers["fs/read_text_file"] = self.read
+        editor.answers["fs/write_text_file"] = self.write
+        editor.choosing("once")
+
+    async def read(self, params):
+        path = params["path"]
+        with open(path, encoding="utf-8", newline="") as file:
+            return {"content": self.texts.get(path, file.read())}
+
+    async def write(self, params):
+        self.texts.pop(params["path"], None)
+        with open(params["path"], "w", encoding="utf-8", newline="") as file:
+            file.write(params["content"])
+        return {}
+
+    def asked(self, method):
+        return [params for name, params in self.editor.asked if name == method]
+
+
+@pytest.mark.req("AC-6")
+async def test_the_model_reads_what_is_not_saved_yet(editor_at):
+    async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("saved\n")
+        buffers = Buffers(editor, a_txt="unsaved\n")
+        session = await editor.opened(FILES)
+        await editor.prompt(session, "look")
+        told = str(server.requests[-1].json["messages"][-1])
+        assert ("unsaved" in told, "\\nsaved" in told) == (True, False)
+        assert buffers.asked("fs/read_text_file")[0] == {"sessionId": session, "path": str(editor.folder / "a.txt")}
+
+
+@pytest.mark.req("AC-6")
+async def test_an_edit_is_made_in_the_editor_upon_what_it_shows(editor_at):
+    async with editor_at(EDIT, text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor, a_txt="one, unsaved\ntwo\n")
+        await editor.prompt(await editor.opened(FILES), "change it")
+        (written,) = buffers.asked("fs/write_text_file")
+        assert written["content"] == "one, unsaved\n2\n"
+        (shown,) = buffers.asked("session/request_permission")[0]["toolCall"]["content"]
+        assert (shown["oldText"], shown["newText"]) == ("one, unsaved\ntwo\n", "one, unsaved\n2\n")
+        assert (editor.folder / "a.txt").read_text() == "one, unsaved\n2\n"
+
+
+async def test_two_edits_one_after_the_other(editor_at):
+    again = calls([("edit", {"path": "a.txt", "old": "one", "new": "1"})])
+    async with editor_at(EDIT, again, text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor)
+        await editor.prompt(await editor.opened(FILES), "change it")
+        assert len(buffers.asked("fs/write_text_file")) == 2
+        assert (editor.folder / "a.txt").read_text() == "1\n2\n"
+
+
+async def test_a_new_file_is_made_in_the_editor(editor_at):
+    async with editor_at(calls([("write", {"path": "new.txt", "content": "x\n"})]), text("Done.")) as (editor, _):
+        buffers = Buffers(editor)
+        await editor.prompt(await editor.opened(FILES), "make it")
+        assert [params["content"] for params in buffers.asked("fs/write_text_file")] == ["x\n"]
+        assert (editor.folder / "new.txt").read_text() == "x\n"
+
+
+async def test_newlines_stay_as_they_are(editor_at):
+    async with editor_at(calls([("write", {"path": "a.txt", "content": "1\n2\n"})]), text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+        Buffers(editor, a_txt="one\ntwo\n")  # as editors show it
+        await editor.prompt(await editor.opened(FILES), "change it")
+        assert (editor.folder / "a.txt").read_bytes() == b"1\r\n2\r\n"
+
+
+async def test_what_the_editor_will_not_write_is_a_failed_call(editor_at):
+    async with editor_at(EDIT, text("I see.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor)
+        del editor.answers["fs/write_text_file"]
+        await editor.prompt(await editor.opened(FILES), "change it")
+        assert len(buffers.asked("fs/write_text_file")) == 1
+        assert "the editor did not write it" in str(server.requests[-1].json["messages"][-1])
+        assert (editor.folder / "a.txt").read_text() == "one\ntwo\n"
+
+
+async def test_an_editor_that_cannot_read_leaves_it_to_the_disk(editor_at):
+    async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("saved\n")
+        await editor.prompt(await editor.opened(FILES), "look")
+        assert [method for method, _ in editor.asked] == ["fs/read_text_file"]
+        assert "saved" in str(server.requests[-1].json["messages"][-1])
+
+
+async def test_an_editor_that_hangs_leaves_it_to_the_disk(editor_at, monkeypatch):
+    monkeypatch.setattr("ostler.app.editor_workspace.READ_TIMEOUT", 0.01)
+    async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("saved\n")
+
+        async def never(params):
+            await asyncio.Event().wait()
+
+        editor.answers["fs/read_text_file"] = never
+        await editor.prompt(await editor.opened(FILES), "look")
+        assert "saved" in str(server.requests[-1].json["messages"][-1])
+
+
+async def test_what_was_changed_in_the_editor_since_it_was_read_is_not_overwritten(editor_at):
+    look = calls([("read", {"path": "a.txt"})])
+    async with editor_at(look, text("Seen."), EDIT, text("I see.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor)
+        session = await editor.opened(FILES)
+        await editor.prompt(session, "look")
+        buffers.texts[str(editor.folder / "a.txt")] = "one\ntwo\nthree, typed meanwhile\n"
+        await editor.prompt(session, "change it")
+        assert "changed in the editor since you read it" in str(server.requests[-1].json["messages"][-1])
+        assert not buffers.asked("fs/write_text_file")
+
+
+async def test_several_files_change_together_on_disk_unless_one_is_unsaved(editor_at):
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch"
+    call = calls([("patch", {"patch": patch})])
+    async with editor_at(call, text("Done."), call, text("Done.")) as (editor, server):
+        for name, said in (("a.txt", "one\n"), ("b.txt", "two\n")):
+            (editor.folder / name).write_text(said)
+        buffers = Buffers(editor, b_txt="two\nunsaved\n")
+        session = await editor.opened(FILES)
+        await editor.prompt(session, "patch")
+        assert "unsaved in the editor" in str(server.requests[-1].json["messages"][-1])
+        assert (editor.folder / "a.txt").read_text() == "one\n"
+        buffers.texts.clear()
+        await editor.prompt(session, "again")
+        assert ((editor.folder / "a.txt").read_text(), (editor.folder / "b.txt").read_text()) == ("1\n", "2\n")
+        assert not buffers.asked("fs/write_text_file")
+
+
+class Terminals:
+    """Terminals that print a text and end as they are told to."""
+
+    def __init__(self, editor, output="hi\n", code=0, *, ends=True):
+        self.editor = editor
+        self.made = []
+        self._output, self._code, self._ends = output, code, ends
+        self.killed = asyncio.Event()
+        for name in ("create", "output", "wait_for_exit", "kill", "release"):
+            editor.answers[f"terminal/{name}"] = getattr(self, name)
+        editor.choosing("once")
+
+    async def create(self, params):
+        self.made.append(params)
+        return {"terminalId": f"term-{len(self.made)}"}
+
+    async def wait_for_exit(self, params):
+        if not self._ends:
+            await self.killed.wait()
+            return {"exitCode": None, "signal": "SIGKILL"}
+        return {"exitCode": self._code}
+
+    async def output(self, params):
+        ended = {"signal": "SIGKILL"} if self.killed.is_set() else {"exitCode": self._code}
+        return {"output": self._output, "truncated": False, "exitStatus": ended}
+
+    async def kill(self, params):
+        self.killed.set()
+        return {}
+
+    async def release(self, params):
+        return {}
+
+    def used(self):
+        return [method.removeprefix("terminal/") for method, _ in self.editor.asked if method.startswith("terminal/")]
+
+
+@pytest.mark.req("AC-6")
+async def test_a_command_runs_in_a_terminal_of_the_editor_and_is_shown_there(editor_at):
+    async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, server):
+        terminals = Terminals(editor)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        (made,) = terminals.made
+        assert (made["args"], made["cwd"]) == (["-c", "make it"], str(editor.folder))
+        assert terminals.used() == ["create", "wait_for_exit", "output", "release"]
+        (begun,) = editor.told("tool_call")
+        call = editor.call(begun["toolCallId"])
+        assert (call["status"], call["content"]) == ("completed", [{"type": "terminal", "terminalId": "term-1"}])
+        assert "hi" in str(server.requests[-1].json["messages"][-1])
+
+
+@pytest.mark.parametrize(
+    ("method", "told"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
+)
+async def test_an_editor_may_tell_the_ending_in_one_answer_only(editor_at, method, told):
+    async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, _):
+        terminals = Terminals(editor)
+
+        async def answer(params):
+            return told
+
+        editor.answers[f"terminal/{method}"] = answer
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        (begun,) = editor.told("tool_call")
+        assert editor.call(begun["toolCallId"])["status"] == "completed"
+        assert terminals.used()[-1] == "release"
+
+
+@pytest.mark.req("SH-2")
+@pytest.mark.parametrize("broken", ["wait_for_exit", "output"])
+async def test_a_terminal_that_the_editor_fails_at_is_killed_and_released(editor_at, broken):
+    async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
+        terminals = Terminals(editor)
+
+        async def fail(params):
+            raise RpcError(-32603, "lost it")
+
+        editor.answers[f"terminal/{broken}"] = fail
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert terminals.used()[-2:] == ["kill", "release"]
+        assert "lost it" in str(server.requests[-1].json["messages"][-1])
+
+
+async def test_a_command_that_fails_there_is_a_failed_call(editor_at):
+    async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
+        Terminals(editor, "no rule\n", 2)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        (begun,) = editor.told("tool_call")
+        assert editor.call(begun["toolCallId"])["status"] == "failed"
+        assert "no rule" in str(server.requests[-1].json["messages"][-1])
+
+
+async def test_a_command_that_takes_too_long_there_is_killed_and_let_go(editor_at):
+    async with editor_at(calls([("bash", {"command": "make it", "timeout": 0.05})]), text("Oh.")) as (editor, _):
+        terminals = Terminals(editor, ends=False)
+        await editor.prompt(await editor.opened(TERMINAL), "go")
+        assert terminals.used() == ["create", "wait_for_exit", "kill", "output", "release"]
+
+
+@pytest.mark.req("SH-2")
+async def test_a_cancelled_turn_kills_and_releases_its_terminal(editor_at):
+    async with editor_at(calls([("bash", {"command": "make it"})])) as (editor, _):
+        terminals = Terminals(editor, ends=False)
+        session = await editor.opened(TERMINAL)
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+        await editor.until(lambda: "wait_for_exit" in terminals.used())
+        editor.peer.notify("session/cancel", {"sessionId": session})
+        assert (await turn)["stopReason"] == "cancelled"
+        assert terminals.used() == ["create", "wait_for_exit", "kill", "release"]
+
+
+@pytest.mark.req("SH-8")
+async def test_the_plan_agent_keeps_its_commands_in_our_sandbox(editor_at):
+    async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
+        terminals = Terminals(editor)
+        session = await editor.opened(TERMINAL)
+        await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        await editor.prompt(session, "look")
+        assert terminals.used() == []
+
+
+@pytest.mark.req("SH-8")
+async def test_where_a_sandbox_is_required_no_command_leaves_it(editor_at):
+    async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
+        home = editor.folder.parent / "home" / ".ostler"
+        home.mkdir(exist_ok=True)
+        (home / "config.json").write_text('{"security": {"sandbox": "require"}}')
+        terminals = Terminals(editor)
+        await editor.prompt(await editor.opened(TERMINAL), "look")
+        assert terminals.used() == []
+
+
+@pytest.mark.req("AC-6")
+async def test_nothing_is_asked_of_an_editor_that_offers_nothing(editor_at):
+    both = calls([("read", {"path": "a.txt"}), ("bash", {"command": "ls"})])
+    async with editor_at(both, EDIT, text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        editor.choosing("once")
+        await editor.prompt(await editor.opened(), "go")
+        assert {method for method, _ in editor.asked} <= {"session/request_permission"}
+        assert (editor.folder / "a.txt").read_text() == "one\n2\n"
+
+
+@pytest.mark.req("SH-8")
+async def test_a_shell_of_our_own_can_be_wanted(editor_at):
+    async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
+        terminals = Terminals(editor)
+        editor.agent._workspaces._own_shell = True
+        await editor.prompt(await editor.opened(TERMINAL), "look")
+        assert terminals.used() == []
+
+
+@pytest.mark.req("AC-6", "EN-4")
+async def test_a_subagent_works_on_what_the_editor_shows(editor_at):
+    task = calls([("task", {"prompt": "change it", "agent": "general", "title": "change"})])
+    look = calls([("read", {"path": "a.txt"})])
+    async with editor_at(task, look, EDIT, text("Changed."), text("Done.")) as (editor, server):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        buffers = Buffers(editor, a_txt="one, unsaved\ntwo\n")
+        await editor.prompt(await editor.opened(FILES), "let somebody change it")
+        assert "one, unsaved" in str(server.requests[2].json["messages"][-1])
+        (written,) = buffers.asked("fs/write_text_file")
+        assert written["content"] == "one, unsaved\n2\n"
+
+
+@pytest.mark.req("AC-6", "EN-4")
+async def test_a_subagent_may_read_the_folders_that_the_editor_named(editor_at, tmp_path):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "b.txt").write_text("from beside\n")
+    task = calls([("task", {"prompt": "look", "agent": "explore", "title": "look"})])
+    look = calls([("read", {"path": str(tmp_path / "beside" / "b.txt")})])
+    async with editor_at(task, look, text("Seen."), text("Done.")) as (editor, server):
+        editor.choosing("once")
+        await editor.begin()
+        place = {"cwd": str(editor.folder), "mcpServers": [], "additionalDirectories": [str(tmp_path / "beside")]}
+        session = (await editor.peer.request("session/new", place))["sessionId"]
+        await editor.prompt(session, "let somebody look")
+        assert "from beside" in str(server.requests[2].json["messages"][-1])

@@ -1,0 +1,253 @@
+"""Turns as an editor sees them: words, calls, asks, endings."""
+
+import asyncio
+
+import pytest
+
+from ostler.testing.model_server import calls, status, text
+from ostler.wire.jsonrpc import RpcError
+
+THINKING = text("I am thinking", chunks=4).stall_after(3)
+
+
+@pytest.mark.req("AC-6")
+async def test_words_are_streamed_before_the_answer_with_one_id_for_each_message(editor_at):
+    async with editor_at(text("Hello there.")) as (editor, _):
+        session = await editor.opened()
+        answer = await editor.prompt(session, "hi")
+        assert answer["stopReason"] == "end_turn"
+        assert editor.text() == "Hello there."
+        assert len({u["messageId"] for u in editor.told("agent_message_chunk")}) == 1
+
+
+@pytest.mark.req("AC-6")
+async def test_commands_are_told_after_the_answer_that_names_the_session(editor_at):
+    async with editor_at() as (editor, _):
+        session = await editor.opened()
+        assert editor.updates == []
+        await editor.until(lambda: editor.told("available_commands_update"))
+        ((told, update),) = editor.updates
+        assert told == session
+        names = {command["name"] for command in update["availableCommands"]}
+        assert {"status", "compact", "undo"} <= names
+        assert not {"quit", "new"} & names
+
+
+@pytest.mark.req("AC-6")
+async def test_a_read_is_a_call_with_kind_place_and_result(editor_at):
+    async with editor_at(calls([("read", {"path": "a.txt", "line": 2})]), text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        session = await editor.opened()
+        await editor.prompt(session, "look")
+        (begun,) = editor.told("tool_call")
+        call = editor.call(begun["toolCallId"])
+        assert (call["kind"], call["status"], call["title"]) == ("read", "completed", "read a.txt")
+        assert call["locations"] == [{"path": str(editor.folder / "a.txt"), "line": 2}]
+        assert call["rawInput"] == {"path": "a.txt", "line": 2}
+
+
+@pytest.mark.req("AC-6", "PM-5")
+async def test_a_write_is_asked_for_with_its_diff_and_done_when_allowed(editor_at):
+    async with editor_at(calls([("edit", {"path": "a.txt", "old": "two", "new": "2"})]), text("Done.")) as (editor, _):
+        (editor.folder / "a.txt").write_text("one\ntwo\n")
+        editor.choosing("once")
+        session = await editor.opened()
+        await editor.prompt(session, "change it")
+        ((_, asked),) = editor.asked
+        assert asked["sessionId"] == session
+        assert [option["kind"] for option in asked["options"]] == [
+            *("allow_once", "allow_always", "allow_always", "reject_once"),
+        ]
+        diff = {"type": "diff", "path": str(editor.folder / "a.txt"), "oldText": "one\ntwo\n", "newText": "one\n2\n"}
+        assert asked["toolCall"]["content"] == [diff]
+        assert (asked["toolCall"]["kind"], asked["toolCall"]["title"]) == ("edit", "edit a.txt")
+        call = editor.call(asked["toolCall"]["toolCallId"])
+        assert (call["status"], call["content"]) == ("completed", [diff])
+        assert (editor.folder / "a.txt").read_text() == "one\n2\n"
+
+
+@pytest.mark.req("AC-6", "PM-7")
+async def test_a_refusal_is_a_failed_call_and_the_turn_goes_on(editor_at):
+    replies = calls([("write", {"path": "a.txt", "content": "x"})]), text("As you say.")
+    async with editor_at(*replies) as (editor, server):
+        editor.choosing("deny")
+        session = await editor.opened()
+        answer = await editor.prompt(session, "write it")
+        assert answer["stopReason"] == "end_turn"
+        assert editor.call(editor.asked[0][1]["toolCall"]["toolCallId"])["status"] == "failed"
+        assert not (editor.folder / "a.txt").exists()
+        assert "refused" in str(server.requests[-1].json["messages"][-1])
+
+
+@pytest.mark.req("AC-6", "PM-6")
+async def test_an_answer_for_the_session_is_not_asked_again(editor_at):
+    first, second = (calls([("write", {"path": "a.txt", "content": word})]) for word in ("one", "two"))
+    async with editor_at(first, text("Once."), second, text("Twice.")) as (editor, _):
+        editor.choosing("session")
+        session = await editor.opened()
+        await editor.prompt(session, "write")
+        await editor.prompt(session, "again")
+        assert len(editor.asked) == 1
+        assert (editor.folder / "a.txt").read_text() == "two"
+
+
+@pytest.mark.req("SH-3")
+async def test_a_dangerous_command_can_only_be_allowed_once(editor_at):
+    async with editor_at(calls([("bash", {"command": "rm -r x"})]), text("Fine.")) as (editor, _):
+        editor.choosing("deny")
+        await editor.prompt(await editor.opened(), "go")
+        ((_, asked),) = editor.asked
+        assert [option["kind"] for option in asked["options"]] == ["allow_once", "reject_once"]
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"outcome": {"outcome": "selected", "optionId": "no such"}}, 7])
+async def test_an_editor_that_cannot_ask_allows_nothing(editor_at, answer):
+    async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("Fine.")) as (editor, _):
+
+        async def say(params):
+            return answer
+
+        if answer is not None:
+            editor.answers["session/request_permission"] = say
+        await editor.prompt(await editor.opened(), "go")
+        editor.faults.clear()  # the editor's answers are what is wrong here
+        assert not (editor.folder / "a.txt").exists()
+
+
+@pytest.mark.req("AC-6")
+async def test_todos_are_a_plan(editor_at):
+    todos = [{"content": "look", "status": "in_progress", "priority": "high"}, {"content": "mend"}]
+    async with editor_at(calls([("todowrite", {"todos": todos})]), text("Planned.")) as (editor, _):
+        await editor.prompt(await editor.opened(), "plan")
+        (plan,) = editor.told("plan")
+        assert plan["entries"] == [
+            {"content": "look", "priority": "high", "status": "in_progress"},
+            {"content": "mend", "priority": "medium", "status": "pending"},
+        ]
+
+
+@pytest.mark.req("AC-6")
+async def test_cancel_while_the_model_thinks(editor_at):
+    async with editor_at(THINKING) as (editor, _):
+        session = await editor.opened()
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+        await editor.until(lambda: editor.text())
+        editor.peer.notify("session/cancel", {"sessionId": session})
+        assert (await turn)["stopReason"] == "cancelled"
+
+
+@pytest.mark.req("AC-6")
+async def test_cancel_while_the_person_is_asked(editor_at):
+    async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("Again.")) as (editor, _):
+
+        async def cancel(params):
+            editor.peer.notify("session/cancel", {"sessionId": params["sessionId"]})
+            return {"outcome": {"outcome": "cancelled"}}
+
+        editor.answers["session/request_permission"] = cancel
+        session = await editor.opened()
+        assert (await editor.prompt(session, "go"))["stopReason"] == "cancelled"
+        assert not (editor.folder / "a.txt").exists()
+        (begun,) = editor.told("tool_call")
+        assert editor.call(begun["toolCallId"])["status"] == "failed"
+        assert (await editor.prompt(session, "go on"))["stopReason"] == "end_turn"
+
+
+async def test_cancel_right_behind_the_prompt(editor_at):
+    async with editor_at() as (editor, _):
+        session = await editor.opened()
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+        await asyncio.sleep(0)
+        editor.peer.notify("session/cancel", {"sessionId": session})
+        assert (await turn)["stopReason"] == "cancelled"
+
+
+async def test_cancel_of_nothing_is_ignored(editor_at):
+    async with editor_at(text("Still here.")) as (editor, _):
+        session = await editor.opened()
+        editor.peer.notify("session/cancel", {"sessionId": session})
+        editor.peer.notify("session/cancel", {"sessionId": "nobody"})
+        assert (await editor.prompt(session, "go"))["stopReason"] == "end_turn"
+
+
+async def test_a_request_that_is_not_wanted_any_more_is_a_cancelled_turn(editor_at):
+    async with editor_at(THINKING, text("Next.")) as (editor, _):
+        session = await editor.opened()
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+        await editor.until(lambda: editor.text())
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        while True:
+            try:
+                assert (await editor.prompt(session, "next"))["stopReason"] == "end_turn"
+                return
+            except RpcError as error:
+                assert "still running" in error.message
+
+
+async def test_one_turn_at_a_time(editor_at):
+    async with editor_at(THINKING) as (editor, _):
+        session = await editor.opened()
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+        await editor.until(lambda: editor.text())
+        with pytest.raises(RpcError, match="still running"):
+            await editor.prompt(session, "and this")
+        editor.peer.notify("session/cancel", {"sessionId": session})
+        await turn
+
+
+@pytest.mark.req("AC-5")
+async def test_a_model_that_fails_is_an_error_of_one_sentence(editor_at):
+    async with editor_at(status(401, "bad key")) as (editor, _):
+        with pytest.raises(RpcError) as failed:
+            await editor.prompt(await editor.opened(), "go")
+        assert "key" in failed.value.message
+        assert "Traceback" not in str(failed.value.data)
+
+
+async def test_a_limit_is_a_stop_reason(editor_at):
+    async with editor_at(calls([("list", {})]), max_steps=1) as (editor, _):
+        assert (await editor.prompt(await editor.opened(), "go"))["stopReason"] == "max_turn_requests"
+
+
+@pytest.mark.req("AC-6")
+async def test_usage_is_told(editor_at):
+    async with editor_at(text("Hi.").with_usage(11, 3)) as (editor, _):
+        answer = await editor.prompt(await editor.opened(), "go")
+        assert answer["usage"] == {"totalTokens": 14, "inputTokens": 11, "outputTokens": 3}
+        assert editor.told("usage_update")[-1]["used"] > 0
+
+
+@pytest.mark.req("AC-6")
+async def test_two_sessions_side_by_side(editor_at):
+    async with editor_at(THINKING, text("Quick.")) as (editor, _):
+        slow, quick = await editor.opened(), await editor.new()
+        turn = asyncio.ensure_future(editor.prompt(slow, "go"))
+        await editor.until(lambda: editor.text(slow))
+        assert (await editor.prompt(quick, "go"))["stopReason"] == "end_turn"
+        assert editor.text(quick) == "Quick."
+        editor.peer.notify("session/cancel", {"sessionId": slow})
+        assert (await turn)["stopReason"] == "cancelled"
+
+
+@pytest.mark.req("AC-6", "SH-1")
+async def test_what_a_command_prints_is_shown_while_it_runs_from_its_beginning(editor_at):
+    command = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second; while [ ! -e on ]; do sleep 0.05; done"
+    async with editor_at(calls([("bash", {"command": command})]), text("Done.")) as (editor, _):
+        editor.choosing("once")
+        session = await editor.opened()
+        turn = asyncio.ensure_future(editor.prompt(session, "go"))
+
+        def shown():
+            contents = [
+                item["content"]["text"] for u in editor.told("tool_call_update") for item in u.get("content") or ()
+            ]
+            return contents[-1] if contents else ""
+
+        await editor.until(lambda: "first" in shown())
+        (editor.folder / "go").touch()
+        await editor.until(lambda: "second" in shown())
+        assert shown() == "```\nfirst\nsecond\n```"
+        (editor.folder / "on").touch()
+        await turn

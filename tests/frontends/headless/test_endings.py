@@ -1,0 +1,98 @@
+"""How a run ends: what is printed of it, in which shape, and which signals it hears."""
+
+import io
+import json
+import signal
+
+import jsonschema
+import pytest
+
+from ostler.core.display import Display
+from ostler.core.errors import Fault, UsageError
+from ostler.core.events import Envelope, Notice, PermissionDecided, ToolCalled, ToolFinished, TurnEnded
+from ostler.core.permission import Decision, Permission
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.frontends.headless.answer_validation import AnswerValidator
+from ostler.frontends.headless.frontend import _StopSignals
+from ostler.frontends.headless.output_schema import run_schema
+from ostler.frontends.headless.outputs import make_output
+from ostler.frontends.headless.stderr import notify
+from ostler.frontends.headless.summary import EXIT_CODES, SummaryBuilder
+from ostler.rendering.style import Styler
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize("reason", EXIT_CODES)
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_the_record_of_every_ending_fits_the_published_schema(capsys, kind, reason):
+    fault = Fault("unreachable", "nobody answers") if reason == "failed" else None
+    summary = SummaryBuilder().summarize_turn(TurnEnded("t", reason, fault, "1 step" if reason == "limit" else ""))
+    make_output(kind, Styler(False)).close(summary)
+    record = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(run_schema()).validate(record)
+    assert (record["reason"], record["exit"]) == (reason, EXIT_CODES[reason])
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize(("reason", "told"), [("timeout", "the time was up"), ("cancelled", "cancelled")])
+@pytest.mark.parametrize("shaped", [True, False])
+def test_half_an_answer_is_said_to_be_none(capsys, reason, told, shaped):
+    make_output("simple", Styler(False), structured=shaped).close(SummaryBuilder().summarize_stop(reason))
+    printed = capsys.readouterr()
+    assert (printed.out, told in printed.err) == ("", True)
+
+
+@pytest.mark.req("CL-8", "EN-6")
+def test_what_a_person_should_know_is_told_beside_the_answer(capsys):
+    tally = SummaryBuilder()
+    tally.on_event(Envelope(1, 0.0, Notice("warning", "the turn ended before its edits were checked")))
+    make_output("simple", Styler(False)).close(tally.summarize_turn(TurnEnded("t", "done")))
+    assert capsys.readouterr() == ("", "ostler: the turn ended before its edits were checked\n")
+
+
+@pytest.mark.req("CL-8")
+def test_what_a_hook_refused_is_a_refusal_and_what_the_policy_refused_only_one():
+    tally = SummaryBuilder()
+    by_policy, by_hook = ToolCall("1", "bash", {}), ToolCall("2", "write", {})
+    denied = Decision("deny", by="policy", reason="not allowed")
+    for event in (
+        ToolCalled(by_policy),
+        ToolCalled(by_hook),
+        PermissionDecided("a", Permission("run make", call_id="1"), denied),
+        ToolFinished(ToolResult("1", "denied", "no", Display("not allowed"))),
+        ToolFinished(ToolResult("2", "denied", "no", Display("not on Fridays"))),
+    ):
+        tally.on_event(Envelope(1, 0.0, event))
+    summary = tally.summarize_turn(TurnEnded("t", "done"))
+    assert (summary.refusals, summary.exit) == (("run make (not allowed)", "write (not on Fridays)"), 4)
+    assert [(done.tool, done.status) for done in summary.tools] == [("bash", "denied"), ("write", "denied")]
+
+
+@pytest.mark.req("CL-8")
+async def test_a_run_that_outlives_its_terminal_goes_on():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with _StopSignals(lambda reason: None, None):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.timeout(60)
+def test_a_schema_without_an_end_is_a_users_mistake():
+    with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: it has more than"):
+        AnswerValidator("/dev/zero")
+
+
+@pytest.mark.req("CL-8")
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError("full"), ValueError("closed")])
+def test_nobody_who_hears_what_is_said_beside_the_answer_is_no_error(monkeypatch, error):
+    class Lost(io.StringIO):
+        def write(self, text):
+            raise error
+
+    monkeypatch.setattr("sys.stderr", Lost())
+    notify("the model is such and such")

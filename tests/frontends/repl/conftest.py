@@ -1,0 +1,244 @@
+"""A real pseudo-terminal around the command line: typed keys go in, a screen with its scrollback comes out."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Mapping
+
+import pyte
+import pytest
+from tests.frontends.repl.multiplexer import Tmux
+from tests.starting import OSTLER, Started, take_terminal
+
+PATIENCE = 90
+SCROLLBACK = 20_000
+NOT_YET = "working, Ctrl-C|opening the session"
+SHELL = """
+import os, signal, sys
+pid = os.fork()
+if pid == 0:
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[2], sys.argv[2:])
+while True:
+    _, status = os.waitpid(pid, os.WUNTRACED)
+    if os.WIFSTOPPED(status):
+        with open(sys.argv[1], "w") as told:
+            told.write(str(pid))
+    else:
+        sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def _below_a_shell(told, words, **options) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", SHELL, str(told), *OSTLER, *words]
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=take_terminal, **options)
+
+
+class Terminal:
+    """One process on a pseudo-terminal; `wait_for` looks at what a person would see, scrollback included."""
+
+    def __init__(
+        self,
+        ostler,
+        *args,
+        env: Mapping[str, str] | None = None,
+        rows: int = 24,
+        columns: int = 80,
+        below_a_shell: bool = False,
+        blind: bool = False,
+    ) -> None:
+        """`below_a_shell`: a parent in the same terminal that would wake it again, as a shell does.
+
+        `blind`: nobody looks at the screen, which takes long for very much text; only the raw bytes are there.
+        """
+        self._blind = blind
+        self._raw = bytearray()
+        self.screen = pyte.HistoryScreen(columns, rows, history=SCROLLBACK)
+        self.workspace = ostler.workspace
+        self._stream = pyte.ByteStream(self.screen)
+        self._changed = threading.Condition()
+        self._ended = False
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.before = termios.tcgetattr(slave)
+        self.slave = slave
+        self._told = ostler.home / "stopped"
+        env = ostler.environment({"TERM": "xterm-256color", **(env or {})})
+        streams = {"stdin": slave, "stdout": slave, "stderr": slave}
+        words = [*map(str, args)]
+        self.process = (
+            _below_a_shell(self._told, words, cwd=ostler.workspace, env=env, **streams)
+            if below_a_shell
+            else Started(words, cwd=ostler.workspace, env=env, terminal=True, **streams)
+        )
+        self._stop = os.pipe()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                ready, _, _ = select.select([self._master, self._stop[0]], [], [])
+                data = os.read(self._master, 65536) if self._stop[0] not in ready else b""
+            except OSError:
+                data = b""
+            with self._changed:
+                if data:
+                    self._raw += data
+                    if not self._blind:
+                        self._stream.feed(data)
+                self._ended = not data
+                self._changed.notify_all()
+            if not data:
+                return
+
+    def type(self, keys: str | bytes) -> None:
+        data = keys.encode() if isinstance(keys, str) else keys
+        while data:
+            data = data[os.write(self._master, data[:4096]) :]
+
+    def lines(self) -> list[str]:
+        """Scrollback and screen, top to bottom."""
+        past = [_text(line, self.screen.columns) for line in self.screen.history.top]
+        return [line.rstrip() for line in (*past, *self.screen.display)]
+
+    @property
+    def raw(self) -> bytes:
+        return bytes(self._raw)
+
+    @property
+    def text(self) -> str:
+        if self._blind:
+            return self._raw.decode(errors="replace")
+        return "\n".join(self.lines())
+
+    def wait_for(self, wanted, timeout: float = PATIENCE) -> str:
+        """Until the text is there, or what is wanted of it is so."""
+        so = wanted if callable(wanted) else lambda text: wanted in text
+        until = time.monotonic() + timeout
+        with self._changed:
+            while not so(self.text):
+                left = until - time.monotonic()
+                if left <= 0 or not self._changed.wait(left) or (self._ended and not so(self.text)):
+                    raise AssertionError(f"never saw {wanted!r} in:\n{self.text}")
+            return self.text
+
+    def ready(self) -> str:
+        """Until nothing runs and a prompt waits."""
+        return self.prompted("")
+
+    def prompted(self, typed: str) -> str:
+        """Until nothing runs, and that stands at the prompt, right above the status."""
+        prompt = re.compile(rf"^>{re.escape(f' {typed}'.rstrip())}\n\S.*\s*\Z", re.MULTILINE)
+        return self.wait_for(lambda text: prompt.search(text) and not re.search(NOT_YET, text))
+
+    def settle(self) -> None:
+        """Until something more was printed, or for a moment nothing was."""
+        with self._changed:
+            self._changed.wait(0.1)
+
+    def resize(self, columns: int) -> None:
+        """The window gets another width; rows stay as they are."""
+        with self._changed:
+            self.screen.resize(columns=columns)
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", self.screen.lines, columns, 0, 0))
+
+    def stopped(self) -> int:
+        """Until the process below the shell was stopped; its id."""
+        until = time.monotonic() + PATIENCE
+        while not (self._told.exists() and self._told.read_text()):
+            assert time.monotonic() < until, self.text
+            self.settle()
+        return int(self._told.read_text())
+
+    def leave(self, status: int = 0) -> None:
+        """The process ends by itself, with that status."""
+        ended = self.process.wait(PATIENCE)
+        os.close(self.slave)
+        self.slave = -1
+        self._reader.join(PATIENCE)
+        assert ended == status, self.text
+
+    def restored(self) -> bool:
+        """Whether the terminal is as it was before."""
+        return termios.tcgetattr(self.slave) == self.before
+
+    def line_by_line(self) -> bool:
+        """Whether the terminal echoes and gives out whole lines, as programs expect."""
+        wanted = termios.ECHO | termios.ICANON | termios.ISIG
+        return termios.tcgetattr(self.slave)[3] & wanted == wanted
+
+    def hang_up(self) -> None:
+        """The terminal goes away, as when its window is closed."""
+        if self.slave >= 0:
+            os.close(self.slave)
+            self.slave = -1
+        if self._master >= 0:
+            os.write(self._stop[1], b".")
+            self._reader.join(PATIENCE)
+            os.close(self._master)
+            self._master = -1
+            for end in self._stop:
+                os.close(end)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.hang_up()
+
+
+def _text(line, columns: int) -> str:
+    return "".join(line[x].data for x in range(columns))
+
+
+@pytest.fixture
+def terminal(ostler):
+    """`terminal("chat", …)` starts the command line on a pseudo-terminal of its own."""
+    made: list[Terminal] = []
+
+    def start(*args, **options) -> Terminal:
+        made.append(Terminal(ostler, *args, **options))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def tmux(ostler, tmp_path):
+    """`tmux("chat", …)` starts the command line below a tmux of its own."""
+    made: list[Tmux] = []
+
+    def start(*args, **options) -> Tmux:
+        made.append(Tmux(ostler, tmp_path, *args, **options))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def git(ostler):
+    """`git("add", "-A")` in a repository of the workspace, with nobody's settings."""
+    names = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+    def run(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=ostler.workspace, env=ostler.environment(names), check=True)
+
+    run("init", "-q")
+    return run

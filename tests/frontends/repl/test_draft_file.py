@@ -1,0 +1,120 @@
+"""What is typed, in an editor of the person's own: whatever that does, nothing typed is lost."""
+
+import asyncio
+import os
+import pty
+
+import pytest
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.key_binding.key_processor import KeyPress
+from prompt_toolkit.keys import Keys
+
+from ostler.core.errors import UsageError
+from ostler.frontends.repl import draft_file
+from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu
+from ostler.frontends.repl.draft_file import edit_text
+from ostler.frontends.repl.key_bindings import ESCAPE_TIMEOUT_SECONDS, SEQUENCE_TIMEOUT_SECONDS
+from ostler.frontends.repl.line_editor import LineEditorConsole
+
+
+def writing(data, *, ends_well=True):
+    """An editor that leaves this in the file."""
+
+    async def edit(path):
+        with open(path, "wb") as file:
+            file.write(data)
+        return ends_well
+
+    return edit
+
+
+@pytest.fixture
+async def console():
+    master, slave = pty.openpty()
+    with open(slave, "w", encoding="utf-8") as out:
+        yield LineEditorConsole(out, None)
+    os.close(master)
+
+
+@pytest.mark.req("CL-1")
+@pytest.mark.parametrize(
+    ("left", "read"), [(b"one\ntwo\n", "one\ntwo"), ("世界".encode(), "世界"), (b"\xff", "\ufffd"), (b"", "")]
+)
+async def test_what_the_editor_leaves_is_typed(left, read):
+    assert await edit_text("before", writing(left)) == read
+
+
+@pytest.mark.req("CL-1")
+async def test_an_editor_that_fails_is_told_by_its_name_and_leaves_no_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("EDITOR", "my-ed --wait")
+    monkeypatch.delenv("VISUAL", raising=False)
+    with pytest.raises(UsageError, match="EDITOR is 'my-ed --wait'"):
+        await edit_text("before", writing(b"half", ends_well=False))
+    assert not list(tmp_path.iterdir())
+
+
+async def test_a_file_that_is_gone_or_has_no_end_is_one_sentence(monkeypatch):
+    async def away(path):
+        os.unlink(path)
+        return True
+
+    with pytest.raises(UsageError, match="cannot be read"):
+        await edit_text("before", away)
+    monkeypatch.setattr(draft_file, "MAX_LENGTH", 10)
+    with pytest.raises(UsageError, match="more than 10 characters"):
+        await edit_text("before", writing(b"x" * 11))
+
+
+@pytest.mark.req("CL-1", "PM-5")
+@pytest.mark.parametrize("asks", [False, True])
+async def test_it_takes_the_place_of_what_was_typed_also_where_an_ask_came_meanwhile(console, asks):
+    buffer = console._session.default_buffer
+    buffer.text = "before"
+
+    async def edit(path):
+        if asks:
+            console.set_menu(AnswerMenu("allow? ", (("y", "Allow"),)))
+        return await writing(b"after\n")(path)
+
+    console.edit = edit
+    console.edit_draft()
+    await console._edit_task
+    assert buffer.text == ("" if asks else "after")
+    console.set_menu(IDLE_MENU)
+    assert buffer.text == "after"
+
+
+@pytest.mark.req("CL-9")
+async def test_whoever_is_told_to_end_takes_the_editor_along(console, monkeypatch, tmp_path):
+    program, begun, drafts = tmp_path / "editor", tmp_path / "begun", tmp_path / "drafts"
+    program.write_text(f"#!/bin/sh\necho $$ > {begun}.new; mv {begun}.new {begun}; exec sleep 600\n")
+    program.chmod(0o700)
+    drafts.mkdir()
+    monkeypatch.setenv("VISUAL", str(program))
+    monkeypatch.setattr("tempfile.tempdir", str(drafts))
+    console.edit_draft()
+    async with asyncio.timeout(60):
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+        await console.aclose()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
+    assert not list(drafts.iterdir())
+
+
+@pytest.mark.req("CL-1")
+async def test_there_is_time_between_two_keys_and_none_is_lost_on_escape(console):
+    app = console._session.app
+    pressed = []
+    console.edit_draft = lambda: pressed.append("edit")
+    with set_app(app):
+        for key, waits in (
+            (Keys.ControlX, SEQUENCE_TIMEOUT_SECONDS),
+            (Keys.ControlE, None),
+            (Keys.Escape, ESCAPE_TIMEOUT_SECONDS),
+        ):
+            app.key_processor.feed(KeyPress(key))
+            app.key_processor.process_keys()
+            assert waits in (None, app.timeoutlen)
+    assert pressed == ["edit"]

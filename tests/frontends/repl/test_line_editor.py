@@ -1,0 +1,118 @@
+"""The editor's console by itself: whose keys count, and where what was typed goes."""
+
+import os
+import pty
+
+import pytest
+
+from ostler.frontends.repl import answer_keys, line_editor
+from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, LineEntered
+from ostler.frontends.repl.line_editor import LineEditorConsole
+
+ASK = AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny")))
+
+
+def expect_seen(console, menu):
+    """An ask that is on the screen."""
+    console.set_menu(menu)
+    console._answer_keys.mark_visible()
+
+
+@pytest.fixture
+def console(monkeypatch):
+    master, slave = pty.openpty()
+    clock = [100.0]
+    for module in (answer_keys, line_editor):
+        monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    with open(slave, "w", encoding="utf-8") as out:
+        made = LineEditorConsole(out, None)
+        made.clock = clock
+        yield made
+    os.close(master)
+
+
+def typed(console, text):
+    console._on_key(None)
+    console._session.default_buffer.insert_text(text)
+
+
+@pytest.mark.req("PM-5")
+async def test_a_key_meant_for_the_text_does_not_answer_the_ask_that_interrupts_it(console):
+    typed(console, "half a")
+    console.clock[0] += 0.2
+    expect_seen(console, ASK)
+    assert not console._answer_keys.accepts_keys()
+    console.clock[0] += 2
+    assert console._answer_keys.accepts_keys()
+
+
+async def test_an_ask_at_an_empty_prompt_hears_at_once(console):
+    expect_seen(console, ASK)
+    assert console._answer_keys.accepts_keys()
+
+
+async def test_what_was_typed_comes_back_after_the_last_ask(console):
+    typed(console, "half a")
+    console.set_menu(ASK)
+    assert console._session.default_buffer.text == ""
+    console.set_menu(AnswerMenu("tell: "))
+    typed(console, "no")
+    console.send()
+    console.set_menu(ASK)
+    console.set_menu(None)
+    assert console._session.default_buffer.text == "half a"
+    assert console._events.get_nowait() == LineEntered("no")
+
+
+@pytest.mark.req("CL-1")
+async def test_answers_do_not_enter_the_history(console):
+    console.set_menu(AnswerMenu("tell: "))
+    typed(console, "my secret reason")
+    console.send()
+    console.set_menu(IDLE_MENU)
+    typed(console, "a prompt")
+    console.send()
+    assert list(console._session.history.get_strings()) == ["a prompt"]
+
+
+@pytest.mark.req("MD-3")
+async def test_what_must_be_kept_nowhere_does_not_enter_the_history(console):
+    console.is_sensitive = lambda text: "sk-planted" in text
+    for text in ("take sk-planted-0123", "a prompt"):
+        typed(console, text)
+        console.send()
+    assert list(console._session.history.get_strings()) == ["a prompt"]
+
+
+@pytest.mark.req("CL-4")
+async def test_files_are_looked_for_before_one_is_mentioned(console):
+    class Completing:
+        looked = ""
+
+        async def completions(self, text, *, explicit):
+            self.looked = text
+            return ()
+
+    completing = Completing()
+    console.set_completion(completing)
+    await console._file_scan
+    assert completing.looked == "@"
+
+
+@pytest.mark.req("CL-6")
+async def test_the_prompt_comes_back_in_the_same_piece_as_what_is_printed_above_it(console, monkeypatch):
+    app, output, pieces = console._session.app, console._output, []
+    monkeypatch.setattr("prompt_toolkit.output.vt100.flush_stdout", lambda out, data: pieces.append(data))
+
+    def redraw():
+        output.write_raw("PROMPT")
+        output.flush()
+
+    monkeypatch.setattr(app, "_is_running", True)
+    monkeypatch.setattr(app, "_redraw", redraw)
+    console.show(["said"])
+    console.set_menu(None)
+    assert len(pieces) == 1 and pieces[0].endswith("said\nPROMPT"), pieces
+    output.write_raw("on its own")
+    output.flush()
+    assert pieces[1:] == ["on its own"]

@@ -1,0 +1,151 @@
+"""The line client below tmux, which wraps lines anew and keeps a scrollback of its own: what is there afterwards."""
+
+import os
+import random
+import re
+import shutil
+import time
+
+import pytest
+from tests.frontends.repl.multiplexer import LOOK_SECONDS, PATIENCE
+from tests.frontends.repl.talk import at, last_words
+
+from ostler.testing.model_server import calls, stall, text
+
+TMUX_LATE_SECONDS = 0.25  # of changes close together it tells the last so much later than it wraps its lines
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+@pytest.mark.req("CL-6")
+def test_what_stands_at_the_top_while_the_session_opens_leaves_no_trace(tmux, models):
+    with models.playing() as server:
+        term = tmux("chat", *at(server))
+        shown = term.wait_for("context empty")
+    assert "opening the session" not in shown
+
+
+@pytest.mark.req("CL-6")
+def test_ten_thousand_lines_stand_in_the_scrollback_once_and_in_order(tmux, models):
+    wanted = [f"line {number} of many" for number in range(10_000)]
+    with models.playing(text("\n".join(wanted), chunks=500)) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term.type("talk")
+        term.press("Enter")
+        term.wait_for("↑ ANSWER")
+        term.wait_for("context 0%")
+    shown = term.lines()
+    assert [line[2:].rstrip() for line in shown if line.endswith("of many")] == wanted
+    assert sum("sandbox" in line for line in shown) == 1, "the status, below all that"
+
+
+@pytest.mark.req("CL-1")
+def test_a_storm_of_resizes_leaves_each_line_once_and_in_order(tmux, models):
+    said = "\n".join(f"row {number}." for number in range(300))
+    storm = random.Random(7)
+    with models.playing(text(said), text(said, chunks=60)) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        for number in (1, 2):
+            term.type(f"talk {number}")
+            term.press("Enter")
+            term.wait_for(f"> talk {number}")
+            if number == 1:
+                term.wait_for("row 299.")
+        for _ in range(60):
+            term.resize(storm.randrange(30, 120), 24)
+        term.resize(80, 24)
+        term.type("still here")
+        term.wait_for("> still here")
+        term.wait_for("row 299.", times=2)
+    shown = term.lines(joined=True)
+    rows = [line.strip("● ") for line in shown if re.search(r"row \d+\.$", line)]
+    assert rows == said.split("\n") * 2
+
+
+@pytest.mark.slow
+@pytest.mark.req("CL-1", "CL-6")
+def test_a_size_that_tmux_tells_late_takes_no_line_away(tmux, models):
+    """Of two changes close together tmux wraps its lines at once, and tells of the second only later."""
+    wanted = [f"row {number}." for number in range(60)]
+    with models.playing(text("\n".join(wanted))) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term.type("talk")
+        term.press("Enter")
+        term.wait_for("↑ ANSWER")
+        for _ in range(6):
+            time.sleep(2 * TMUX_LATE_SECONDS)
+            term.resize(110, 24)
+            term.resize(35, 24)
+            term.wait_for("…")
+            time.sleep(2 * TMUX_LATE_SECONDS)
+            term.resize(120, 24)
+            term.wait_for("scripted · context 0% · sandbox")
+    shown = term.lines(joined=True)
+    assert [line.strip("● ") for line in shown if re.search(r"row \d+\.$", line)] == wanted
+
+
+@pytest.mark.req("CL-1")
+def test_a_window_made_narrow_and_wide_leaves_no_status_behind(tmux, models):
+    with models.playing(text("\n".join(f"row {number}." for number in range(60)))) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term.type("talk")
+        term.press("Enter")
+        term.wait_for("↑ ANSWER")
+        for columns in (40, 79, 30, 66, 25, 90):
+            term.resize(columns, 24)
+            term.wait_for("scripted · context 0% · sandbox" if columns > 60 else "…")
+    shown = term.lines(joined=True)
+    assert sum("scripted · context" in line for line in shown) == 1
+
+
+@pytest.mark.req("CL-1")
+@pytest.mark.parametrize(("typed", "columns"), [("你好吗", 6), ("e\u0301a", 2), ("한국", 4), ("ok👍", 4)])
+def test_the_cursor_is_where_the_next_letter_goes(tmux, models, typed, columns):
+    with models.playing(text("ok")) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term.type(typed)
+        until = time.monotonic() + PATIENCE
+        while term.cursor() != 2 + columns:
+            assert time.monotonic() < until, (term.cursor(), term.lines())
+            time.sleep(LOOK_SECONDS)
+        term.press("Enter")
+        term.wait_for("ANSWER")
+        assert last_words(server) == typed
+
+
+@pytest.mark.req("CL-9")
+def test_a_pasted_text_and_a_cancelled_turn(tmux, models, tmp_path):
+    pasted = "\n".join(f"row {number}" for number in range(200))
+    (tmp_path / "pasted").write_text(pasted)
+    with models.playing(text("Got it."), stall("body")) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term("load-buffer", str(tmp_path / "pasted"))
+        term("paste-buffer", "-p")
+        term.wait_for("row 199")
+        term.press("Enter")
+        term.wait_for("Got it.")
+        assert last_words(server) == pasted
+        term.type("wait")
+        term.press("Enter")
+        models.wait(server.wait_for_requests(2))
+        term.wait_for("working, Ctrl-C cancels")
+        term.press("Escape")
+        term.wait_for("✗ cancelled")
+
+
+@pytest.mark.req("PM-5")
+def test_an_ask_is_answered_by_one_key(tmux, models, ostler):
+    with models.playing(calls([("write", {"path": "t.txt", "content": "x\n"})]), text("Written.")) as server:
+        term = tmux("chat", *at(server))
+        term.wait_for("context empty")
+        term.type("write it")
+        term.press("Enter")
+        term.wait_for("allow? [")
+        term.press("y")
+        term.wait_for("Written.")
+    assert os.path.exists(ostler.workspace / "t.txt")

@@ -1,0 +1,54 @@
+"""A client over another drops nothing that the other has."""
+
+import pytest
+
+from ostler.app.python_api import _BorrowedModel
+from ostler.backends.engine.plugins.loop_detector import RepetitionGuard
+from ostler.backends.engine.request_prefix import guide_size
+from ostler.backends.engine.role import AgentRole, SampledModel
+from ostler.core.events import PrefixBuilt
+from ostler.models.client_wrapper import ModelClientWrapper
+from ostler.models.dialects.dialect import apply_dialect
+from ostler.testing.scripted_model import ScriptedLine, ScriptedModel
+
+
+class Priced(ScriptedModel):
+    price = "a price"
+    reasoning = "tags"
+
+    def guide_size(self, tools):
+        return 7
+
+    async def wait_for_window(self):
+        return "learned"
+
+    async def fetch_window(self):
+        return 4096
+
+
+WRAPPERS = [
+    ModelClientWrapper,
+    _BorrowedModel,
+    RepetitionGuard,
+    lambda client: SampledModel(client, AgentRole()),
+    lambda client: apply_dialect(client, "native"),
+]
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+async def test_what_only_some_clients_have_is_passed_on(wrap):
+    model = wrap(Priced([ScriptedLine("ok")]))
+    assert (model.price, model.reasoning) == ("a price", "tags")
+    assert (await model.wait_for_window(), await model.fetch_window()) == ("learned", 4096)
+
+
+def test_what_the_tools_take_in_words_is_known_through_every_wrapper():
+    model = RepetitionGuard(SampledModel(_BorrowedModel(Priced([ScriptedLine("ok")])), AgentRole()))
+    assert guide_size(model, PrefixBuilt("", ())) == 7
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS)
+def test_what_the_other_has_not_is_not_there(wrap):
+    model = wrap(ScriptedModel([ScriptedLine("ok")]))
+    assert getattr(model, "wait_for_window", None) is None
+    assert (model.name, model.context_limit) == (model._client.name, model._client.context_limit)

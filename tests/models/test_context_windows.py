@@ -1,0 +1,166 @@
+"""Windows, as each kind of server tells them, and which of several counts."""
+
+import json
+
+import pytest
+from model_talk import ask
+
+from ostler.models.base_url import parse_base_url
+from ostler.models.context_windows import DEFAULT_WINDOW, ContextWindow, fetch_window, window_by_name
+from ostler.models.dialer import Dialer
+from ostler.models.http import HttpClient
+from ostler.testing.model_server import ScriptedModelServer, text
+
+pytestmark = pytest.mark.req("MD-8")
+
+VLLM = [{"id": "m", "max_model_len": 40_960, "owned_by": "vllm"}]
+OLLAMA = [{"id": "m", "owned_by": "library"}]
+LLAMA_CPP = [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 99_999}}]
+LM_STUDIO = [{"id": "m", "owned_by": "organization_owner"}]
+SHOWN = {"parameters": "temperature 1\nnum_ctx    16384\n", "model_info": {"q.context_length": 32_768}}
+LARGE = {"model_info": {"qwen3.context_length": 40_960}}
+RUNS = {"models": [{"name": "m", "context_length": 4096}]}
+LOADED = {"id": "m", "state": "loaded", "max_context_length": 32_768, "loaded_context_length": 4096}
+RESTS = {"id": "m", "state": "not-loaded", "max_context_length": 32_768}
+
+
+class Server(ScriptedModelServer):
+    """Keeps what was posted to it beside the model's API; a model that is loaded then runs with what was asked for."""
+
+    posted: list
+
+    async def _send_page(self, recorded, writer):
+        if recorded.method == "POST":
+            self.posted.append((recorded.path, recorded.json))
+            if recorded.path == "/api/v1/models/load":
+                size = recorded.json["context_length"]
+                self._pages["/api/v0/models"] = {"data": [LOADED | {"loaded_context_length": size}]}
+        return await super()._send_page(recorded, writer)
+
+
+def playing(*replies, **how):
+    server = Server(*replies, **how)
+    server.posted = []
+    return server
+
+
+async def window(server, model="m", **how):
+    base = parse_base_url(server.base_url)
+    http = HttpClient(Dialer(base.origin))
+    try:
+        return await fetch_window(http, base, model, **how)
+    finally:
+        await http.aclose()
+
+
+@pytest.mark.parametrize(
+    ("models", "pages", "told"),
+    [
+        (VLLM, {}, ContextWindow(40_960, True)),
+        ([{"id": "m", "context_length": 131_072}], {}, ContextWindow(131_072, True)),
+        (LLAMA_CPP, {"/props": {"default_generation_settings": {"n_ctx": 8192}}}, ContextWindow(8192, True)),
+        (LLAMA_CPP, {"/props": {"default_generation_settings": None}}, None),
+        (OLLAMA, {"/api/ps": RUNS, "/api/show": SHOWN}, ContextWindow(4096, True)),
+        (OLLAMA, {"/api/ps": {"models": []}, "/api/show": SHOWN}, ContextWindow(16_384, True)),
+        (OLLAMA, {"/api/show": LARGE}, ContextWindow(40_960, False)),
+        (OLLAMA, {"/api/show": {"parameters": "num_ctx 7", "model_info": 5}}, None),
+        (OLLAMA, {}, None),
+        (LM_STUDIO, {"/api/v0/models": {"data": [LOADED]}}, ContextWindow(4096, True)),
+        (LM_STUDIO, {"/api/v0/models": {"data": [RESTS]}}, ContextWindow(32_768, False)),
+        (LM_STUDIO, {"/api/v0/models": {"data": [None, 5, {"id": "other"}]}}, None),
+        (LM_STUDIO, {}, None),
+        ([{"id": "other", "max_model_len": 1024}], {}, None),
+        ([{"id": "m", "max_model_len": "many"}], {}, None),
+        ([{"id": "m", "max_model_len": -5}, {"id": "m", "max_model_len": 10**30}], {}, None),
+        ([], {}, None),
+    ],
+)
+async def test_the_window_a_server_tells(models, pages, told):
+    async with playing(models=models, pages=pages) as server:
+        assert await window(server) == told
+
+
+async def window_of(model, listed, owner):
+    running = {"models": [{"name": "other:latest", "context_length": 2048}, {"name": listed, "context_length": 4096}]}
+    pages = {"/api/ps": running, "/api/show": LARGE}
+    async with playing(models=[{"id": listed, "owned_by": owner}], pages=pages) as server:
+        return await window(server, model=model)
+
+
+@pytest.mark.parametrize(("model", "listed"), [("m", "m:latest"), ("M", "m:latest"), ("m:latest", "m:latest")])
+async def test_ollama_knows_a_model_without_its_tag(model, listed):
+    """What its file says is far more than it runs with, and it cuts off silently what it cannot hold."""
+    assert await window_of(model, listed, "library") == ContextWindow(4096, True)
+
+
+async def test_another_tag_is_another_model():
+    assert await window_of("m:7b", "m:latest", "library") == ContextWindow(40_960, False)
+
+
+@pytest.mark.parametrize("name", ["hf.co/somebody/m-GGUF:Q4_K_M", "somebody/m:latest"])
+async def test_ollama_is_known_by_models_of_others_too(name):
+    assert await window_of(name, name, "somebody") == ContextWindow(4096, True)
+
+
+async def test_it_is_set_where_a_server_lets_one():
+    async with playing(
+        models=LM_STUDIO, pages={"/api/v0/models": {"data": [RESTS]}, "/api/v1/models/load": {}}
+    ) as server:
+        assert await window(server, requested=16_000) == ContextWindow(16_000, True)
+    assert server.posted == [("/api/v1/models/load", {"model": "m", "context_length": 16_000})]
+
+
+async def test_a_model_that_runs_is_left_alone():
+    async with playing(models=LM_STUDIO, pages={"/api/v0/models": {"data": [LOADED]}}) as server:
+        assert await window(server, requested=16_000) == ContextWindow(4096, True)
+    assert server.posted == []
+
+
+@pytest.mark.parametrize(
+    ("models", "pages", "set_to", "limit"),
+    [
+        (VLLM, {}, None, 40_960),
+        (VLLM, {}, 8_000, 8_000),
+        (VLLM, {}, 100_000, 40_960),
+        (OLLAMA, {"/api/ps": RUNS}, 32_000, 4096),
+        (OLLAMA, {"/api/show": LARGE}, 32_000, 32_000),
+        (OLLAMA, {"/api/show": LARGE}, None, 40_960),
+        ([], {}, 9_000, 9_000),
+        ([], {}, None, DEFAULT_WINDOW),
+    ],
+)
+async def test_which_of_several_counts(client, models, pages, set_to, limit):
+    """More than a server holds would be cut off silently by some of them."""
+    async with playing(models=models, pages=pages) as server:
+        model = client(server, context_window=set_to)
+        assert model.context_limit == (set_to or DEFAULT_WINDOW)
+        assert await model.fetch_window() == limit == model.context_limit
+        await model.aclose()
+
+
+async def test_a_model_that_was_not_loaded_is_asked_about_again_once_it_answered(client):
+    async with playing(text("a"), text("b"), models=OLLAMA, pages={"/api/show": LARGE}) as server:
+        model = client(server)
+        assert await model.fetch_window() == 40_960
+        server._pages["/api/ps"] = RUNS
+        _ = [chunk async for chunk in model.stream(ask())]
+        await model._window_task
+        assert model.context_limit == 4096
+        _ = [chunk async for chunk in model.stream(ask())]
+        await model.aclose()
+    assert json.loads(server.requests[1].body)["model"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("gpt-4o-mini", 128_000),
+        ("claude-sonnet-4", 200_000),
+        ("Qwen/Qwen3-Coder-30B", 262_144),
+        ("qwen3:8b", 40_960),
+        ("anything", DEFAULT_WINDOW),
+        ("", DEFAULT_WINDOW),
+    ],
+)
+def test_windows_by_name(name, size):
+    assert window_by_name(name) == size

@@ -1,0 +1,94 @@
+"""Markdown on a terminal: what each line becomes, whatever the pieces it came in."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.rendering.markdown import render_markdown
+from ostler.rendering.message_stream import MessageRenderer
+from ostler.rendering.style import Styler
+
+COLOUR, PLAIN = Styler(enabled=True), Styler(enabled=False)
+ESCAPES = re.compile(r"\x1b\[[\d;]*m")
+
+
+def shown(text):
+    return [ESCAPES.sub("", line).rstrip() for line in render_markdown(text, COLOUR)]
+
+
+@pytest.mark.req("CL-6")
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("# Title #", ["Title"]),
+        ("### `code` and **more**", ["code and more"]),
+        ("#no heading", ["#no heading"]),
+        ("- one\n* two\n  + three", ["• one", "• two", "  • three"]),
+        ("- [x] done", ["• [x] done"]),
+        ("1. one", ["1. one"]),
+        ("a **b** *c* `d*e*` f", ["a b c d*e* f"]),
+        ("2*3*4 and a_b_c", ["2*3*4 and a_b_c"]),
+        ("[here](https://example.org)", ["here (https://example.org)"]),
+        ("> said", ["│ said"]),
+        ("---", ["─" * 40]),
+        ("```py\n# no **heading**\n```\n# heading", ["```py", "# no **heading**", "```", "heading"]),
+        ("~~~\n```\n~~~\n- x", ["~~~", "```", "~~~", "• x"]),
+        ("````\n```\n- x", ["````", "```", "- x"]),
+        ("unclosed ` and ** and [x](", ["unclosed ` and ** and [x]("]),
+        (
+            "| a | b |\n|---|---|\n| long cell | x |\nafter",
+            ["a         │ b", "──────────┼──", "long cell │ x", "after"],
+        ),
+        ("| 名前 | b |\n|-|-|\n| x | y |", ["名前 │ b", "─────┼──", "x    │ y"]),
+        ("| a |\n| b |", ["| a |", "| b |"]),
+        ("| a | b |\n|--|--|\n| only |\n| 1 | 2 | 3 |", ["a    │ b │", "─────┼───┼──", "only │   │", "1    │ 2 │ 3"]),
+    ],
+)
+def test_what_a_text_becomes(source, lines):
+    assert shown(source) == lines
+
+
+@pytest.mark.req("CL-5")
+def test_without_colour_it_stays_as_it_was_written():
+    source = "# T\n**b** | `c`\n|a|b|\n|-|-|\n|1|2|"
+    assert render_markdown(source, PLAIN) == source.split("\n")
+
+
+def test_code_is_coloured_by_what_it_is():
+    line = render_markdown('```python\nreturn "a" # why 1', COLOUR)[1]
+    assert line == '\x1b[35mreturn\x1b[0m \x1b[32m"a"\x1b[0m \x1b[2m# why 1\x1b[0m'
+    assert render_markdown("```text\nreturn 1", COLOUR)[1] == "return 1"
+    assert render_markdown("```js\nx // 1", COLOUR)[1].endswith("\x1b[2m// 1\x1b[0m")
+    assert render_markdown("```diff\n+new", COLOUR)[1] == "\x1b[32m+new\x1b[0m"
+
+
+@pytest.mark.req("CL-6")
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["# h", "- i `c`", "|a|b|", "|-|-|", "```", "x **b", "> q", "", "plain"]), min_size=1),
+    st.lists(st.integers(1, 7), max_size=30),
+)
+def test_a_stream_shows_what_the_whole_text_would(lines, sizes):
+    text = "\n".join(lines)
+    stream, out, at = MessageRenderer(COLOUR), [], 0
+    for size in sizes:
+        out += stream.feed(text[at : at + size])
+        at += size
+    out += stream.finish(text, "plan", truncated=False)
+    body = [ESCAPES.sub("", line)[2:] for line in out if ESCAPES.sub("", line) != "PLAN"]
+    assert [line for line in body if line] == [line.rstrip() for line in shown(text.strip("\n")) if line.strip()]
+
+
+@pytest.mark.parametrize(
+    "hostile", ["*" * 9000, "`" * 9000, "[" * 9000, "# " + " " * 9000 + "x", "|" * 9000, "-" * 9000]
+)
+def test_a_hostile_line_loses_nothing_that_matters(hostile):
+    assert len(shown(f"{hostile}\nnext")) == 2
+    assert shown(f"{hostile}\nnext")[-1] == "next"
+
+
+def test_escapes_of_ours_never_stay_open():
+    for line in render_markdown("**a** `b` [c](d)\n```py\n'unclosed\n```", COLOUR):
+        assert len(re.findall(r"\x1b\[[1-9]", line)) == line.count("\x1b[0m")

@@ -1,0 +1,119 @@
+"""What is withheld: the very values, in every event, and nothing that only looks alike."""
+
+import pytest
+
+from ostler.backends.scripted import ScriptedBackend
+from ostler.core.display import Display
+from ostler.core.events import (
+    MessageDone,
+    Notice,
+    TextDelta,
+    ToolCalled,
+    ToolFinished,
+    TurnStarted,
+    UnknownEvent,
+)
+from ostler.core.message import CallPart, Message
+from ostler.core.prompt import EmbeddedResource, Prompt, TextContent
+from ostler.core.sessions import Steer
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.journal.memory_journal import MemoryJournal
+from ostler.session.masking import MASKED_NOTICE, make_mask, mask_nothing
+from ostler.session.session import LocalSession
+from ostler.testing.fake_tool import FakeTool
+from ostler.testing.session_fixture import ALLOW_ALL
+from ostler.text.secret_masker import MASK_MARKER
+from ostler.tools.host import LocalToolHost
+from ostler.workspace.local_workspace import LocalWorkspace
+
+pytestmark = pytest.mark.req("MD-3")
+
+KEY = 'sk-päss"wörd\\0123456789'
+CALL = ToolCall("c1", "bash", {"command": f"echo {KEY}", KEY: [KEY]}, raw=KEY)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        TurnStarted("t", Prompt("p", (TextContent(f"is {KEY} it?"), EmbeddedResource("a.txt", f"{KEY}\n{KEY}")))),
+        MessageDone(Message("m", (TextContent(KEY), CallPart(CALL)))),
+        ToolCalled(CALL),
+        ToolFinished(ToolResult("c1", "ok", f"<{KEY}>", Display(KEY), data={"out": KEY})),
+        TextDelta("m", f"so {KEY}"),
+        Notice("info", "in a URL: sk-p%C3%A4ss%22w%C3%B6rd%5C0123456789"),
+        UnknownEvent("later", {"told": [KEY]}),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_a_value_is_taken_out_of_every_event(event):
+    concealed = make_mask([KEY])(event)
+    assert type(concealed) is type(event)
+    assert MASK_MARKER in str(concealed)
+    assert "0123456789" not in str(concealed)
+    assert make_mask([KEY])(concealed) == concealed
+
+
+def test_what_is_none_stays_as_it_is():
+    event = Notice("info", "sk-other-0123456789")
+    assert make_mask(["sk-planted-0123456789"])(event) is event
+    assert make_mask(()) is mask_nothing
+
+
+@pytest.mark.parametrize("secret", ["tool_finished", "call_id_of_it", "123456789012"])
+def test_a_secret_that_is_a_word_of_ours_harms_no_event(secret):
+    def event(word):
+        data = {"size": 123456789012, word: [word, None, 1.5]}
+        return ToolFinished(ToolResult("c1", "ok", f"so {word}", data=data))
+
+    assert make_mask([secret])(event(secret)) == event(MASK_MARKER)
+    harmless = ToolFinished(ToolResult("c1", "ok", "so", data={"size": 123456789012}))
+    assert make_mask([secret])(harmless) is harmless
+
+
+def test_the_longest_value_goes_first():
+    told = make_mask(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
+    assert told == Notice("info", f"{MASK_MARKER}!")
+
+
+def concealed(folder, backend, tool):
+    return LocalSession(
+        backend=backend,
+        tools=LocalToolHost([tool], LocalWorkspace(str(folder))),
+        journal=MemoryJournal("session-1"),
+        policy=ALLOW_ALL,
+        cwd=str(folder),
+        mask=make_mask([KEY]),
+    )
+
+
+async def test_a_session_keeps_the_mark_and_says_so_once(tmp_path):
+    tool = FakeTool("probe")
+    session = concealed(tmp_path, ScriptedBackend([]), tool)
+    await session.open(version="1", backend="none", options={})
+    for number in range(2):
+        await session.call(ToolCall(f"c{number}", "probe", {"subject": KEY}))
+    past = list(session.events())
+    await session.aclose()
+    assert [event for event in past if isinstance(event, Notice)] == [Notice("warning", MASKED_NOTICE)]
+    assert "0123456789" not in str(past)
+    assert len(tool.runs) == 2
+
+
+async def test_who_thinks_is_told_what_is_kept(tmp_path):
+    """A backend that folds no records, as that of another's agent or of a server, gets prompts and results from us."""
+    told = []
+
+    async def act(context, prompt):
+        told.extend([prompt.text, (await context.run_tool(ToolCall("c1", "probe", {}))).for_model])
+
+    async def answer(arguments, context):
+        return f"it is {KEY}"
+
+    backend = ScriptedBackend([act])
+    session = concealed(tmp_path, backend, FakeTool("probe", answer))
+    await session.open(version="1", backend="other", options={})
+    await session.start(Prompt("p", (TextContent(f"use {KEY}"),))).wait()
+    assert await session.apply(Steer(Prompt("q", (TextContent(f"and {KEY}"),))))
+    await session.aclose()
+    assert told == [f"use {MASK_MARKER}", f"it is {MASK_MARKER}"]
+    assert [change.prompt.text for change in backend.changes] == [f"and {MASK_MARKER}"]

@@ -1,0 +1,181 @@
+"""Events as JSON: golden files, a round trip for anything that can be said, and unknown types that survive."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.core import events
+from ostler.core.display import Display, DisplayChecklist, DisplayDiff, DisplayFields, DisplayText
+from ostler.core.errors import Fault
+from ostler.core.events import EVENT_TYPES, Envelope, Notice, TurnEnded, UnknownEvent
+from ostler.core.message import CallPart, Message, ThoughtPart
+from ostler.core.permission import AnswerOption, Decision, Need, Permission, Question, QuestionReply, Rule
+from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, ResourceLink, TextContent
+from ostler.core.sessions import OptionChoice, SessionInfo, SessionOption, SlashCommand
+from ostler.core.tools import Todo, ToolCall, ToolResult
+from ostler.wire.event_codec import EventDecodeError, decode_envelope, decode_event, encode_envelope, encode_event
+
+GOLDEN = Path(__file__).parents[1] / "data" / "events"
+
+PROMPT = Prompt(
+    "p1",
+    (
+        TextContent("hi"),
+        ImageContent("image/png", "AA=="),
+        EmbeddedResource("file:///a", "x"),
+        ResourceLink("https://x.example"),
+    ),
+)
+CALL = ToolCall("c1", "bash", {"command": "ls"}, rules=(Rule("bash", "*", "deny", "plan"),), raw='{"command":"ls"}')
+DISPLAY = Display(
+    "1 line",
+    (
+        DisplayText("x", "output"),
+        DisplayDiff("a", "-x"),
+        DisplayChecklist((("pending", "a"),)),
+        DisplayFields((("k", "v"),)),
+    ),
+)
+PERMISSION = Permission(
+    "run ls",
+    (Need("bash", "ls", "confirm", "deletes", "ls *"),),
+    DISPLAY,
+    (AnswerOption("once", "Allow once", "allow_once"),),
+    "c1",
+    "to look",
+)
+INFO = SessionInfo(
+    "engine", (SessionOption("model", "m", choices=(OptionChoice("m"),)),), (SlashCommand("init"),), True, False, "t"
+)
+RESULT = ToolResult("c1", "failed", "no", DISPLAY, {"n": 1}, (ImageContent("image/png", "AA=="),), Fault("x", "y", "z"))
+RULE = Rule("bash", "git *", "allow", "you")
+
+EXAMPLES = (
+    events.SessionOpened("s1", "/w", "engine", "0.1", "s0"),
+    events.InfoChanged(INFO),
+    events.PrefixBuilt("You are.", ({"name": "read"},)),
+    events.TurnStarted("t1", PROMPT),
+    events.StateChanged("planning"),
+    events.TextDelta("m1", "héllo"),
+    events.ThoughtDelta("m1", "hm"),
+    events.MessageSnapshot("m1", "héllo", "hm"),
+    events.MessageDone(Message("m1", (ThoughtPart("hm", "seal"), TextContent("hi"), CallPart(CALL)), "qwen", True)),
+    events.ToolCalled(CALL, "List", "execute", ("a.py",)),
+    events.ToolStarted("c1", "bash"),
+    events.ToolProgress("c1", DISPLAY),
+    events.ToolFinished(RESULT),
+    events.PermissionAsked("a1", PERMISSION, True),
+    events.PermissionDecided("a1", PERMISSION, Decision("deny", "person", "once", "deny", "no", "why")),
+    events.QuestionAsked(Question("q1", "Which?", {"type": "object"})),
+    events.QuestionAnswered("q1", QuestionReply("accept", {"a": 1})),
+    events.RuleAdded(RULE, "project"),
+    events.RuleRevoked(RULE),
+    events.TodosChanged((Todo("1", "look", "in_progress", "high"),)),
+    events.UsageReported("qwen", 10, 2, 5, 0.01, 12, 100),
+    events.OptionChanged("model", "other"),
+    events.Steered(PROMPT),
+    events.Delivered("p1"),
+    events.Queued(("then that", "!make")),
+    Notice("warning", "careful"),
+    events.Waiting(5.0, "no data for 5 s"),
+    events.Retrying(1, 0.5, "429"),
+    events.Reminded("keep a plan"),
+    events.Pruned(12, 400),
+    events.Compacted("so far", 12),
+    events.Reverted(5),
+    events.Renamed("title"),
+    events.ChildStarted("s2", "c1", "explore", "look"),
+    events.ChildProgress("s2", "tool_running", "grep", 10, 0.1),
+    events.ChildEnded("s2", "done"),
+    events.RemoteCursor("e1", 7),
+    TurnEnded("t1", "limit", Fault("a", "b"), "steps"),
+)
+
+
+def test_every_event_has_an_example():
+    assert [type(example) for example in EXAMPLES] == list(EVENT_TYPES)
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+def test_golden(event):
+    """The bytes an older version wrote are the bytes a newer one must read and write."""
+    path = GOLDEN / f"{event.__struct_config__.tag}.json"
+    golden = path.read_bytes().rstrip(b"\n")
+    assert decode_event(golden) == event
+    assert json.loads(encode_event(event)) == json.loads(golden)
+
+
+@pytest.mark.parametrize("kind", EVENT_TYPES, ids=lambda kind: kind.__name__)
+def test_every_event_says_when_it_appears_and_whether_it_is_kept(kind):
+    assert kind.__doc__
+    assert kind.persisted in (True, False)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(EXAMPLES), st.text(), json_values)
+def test_round_trip(event, text, value):
+    """Whatever text and JSON stand in an event come back as they were."""
+    varied = event
+    for field in msgspec.structs.fields(event):
+        if field.type is str:
+            varied = msgspec.structs.replace(varied, **{field.name: text})
+    if isinstance(varied, events.ToolFinished):
+        varied = events.ToolFinished(msgspec.structs.replace(varied.result, data=value, for_model=text))
+    if isinstance(varied, events.ToolCalled):
+        varied = events.ToolCalled(msgspec.structs.replace(varied.call, arguments={"a": value, text: text}))
+    assert decode_event(encode_event(varied)) == varied
+    envelope = Envelope(3, 1.5, varied)
+    assert decode_envelope(encode_envelope(envelope)) == envelope
+
+
+@given(st.dictionaries(st.text().filter(lambda key: key != "type"), json_values))
+def test_an_unknown_type_survives(data):
+    wire = json.dumps({"type": "from_the_future", **data}).encode()
+    event = decode_event(wire)
+    assert event == UnknownEvent("from_the_future", data)
+    assert event.persisted
+    assert json.loads(encode_event(event)) == json.loads(wire)
+
+
+def test_fields_of_a_newer_version_are_no_error():
+    assert decode_event(b'{"type":"renamed","title":"x","colour":"red"}') == events.Renamed("x")
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"1",
+        b'{"type":7}',
+        b'{"title":"x"}',
+        b'{"type":"renamed"}',
+        b'{"type":"renamed","title":1}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_event_is_said_so(wire):
+    with pytest.raises(EventDecodeError):
+        decode_event(wire)
+    with pytest.raises(EventDecodeError):
+        decode_envelope(wire)
+
+
+@pytest.mark.req("SE-1", "MD-6")
+def test_a_piece_of_a_reply_is_told_as_one_and_older_records_are_none():
+    done = events.MessageDone(Message("m1-1", (TextContent("more"),), continues=True))
+    assert decode_event(encode_event(done)) == done
+    whole = decode_event(b'{"type":"message_done","message":{"id":"m1","parts":[]}}')
+    assert isinstance(whole, events.MessageDone) and not whole.message.continues

@@ -1,0 +1,86 @@
+"""Chat records: the text of one message, and a history read back, torn or whole."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ostler.xnl.chat_records import ChatRecord, read_records, write_record
+from ostler.xnl.errors import XnlError
+
+pytestmark = pytest.mark.req("SE-2")
+
+VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_text(encoding="utf-8"))
+TOOL_CALLS = [{"id": "c1", "name": "bash", "input": {"command": "ls -1"}}]
+FIELDS = {"content": '\n<a>\r\t"q" \\ 好', "name": "n", "toolCalls": TOOL_CALLS, "toolCallId": None}
+
+
+def test_record_is_that_of_the_vector():
+    (vector,) = [vector for vector in VECTORS["stringify"] if vector["name"] == "chat record"]
+    assert write_record("assistant", vector["node"]["attributes"]) == vector["pretty2"] + "\n"
+
+
+def test_fields_keep_their_order():
+    assert write_record("user", {"z": 1, "a": "x"}) == '<user {\n  z = 1\n  a = "x"\n}>\n'
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["system", "user", "assistant", "tool"]),
+            st.dictionaries(
+                st.text(max_size=6), st.text(max_size=20) | st.integers() | st.none() | st.booleans(), max_size=3
+            ),
+        ),
+        max_size=4,
+    )
+)
+def test_appended_records_read_back(messages):
+    history = read_records("".join(write_record(role, fields) for role, fields in messages))
+    assert history.errors == []
+    assert [(record.role, record.fields) for record in history.records] == messages
+    assert [list(record.fields) for record in history.records] == [list(fields) for _, fields in messages]
+
+
+def test_a_record_starts_a_line_and_no_other_line_of_it_looks_like_a_start():
+    lines = write_record("user", FIELDS).splitlines()
+    assert [line[:1] == "<" for line in lines] == [True] + [False] * (len(lines) - 1)
+
+
+def test_a_torn_record_costs_only_itself():
+    whole = write_record("user", FIELDS)
+    for cut in range(1, len(whole) - 2):
+        history = read_records(whole + whole[:cut] + "\n" + whole)
+        assert history.records == [ChatRecord("user", FIELDS)] * 2, whole[:cut]
+        assert len(history.errors) == 1
+
+
+def test_comments_and_metadata_of_other_writers_are_read():
+    history = read_records('<!-- kept by hand -->\n<user id="01" { text = "a\n<b>" }>\n\n<tool>')
+    assert history.records == [ChatRecord("user", {"id": "01", "text": "a\n<b>"}), ChatRecord("tool", {})]
+
+
+def test_a_text_element_is_no_record():
+    history = read_records("<user #>x</#>\n<tool>")
+    assert [record.role for record in history.records] == ["tool"]
+    assert [fault.code for fault in history.errors] == ["INVALID_CONTENT"]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "<!-- none -->"])
+def test_an_empty_history(text):
+    history = read_records(text)
+    assert (history.records, history.errors) == ([], [])
+
+
+def test_text_before_the_first_record_is_a_fault():
+    history = read_records("torn from above\n<user>\n")
+    assert history.records == [ChatRecord("user", {})]
+    assert len(history.errors) == 1
+
+
+def test_a_role_must_be_a_name():
+    with pytest.raises(XnlError):
+        write_record("two words", {})
