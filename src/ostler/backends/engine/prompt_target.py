@@ -26,7 +26,7 @@ class TargetSwitcher(Protocol):
 async def with_target(
     engine: TargetSwitcher, context: BackendContext, target: PromptTarget | None
 ) -> AsyncIterator[None]:
-    """Switch to the prompt's agent and model for the block. With `for_session` the switch is persisted and not undone."""
+    """Switch to the prompt's agent and model for the block; `for_session` makes the switch permanent."""
     before = engine.selection
     requested = {"agent": target.agent, "model": target.model} if target and not target.task else {}
     changed = [name for name, value in requested.items() if value and value != before[name]]

@@ -27,9 +27,7 @@ def to_tokens(parts: list[PromptPart], records: Records) -> list[PromptPart]:
     counted, seq = _last_count(records)
     total = sum(part.size for part in parts) - _size_since(seq, records)
     ratio = total / counted if counted and total else BYTES_PER_TOKEN
-    ends = [
-        round(end / ratio) for end in accumulate((part.size for part in parts), initial=0)
-    ]  # rounded cumulatively, so that the sum is exact
+    ends = [round(end / ratio) for end in accumulate((part.size for part in parts), initial=0)]
     sizes = (end - start for start, end in pairwise(ends))
     return [PromptPart(part.name, part.origin, size) for part, size in zip(parts, sizes, strict=True)]
 
