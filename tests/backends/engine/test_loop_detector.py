@@ -157,7 +157,7 @@ LEGITIMATE = {
     **{f"{c}, unchanged": polling(c, ["pending"] * 6) for c in ("cat status.txt", "./job_status", "kubectl get state")},
     "a status file": [step_of("read", {"path": "out/progress.json"}, "1: 40 %")] * 6,
     **{f"windows of {n}": windows(f"f{n}.py", 8) for n in range(12)},
-    **{f"repairing by {check}": repairing(8, check) for check in ("pytest", "go test", "cargo test", "npm test", "make")},
+    **{f"fixing: {check}": repairing(8, check) for check in ("pytest", "go test", "cargo test", "npm test", "make")},
     **{f"twice {name}": twice(step(name)) for name in CALLS},
     **{f"a, b, a, {name}": [step("read"), step("grep"), step("read"), step(name)] for name in CALLS},
     **{
@@ -181,7 +181,7 @@ LEGITIMATE = {
     "values before a command": [step_of("bash", {"command": f"SEED={n} ./try"}, "1 failed") for n in range(6)],
     "written by echo": [step_of("bash", {"command": f"echo {n} > part{n}"}, "(no output)") for n in range(6)],
     "sent by echo": [step_of("bash", {"command": f"echo {n} | ./ask"}, "no") for n in range(6)],
-    "said of different things": [step_of("bash", {"command": f"echo now {w}"}, f"now {w}") for w in ("a", "b", "c", "d")],
+    "echo of other words": [step_of("bash", {"command": f"echo now {w}"}, f"now {w}") for w in ("a", "b", "c", "d")],
     "here-documents": [step_of("bash", {"command": f"cat > f{n} <<X\n# {n}\nX"}, "(no output)") for n in range(6)],
     "quotes over lines": [step_of("bash", {"command": f"python -c 'x\n = {n}'"}, "SyntaxError") for n in range(6)],
     "different files": [step_of("bash", {"command": f"cat a{n} # the same again"}, "empty") for n in range(6)],

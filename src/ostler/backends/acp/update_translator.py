@@ -56,7 +56,7 @@ _LEVELS: dict[str, Literal["info", "warning", "error"]] = {"warning": "warning",
 
 
 class UpdateTranslator:
-    """Translates updates into events. During a replay only options, commands and the title are applied."""
+    """Translates updates into events. During a replay, messages, tool calls and plans are ignored."""
 
     def __init__(self, name: str, cwd: str, emit: Callable[[Event], None], observer: AcpObserver) -> None:
         self.phase: Phase = "idle"

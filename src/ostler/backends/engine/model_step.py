@@ -101,8 +101,8 @@ class ReplyBuilder:
         """
         records, number = self._context.records(), len(self._ids) + len(self._started_ids)
         requested = requested if _VALID_ID.match(requested) and not requested.startswith(RESERVED_ID_PREFIXES) else ""
-        taken = (self._ids, self._started_ids)
-        while not requested or any(requested in ids for ids in taken) or records.result_seq(requested) is not None:
+        used_ids = (self._ids, self._started_ids)
+        while not requested or any(requested in ids for ids in used_ids) or records.result_seq(requested) is not None:
             requested = f"call_{records[-1].seq + 1}_{number}"
             number += 1
         return requested

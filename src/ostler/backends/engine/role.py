@@ -14,7 +14,10 @@ from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk, Thi
 THINKING: tuple[str, ...] = get_args(Thinking)
 
 _ROLE_PREFIX = "You are now acting as the agent "
-_OLD_ROLE_PREFIX = "From here on you work as the agent "  # in sessions of earlier versions
+_NO_PROMPT = "Instructions for earlier agents no longer apply."
+# The same texts in sessions of earlier versions.
+_OLD_ROLE_PREFIX = "From here on you work as the agent "
+_OLD_NO_PROMPT = "What was said to an earlier agent no longer holds."
 
 
 class AgentRole(msgspec.Struct, frozen=True):
@@ -54,9 +57,10 @@ def send_role_prompt(context: BackendContext, role: AgentRole) -> None:
     last = last_reminder(context.records(), (_ROLE_PREFIX, _OLD_ROLE_PREFIX))
     if not role.prompt and not last:
         return
-    text = f'"{role.name}".\n\n{role.prompt or "Instructions for earlier agents no longer apply."}'
-    if last not in (_ROLE_PREFIX + text, _OLD_ROLE_PREFIX + text):
-        context.emit(Reminded(_ROLE_PREFIX + text))
+    text = f'{_ROLE_PREFIX}"{role.name}".\n\n{role.prompt or _NO_PROMPT}'
+    old_text = f'{_OLD_ROLE_PREFIX}"{role.name}".\n\n{role.prompt or _OLD_NO_PROMPT}'
+    if last not in (text, old_text):
+        context.emit(Reminded(text))
 
 
 def last_reminder(records: Records, prefix: str | tuple[str, ...]) -> str:
