@@ -52,7 +52,7 @@ async def test_a_backend_that_cannot_forget_does_not_keep_the_session_from_it(wo
     await run_turn(session, "one")
     head = session.records()[-1].seq
     assert await session.apply(Revert(at))
-    assert warned(session) == ["scripted still remembers what was taken back"]
+    assert warned(session) == ["reverted here, but scripted still has the messages in its context"]
     assert await session.apply(Revert(head))  # and again: there it is right to remember
     assert warned(session) == []
     assert len([e for e in session._journal.records() if isinstance(e.event, Reverted)]) == 2
