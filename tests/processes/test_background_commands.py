@@ -78,7 +78,7 @@ async def test_their_number_is_capped_but_ended_ones_do_not_count(processes, mon
     monkeypatch.setattr(processes._background, "_max_running", 2)
     first = await processes.start_background("sleep 1000")
     await processes.start_background("sleep 1000")
-    with pytest.raises(ToolError, match="2 background commands are running"):
+    with pytest.raises(ToolError, match="2 background commands are already running"):
         await processes.start_background("true")
     await processes.stop_background(first)
     assert await processes.start_background("true")
@@ -86,7 +86,7 @@ async def test_their_number_is_capped_but_ended_ones_do_not_count(processes, mon
 
 async def test_an_unknown_id_says_which_there_are(processes):
     await processes.start_background("true")
-    with pytest.raises(ToolError, match="there are: bg1"):
+    with pytest.raises(ToolError, match="available: bg1"):
         await processes.stop_background("bg9")
 
 

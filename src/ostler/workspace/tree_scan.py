@@ -67,7 +67,7 @@ class TreeScanner:
         self.uncovered: dict[str, str] = {}
 
     def scan(self) -> None:
-        """Fill `tree` with known entries, `to_read` with files to read, `too_large` and `uncovered` with the excluded."""
+        """Fill `tree` with known entries, `to_read` with new files, `too_large` and `uncovered` with excluded paths."""
         fd = self._jail.open(".", DIRECTORY_FLAGS)
         try:
             self._device = os.fstat(fd).st_dev
