@@ -120,9 +120,7 @@ class GitGuard:
             if not (newly_unreadable := found.unreadable - self._unreadable):
                 break
             self._unreadable |= {path for path in newly_unreadable if not _reopen(path)}
-            self._report(
-                f"{min(newly_unreadable)} was made readable again, so that it can be checked for programs that git would run"
-            )
+            self._report(f"{min(newly_unreadable)} was made readable again, so that it can be checked")
             found = self._scanner.find()
         if not found.is_complete or found.unreadable - self._unreadable:
             self._report("too many folders to check them all for programs that git would run; be careful with git here")

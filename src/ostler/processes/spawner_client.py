@@ -50,7 +50,7 @@ class SpawnerClient:
         self._link.setblocking(False)
 
     async def wait_ready(self) -> None:
-        """Wait until the spawner is inside its sandbox and ready. Raises `SpawnerLost` with the reason if that fails."""
+        """Wait until the spawner is inside its sandbox and ready. Raises `SpawnerLost` with the reason if not."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_START_TIMEOUT):
