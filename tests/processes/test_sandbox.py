@@ -371,7 +371,7 @@ async def test_startup_files_of_home_are_unchanged(backend, sandboxed, home_work
     lines += ["rm -f .zshrc; echo evil > .zshrc", "mv .ssh away; mv .ostler away", "echo mine > project/file"]
     await processes.run("\n".join(lines), timeout=60)
     await processes.aclose()
-    after = {name: blocked for name, blocked in _tree(home_workspace).items() if "set-aside" not in name}
+    after = {name: content for name, content in _tree(home_workspace).items() if "set-aside" not in name}
     assert after == {**before, "project/file": "mine\n"}
 
 
