@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ostler.processes.git_guard_marker import GuardMarker
 
 _INTERVAL_SECONDS = 0.2
-_PAUSE_FACTOR = 50  # the pause is so many times as long as a check
+_PAUSE_FACTOR = 50  # pause between checks, as a multiple of the duration of a check
 _MAX_NOTES = 20
 _MAX_UNREADABLE = 50
 _MAX_CONFIGS_READ = 1_000

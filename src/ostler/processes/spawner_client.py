@@ -63,7 +63,7 @@ class SpawnerClient:
             raise SpawnerLost(self._last_error_line() or "the spawner process did not start")
 
     def start_unsandboxed(self) -> None:
-        """Start without waiting; a spawner without a sandbox cannot fail to enter it."""
+        """Start without waiting for readiness; only entering a sandbox can fail."""
         self._link.send(self._plan_block)
         self._plan_block = b""
 
