@@ -132,4 +132,4 @@ async def test_a_child_starts_no_children(work):
     async with package.open_session(str(work), model=model) as conversation:
         played = await conversation.run("go")
     assert len([event for event in played.events if isinstance(event, ChildStarted)]) == 1
-    assert "cannot be started from here" in str(model.requests[2].history[-1])
+    assert "are not available in this session" in str(model.requests[2].history[-1])

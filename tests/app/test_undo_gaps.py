@@ -29,7 +29,7 @@ def work(tmp_path):
 async def test_what_every_session_would_tell_is_told_before_the_first_effect_alone(tmp_path, work):
     assert await told(work, tmp_path / "kept", "s1/1") == [".git"]
     assert await told(work, tmp_path / "kept", "s2/1") == []
-    assert ReportedGaps(tmp_path / "kept").reported() == [".git (what git keeps for itself)"]
+    assert ReportedGaps(tmp_path / "kept").reported() == [".git (git's own data)"]
 
 
 async def test_a_turn_without_an_effect_told_nobody(tmp_path, work):

@@ -92,7 +92,7 @@ async def test_jobs_are_started_listed_read_and_stopped(run):
         assert (await run(action="read", job=short)).data["id"] == job
     told = (await run(action="read", job="2")).for_model
     assert "no background command '2'" in told
-    assert "there are: bg1" in told
+    assert "available: bg1" in told
     assert "which job? give `job` to read it; there are: bg1" in (await run(action="read")).for_model
     assert (await run(action="stop", job="1")).data["state"] == "killed"
     assert "killed" in (await run(action="list")).for_model

@@ -112,7 +112,7 @@ async def test_a_folder_is_listed(room):
 
 BAD = {
     "a binary says what it is": ("zip.bin", b"PK\x03\x04" + b"\0" * 50, "a ZIP archive"),
-    "no such file": ("gone.py", None, "there is no such file"),
+    "no such file": ("gone.py", None, "no such file"),
 }
 
 

@@ -29,7 +29,7 @@ async def test_a_task_goes_to_whoever_starts_children(room):
 
 async def test_where_nobody_can_start_one_it_says_so(room):
     result = await room.call("task", {"prompt": "look", "title": "Look around"})
-    assert (result.status, result.for_model) == ("failed", "Subagents cannot be started from here.")
+    assert (result.status, result.for_model) == ("failed", "Subagents are not available in this session.")
 
 
 async def test_the_agent_is_what_the_rules_see(rooms):

@@ -1,4 +1,4 @@
-"""No child outlives the program, however the program ends."""
+"""No child process survives Ostler, however it ends."""
 
 import os
 import signal
@@ -19,8 +19,8 @@ _PROGRAM = textwrap.dedent("""
 
     async def main(workspace, backend, ending, mark):
         mode = "off" if backend == "off" else "require"
-        confinement = SandboxPolicy(mode=mode, writable=(workspace,))
-        processes = SessionProcesses(workspace, policy=confinement, backends=(backend,))
+        policy = SandboxPolicy(mode=mode, writable=(workspace,))
+        processes = SessionProcesses(workspace, policy=policy, backends=(backend,))
         env = {"OSTLER_TEST_MARK": mark}
         up = asyncio.Event()
         tree = "trap '' TERM HUP; setsid sleep 1000 & nohup sleep 1000 & (setsid bash -c 'sleep 1000 & wait' &)"
@@ -62,89 +62,89 @@ def _descendants(root: int) -> set[int]:
             except OSError:
                 continue
             children.setdefault(int(stat[stat.rindex(b")") + 2 :].split()[1]), set()).add(int(name))
-    found, todo = set(), [root]
-    while todo:
-        for child in children.get(todo.pop(), ()):
+    found, pending = set(), [root]
+    while pending:
+        for child in children.get(pending.pop(), ()):
             found.add(child)
-            todo.append(child)
+            pending.append(child)
     return found
 
 
-def _live_and_die(tmp_path, marked, ending, backend, eventually, is_running):
+def _run_and_end(tmp_path, marked, ending, backend, eventually, is_running):
     program = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path), backend, ending, marked.value],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path)},
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # whoever runs the tests may be deaf to it
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # the test runner may ignore it
     )
     with program:
         assert program.stdout is not None and program.stdout.readline() == b"up\n"
         if ending in _SIGNALS:
             assert eventually(lambda: len(marked.pids()) >= 6)
-            below = _descendants(program.pid) | marked.pids()
+            children = _descendants(program.pid) | marked.pids()
             os.kill(program.pid, _SIGNALS[ending])
         else:
-            below = marked.pids()
+            children = marked.pids()
         program.wait(20)
     assert marked.all_gone()
-    assert eventually(lambda: not any(is_running(pid) for pid in below))
+    assert eventually(lambda: not any(is_running(pid) for pid in children))
 
 
 @pytest.mark.req("SH-2")
 @pytest.mark.parametrize("backend", _BACKENDS)
-def test_nothing_is_left_after_kill_minus_nine(tmp_path, marked, backend, eventually, is_running):
-    _live_and_die(tmp_path, marked, "SIGKILL", backend, eventually, is_running)
+def test_no_process_is_left_after_sigkill(tmp_path, marked, backend, eventually, is_running):
+    _run_and_end(tmp_path, marked, "SIGKILL", backend, eventually, is_running)
 
 
 @pytest.mark.req("SH-2")
 @pytest.mark.parametrize("ending", ["SIGTERM", "SIGHUP", "SIGINT", "exit", "error"])
-def test_nothing_is_left_after_any_other_end(tmp_path, marked, ending, eventually, is_running):
-    _live_and_die(tmp_path, marked, ending, "off", eventually, is_running)
+def test_no_process_is_left_after_other_ends(tmp_path, marked, ending, eventually, is_running):
+    _run_and_end(tmp_path, marked, ending, "off", eventually, is_running)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.req("SH-2")
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM", "SIGHUP", "exit"])
-def test_nothing_is_left_after_a_hundred_ends(tmp_path, marked, ending, eventually, is_running):
+def test_no_process_is_left_after_many_ends(tmp_path, marked, ending, eventually, is_running):
     for _ in range(100):
-        _live_and_die(tmp_path, marked, ending, "off", eventually, is_running)
+        _run_and_end(tmp_path, marked, ending, "off", eventually, is_running)
 
 
-_LOUD = textwrap.dedent("""
+_OUTPUT_PROGRAM = textwrap.dedent("""
     import asyncio, sys
     from ostler.processes.sandbox_policy import SandboxPolicy
     from ostler.processes.session_processes import SessionProcesses
 
     async def main(workspace, command):
         processes = SessionProcesses(workspace, policy=SandboxPolicy(mode="off"))
-        ran = await processes.run(command, timeout=300, on_output=lambda text: None)
+        result = await processes.run(command, timeout=300, on_output=lambda text: None)
         await processes.aclose()
-        # not getrusage: its peak is handed down from whoever started this process
+        # not getrusage: its peak is inherited from the parent process
         peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-        print(int(peak.split()[1]) // 1024, len(ran.stdout), ran.exit_code)
+        print(int(peak.split()[1]) // 1024, len(result.stdout), result.exit_code)
 
     asyncio.run(main(*sys.argv[1:]))
 """)
 
 
-def _memory_of(tmp_path, command):
-    words = [sys.executable, "-c", _LOUD, str(tmp_path), command]
-    answer = subprocess.run(words, capture_output=True, text=True, check=True)
-    return tuple(int(word) for word in answer.stdout.split())
+def _run_output_program(tmp_path, command):
+    argv = [sys.executable, "-c", _OUTPUT_PROGRAM, str(tmp_path), command]
+    completed = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return tuple(int(field) for field in completed.stdout.split())
 
 
 @pytest.mark.req("SH-1")
 @pytest.mark.parametrize("command", ["yes | head -c 1G", "head -c 300M /dev/zero"], ids=["lines", "one line of zeros"])
-def test_a_flood_of_output_stays_in_bounds(tmp_path, command):
-    megabytes, kept, exit_code = _memory_of(tmp_path, command)
-    assert megabytes < 60 and 200_000 < kept < 300_000 and exit_code == 0
+def test_large_output_uses_limited_memory(tmp_path, command):
+    megabytes, length, exit_code = _run_output_program(tmp_path, command)
+    assert megabytes < 60 and 200_000 < length < 300_000 and exit_code == 0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.req("SH-1")
-def test_ten_gigabytes_stay_in_bounds(tmp_path):
-    megabytes, _, exit_code = _memory_of(tmp_path, "yes | head -c 10G")
+def test_ten_gigabytes_of_output_use_limited_memory(tmp_path):
+    megabytes, _, exit_code = _run_output_program(tmp_path, "yes | head -c 10G")
     assert megabytes < 60 and exit_code == 0

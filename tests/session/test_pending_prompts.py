@@ -1,4 +1,4 @@
-"""Words that wait: sent into a turn, before one, as one ends, or after it; in order, and kept over a crash."""
+"""Prompts sent before, during or after a turn: delivered in order and saved across a crash."""
 
 import asyncio
 
@@ -18,25 +18,25 @@ from ostler.workspace.local_workspace import LocalWorkspace
 pytestmark = pytest.mark.req("EN-16")
 
 
-async def silent(context, said): ...
+async def silent(context, prompt): ...
 
 
-def words(session):
-    return [said.blocks[0].text for said in fold_history(session.events())]
+def texts(session):
+    return [message.blocks[0].text for message in fold_history(session.events())]
 
 
-async def test_words_sent_before_a_turn_come_before_its_prompt(tmp_path):
+async def test_prompts_sent_before_turn_precede_its_prompt(tmp_path):
     session = await open_test_session(ScriptedBackend([silent, silent]), (), LocalWorkspace(str(tmp_path)))
     for number in (1, 2):
         assert await session.apply(Steer(Prompt(f"early-{number}", (TextContent(f"early {number}"),))))
     await run_turn(session, "go")
     await run_turn(session, "on")
-    assert words(session) == ["early 1", "early 2", "go", "on"]
+    assert texts(session) == ["early 1", "early 2", "go", "on"]
     await session.aclose()
 
 
-async def test_words_for_a_turn_that_is_about_to_end_are_not_taken(tmp_path):
-    ending, go_on = asyncio.Event(), asyncio.Event()
+async def test_prompt_for_ending_turn_is_rejected(tmp_path):
+    ending, resume = asyncio.Event(), asyncio.Event()
 
     class SlowUndo:
         async def begin(self, turn_id):
@@ -48,14 +48,14 @@ async def test_words_for_a_turn_that_is_about_to_end_are_not_taken(tmp_path):
 
         async def finish(self, turn_id):
             ending.set()
-            await go_on.wait()
+            await resume.wait()
 
-    async def changes(context, said):
+    async def start_call(context, prompt):
         await context.record_start(ToolStarted("c", "bash"))
 
     tools, journal = _NoTools(), MemoryJournal("s")
     session = LocalSession(
-        backend=ScriptedBackend([changes]),
+        backend=ScriptedBackend([start_call]),
         tools=tools,
         journal=journal,
         policy=ALLOW_ALL,
@@ -66,13 +66,13 @@ async def test_words_for_a_turn_that_is_about_to_end_are_not_taken(tmp_path):
     turn = session.start(Prompt("p", (TextContent("go"),)))
     await ending.wait()
     assert not await session.apply(Steer(Prompt("late", (TextContent("late"),))))
-    go_on.set()
+    resume.set()
     await turn.wait()
     assert not [event for event in session.events() if isinstance(event, Steered)]
     await session.aclose()
 
 
-async def test_what_waits_is_in_the_journal_until_it_waits_no_more(tmp_path):
+async def test_queued_prompts_are_in_journal_until_removed(tmp_path):
     journal = MemoryJournal("s")
     session = await open_test_session(ScriptedBackend([silent]), (), LocalWorkspace(str(tmp_path)), journal=journal)
     assert await session.apply(SetQueue(("then that", "!make")))

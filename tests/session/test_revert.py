@@ -1,4 +1,4 @@
-"""Taking back: the backend hears of it, what was run stays run, and what it cannot forget is told."""
+"""Reverts: the backend is notified, executed calls stay executed, and unsupported reverts are reported."""
 
 import pytest
 
@@ -11,8 +11,8 @@ from ostler.testing.session_fixture import open_test_session, run_turn
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-class Remembering(ScriptedBackend):
-    """A far side that cannot forget."""
+class BackendWithoutRevert(ScriptedBackend):
+    """A backend that does not support reverts."""
 
     async def apply(self, change):
         await super().apply(change)
@@ -24,54 +24,54 @@ def workspace(tmp_path):
     return LocalWorkspace(str(tmp_path))
 
 
-async def nothing(context, said):
+async def do_nothing(context, prompt):
     return None
 
 
-def warned(session):
+def warnings_of(session):
     return [event.text for event in session.events() if isinstance(event, Notice)]
 
 
 @pytest.mark.req("EN-13")
-async def test_the_backend_hears_of_reverts_and_titles(workspace):
-    backend = ScriptedBackend([nothing])
+async def test_backend_is_notified_of_reverts_and_titles(workspace):
+    backend = ScriptedBackend([do_nothing])
     session = await open_test_session(backend, [], workspace)
-    at = session.records()[-1].seq
+    start_seq = session.records()[-1].seq
     await run_turn(session, "one")
-    assert await session.apply(Revert(at))
+    assert await session.apply(Revert(start_seq))
     assert await session.apply(Rename("A title"))
-    assert backend.changes == [Revert(at), Rename("A title")]
-    assert warned(session) == []
+    assert backend.changes == [Revert(start_seq), Rename("A title")]
+    assert warnings_of(session) == []
     await session.aclose()
 
 
 @pytest.mark.req("EN-13")
-async def test_a_backend_that_cannot_forget_does_not_keep_the_session_from_it(workspace):
-    session = await open_test_session(Remembering([nothing]), [], workspace)
-    at = session.records()[-1].seq
+async def test_session_reverts_even_if_backend_cannot(workspace):
+    session = await open_test_session(BackendWithoutRevert([do_nothing]), [], workspace)
+    start_seq = session.records()[-1].seq
     await run_turn(session, "one")
-    head = session.records()[-1].seq
-    assert await session.apply(Revert(at))
-    assert warned(session) == ["scripted still remembers what was taken back"]
-    assert await session.apply(Revert(head))  # and again: there it is right to remember
-    assert warned(session) == []
+    end_seq = session.records()[-1].seq
+    assert await session.apply(Revert(start_seq))
+    assert warnings_of(session) == ["reverted here, but scripted still has the messages in its context"]
+    assert await session.apply(Revert(end_seq))  # restores the messages, so no warning
+    assert warnings_of(session) == []
     assert len([e for e in session._journal.records() if isinstance(e.event, Reverted)]) == 2
     await session.aclose()
 
 
 @pytest.mark.req("EN-13", "EN-2")
-async def test_a_call_that_was_reverted_does_not_run_again(workspace):
+async def test_reverted_call_does_not_run_again(workspace):
     call = ToolCall("1", "probe", {})
 
-    async def act(context, said):
+    async def act(context, prompt):
         context.emit(ToolCalled(call))
         await context.run_tool(call)
 
     tool = FakeTool("probe")
     session = await open_test_session(ScriptedBackend([act, act]), [tool], workspace)
-    at = session.records()[-1].seq
+    start_seq = session.records()[-1].seq
     await run_turn(session, "one")
-    await session.apply(Revert(at))
+    await session.apply(Revert(start_seq))
     await run_turn(session, "two")
     assert len(tool.runs) == 1
     await session.aclose()

@@ -1,4 +1,4 @@
-"""What a face sees of a session: the turn that runs, what can be called, what was kept, and that it answers itself."""
+"""The session as frontends use it: the running turn, the tools, the records, and answers to requests."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import ASK_ALL, make_prompt, open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.fixture
@@ -20,25 +20,25 @@ def workspace(tmp_path):
     return LocalWorkspace(str(tmp_path))
 
 
-async def test_a_turn_that_nobody_here_began_can_be_cancelled(workspace):
-    began = asyncio.Event()
+async def test_remote_turn_can_be_cancelled(workspace):
+    started = asyncio.Event()
 
-    async def far(context, said):
-        began.set()
+    async def remote_act(context, prompt):
+        started.set()
         await asyncio.Event().wait()
 
-    session = await open_test_session(ScriptedBackend([far]), [], workspace)
+    session = await open_test_session(ScriptedBackend([remote_act]), [], workspace)
     assert session.turn is None
-    session.remote_turn_started(make_prompt("from afar"))
-    async with asyncio.timeout(PATIENCE):
-        await began.wait()
+    session.remote_turn_started(make_prompt("from the remote side"))
+    async with asyncio.timeout(TIMEOUT):
+        await started.wait()
         session.turn.cancel()
         assert (await session.turn.wait()).reason == "cancelled"
     assert session.turn is None
     await session.aclose()
 
 
-async def test_what_can_be_called_and_what_was_kept_are_told(workspace):
+async def test_tools_and_records_are_available(workspace):
     session = await open_test_session(ScriptedBackend([]), [FakeTool("probe")], workspace)
     assert [tool.name for tool in session.tools()] == ["probe"]
     assert session.records().type_at(0) == "session_opened"
@@ -46,21 +46,23 @@ async def test_what_can_be_called_and_what_was_kept_are_told(workspace):
 
 
 @pytest.mark.req("PM-6")
-@pytest.mark.parametrize(("said", "kept"), [("policy", "person"), ("person", "person"), ("nobody", "nobody")])
-async def test_a_face_cannot_answer_as_the_policy(workspace, said, kept):
-    async def act(context, words):
+@pytest.mark.parametrize(
+    ("answered_by", "recorded"), [("policy", "person"), ("person", "person"), ("nobody", "nobody")]
+)
+async def test_frontend_cannot_answer_as_policy(workspace, answered_by, recorded):
+    async def act(context, prompt):
         call = ToolCall("1", "probe", {})
         context.emit(ToolCalled(call))
         await context.run_tool(call)
 
     session = await open_test_session(ScriptedBackend([act]), [FakeTool("probe")], workspace, policy=ASK_ALL)
-    reading = session.subscribe(since=2**62)
+    subscription = session.subscribe(since=2**62)
     turn = session.start(make_prompt("go"))
-    async with asyncio.timeout(PATIENCE):
-        while not isinstance(asked := (await anext(reading)).event, PermissionAsked):
+    async with asyncio.timeout(TIMEOUT):
+        while not isinstance(request := (await anext(subscription)).event, PermissionAsked):
             pass
-        session.answer(asked.ask_id, Decision("allow", by=said))
+        session.answer(request.ask_id, Decision("allow", by=answered_by))
         await turn.wait()
-    (decided,) = [event for event in session.events() if isinstance(event, PermissionDecided)]
-    assert decided.decision.by == kept
+    (decision_event,) = [event for event in session.events() if isinstance(event, PermissionDecided)]
+    assert decision_event.decision.by == recorded
     await session.aclose()
