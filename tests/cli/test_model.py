@@ -32,11 +32,11 @@ def models_folder(ostler):
 
 
 def test_without_one_the_ways_to_one_are_told(ostler):
-    assert "`ostler model install` fetches one" in ostler("model", "list").stdout
+    assert "run `ostler model install`" in ostler("model", "list").stdout
     for arguments in (["run", "-m", "embedded", "hi"], ["run", "-m", "embedded/x", "hi"], ["model", "remove", "x"]):
         done = ostler(*arguments)
         assert (done.code, done.stderr.count("\n")) == (2, 1)
-        assert "is installed; `ostler model install` fetches one" in done.stderr
+        assert "is installed; run `ostler model install`" in done.stderr
     assert "ostler model install" in ostler("run", "hi").stderr
 
 
@@ -58,7 +58,7 @@ def test_what_is_no_model_is_refused_before_anything_is_fetched(ostler):
     done = ostler("model", "install", "--file", "a.gguf")
     assert (done.code, done.stderr) == (
         2,
-        "ostler: a.gguf is no GGUF file; a model for llama.cpp is needed, such as model-q4_k_m.gguf\n",
+        "ostler: a.gguf is not a GGUF file; use a model for llama.cpp, such as model-q4_k_m.gguf\n",
     )
 
 

@@ -109,7 +109,7 @@ async def test_so_is_the_usual_one_when_it_is_asked_again(harness):
         await harness.turn("go on")
     assert sent(usual) == [100, 100]
     told = [event.text for event in harness.events if isinstance(event, Notice)]
-    assert told == ["a profile that failed is tried again; going on with m (profile usual)"]
+    assert told == ["retrying a profile that failed earlier; going on with m (profile usual)"]
 
 
 @pytest.mark.parametrize("limits", [TurnLimits(), TurnLimits(tokens=1_000_000), TurnLimits(cost=1.0)])
