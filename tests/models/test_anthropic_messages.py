@@ -32,7 +32,7 @@ HI = UserMessage((TextContent("hi"),))
 CALLED = AssistantMessage(
     Message(
         "m1",
-        (ThoughtPart("hm", "seal"), TextContent("look"), CallPart(ToolCall("c:1", "read", {"path": "a"}))),
+        (ThoughtPart("hm", "sig"), TextContent("look"), CallPart(ToolCall("c:1", "read", {"path": "a"}))),
         model="m",
     )
 )
@@ -68,7 +68,7 @@ async def test_text_and_thoughts(client, write_size):
     reply = text("Grüße 🐎", chunks=4, thought="hm, so").with_usage(20, 9, 4).with_write_size(write_size)
     chunks, server = await run(client, reply)
     assert (text_of(chunks), thoughts_of(chunks)) == ("Grüße 🐎", "hm, so")
-    assert [chunk.signature for chunk in of_type(chunks, ThoughtChunk) if chunk.signature] == ["sealed"]
+    assert [chunk.signature for chunk in of_type(chunks, ThoughtChunk) if chunk.signature] == ["signed"]
     assert chunks[-2:] == [Usage(20, 9, 4), ReplyFinished("stop")]
     (request,) = server.requests
     assert request.path == "/v1/messages"
@@ -90,7 +90,7 @@ async def test_calls(client, plain_json):
 
 async def test_json_instead_of_a_stream(client):
     chunks, _ = await run(client, text("a", thought="b").as_json())
-    assert chunks == [ThoughtChunk("b", "sealed"), TextChunk("a"), Usage(10, 5, 0), ReplyFinished("stop")]
+    assert chunks == [ThoughtChunk("b", "signed"), TextChunk("a"), Usage(10, 5, 0), ReplyFinished("stop")]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ class TestMessages:
             {
                 "role": "assistant",
                 "content": [
-                    {"type": "thinking", "thinking": "hm", "signature": "seal"},
+                    {"type": "thinking", "thinking": "hm", "signature": "sig"},
                     {"type": "text", "text": "look"},
                     {"type": "tool_use", "id": "c_1", "name": "read", "input": {"path": "a"}},
                 ],
@@ -278,7 +278,7 @@ class TestMessages:
         assert third == {"type": "tool_result", "tool_use_id": "c"}
 
     def test_thoughts_of_other_models_or_without_signature_are_not_sent(self):
-        thought = Message("m", (ThoughtPart("x", "seal"), TextContent("a")), model="other")
+        thought = Message("m", (ThoughtPart("x", "sig"), TextContent("a")), model="other")
         unsigned = Message("m", (ThoughtPart("x"), TextContent("b")), model="m")
         messages = blocks(HI, AssistantMessage(thought), HI, AssistantMessage(unsigned))
         assert [len(message["content"]) for message in messages] == [1, 1, 1, 1]

@@ -234,7 +234,7 @@ async def test_longer_history_only_appends(client, dialect):
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_images_thoughts_and_order_are_preserved_in_text(client, dialect, kind):
     call = ToolCall("a", "read", {"path": "x.png"})
-    parts = (ThoughtPart("hm", "sealed"), TextContent("before"), CallPart(call), TextContent("after"))
+    parts = (ThoughtPart("hm", "signed"), TextContent("before"), CallPart(call), TextContent("after"))
     result = ToolResult("a", "ok", "a picture", images=(ImageContent("image/png", "aGk="),))
     messages = (
         UserMessage((TextContent("go"),)),
@@ -245,7 +245,7 @@ async def test_images_thoughts_and_order_are_preserved_in_text(client, dialect, 
     assert "aGk=" in json.dumps(sent["messages"][-1])
     answer = json.dumps(sent["messages"][-2])
     assert answer.index("before") < answer.index("tool_call") < answer.index("after")
-    assert ("sealed" in answer) == (kind == "anthropic")
+    assert ("signed" in answer) == (kind == "anthropic")
 
 
 BROKEN = ['{"path": "half', "{'path': 'a'}", "a.txt", '["a"]', "null", "NaN", "!unquote_start<tool_call"]

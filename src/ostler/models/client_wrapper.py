@@ -19,7 +19,7 @@ class ModelClientWrapper:
 
     @property
     def context_limit(self) -> int:
-        """The context window in tokens, as far as it is known."""
+        """The context window in tokens; a default if it is unknown."""
         return self._client.context_limit
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:

@@ -24,7 +24,7 @@ def split_json_lines(body: bytes) -> list[bytes]:
 
 
 def plain_text_of(event: bytes) -> str | None:
-    """Return the text of a plain text event, empty for bare JSON values, or None for an object or list."""
+    """Return the text of a plain text event, empty for bare JSON values and `[]`, or None for an object or list."""
     text = event.strip()
     if not text.startswith((b"{", b"[")):
         return "" if is_json(text) else text[:_MAX_TEXT_LENGTH].decode("utf-8", "replace")

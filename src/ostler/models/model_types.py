@@ -157,7 +157,7 @@ class ModelClient(Protocol):
 
     @property
     def context_limit(self) -> int:
-        """The context window in tokens, as far as it is known."""
+        """The context window in tokens; a default if it is unknown."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         """Stream one reply. It ends with `ReplyFinished`, or raises."""

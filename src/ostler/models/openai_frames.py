@@ -199,7 +199,7 @@ def _convert_usage(usage: Any) -> ChatUsage | None:
 
 
 def valid_count(value: Any) -> int:
-    """Return a token count, or 0 if `value` is not a plausible one."""
+    """Return `value` as a number of tokens; 0 if it is not plausible."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -18,7 +18,7 @@ class StallTimeouts(msgspec.Struct, frozen=True):
 
 
 class StallDetector:
-    """Detects stalls in one attempt. Keep-alive data does not count as progress."""
+    """Detects stalls in one attempt. Keep-alive data is ignored."""
 
     def __init__(self, timeouts: StallTimeouts, server: str, clock: Callable[[], float]) -> None:
         self._timeouts = timeouts

@@ -16,7 +16,7 @@ from ostler.models.stall_detector import StallDetector
 
 _MAX_ERROR_BODY = 65_536
 _MAX_DOCUMENT = 32 * 1024 * 1024
-_MIN_PROGRESS_BYTES = 512  # bytes of an incomplete event that count as progress
+_MIN_PROGRESS_BYTES = 512  # this many bytes of an incomplete event are progress
 
 
 class ReplyReader(Protocol):

@@ -225,7 +225,7 @@ def _anthropic_usage(reply: ScriptedReply) -> dict[str, int]:
 def _anthropic_blocks(reply: ScriptedReply) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if reply.thought:
-        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "sealed"})
+        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "signed"})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     for call in reply.calls:

@@ -216,7 +216,7 @@ async def test_a_stream_that_breaks_after_a_call_goes_on_from_its_result(harness
     assert len(tool.runs) == 1
     assert [event.message.truncated for event in harness.past(MessageDone)] == [False, True, False]
     (told,) = harness.past(Notice)
-    assert "so the reply is cut; going on from the results of its calls" in told.text
+    assert "the reply is incomplete; going on from the results of its calls" in told.text
     *_, reply, results = messages(server, 1)
     assert reply["content"].endswith("tw")
     assert "worked" in results["content"]

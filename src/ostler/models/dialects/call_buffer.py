@@ -1,4 +1,4 @@
-"""Holds back recognized calls until the following text shows whether they are meant."""
+"""Holds back recognized calls until the following text shows whether they are real calls."""
 
 from typing import Literal
 

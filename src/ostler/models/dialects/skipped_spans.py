@@ -1,4 +1,4 @@
-"""Spans of a reply in which nothing counts as a call: reasoning and code fences."""
+"""Spans of a reply in which calls are ignored: reasoning and code fences."""
 
 import re
 from collections.abc import Callable
