@@ -1,1 +1,1 @@
-"""Speed, measured: one command, ratios against floors and peers of the same run."""
+"""Benchmarks: ratios to baselines and other programs in the same run."""

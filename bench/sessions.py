@@ -1,4 +1,4 @@
-"""What keeping sessions costs: a record written, a long session opened, words found among many sessions."""
+"""Benchmarks of stored sessions: appending a record, opening a long session, searching many sessions."""
 
 import os
 import subprocess
@@ -34,16 +34,16 @@ from pathlib import Path
 from ostler.journal.file_journal import FileJournal
 from ostler.journal.active_records import ActiveRecords
 from ostler.session.state import state_from_records
-begun = time.process_time()
+started = time.process_time()
 journal = FileJournal(Path(sys.argv[1]), "s1")
 state_from_records(journal.records())
 ActiveRecords(journal.records())
-print(time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
 def rows(*, large: bool) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: name, Ostler, comparison, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield _append_row(Path(folder))
         yield from _open_rows(Path(folder), large)
@@ -53,17 +53,17 @@ def rows(*, large: bool) -> Iterator[Row]:
 def _append_row(folder: Path) -> Row:
     events = [event for number in range(100) for event in _turn_events(number, 200)]
     journal = FileJournal(folder / "appended", "s1")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for seq, event in enumerate(events, 1):
         journal.append(Envelope(seq, 1e9, event))
-    ours = (time.perf_counter() - begun) / len(events) * 1e6
+    ours = (time.perf_counter() - started) / len(events) * 1e6
     journal.close()
     lines = [record_codec.encode(Envelope(seq, 1e9, event)) for seq, event in enumerate(events, 1)]
     bare = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for line in lines:
         os.write(bare, line)
-    floor = (time.perf_counter() - begun) / len(events) * 1e6
+    floor = (time.perf_counter() - started) / len(events) * 1e6
     os.close(bare)
     return ("a record appended", f"{ours:.0f} µs", f"{ours / floor:.1f} × a bare write", "")
 
@@ -71,11 +71,11 @@ def _append_row(folder: Path) -> Row:
 def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
     small = _open_cost(folder, "thousand", messages=1_000)
     seconds, megabytes = _open_cost(folder, "ten-thousand", messages=10_000)
-    grown = f"{seconds / small[0]:.1f} × a tenth of it"
+    comparison = f"{seconds / small[0]:.1f} × a tenth of it"
     yield (
         "a session of 10,000 messages opened",
         f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
-        grown,
+        comparison,
         _budget_verdict(seconds, megabytes),
     )
     if large:
@@ -89,29 +89,29 @@ def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
 
 
 def _budget_verdict(seconds: float, megabytes: float) -> str:
-    kept = seconds <= OPEN_BUDGET_S and megabytes <= OPEN_BUDGET_MB
-    return f"{'within' if kept else '**over**'} {OPEN_BUDGET_S:g} s, {OPEN_BUDGET_MB:g} MB"
+    within = seconds <= OPEN_BUDGET_S and megabytes <= OPEN_BUDGET_MB
+    return f"{'within' if within else '**over**'} {OPEN_BUDGET_S:g} s, {OPEN_BUDGET_MB:g} MB"
 
 
 def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tuple[float, float]:
-    """Seconds and megabytes of the best of three."""
-    place = folder / name
-    place.mkdir()
+    """Return the minimum seconds and maximum megabytes of three runs."""
+    session_dir = folder / name
+    session_dir.mkdir()
     seq = written = number = 0
-    with open(place / JOURNAL_NAME, "wb") as file:
+    with open(session_dir / JOURNAL_NAME, "wb") as file:
         file.write(record_codec.encode(Envelope(1, 1e9, SessionOpened("s1", "/w", "engine", "1"))))
         while number * 20 < messages or written < size:
             number += 1
             for event in _turn_events(number, 2000 if size else 20):
                 seq += 1
                 written += file.write(record_codec.encode(Envelope(seq + 1, 1e9 + seq, event)))
-    command = [sys.executable, "-c", OPEN_SCRIPT, str(place)]
+    command = [sys.executable, "-c", OPEN_SCRIPT, str(session_dir)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
     return min(float(run[0]) for run in runs), max(float(run[1]) for run in runs)
 
 
 def _turn_events(number: int, lines: int) -> Iterator[Event]:
-    """A prompt and ten calls, twenty messages in all."""
+    """Yield the events of a turn: a prompt and ten calls, twenty messages in total."""
     yield TurnStarted(f"t{number}", Prompt("p", (TextContent("please look " * 20),)))
     for step in range(10):
         call = ToolCall(f"c{number}-{step}", "read", {"path": "a.py"})
@@ -124,26 +124,31 @@ def _turn_events(number: int, lines: int) -> Iterator[Event]:
 def _search_row(folder: Path, count: int) -> Row:
     store = JournalStore(folder / "projects")
     for number in range(count):
-        place = store.session(f"p{number % 20}", f"s{number:05}")
-        place.folder.mkdir(parents=True)
+        session = store.session(f"p{number % 20}", f"s{number:05}")
+        session.folder.mkdir(parents=True)
         events: list[Event] = [
-            SessionOpened(place.id, "/w", "engine", "1"),
+            SessionOpened(session.id, "/w", "engine", "1"),
             TurnStarted("t1", Prompt("p", (TextContent(f"look {number}"),))),
             MessageDone(Message("m1", (TextContent("word " * 50),))),
             TurnEnded("t1", "done"),
         ]
         lines = (record_codec.encode(Envelope(seq, 1e9 + number, event)) for seq, event in enumerate(events, 1))
-        (place.folder / JOURNAL_NAME).write_bytes(b"".join(lines))
-    index = SessionIndex(store, folder / "index.db", lambda told: None)
-    begun = time.perf_counter()
+        (session.folder / JOURNAL_NAME).write_bytes(b"".join(lines))
+    index = SessionIndex(store, folder / "index.db", lambda cost: None)
+    started = time.perf_counter()
     index.sessions()
-    built = time.perf_counter() - begun
+    built = time.perf_counter() - started
     costs = []
-    for words in (f"look {count // 2}", "word", "nothing like it"):
-        begun = time.process_time()
-        index.search(words)
-        costs.append(time.process_time() - begun)
+    for query in (f"look {count // 2}", "word", "nothing like it"):
+        started = time.process_time()
+        index.search(query)
+        costs.append(time.process_time() - started)
     index.close()
-    kept = "within" if max(costs) <= SEARCH_BUDGET_S else "**over**"
-    told = f"{max(costs) * 1000:.0f} ms CPU"
-    return (f"words found in {count:,} sessions", told, f"index made in {built:.1f} s", f"{kept} {SEARCH_BUDGET_S:g} s")
+    verdict = "within" if max(costs) <= SEARCH_BUDGET_S else "**over**"
+    cost = f"{max(costs) * 1000:.0f} ms CPU"
+    return (
+        f"words found in {count:,} sessions",
+        cost,
+        f"index made in {built:.1f} s",
+        f"{verdict} {SEARCH_BUDGET_S:g} s",
+    )

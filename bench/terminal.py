@@ -1,4 +1,4 @@
-"""What the line client costs at a terminal: until its prompt is there, and from a key to its letter in a stream."""
+"""Benchmarks of the line client in a terminal: start to prompt, and key press to echo while text streams."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ START_BUDGET, PAINT_BUDGET_MS, ANSWER_BUDGET_MS, FIND_BUDGET_MS = 25.0, 50.0, 15
 
 
 class TerminalProgram:
-    """A program on a pseudo-terminal; what it printed since one last looked."""
+    """A program on a pseudo-terminal."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
         self._master, slave = pty.openpty()
@@ -41,20 +41,20 @@ class TerminalProgram:
         os.close(slave)
 
     def wait_for(self, expected: bytes) -> float:
-        """Milliseconds until something was printed."""
-        begun, seen = time.perf_counter(), b""
-        while expected not in seen:
+        """Wait until `expected` is printed. Return the milliseconds."""
+        started, output = time.perf_counter(), b""
+        while expected not in output:
             ready, _, _ = select.select([self._master], [], [], TIMEOUT)
             if not ready:
-                raise SystemExit(f"never saw {expected!r} in {seen[-500:]!r}")
-            seen = seen[-200:] + os.read(self._master, 65536)
-        return (time.perf_counter() - begun) * 1000
+                raise SystemExit(f"never saw {expected!r} in {output[-500:]!r}")
+            output = output[-200:] + os.read(self._master, 65536)
+        return (time.perf_counter() - started) * 1000
 
     def send_keys(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
     def close(self) -> float:
-        """End it; the CPU it took so far, in milliseconds."""
+        """Kill the program. Return its CPU time in milliseconds."""
         self.process.kill()
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -63,13 +63,13 @@ class TerminalProgram:
 
 
 def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel, repeats: int) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: name, Ostler, comparison, budget."""
     starts = [_measure_start(argv, env, cwd) for _ in range(repeats)]
     base = min(run([sys.executable, "-c", "pass"], env, cwd).cpu_ms for _ in range(repeats))
     cpu, wall = min(cpu for _, cpu in starts), min(wall for wall, _ in starts)
-    kept = "within" if cpu / base <= START_BUDGET else "**over**"
-    told = f"{cpu / base:.1f} × `python -c pass`; {wall:.0f} ms by the clock"
-    yield ("start to prompt", f"{cpu:.0f} ms CPU", told, f"{kept} {START_BUDGET:g} ×")
+    verdict = "within" if cpu / base <= START_BUDGET else "**over**"
+    comparison = f"{cpu / base:.1f} × `python -c pass`; {wall:.0f} ms by the clock"
+    yield ("start to prompt", f"{cpu:.0f} ms CPU", comparison, f"{verdict} {START_BUDGET:g} ×")
     paints = _key_echo_times(argv, env, cwd, model)
     worst = f"median of {KEY_COUNT} keys; the slowest {max(paints):.0f} ms"
     yield _row("key to letter while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
@@ -80,14 +80,14 @@ def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel
 
 
 def _measure_start(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> tuple[float, float]:
-    """By the clock and in CPU, in milliseconds."""
+    """Return wall time and CPU time in milliseconds."""
     term = TerminalProgram(argv, env, cwd)
-    wall = term.wait_for(b"opening the session")  # keys are taken from here on
+    wall = term.wait_for(b"opening the session")  # input is accepted from here on
     return wall, term.close()
 
 
 def _key_echo_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
-    """A key's letter may stand in the text too, so each key is one that the text does not have."""
+    """Return the milliseconds from each key press to its echo. The keys do not occur in the streamed text."""
     model.reply = _endless_reply
     term = TerminalProgram(argv, env, cwd)
     try:
@@ -107,7 +107,7 @@ def _key_echo_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model
 
 
 def _ask_answer_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
-    """From the key that refuses a call until the refusal is printed; each ask is for another file."""
+    """Return the milliseconds from each denying key press to the printed decision. Each request is for another file."""
     model.reply = lambda number, body: call_reply(number, "write", {"path": f"{number}.txt", "content": "x"})
     term = TerminalProgram(argv, env, cwd)
     try:
@@ -126,35 +126,35 @@ def _ask_answer_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, mod
 
 
 def _endless_reply(number: int, body: dict[str, Any]) -> Iterator[bytes]:
-    """Lines without capitals, as fast as a quick model."""
+    """Reply with lower-case lines at the speed of a fast model."""
     for _ in range(100_000):
         time.sleep(0.005)
         yield frame({"content": "ab ab ab ab\n"})
 
 
 def _find_row() -> Row:
-    """The first candidates of `@`, in a tree that was never looked at."""
+    """Return the row for the first candidates of `@` in a tree that is not indexed yet."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         for number in range(FILE_COUNT // 100):
-            place = Path(folder) / f"part-{number // 50}" / f"folder-{number}"
-            place.mkdir(parents=True)
+            part_dir = Path(folder) / f"part-{number // 50}" / f"folder-{number}"
+            part_dir.mkdir(parents=True)
             for file in range(100):
-                (place / f"file-{file}.txt").touch()
+                (part_dir / f"file-{file}.txt").touch()
         index = FileIndex(folder)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         index.refresh()
         while not index.find("part"):
             time.sleep(0.001)
-        first = (time.perf_counter() - begun) * 1000
+        first = (time.perf_counter() - started) * 1000
         index.complete.wait()
-        whole = (time.perf_counter() - begun) * 1000
-        begun = time.perf_counter()
+        complete = (time.perf_counter() - started) * 1000
+        started = time.perf_counter()
         index.find("p9fold950fi7")
-        scattered = (time.perf_counter() - begun) * 1000
-    told = f"all known after {whole:.0f} ms, then any letters in {scattered:.0f} ms"
-    return _row(f"first candidates among {FILE_COUNT:,} files", first, told, FIND_BUDGET_MS)
+        scattered = (time.perf_counter() - started) * 1000
+    comparison = f"all known after {complete:.0f} ms, then any letters in {scattered:.0f} ms"
+    return _row(f"first candidates among {FILE_COUNT:,} files", first, comparison, FIND_BUDGET_MS)
 
 
 def _row(name: str, value: float, comparison: str, budget: float) -> Row:
-    kept = "within" if value <= budget else "**over**"
-    return (name, f"{value:.0f} ms", comparison, f"{kept} {budget:g} ms")
+    verdict = "within" if value <= budget else "**over**"
+    return (name, f"{value:.0f} ms", comparison, f"{verdict} {budget:g} ms")

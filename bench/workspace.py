@@ -1,4 +1,4 @@
-"""What the ground and its guards cost: reading a command, a file read and written, a checkpoint of a tree."""
+"""Benchmarks of workspace and policy: classifying a command, reading and writing a file, a checkpoint of a tree."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.local_workspace import LocalWorkspace
 
 Row = tuple[str, str, str, str]
-FINAL_REPLY_SECONDS = 1.0  # seconds that a model takes to say that it is done
+FINAL_REPLY_SECONDS = 1.0  # time that a model takes for its final message
 COMMAND_LINES = (
     "ls -la src",
     "git status --short",
@@ -23,7 +23,7 @@ COMMAND_LINES = (
 
 
 def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: name, Ostler, comparison, budget."""
     yield _classify_row()
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield from asyncio.run(_file_rows(Path(folder)))
@@ -33,12 +33,12 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
 
 
 def _best_us(work: Callable[[], object], times: int) -> float:
-    """The least time of several, in microseconds."""
+    """Return the minimum time of several runs in microseconds."""
     least = float("inf")
     for _ in range(times):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         work()
-        least = min(least, time.perf_counter() - begun)
+        least = min(least, time.perf_counter() - started)
     return least * 1e6
 
 
@@ -48,9 +48,14 @@ def _classify_row() -> Row:
             analyse(line, cwd="/")
 
     all_lines()
-    each = _best_us(all_lines, 20) / len(COMMAND_LINES)
-    kept = "within" if each <= 1000 else "**over**"
-    return ("reading an ordinary command line", f"{each:.0f} µs", f"{1e6 / each:,.0f} a second", f"{kept} 1 ms")
+    microseconds = _best_us(all_lines, 20) / len(COMMAND_LINES)
+    verdict = "within" if microseconds <= 1000 else "**over**"
+    return (
+        "reading an ordinary command line",
+        f"{microseconds:.0f} µs",
+        f"{1e6 / microseconds:,.0f} a second",
+        f"{verdict} 1 ms",
+    )
 
 
 async def _file_rows(folder: Path) -> list[Row]:
@@ -71,9 +76,9 @@ async def _file_rows(folder: Path) -> list[Row]:
 async def _best_async_us(work: Callable[[], Awaitable[object]], times: int) -> float:
     least = float("inf")
     for _ in range(times):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await work()
-        least = min(least, time.perf_counter() - begun)
+        least = min(least, time.perf_counter() - started)
     return least * 1e6
 
 
@@ -81,32 +86,37 @@ async def _checkpoint_row(folder: Path, size: int) -> Row:
     root, store = folder / "work", folder / "store"
     for number in range(size):
         if number % 100 == 0:
-            place = root / f"folder-{number // 100}"
-            place.mkdir(parents=True)
-        (place / f"file-{number}.txt").write_text(f"file {number}\n")
-    past = Checkpoints(str(root), str(store))
+            part_dir = root / f"folder-{number // 100}"
+            part_dir.mkdir(parents=True)
+        (part_dir / f"file-{number}.txt").write_text(f"file {number}\n")
+    checkpoints = Checkpoints(str(root), str(store))
     costs = []
     for turn in ("first", "second", "third", "fourth"):
-        begun = time.perf_counter()
-        await past.begin(turn)
+        started = time.perf_counter()
+        await checkpoints.begin(turn)
         between = time.perf_counter()
-        past.mark_idle(turn)
+        checkpoints.mark_idle(turn)
         await asyncio.sleep(FINAL_REPLY_SECONDS)
         ending = time.perf_counter()
-        await past.finish(turn)
-        costs.append((between - begun, time.perf_counter() - ending))
-    past.close()
+        await checkpoints.finish(turn)
+        costs.append((between - started, time.perf_counter() - ending))
+    checkpoints.close()
     floor = min(_scan_seconds(root) for _ in range(3))
-    look, added = (min(cost) for cost in zip(*costs[1:], strict=True))
-    told = f"first {costs[0][0]:.2f} s, then {look:.2f} s beside requests; {added:.2f} s at a turn's end"
-    kept = "within" if added <= 0.3 else "**over**"
-    return (f"checkpoint of {size:,} files", told, f"{look / floor:.1f} × a bare look at every file", f"{kept} 0.3 s")
+    scan, added = (min(cost) for cost in zip(*costs[1:], strict=True))
+    cost = f"first {costs[0][0]:.2f} s, then {scan:.2f} s beside requests; {added:.2f} s at a turn's end"
+    verdict = "within" if added <= 0.3 else "**over**"
+    return (
+        f"checkpoint of {size:,} files",
+        cost,
+        f"{scan / floor:.1f} × a bare look at every file",
+        f"{verdict} 0.3 s",
+    )
 
 
 def _scan_seconds(root: Path) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for folder in os.scandir(root):
         with os.scandir(folder) as entries:
             for entry in entries:
                 entry.stat(follow_symlinks=False)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""The XNL scanner over a long answer: seconds for ten megabytes, in whole reads and in tiny ones."""
+"""Benchmarks of the XNL scanner: ten megabytes in large and in tiny chunks."""
 
 import time
 from collections.abc import Iterator
@@ -10,30 +10,30 @@ _CALL = '!unquote_start\n<tool_call id="c" lang="javascript" #>SysBuiltIn.read({
 
 
 def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """One row for each size of what arrives at once."""
+    """Yield one row for each chunk size."""
     text = (_PROSE * 40 + _CALL) * (MEGABYTES * 1_000_000 // (40 * len(_PROSE) + len(_CALL)) + 1)
     for size in (65_536, 64):
         seconds = min(_scan_seconds(text, size) for _ in range(min(3, repeats)))
-        kept = "within" if seconds <= BUDGET_S else "**over**"
+        verdict = "within" if seconds <= BUDGET_S else "**over**"
         yield (
             f"{MEGABYTES} MB through the XNL scanner, {size:,} characters at a time",
             f"{seconds * 1000:.0f} ms CPU",
             f"{MEGABYTES / seconds:.0f} MB a second",
-            f"{kept} {BUDGET_S:g} s",
+            f"{verdict} {BUDGET_S:g} s",
         )
 
 
 def _scan_seconds(text: str, size: int) -> float:
     from ostler.xnl.scanner import MarkedBlock, XnlScanner
 
-    pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    begun = time.process_time()
+    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    started = time.process_time()
     scanner = XnlScanner()
-    blocks = sum(isinstance(piece, MarkedBlock) for part in pieces for piece in scanner.feed(part))
+    blocks = sum(isinstance(part, MarkedBlock) for chunk in chunks for part in scanner.feed(chunk))
     scanner.finish()
-    spent = time.process_time() - begun
+    seconds = time.process_time() - started
     assert blocks == text.count(_CALL), f"{blocks} blocks were found"
-    return spent
+    return seconds
 
 
 if __name__ == "__main__":

@@ -115,4 +115,4 @@ def test_a_person_can_have_it_told(ostler, models):
         done = ostler("run", "--explain-cache", *at(server), "look")
     told = [line for line in done.stdout.splitlines() if "prefix of request" in line]
     assert len(told) == 2
-    assert "the first of its kind" in told[0] and "bytes of request 1" in told[1]
+    assert "the first request" in told[0] and "bytes of request 1" in told[1]

@@ -1,4 +1,4 @@
-"""What the tests of this room share: a request, and ways to look at a reply."""
+"""Helpers for model tests: a request, and functions to inspect a reply."""
 
 from ostler.core.prompt import TextContent
 from ostler.core.tools import ToolSpec
@@ -8,28 +8,28 @@ READ = ToolSpec("read", "read", "Read a file.", {"type": "object", "properties":
 BASH = ToolSpec("bash", "execute", "Run a command.", {"type": "object", "properties": {"command": {"type": "string"}}})
 
 
-def ask(text="hi", *, history=None, **values):
+def make_request(text="hi", *, history=None, **values):
     return ModelRequest("be brief", history or (UserMessage((TextContent(text),)),), (READ, BASH), **values)
 
 
 async def collect(client, request=None, into=None):
-    """All chunks of one reply; the client is closed."""
+    """Return all chunks of one reply and close the client."""
     chunks = [] if into is None else into
     try:
-        async for chunk in client.stream(request or ask()):
+        async for chunk in client.stream(request or make_request()):
             chunks.append(chunk)
     finally:
         await client.aclose()
     return chunks
 
 
-def words(chunks):
+def text_of(chunks):
     return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextChunk))
 
 
-def thoughts(chunks):
+def thoughts_of(chunks):
     return "".join(chunk.text for chunk in chunks if isinstance(chunk, ThoughtChunk))
 
 
-def only(chunks, kind):
+def of_type(chunks, kind):
     return [chunk for chunk in chunks if isinstance(chunk, kind)]
