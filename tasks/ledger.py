@@ -1,4 +1,4 @@
-"""Shows, per seed, how many scenarios of the acceptance ledger pass now and how many wait."""
+"""Run the acceptance tests and print how many scenarios of each specification pass and how many are not built yet."""
 
 import subprocess
 import sys
@@ -18,11 +18,11 @@ SEEDS = {
     "test_acpcli": "004 acpcli",
 }
 States = dict[tuple[str, str], str]  # (module, scenario) → one of STATES
-STATES = ("pass", "wait", "skip", "fail")  # in rising order: a scenario of several cases is as good as its worst
+STATES = ("pass", "wait", "skip", "fail")  # best first; a scenario with several cases has the state of its worst case
 
 
 def main(options: Sequence[str] = ()) -> int:
-    """Run the ledger, with further pytest options if given; 1 when anything failed or passed unexpectedly."""
+    """Run the acceptance tests with these pytest options. Return 1 if one failed or passed unexpectedly."""
     states, status, output = run(FOLDER, options)
     sys.stdout.write(table(states) + "\n")
     if status:
@@ -31,23 +31,23 @@ def main(options: Sequence[str] = ()) -> int:
 
 
 def run(folder: Path, options: Sequence[str] = ()) -> tuple[States, int, str]:
-    """Play the tests of a folder: the state of each (module, scenario), pytest's exit status, and what it said."""
+    """Run the tests of a folder. Return the state of each (module, scenario), pytest's exit status and its output."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         command = [sys.executable, "-m", "pytest", str(folder), "-q", "-r", "fEX", f"--junitxml={report}", *options]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         cases = list(read(report)) if report.exists() else []
     states: States = {}
     for module, scenario, state in cases:
-        before = states.get((module, scenario), "pass")
-        states[module, scenario] = max(before, state, key=STATES.index)
-    return states, done.returncode, done.stdout
+        previous = states.get((module, scenario), "pass")
+        states[module, scenario] = max(previous, state, key=STATES.index)
+    return states, completed.returncode, completed.stdout
 
 
 def read(report: Path) -> Iterator[tuple[str, str, str]]:
-    """The module, the scenario and the state of every test case in a JUnit report."""
+    """Yield module, scenario and state of every test case in a JUnit report."""
     for case in ElementTree.parse(report).iter("testcase"):
         module = case.get("classname", "").rpartition(".")[2]
         yield module, case.get("name", "").partition("[")[0], state_of(case)
@@ -63,7 +63,7 @@ def state_of(case: ElementTree.Element) -> str:
 
 
 def table(states: States) -> str:
-    """One line per seed and one for all; a seed without a single scenario shows as zeros."""
+    """Format one line per specification and one for the total; a specification without scenarios has zeros."""
     counts = {seed: Counter[str]() for seed in SEEDS}
     for (module, _), state in states.items():
         counts.setdefault(module, Counter())[state] += 1

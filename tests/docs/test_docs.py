@@ -103,7 +103,9 @@ def test_picture_shows_the_output_of_the_demo():
 def test_exit_codes_in_the_docs_match_the_code():
     from ostler.frontends.headless.summary import EXIT_CODES, EXIT_DENIED
 
-    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs/headless.md").read_text(), re.MULTILINE)}
+    documented = {
+        int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs/headless.md").read_text(), re.MULTILINE)
+    }
     assert documented == {*EXIT_CODES.values(), EXIT_DENIED, 2}
 
 
@@ -117,7 +119,9 @@ def anchor_links():
     for page in PAGES:
         for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
             if "://" not in target:
-                yield pytest.param(page.parent / target if target else page, anchor, id=f"{page.name}: {target}#{anchor}")
+                yield pytest.param(
+                    page.parent / target if target else page, anchor, id=f"{page.name}: {target}#{anchor}"
+                )
 
 
 @pytest.mark.parametrize(("page", "anchor"), list(anchor_links()))

@@ -1,6 +1,7 @@
 """Test the counter of unclear phrases: which texts it reads, what it ignores, and every pattern."""
 
 import pytest
+
 from tasks import phrases
 
 SAMPLES = {
