@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "acceptance"
-SEEDS = {
+SPECIFICATIONS = {
     "test_eidolon": "000 eidolon",
     "test_jolli": "001 jolli",
     "test_agent_zero": "002 agent zero",
@@ -18,7 +18,12 @@ SEEDS = {
     "test_acpcli": "004 acpcli",
 }
 States = dict[tuple[str, str], str]  # (module, scenario) → one of STATES
-STATES = ("pass", "wait", "skip", "fail")  # best first; a scenario with several cases has the state of its worst case
+STATES = (
+    "pass",
+    "missing",
+    "skip",
+    "fail",
+)  # best first; a scenario with several cases has the state of its worst case
 
 
 def main(options: Sequence[str] = ()) -> int:
@@ -59,22 +64,22 @@ def state_of(case: ElementTree.Element) -> str:
     skipped = case.find("skipped")
     if skipped is None:
         return "pass"
-    return "wait" if skipped.get("type") == "pytest.xfail" else "skip"
+    return "missing" if skipped.get("type") == "pytest.xfail" else "skip"
 
 
 def table(states: States) -> str:
     """Format one line per specification and one for the total; a specification without scenarios has zeros."""
-    counts = {seed: Counter[str]() for seed in SEEDS}
+    counts = {module: Counter[str]() for module in SPECIFICATIONS}
     for (module, _), state in states.items():
         counts.setdefault(module, Counter())[state] += 1
-    rows = [(SEEDS.get(module, module), count) for module, count in counts.items()]
+    rows = [(SPECIFICATIONS.get(module, module), count) for module, count in counts.items()]
     rows.append(("all", sum((count for _, count in rows), Counter[str]())))
-    head = f"{'seed':<18}{'scenarios':>10}" + "".join(f"{state:>6}" for state in STATES)
+    head = f"{'specification':<18}{'scenarios':>10}" + "".join(f"{state:>9}" for state in STATES)
     return "\n".join([head, *(line(name, count) for name, count in rows)])
 
 
 def line(name: str, count: "Counter[str]") -> str:
-    return f"{name:<18}{count.total():>10}" + "".join(f"{count[state]:>6}" for state in STATES)
+    return f"{name:<18}{count.total():>10}" + "".join(f"{count[state]:>9}" for state in STATES)
 
 
 if __name__ == "__main__":

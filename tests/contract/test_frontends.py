@@ -32,7 +32,7 @@ NO_APPROVAL_REQUESTS = "a headless run denies instead of asking"
 
 
 class HeadlessDriver:
-    """The headless frontend with text shown."""
+    """The headless frontend with text output."""
 
     name = "headless"
     cannot: ClassVar = {
@@ -47,7 +47,7 @@ class HeadlessDriver:
     statuses: ClassVar = {"done": 0, "failed": 1, "timeout": 124, "refused": 4}
 
     async def show(self, session, timeout=None):
-        """Run one turn. Return the shown and the exit status."""
+        """Run one turn. Return its output and the exit status."""
         out = io.StringIO()
         output = make_output("text", Styler(enabled=False), out)
         frontend = HeadlessFrontend(
