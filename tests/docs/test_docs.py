@@ -134,3 +134,10 @@ def test_config_tables_are_up_to_date():
 
     page = PAGE.read_text("utf-8")
     assert update_page(page) == page, "docs/configure.md is out of date: run .venv/bin/python -m tasks.config_table"
+
+
+def test_configuration_page_lists_all_known_providers():
+    from ostler.settings.vendors import VENDORS
+
+    paragraph = re.search(r"Known providers: (.*?)\n\n", (ROOT / "docs" / "configure.md").read_text(), re.DOTALL)[1]
+    assert set(re.findall(r"`([\w-]+)`", paragraph)) == set(VENDORS)
