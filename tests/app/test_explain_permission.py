@@ -34,7 +34,7 @@ def told(tmp_path, monkeypatch):
 @pytest.mark.req("PM-2", "FS-3")
 async def test_what_would_allow_reading_elsewhere_is_the_flag_for_it(told):
     assert await told("read", OUTSIDE, {}) == "This would allow it: --yolo"
-    assert "nobody home        allow" in await told("read", OUTSIDE, {}, yolo=True)
+    assert "non-interactive    allow" in await told("read", OUTSIDE, {}, yolo=True)
 
 
 @pytest.mark.req("PM-2")
@@ -61,4 +61,4 @@ async def test_a_rule_that_a_person_gave_for_the_project_counts(told, tmp_path):
     write = {"path": "notes.md", "content": "hello"}
     assert "This would allow it" in await told("write", write, {})
     project_grants(tmp_path / "work").add(Rule("edit", "*", "allow"))
-    assert await told("write", write, {}) == "    nobody home        allow"
+    assert await told("write", write, {}) == "    non-interactive    allow"

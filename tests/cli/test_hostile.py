@@ -218,4 +218,4 @@ def test_a_refusal_says_why_and_what_would_allow_it(ostler):
     dangerous = ostler("tool", "call", "bash", '{"command": "rm x"}')
     assert "deletes files" in dangerous.stdout
     ordinary = ostler("tool", "call", "write", '{"path": "x", "content": ""}')
-    assert "--allow 'write:x' would allow it" in ordinary.stdout
+    assert "add --allow 'write:x' to allow it" in ordinary.stdout

@@ -206,7 +206,7 @@ BAD = {
     "no model": (["run", "x"], "there is no model to work with"),
     "bad rule": (
         ["run", "--allow", ":x", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "x"],
-        "names no permission",
+        "does not name a permission",
     ),
     "bad url": (["run", "--base-url", "nonsense", "--model", "m", "x"], "baseUrl"),
 }

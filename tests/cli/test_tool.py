@@ -237,7 +237,7 @@ def test_another_workspace(ostler):
         (["tool", "call", "read", "{}", "{}"], "unrecognized arguments"),
         (["tool", "call", "read", "--wirte", "{}"], "unrecognized arguments"),
         (["tool", "call", "read", "{}", "--cwd", "/nonexistent"], "there is no such folder"),
-        (["tool", "call", "read", "{}", "--allow", ":x"], "names no permission"),
+        (["tool", "call", "read", "{}", "--allow", ":x"], "does not name a permission"),
     ],
     ids=str,
 )

@@ -1,6 +1,6 @@
 """What a call needs, what the policy says to it, and what a person answered."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -8,6 +8,7 @@ from ostler.core.display import Display
 
 PolicyAction = Literal["allow", "ask", "deny"]
 Danger = Literal["ordinary", "stranger", "confirm", "deny"]
+UNKNOWN_PROGRAM: Final = "stranger"  # the stored value of the danger level for unknown programs
 
 
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from ostler.core.events import Event, PermissionAsked, PermissionDecided, RuleAd
 from ostler.core.permission import AnswerOption, Decision, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
-from ostler.policy.verdict import Policy, evaluate_permission, needs_to_approve
+from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
 from ostler.session.pending_answers import PendingAnswers
 
 ONCE_OPTIONS = (AnswerOption("once", "Allow once", "allow_once"), AnswerOption("deny", "Deny", "deny"))
@@ -74,7 +74,7 @@ class PermissionDecider:
         return await self._ask(msgspec.structs.replace(permission, needs=needs), said.once_only, judged)
 
     def _deny(self, permission: Permission, denial: Verdict) -> Decision:
-        unattended = denial.steps[-1].name == "nobody home" and denial.steps[-2].action == "ask"
+        unattended = denial.steps[-1].name == NON_INTERACTIVE_STEP and denial.steps[-2].action == "ask"
         decision = Decision("deny", by="nobody" if unattended else "policy", reason=denial.reason)
         self._emit(PermissionDecided(self._new_id("ask"), permission, decision))
         return decision

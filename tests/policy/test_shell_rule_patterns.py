@@ -1,4 +1,4 @@
-"""An "always allow" is as wide as the deed, and no wider."""
+"""Suggested patterns for "always allow" rules."""
 
 import pytest
 
@@ -37,18 +37,18 @@ from ostler.policy.wildcard import matches
         ("", ""),
     ],
 )
-def test_the_width_of_a_rule(line, pattern):
+def test_suggested_pattern(line, pattern):
     assert suggest_rule_pattern(line.split()) == pattern
 
 
 @pytest.mark.parametrize(
     "line", ["ls", "ls -la", "git log --oneline", "npm run build", "find . -name *.py", "env X=* ls"]
 )
-def test_a_rule_fits_the_line_it_was_made_from(line):
+def test_pattern_matches_its_own_command(line):
     assert matches(suggest_rule_pattern(line.split()), line)
 
 
-def test_a_rule_does_not_fit_another_deed():
+def test_pattern_does_not_match_other_commands():
     assert not matches(suggest_rule_pattern(["git", "log"]), "git push")
     assert not matches(suggest_rule_pattern(["npm", "run", "build"]), "npm run deploy")
     assert not matches(suggest_rule_pattern(["bash", "-c", "ls *"]), "bash -c ls; whatever")

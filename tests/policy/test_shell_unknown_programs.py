@@ -1,20 +1,21 @@
-"""Programs that no table knows, and words that are known only when they run."""
+"""Unknown programs, and words that are known only at run time."""
 
 import pytest
 
+from ostler.core.permission import UNKNOWN_PROGRAM
 from ostler.policy import danger_programs as programs
 from ostler.policy import danger_tables
 from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
 from ostler.policy.shell import analyse, known_programs
 
-THERE = {"/w", "/w/notes.txt"}
+EXISTING = {"/w", "/w/notes.txt"}
 
 
 def verdict(line):
-    return analyse(line.replace("⏎", "\n"), cwd="/w", exists=THERE.__contains__).verdict
+    return analyse(line.replace("⏎", "\n"), cwd="/w", exists=EXISTING.__contains__).verdict
 
 
-SPEAKING = [
+DANGEROUS = [
     "frobnicate delete x",
     "frobnicate -y remove x",
     "frobnicate server destroy --force x",
@@ -45,7 +46,7 @@ SPEAKING = [
     "echo 'hook: rm x' > new.conf; frobnicate new.conf",
     "FROB_PAGER='rm x' frobnicate",
 ]
-SILENT = [
+UNKNOWN = [
     "frobnicate",
     "frobnicate run",
     "frobnicate --name x -v",
@@ -107,38 +108,38 @@ KNOWN = [
 
 
 @pytest.mark.req("SH-5")
-def test_a_stranger_that_speaks_of_harm_is_asked_about():
-    assert [line for line in SPEAKING if verdict(line) != "confirm"] == []
+def test_unknown_program_with_dangerous_arguments_needs_approval():
+    assert [line for line in DANGEROUS if verdict(line) != "confirm"] == []
 
 
 @pytest.mark.req("SH-5")
-def test_a_stranger_that_does_not_is_asked_about_for_being_one_alone():
-    found = {line: analyse(line, cwd="/w", exists=THERE.__contains__) for line in SILENT}
+def test_unknown_program_needs_approval_for_no_other_reason():
+    analyses = {line: analyse(line, cwd="/w", exists=EXISTING.__contains__) for line in UNKNOWN}
     assert [
-        line for line, analysis in found.items() if (analysis.verdict, analysis.no_danger_found) != ("confirm", True)
+        line for line, analysis in analyses.items() if (analysis.verdict, analysis.no_danger_found) != ("confirm", True)
     ] == []
-    assert [line for line, analysis in found.items() if "know" not in analysis.reason] == []
+    assert [line for line, analysis in analyses.items() if "know" not in analysis.reason] == []
     assert [
-        line for line, analysis in found.items() if not any(part.unknown_reason for part in analysis.commands)
+        line for line, analysis in analyses.items() if not any(command.unknown_reason for command in analysis.commands)
     ] == []
 
 
 @pytest.mark.req("SH-5")
-def test_what_is_known_only_looks_or_is_the_projects_own_is_ordinary():
+def test_known_read_only_and_project_programs_are_ordinary():
     assert [line for line in KNOWN if verdict(line) != "ordinary"] == []
 
 
-def test_the_stranger_among_commands_is_told_apart():
-    found = analyse("ls && frobnicate x", cwd="/w")
-    assert [(part.text, found.command_danger(part)) for part in found.commands] == [
+def test_danger_is_reported_per_command():
+    analysis = analyse("ls && frobnicate x", cwd="/w")
+    assert [(command.text, analysis.command_danger(command)) for command in analysis.commands] == [
         ("ls", "ordinary"),
-        ("frobnicate x", "stranger"),
+        ("frobnicate x", UNKNOWN_PROGRAM),
     ]
-    found = analyse("rm x && frobnicate x", cwd="/w")
-    assert {found.command_danger(part) for part in found.commands} == {"confirm"}
+    analysis = analyse("rm x && frobnicate x", cwd="/w")
+    assert {analysis.command_danger(command) for command in analysis.commands} == {"confirm"}
 
 
-def test_no_program_is_known_as_harmless_and_dangerous_at_once():
+def test_known_programs_are_not_in_other_tables():
     names = known_programs.load_known_programs()
     assert len(names) > 1500
     assert sorted(names & set(danger_tables.ALWAYS_DANGEROUS)) == []
@@ -163,18 +164,18 @@ def test_no_program_is_known_as_harmless_and_dangerous_at_once():
         ("defaults delete x --help", "confirm"),
     ],
 )
-def test_help_and_rehearsals_are_ordinary_where_they_are_what_is_run(line, expected):
+def test_help_and_dry_runs_are_ordinary_unless_they_belong_to_another_command(line, expected):
     assert verdict(line) == expected
 
 
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("word", ["$(cat f)", "$OPTS", '"${OPTS[@]}"', "-$X", "--$X"])
-def test_an_option_that_is_not_known_is_asked_about(word):
+def test_option_known_only_at_run_time_needs_approval(word):
     assert [name for name in sorted(programs.OPTION_DRIVEN) if verdict(f"{name} {word} x") != "confirm"] == []
 
 
 @pytest.mark.req("SH-5")
-def test_a_subcommand_that_is_not_known_is_asked_about():
+def test_subcommand_known_only_at_run_time_needs_approval():
     assert [name for name in DANGEROUS_SUBCOMMANDS if verdict(f"{name} $ACTION x") != "confirm"] == []
 
 
@@ -202,7 +203,7 @@ def test_a_subcommand_that_is_not_known_is_asked_about():
         "vim $(git diff --name-only | head -3)",
     ],
 )
-def test_what_is_not_known_where_it_does_not_matter_is_ordinary(line):
+def test_harmless_unknown_words_are_ordinary(line):
     assert verdict(line) == "ordinary"
 
 
@@ -220,7 +221,7 @@ def test_what_is_not_known_where_it_does_not_matter_is_ordinary(line):
         ("while read x; do ls & done", "ordinary"),
     ],
 )
-def test_a_loop_that_starts_programs_without_end_is_refused(line, expected):
+def test_loop_that_starts_programs_endlessly_is_denied(line, expected):
     assert verdict(line) == expected
 
 
@@ -241,5 +242,5 @@ def test_a_loop_that_starts_programs_without_end_is_refused(line, expected):
         ("ssh-keyscan h >> ~/.ssh/known_hosts", "ordinary"),
     ],
 )
-def test_what_others_run_later_is_not_changed_unasked(line, expected):
+def test_changing_startup_files_and_path_needs_approval(line, expected):
     assert verdict(line) == expected
