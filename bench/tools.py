@@ -223,7 +223,7 @@ def _schema_row() -> Row:
     schemas = [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
     text = json.dumps(schemas, ensure_ascii=False, separators=(",", ":"))
     tokens = len(re.findall(r"\w+|[^\w\s]", text))
-    comparison = f"{len(text.encode()):,} bytes, ≈ {len(text) // 4:,} tokens at four bytes cost"
+    comparison = f"{len(text.encode()):,} bytes, ≈ {len(text) // 4:,} tokens at four bytes each"
     what = f"schemas of the {len(specs)} default tools, one token per word or sign"
     return what, f"{tokens:,} tokens", comparison, _budget_verdict(tokens, TOKEN_BUDGET, "tokens")
 
