@@ -226,7 +226,7 @@ def test_06_session_management(acpcli, flags):
     lost = acpcli("--resume", session, "x")
     assert (lost.code, "there is no session" in lost.stderr) == (1, True)
     cannot = acpcli("-a", "forgetful", "--resume", session, "x")
-    assert (cannot.code, cannot.stderr) == (2, "ostler: forgetful cannot go on with earlier sessions\n")
+    assert (cannot.code, cannot.stderr) == (2, "ostler: forgetful cannot resume sessions\n")
 
 
 @req("AC-1", "AC-2")
@@ -238,7 +238,7 @@ def test_07_mode_switching(acpcli, flag):
     assert (state["set"].get("the-mode") if flag else state["mode"]) == "code"
     unknown = acpcli("--mode", "edit", "!state")
     assert (unknown.code, unknown.stdout) == (2, "")
-    assert unknown.stderr == "ostler: echo has no mode 'edit'; there are: ask, code\n"
+    assert unknown.stderr == "ostler: echo has no mode 'edit'; available: ask, code\n"
     state = json.loads(acpcli("-a", "models", "--model", "large", "!state").stdout)
     assert state["set"] == {"model": "large"}
     if flag:
@@ -307,8 +307,8 @@ def test_10_error_scenarios(acpcli):
         (["-a", "nobody", "hello"], 2, "there is no ACP agent 'nobody'; there are: echo, dies"),
         ([], 2, "there is no prompt"),
         (["--nonsense", "hello"], 2, "unrecognized arguments"),
-        (["-a", "dies", "hello"], 1, "dies ended with exit code 3; its last words: echo_agent: the moon"),
-        (["-a", "new", "hello"], 1, "new speaks version 7 of the protocol"),
+        (["-a", "dies", "hello"], 1, "dies ended with exit code 3; last output: echo_agent: the moon"),
+        (["-a", "new", "hello"], 1, "new uses protocol version 7"),
         (["-a", "locked", "hello"], 1, "--auth with word (Log in)"),
         (["!crash 9"], 1, "echo ended with exit code 9"),
         (["--timeout", "1", "!hang"], 124, "echo did not finish within 1 s"),

@@ -388,7 +388,7 @@ def test_22_4_full_scope():
 def test_22_5_1_todos_come_first(ostler, models):
     """In a complex turn without todos, a starter list is created before other tools run."""
     for request, first in (
-        ("refactor the parser, then test it, then stop", "Look at"),
+        ("refactor the parser, then test it, then stop", "Inspect"),
         ("重构解析器，然后测试", "查看"),
     ):
         with models.playing(calls([("list", {})]), text("done")) as server:

@@ -165,7 +165,7 @@ def test_what_is_not_there_is_said_as_python_does():
         ({"max_time": float("nan")}, "max_time=nan limits nothing"),
         ({"max_time": float("inf")}, "max_time=inf limits nothing"),
         ({"agent": "nobody"}, "no agent 'nobody'"),
-        ({"resume": "gone"}, "no session 'gone'"),
+        ({"resume": "gone"}, "session 'gone' not found"),
         ({"max_step": 3}, "no argument 'max_step'"),
         ({"model": 5}, "given as model has no name, context_limit, stream"),
         ({"backend": object()}, "given as backend has no open"),

@@ -18,7 +18,7 @@ from ostler.models.openai_request import ServerQuirks, chat_body
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "backends" / "engine"))
-from test_cuts import check_anthropic, check_openai  # beside the engine's tests
+from test_interrupted_history import check_anthropic, check_openai  # beside the engine's tests
 
 TASK = ScriptedCall("task", {"prompt": "write x", "agent": "general", "title": "write"})
 WRITE = ScriptedCall("write", {"path": "x.txt", "content": "x"})

@@ -32,7 +32,7 @@ def test_a_resumed_run_shows_its_own_turn_alone(ostler, models):
 def test_resume_takes_only_a_sessions_name(ostler, name):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", f"--resume={name or ' '}", "x")
     assert done.code == 2
-    assert "there is no session" in done.stderr or "--resume: it is empty" in done.stderr
+    assert "not found" in done.stderr or "--resume: it is empty" in done.stderr
 
 
 def test_half_an_option_is_not_another(ostler):

@@ -129,7 +129,7 @@ def test_a_session_is_kept_and_can_be_resumed(ostler, models):
     said = [(m["role"], m["content"]) for m in server.requests[0].json["messages"]]
     assert said[1:] == [("user", "one"), ("assistant", "First."), ("user", "two")]
     missing = ostler("run", "--resume", "nope", *at(server), "three")
-    assert (missing.code, "there is no session 'nope'" in missing.stderr) == (2, True)
+    assert (missing.code, "session 'nope' not found" in missing.stderr) == (2, True)
 
 
 def test_ephemeral_leaves_nothing(ostler, models):
@@ -290,7 +290,7 @@ def test_a_full_disk_is_one_sentence(ostler, models, tmp_path):
     finally:
         subprocess.run(["umount", str(small)], check=True)
     assert done.code == 1
-    assert "everything before this is intact" in done.stdout + done.stderr
+    assert "earlier records are intact" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Outcome, at
-from tests.journal.samples import SECRET, keep, turn
+from tests.journal.samples import SECRET, turn
+from tests.journal.samples import save_session as keep
 
 from ostler.cli.main import dispatch
 from ostler.cli.redact import BLOCK_BYTES, read_blocks
@@ -102,7 +103,7 @@ def test_export_and_import(sessions, kept):
     assert "records were left behind" in brought.stderr
     assert "Done." in sessions("show", brought.stdout.strip()).stdout
     refused = sessions("import", "-", stdin="{}")
-    assert (refused.code, "no export of a session" in refused.stderr) == (2, True)
+    assert (refused.code, "not a session export" in refused.stderr) == (2, True)
 
 
 def test_fork_rename_repair_delete_and_stats(sessions, kept):
@@ -127,9 +128,9 @@ def test_fork_rename_repair_delete_and_stats(sessions, kept):
     ("arguments", "told"),
     [
         ([], "the following arguments are required"),
-        (["show", "nope"], "there is no session 'nope'"),
+        (["show", "nope"], "session 'nope' not found"),
         (["show", "last"], "no session in this workspace yet"),
-        (["delete", "../.."], "there is no session"),
+        (["delete", "../.."], "not found"),
         (["import", "missing.json"], "missing.json cannot be read"),
         (["fork", "nope", "--at", "x"], "invalid int value"),
     ],

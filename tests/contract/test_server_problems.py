@@ -112,8 +112,8 @@ async def test_editor_gets_a_stall_as_a_thought(session_at, tmp_path):
 
 
 INCOMPLETE = {
-    ("openai", "content_filter"): "the provider's content filter cut the reply off, so it is not whole",
-    ("openai", "SAFETY"): "the provider's content filter cut the reply off, so it is not whole",
+    ("openai", "content_filter"): "the provider's content filter stopped the reply; it is incomplete",
+    ("openai", "SAFETY"): "the provider's content filter stopped the reply; it is incomplete",
     ("openai", "refusal"): "the model declined to answer",
     ("anthropic", "refusal"): "the model declined to answer",
 }
@@ -171,11 +171,11 @@ async def test_unknown_finish_reason_is_a_warning(session_at):
     async with ScriptedModelServer(text("Half an").with_finish_reason("insufficient_system_resource")) as server:
         out, exit_status = await run_headless(await session_at(server), "text")
     assert exit_status == 0
-    assert "the server ended the reply with 'insufficient_system_resource', so it may not be whole" in out.getvalue()
+    assert "the server ended the reply with 'insufficient_system_resource'; it may be incomplete" in out.getvalue()
 
 
 @pytest.mark.req("MD-4")
 async def test_empty_reply_is_a_warning(session_at):
     async with ScriptedModelServer(text("").with_finish_reason("tool_calls")) as server:
         out, exit_status = await run_headless(await session_at(server), "text")
-    assert (out.getvalue(), exit_status) == ("! the model ended its reply without a word\n", 0)
+    assert (out.getvalue(), exit_status) == ("! the model returned an empty reply\n", 0)

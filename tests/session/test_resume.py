@@ -179,7 +179,7 @@ async def test_damage_is_told_as_a_notice_once(workspace, tmp_path):
         await again.aclose()
     assert len(told[0]) == 2
     assert "skipped 1 damaged record (line 3)" in told[0][0]
-    assert "set aside in journal.torn" in told[0][1]
+    assert "moved to journal.torn" in told[0][1]
     assert told[1] == told[0]
 
 

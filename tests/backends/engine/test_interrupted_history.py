@@ -1,4 +1,4 @@
-"""Whatever happened, and wherever it was cut off: what is sent next is valid for both wire formats."""
+"""Wherever a session is interrupted, the next request is valid for both wire formats."""
 
 import itertools
 import json
@@ -35,11 +35,11 @@ from ostler.models.openai_request import ServerQuirks, chat_body
 from ostler.session.repair import close_unfinished
 from ostler.session.state import state_from_records
 
-words = st.sampled_from(["hi", "", " ", "go on\n", "继续", "x" * 300])
+texts = st.sampled_from(["hi", "", " ", "go on\n", "继续", "x" * 300])
 
 
 class Log:
-    """Records as a session would write them."""
+    """Records as a session writes them."""
 
     def __init__(self):
         self.records = []
@@ -54,7 +54,7 @@ class Log:
 
 @st.composite
 def logs(draw):
-    """Turns with steps, calls, results, steering, commands by hand, nudges, prunings, summaries and reverts."""
+    """Generate turns with steps, calls, results, steering, manual commands, reminders, compactions and reverts."""
     log = Log()
     for _ in range(draw(st.integers(1, 4))):
         _turn(draw, log)
@@ -63,13 +63,13 @@ def logs(draw):
         if draw(st.integers(0, 4)) == 0:
             call = ToolCall(log.new("hand"), "bash", {"command": "ls"}, "person")
             log.add(ToolCalled(call))
-            log.add(ToolFinished(ToolResult(call.id, "ok", draw(words))))
+            log.add(ToolFinished(ToolResult(call.id, "ok", draw(texts))))
     return log.records
 
 
 def _turn(draw, log):
     turn_id = log.new("turn")
-    log.add(TurnStarted(turn_id, Prompt(log.new("prompt"), (TextContent(draw(words)),))))
+    log.add(TurnStarted(turn_id, Prompt(log.new("prompt"), (TextContent(draw(texts)),))))
     for _ in range(draw(st.integers(0, 4))):
         _hidden(draw, log)
         _step(draw, log)
@@ -87,59 +87,59 @@ def _hidden(draw, log):
         case 4:
             log.add(Compacted("", 0))
         case 3:
-            prompt = Prompt(log.new("prompt"), (TextContent(draw(words)),))
+            prompt = Prompt(log.new("prompt"), (TextContent(draw(texts)),))
             log.add(Steered(prompt))
             log.add(Delivered(prompt.id))
 
 
 def _step(draw, log):
     calls = [ToolCall(log.new("call"), "read", {"path": "a"}) for _ in range(draw(st.integers(0, 3)))]
-    text, cut = draw(words), draw(st.integers(0, 6)) == 0
+    text, truncated = draw(texts), draw(st.integers(0, 6)) == 0
     parts = [ThoughtPart("hm", draw(st.sampled_from(["", "seal"]))), *([TextContent(text)] if text else [])]
-    calls = [] if cut else calls
-    log.add(MessageDone(Message(log.new("m"), (*parts, *map(CallPart, calls)), "m", cut)))
+    calls = [] if truncated else calls
+    log.add(MessageDone(Message(log.new("m"), (*parts, *map(CallPart, calls)), "m", truncated)))
     while calls:
-        over = draw(st.integers(0, 2)) > 0
-        left = _some_results(draw, log, calls, all_of=over)
-        if over:
+        finished = draw(st.integers(0, 2)) > 0
+        open_calls = _some_results(draw, log, calls, all_calls=finished)
+        if finished:
             return
-        more = [ToolCall(log.new("call"), "read", {"path": "b"}) for _ in range(draw(st.integers(0, 2)))]
-        parts = (TextContent(draw(words.filter(bool))), *map(CallPart, more))
-        log.add(MessageDone(Message(log.new("m"), parts, "m", not more, continues=True)))
-        _some_results(draw, log, left, all_of=True)
-        calls = more
+        later_calls = [ToolCall(log.new("call"), "read", {"path": "b"}) for _ in range(draw(st.integers(0, 2)))]
+        parts = (TextContent(draw(texts.filter(bool))), *map(CallPart, later_calls))
+        log.add(MessageDone(Message(log.new("m"), parts, "m", not later_calls, continues=True)))
+        _some_results(draw, log, open_calls, all_calls=True)
+        calls = later_calls
 
 
-def _some_results(draw, log, calls, *, all_of=False):
-    """In any order; those calls that are left."""
+def _some_results(draw, log, calls, *, all_calls=False):
+    """Add results in any order and return the calls without one."""
     calls = draw(st.permutations(calls))
-    some = len(calls) if all_of else draw(st.integers(0, len(calls)))
-    for call in calls[:some]:
+    count = len(calls) if all_calls else draw(st.integers(0, len(calls)))
+    for call in calls[:count]:
         log.add(ToolCalled(call))
         log.add(ToolStarted(call.id, call.tool))
         if draw(st.booleans()):
             log.add(Reminded("nudge"))
         images = (ImageContent("image/png", "AA=="),) if draw(st.integers(0, 5)) == 0 else ()
-        log.add(ToolFinished(ToolResult(call.id, "ok", draw(words), images=images)))
-    return calls[some:]
+        log.add(ToolFinished(ToolResult(call.id, "ok", draw(texts), images=images)))
+    return calls[count:]
 
 
-def resumed(records):
-    """A past as the next process finds it: repaired by events."""
-    past = ListRecords(records)
-    counting = ActiveRecords(past)
+def resume(records):
+    """Return the records as the next process sees them, after repair and with a new prompt."""
+    stored = ListRecords(records)
+    active = ActiveRecords(stored)
 
     def emit(event):
-        past.append(Envelope((past.envelopes[-1].seq if past.envelopes else 0) + 1, 0.0, event))
+        stored.append(Envelope((stored.envelopes[-1].seq if stored.envelopes else 0) + 1, 0.0, event))
 
-    close_unfinished(state_from_records(past), emit)
+    close_unfinished(state_from_records(stored), emit)
     emit(TurnStarted("next", Prompt("next", (TextContent("and now?"),))))
-    counting.refresh()
-    return counting
+    active.refresh()
+    return active
 
 
 def check_openai(body):
-    """Roles as strict servers want them: results right after their calls, all of them, once, and nothing else."""
+    """Check the message order that strict servers require: all results once, directly after their calls."""
     messages = json.loads(body)["messages"]
     assert messages[0]["role"] == "system"
     waiting = []
@@ -158,7 +158,7 @@ def check_openai(body):
 
 
 def check_anthropic(body):
-    """Turns that alternate, begin and end with the user's, and answer every call first thing."""
+    """Check that roles alternate, the user is first and last, and results come first in the next message."""
     messages = json.loads(body)["messages"]
     assert [m["role"] for m in messages] == ["user", "assistant"] * (len(messages) // 2) + ["user"]
     waiting = set()
@@ -174,30 +174,30 @@ def check_anthropic(body):
 
 
 def check(records):
-    said = History().follow(records).messages
-    request = ModelRequest("Be good.", said)
+    messages = History().follow(records).messages
+    request = ModelRequest("Be good.", messages)
     check_openai(chat_body("m", request, ServerQuirks(), {}))
     check_anthropic(messages_body("m", request, 1000, {}))
-    return said
+    return messages
 
 
-def every_cut(records, cut):
-    records = records[:cut]
-    counting = resumed(records)
-    assert check(counting)
-    followed = History()
+def check_interruption(records, length):
+    records = records[:length]
+    active = resume(records)
+    assert check(active)
+    incremental = History()
     step_by_step = ListRecords()
-    for envelope in counting:
+    for envelope in active:
         step_by_step.append(envelope)
-        followed.follow(step_by_step)
-    assert followed.messages == History().follow(counting).messages
+        incremental.follow(step_by_step)
+    assert incremental.messages == History().follow(active).messages
 
 
 @pytest.mark.req("EN-2", "SE-1")
 @settings(max_examples=200, deadline=None)
 @given(logs(), st.integers(0, 120))
-def test_a_session_cut_off_anywhere_goes_on(records, cut):
-    every_cut(records, cut)
+def test_session_interrupted_anywhere_continues(records, length):
+    check_interruption(records, length)
 
 
 @pytest.mark.slow
@@ -205,29 +205,29 @@ def test_a_session_cut_off_anywhere_goes_on(records, cut):
 @pytest.mark.req("EN-2", "SE-1")
 @settings(max_examples=10_000, deadline=None)
 @given(logs(), st.integers(0, 120))
-def test_ten_thousand_cuts(records, cut):
-    every_cut(records, cut)
+def test_ten_thousand_interruptions(records, length):
+    check_interruption(records, length)
 
 
 @pytest.mark.req("EN-9")
-def test_a_revert_is_followed():
-    past = ListRecords(
+def test_history_follows_reverts():
+    stored = ListRecords(
         Envelope(n, 0.0, TurnStarted(f"t{n}", Prompt(f"p{n}", (TextContent(str(n)),)))) for n in range(1, 6)
     )
-    counting, history = ActiveRecords(past), History()
-    assert len(history.follow(counting).messages) == 5
-    past.append(Envelope(6, 0.0, Reverted(2)))
-    counting.refresh()
-    assert len(history.follow(counting).messages) == 2
-    past.append(Envelope(7, 0.0, Reverted(5)))
-    counting.refresh()
-    assert len(history.follow(counting).messages) == 5
+    active, history = ActiveRecords(stored), History()
+    assert len(history.follow(active).messages) == 5
+    stored.append(Envelope(6, 0.0, Reverted(2)))
+    active.refresh()
+    assert len(history.follow(active).messages) == 2
+    stored.append(Envelope(7, 0.0, Reverted(5)))
+    active.refresh()
+    assert len(history.follow(active).messages) == 5
 
 
 def long_log(count):
     log = Log()
     for n in range(count // 5):
-        log.add(TurnStarted(f"t{n}", Prompt(f"p{n}", (TextContent("please go on with the work " * 5),))))
+        log.add(TurnStarted(f"t{n}", Prompt(f"p{n}", (TextContent("please continue with the work " * 5),))))
         for _ in range(2):
             call = ToolCall(log.new("call"), "read", {"path": f"src/file{n}.py"}, raw='{"path": "src/file.py"}')
             log.add(MessageDone(Message(log.new("m"), (TextContent("I look."), CallPart(call)))))
@@ -237,28 +237,28 @@ def long_log(count):
     return ListRecords(log.records)
 
 
-def spent(work):
-    """The processor's time, the best of some tries."""
+def cpu_time(work):
+    """Return the best processor time of several runs."""
     times = []
     for _ in range(5):
-        begun = time.process_time()
+        started = time.process_time()
         work()
-        times.append(time.process_time() - begun)
+        times.append(time.process_time() - started)
     return min(times)
 
 
 @pytest.mark.slow
 @pytest.mark.req("EN-2")
-def test_five_thousand_messages_take_no_time():
-    """All anew, and one more record; on a machine that is busy or slow, as much longer as anything else takes there."""
-    past = long_log(5000)
-    slowness = max(1.0, spent(lambda: sum(n for n in range(1_000_000))) / 0.035)
+def test_five_thousand_messages_are_fast():
+    """Folding all records, and one more; the limits scale with the speed of the machine."""
+    stored = long_log(5000)
+    slowness = max(1.0, cpu_time(lambda: sum(n for n in range(1_000_000))) / 0.035)
     history = History()
-    assert len(history.follow(past).messages) >= 5000
-    assert spent(lambda: History().follow(past).messages) <= 0.05 * slowness
+    assert len(history.follow(stored).messages) >= 5000
+    assert cpu_time(lambda: History().follow(stored).messages) <= 0.05 * slowness
 
-    def one_more():
-        past.append(Envelope(past.envelopes[-1].seq + 1, 0.0, Reminded("once more")))
-        assert history.follow(past).messages[-1] == SystemMessage("once more")
+    def append_one():
+        stored.append(Envelope(stored.envelopes[-1].seq + 1, 0.0, Reminded("once more")))
+        assert history.follow(stored).messages[-1] == SystemMessage("once more")
 
-    assert spent(one_more) <= 0.005 * slowness
+    assert cpu_time(append_one) <= 0.005 * slowness

@@ -1,4 +1,4 @@
-"""Logs: one line per thing that happened, without content and secrets, in files that cannot outgrow their bound."""
+"""Logs: one line per event, without content and secrets, in files of limited size."""
 
 import json
 import logging
@@ -36,17 +36,17 @@ pytestmark = pytest.mark.req("SE-4")
 
 @pytest.fixture
 def handler(tmp_path):
-    made = LogHandler(
+    log_handler = LogHandler(
         LogFile(tmp_path / "ostler.log", 10_000, 2), lambda: Redactor(known_values=["known-secret"]).redact
     )
     logger = logging.getLogger("ostler")
-    logger.addHandler(made)
+    logger.addHandler(log_handler)
     before, propagates = logger.level, logger.propagate
     logger.setLevel("INFO")
     logger.propagate = False
-    yield made
-    made.close()
-    logger.removeHandler(made)
+    yield log_handler
+    log_handler.close()
+    logger.removeHandler(log_handler)
     logger.setLevel(before)
     logger.propagate = propagates
 
@@ -56,7 +56,7 @@ def lines(path):
 
 
 @pytest.mark.req("MD-3")
-def test_a_line_says_when_how_bad_and_who_and_has_no_secret(handler, tmp_path):
+def test_line_has_time_level_and_logger_and_no_secrets(handler, tmp_path):
     log = logging.getLogger("ostler.models")
     log.warning("token %s and known-secret", SECRET)
     log.debug("not at this level")
@@ -73,7 +73,7 @@ def test_a_line_says_when_how_bad_and_who_and_has_no_secret(handler, tmp_path):
     assert stat.S_IMODE((tmp_path / "ostler.log").stat().st_mode) == 0o600
 
 
-def test_a_session_has_a_log_of_its_own(handler, tmp_path):
+def test_session_has_its_own_log(handler, tmp_path):
     for name in ("a", "b"):
         handler.add_session_file(name, LogFile(tmp_path / name, 10_000, 1))
     CURRENT_SESSION.set("a")
@@ -88,22 +88,22 @@ def test_a_session_has_a_log_of_its_own(handler, tmp_path):
     assert [line["session"] for line in lines(tmp_path / "ostler.log")] == ["a", "b", "b"]
 
 
-@pytest.mark.parametrize("keep", [0, 1, 3])
-def test_a_log_turns_over_and_never_outgrows_its_bound(tmp_path, keep):
-    file = LogFile(tmp_path / "log", 1000, keep)
+@pytest.mark.parametrize("backups", [0, 1, 3])
+def test_log_is_rotated_and_stays_within_its_limit(tmp_path, backups):
+    file = LogFile(tmp_path / "log", 1000, backups)
     for number in range(200):
         file.append(b"%060d\n" % number)
-        assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1000 * (keep + 1)
+        assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 1000 * (backups + 1)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["log", *(f"log.{age}" for age in range(1, keep + 1))]
-    ages = [*(tmp_path / f"log.{age}" for age in range(keep, 0, -1)), tmp_path / "log"]
-    kept = [int(line) for path in ages for line in path.read_text().split()]
-    assert kept == list(range(kept[0], 200))
+    assert names == ["log", *(f"log.{age}" for age in range(1, backups + 1))]
+    ages = [*(tmp_path / f"log.{age}" for age in range(backups, 0, -1)), tmp_path / "log"]
+    numbers = [int(line) for path in ages for line in path.read_text().split()]
+    assert numbers == list(range(numbers[0], 200))
     file.append(b"x" * 5000 + b"\n")
     assert (tmp_path / "log").stat().st_size == 5001
 
 
-def test_several_processes_share_one_log_and_no_line_is_lost_or_mixed(tmp_path):
+def test_concurrent_processes_lose_no_lines(tmp_path):
     code = (
         "import sys, pathlib; from ostler.journal.log_file import LogFile\n"
         "file = LogFile(pathlib.Path(sys.argv[1]), 5000, 50)\n"
@@ -117,7 +117,7 @@ def test_several_processes_share_one_log_and_no_line_is_lost_or_mixed(tmp_path):
     assert all(set(word) == {word[0]} and len(word) == 40 for word, _ in written)
 
 
-def test_half_a_surrogate_pair_is_no_reason_to_stop(tmp_path):
+def test_unpaired_surrogates_are_replaced(tmp_path):
     handler = LogHandler(LogFile(tmp_path / "log", 1000, 1), lambda: str)
     handler.emit(logging.makeLogRecord({"msg": "half \ud800", "levelname": "INFO"}))
     handler.emit(logging.makeLogRecord({"msg": "whole", "levelname": "INFO"}))
@@ -125,7 +125,7 @@ def test_half_a_surrogate_pair_is_no_reason_to_stop(tmp_path):
     assert [line["text"] for line in lines(tmp_path / "log")] == ["half ?", "whole"]
 
 
-def test_a_log_that_cannot_be_written_stops_nobody(tmp_path):
+def test_unwritable_log_is_ignored(tmp_path):
     handler = LogHandler(LogFile(tmp_path / "missing" / "log", 100, 1), lambda: str)
     record = logging.makeLogRecord({"msg": "lost", "levelname": "INFO"})
     handler.emit(record)
@@ -133,8 +133,8 @@ def test_a_log_that_cannot_be_written_stops_nobody(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_happens_is_told_and_what_is_in_it_is_not(handler, tmp_path):
-    follower = SessionLog("s1")
+def test_session_log_has_events_without_content(handler, tmp_path):
+    session_log = SessionLog("s1")
     permission, decision = Permission("write a.txt", ()), Decision("deny", by="person")
     events = [
         SessionOpened("s1", "/w", "engine", "1"),
@@ -148,12 +148,12 @@ def test_what_happens_is_told_and_what_is_in_it_is_not(handler, tmp_path):
         TurnEnded("turn-1", "failed", Fault("net", "the connection was lost")),
     ]
     for seq, event in enumerate(events):
-        follower.on_record(Envelope(seq, 1.0, event))
-    follower.close()
+        session_log.on_record(Envelope(seq, 1.0, event))
+    session_log.close()
     handler.close()
     CURRENT_SESSION.set("")
-    told = [(line["level"], line["text"]) for line in lines(tmp_path / "ostler.log")]
-    assert told == [
+    logged = [(line["level"], line["text"]) for line in lines(tmp_path / "ostler.log")]
+    assert logged == [
         ("info", "opened in /w with engine, ostler 1"),
         ("info", "turn-1 started"),
         ("info", "write started (c1)"),

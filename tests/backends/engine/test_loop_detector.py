@@ -1,9 +1,9 @@
-"""Loops are caught within three periods, honest repetition passes: a corpus of traces, and the guest in real turns."""
+"""Loops are detected and legitimate repetition is not: a corpus of traces, and the plugin in real turns."""
 
 import itertools
 
 import pytest
-from engine_play import Model, Said, script
+from engine_harness import Model, Reply, script
 
 from ostler.backends.engine.plugins.repetition import (
     RepetitionDetector,
@@ -34,7 +34,7 @@ CALLS = {
 
 
 def step(*names, n=0):
-    """One step: these calls with their results; `n` varies what is not the call's own."""
+    """Return one step with these calls and results; `n` varies the irrelevant details."""
     pairs = []
     for name in names:
         tool, arguments, result = CALLS[name]
@@ -57,8 +57,8 @@ PERIODS = (
     [("read",), ("edit",), ("test",), ("log",)],
 )
 LOOPS = [(before, period) for before in BEFORE for period in PERIODS]
-# The same thing over and over, dressed up; `{n}` is another number each time.
-DRESSED = {
+# Repeated commands with irrelevant differences; `{n}` is another number each time.
+DISGUISED = {
     **{
         command: "x = 1"
         for command in (
@@ -91,110 +91,117 @@ DRESSED = {
 }
 
 
-def dressed(command, result, count=3):
+def disguised_trace(command, result, count=3):
     texts = [(command.format(n=n, spaces=" " * n), result.format(n=n)) for n in range(1, count + 1)]
-    return [one("bash", {"command": said, "reason": f"try {n}"}, heard) for n, (said, heard) in enumerate(texts)]
+    return [
+        step_of("bash", {"command": command_text, "reason": f"try {n}"}, output)
+        for n, (command_text, output) in enumerate(texts)
+    ]
 
 
 def verdicts(trace):
-    circles, said = RepetitionDetector(), []
+    detector, found = RepetitionDetector(), []
     for pairs in trace:
         calls = [call for call, _ in pairs]
-        said.append(circles.add_step(step_fingerprint(pairs), waiting=is_waiting(calls), polling=is_polling(calls)))
-    return said
+        found.append(detector.add_step(step_fingerprint(pairs), waiting=is_waiting(calls), polling=is_polling(calls)))
+    return found
 
 
-def test_loops_are_caught_within_three_periods():
+def test_loops_are_detected_within_three_periods():
     caught = 0
     for before, period in LOOPS:
-        rounds = [step(*names, n=at) for at, names in enumerate(period * 3)]
-        said = verdicts([*before, *rounds])
-        caught += "stop" in said
-        assert "nudge" in said[: said.index("stop")] if "stop" in said else True
-    missed = [command for command, result in DRESSED.items() if "stop" not in verdicts(dressed(command, result))]
-    caught += len(DRESSED) - len(missed)
+        rounds = [step(*names, n=index) for index, names in enumerate(period * 3)]
+        found = verdicts([*before, *rounds])
+        caught += "stop" in found
+        assert "nudge" in found[: found.index("stop")] if "stop" in found else True
+    missed = [
+        command for command, result in DISGUISED.items() if "stop" not in verdicts(disguised_trace(command, result))
+    ]
+    caught += len(DISGUISED) - len(missed)
     assert len(LOOPS) >= 50 and len(missed) <= 1, missed
-    assert caught / (len(LOOPS) + len(DRESSED)) >= 0.95
+    assert caught / (len(LOOPS) + len(DISGUISED)) >= 0.95
 
 
-def one(tool, arguments, result, status="ok"):
+def step_of(tool, arguments, result, status="ok"):
     call = ToolCall("c", tool, arguments)
     return [(call, ToolResult("c", status, result))]
 
 
 def polling(command, results):
-    return [one("bash", {"command": command}, result) for result in results]
+    return [step_of("bash", {"command": command}, result) for result in results]
 
 
 def windows(path, count):
-    return [one("read", {"path": path, "offset": n * 100, "limit": 100}, "the same boilerplate") for n in range(count)]
+    return [
+        step_of("read", {"path": path, "offset": n * 100, "limit": 100}, "the same boilerplate") for n in range(count)
+    ]
 
 
-def mending(count, check="pytest"):
-    """Edit, test, edit, test: every edit is another, the failure may stay the same."""
-    edits = [one("edit", {"path": "a.py", "old": f"x{n}", "new": f"y{n}"}, "updated a.py") for n in range(count)]
-    return [part for edit in edits for part in (edit, one("bash", {"command": check}, "1 failed in 0.5s"))]
+def repairing(count, check="pytest"):
+    """Edit and test in turn: every edit differs, the failure may stay the same."""
+    edits = [step_of("edit", {"path": "a.py", "old": f"x{n}", "new": f"y{n}"}, "updated a.py") for n in range(count)]
+    return [part for edit in edits for part in (edit, step_of("bash", {"command": check}, "1 failed in 0.5s"))]
 
 
 def twice(pairs):
-    return [pairs, pairs, one("write", {"path": "out", "content": "x"}, "created out")]
+    return [pairs, pairs, step_of("write", {"path": "out", "content": "x"}, "created out")]
 
 
-HONEST = {
+LEGITIMATE = {
     **{f"build at {n} %": polling("make status", [f"{p * n}% built" for p in range(8)]) for n in range(1, 13)},
     **{f"sleeping for {n} s": polling(f"sleep {n}; cat state", ["pending"] * 6) for n in range(1, 13)},
     **{
-        f"a job read {n} times": [one("bash", {"action": "read", "job": "1", "wait": 30}, "(nothing new)")] * n
+        f"a job read {n} times": [step_of("bash", {"action": "read", "job": "1", "wait": 30}, "(nothing new)")] * n
         for n in range(2, 14)
     },
     **{f"{c}, unchanged": polling(c, ["pending"] * 6) for c in ("cat status.txt", "./job_status", "kubectl get state")},
-    "a status file": [one("read", {"path": "out/progress.json"}, "1: 40 %")] * 6,
+    "a status file": [step_of("read", {"path": "out/progress.json"}, "1: 40 %")] * 6,
     **{f"windows of {n}": windows(f"f{n}.py", 8) for n in range(12)},
-    **{f"mending by {check}": mending(8, check) for check in ("pytest", "go test", "cargo test", "npm test", "make")},
+    **{f"fixing: {check}": repairing(8, check) for check in ("pytest", "go test", "cargo test", "npm test", "make")},
     **{f"twice {name}": twice(step(name)) for name in CALLS},
     **{f"a, b, a, {name}": [step("read"), step("grep"), step("read"), step(name)] for name in CALLS},
     **{
         f"queue of {n}": polling("queue next", [f"job {k}" for k in range(n)]) for n in range(5, 15)
     },
     **{
-        f"search {word}": [one("grep", {"pattern": f"{word}{n}"}, "no matches") for n in range(8)]
+        f"search {word}": [step_of("grep", {"pattern": f"{word}{n}"}, "no matches") for n in range(8)]
         for word in ("alpha", "beta", "gamma", "delta", "main", "todo")
     },
     **{
-        f"files of {n}": [one("write", {"path": f"m{k}.py", "content": ""}, "created") for k in range(n)]
+        f"files of {n}": [step_of("write", {"path": f"m{k}.py", "content": ""}, "created") for k in range(n)]
         for n in range(5, 15)
     },
     **{
-        f"{word} with another value": [one("bash", {"command": f"{word} {n}"}, "no matches") for n in range(6)]
+        f"{word} with another value": [step_of("bash", {"command": f"{word} {n}"}, "no matches") for n in range(6)]
         for word in ("grep -n", "./try --seed", "git show HEAD~", "curl localhost:80", "echo $((1 +")
     },
     "seconds that pass": polling("gh run view 7", [f"running, elapsed {n}s" for n in range(10, 70, 10)]),
     "steps that are taken": polling("./build", [f"step {n} of 9" for n in range(6)]),
     "versions": polling("./next", [f"1.{n}" for n in range(6)]),
-    "values before a command": [one("bash", {"command": f"SEED={n} ./try"}, "1 failed") for n in range(6)],
-    "written by echo": [one("bash", {"command": f"echo {n} > part{n}"}, "(no output)") for n in range(6)],
-    "sent by echo": [one("bash", {"command": f"echo {n} | ./ask"}, "no") for n in range(6)],
-    "said of different things": [one("bash", {"command": f"echo now {w}"}, f"now {w}") for w in ("a", "b", "c", "d")],
-    "here-documents": [one("bash", {"command": f"cat > f{n} <<X\n# {n}\nX"}, "(no output)") for n in range(6)],
-    "quotes over lines": [one("bash", {"command": f"python -c 'x\n = {n}'"}, "SyntaxError") for n in range(6)],
-    "different files": [one("bash", {"command": f"cat a{n} # the same again"}, "empty") for n in range(6)],
-    "a colour in a page": [one("bash", {"command": f"grep '#{n}{n}{n}' a.css"}, "no matches") for n in range(6)],
+    "values before a command": [step_of("bash", {"command": f"SEED={n} ./try"}, "1 failed") for n in range(6)],
+    "written by echo": [step_of("bash", {"command": f"echo {n} > part{n}"}, "(no output)") for n in range(6)],
+    "sent by echo": [step_of("bash", {"command": f"echo {n} | ./ask"}, "no") for n in range(6)],
+    "echo of other words": [step_of("bash", {"command": f"echo now {w}"}, f"now {w}") for w in ("a", "b", "c", "d")],
+    "here-documents": [step_of("bash", {"command": f"cat > f{n} <<X\n# {n}\nX"}, "(no output)") for n in range(6)],
+    "quotes over lines": [step_of("bash", {"command": f"python -c 'x\n = {n}'"}, "SyntaxError") for n in range(6)],
+    "different files": [step_of("bash", {"command": f"cat a{n} # the same again"}, "empty") for n in range(6)],
+    "a colour in a page": [step_of("bash", {"command": f"grep '#{n}{n}{n}' a.css"}, "no matches") for n in range(6)],
     **{
         f"CI run {n}": polling("gh run view", [f"elapsed {k}m{n}s" for k in range(8)]) for n in range(10, 16)
     },
 }  # fmt: skip
 
 
-def test_honest_repetition_is_not_stopped():
-    stopped = [name for name, trace in HONEST.items() if "stop" in verdicts(trace)]
-    assert len(HONEST) >= 100
+def test_legitimate_repetition_is_not_stopped():
+    stopped = [name for name, trace in LEGITIMATE.items() if "stop" in verdicts(trace)]
+    assert len(LEGITIMATE) >= 100
     assert len(stopped) <= 1, stopped
 
 
-def test_a_look_at_how_something_stands_is_nudged_at_once_and_stopped_in_the_end():
-    said = verdicts(polling("cat status.txt", ["pending"] * 12))
-    assert said[:2] == ["", "nudge"]
-    assert said.index("stop") == 7
+def test_polling_is_reminded_early_and_stopped_late():
+    found = verdicts(polling("cat status.txt", ["pending"] * 12))
+    assert found[:2] == ["", "nudge"]
+    assert found.index("stop") == 7
     assert "stop" in verdicts(polling("cat statues.txt", ["pending"] * 3))
 
 
@@ -207,12 +214,12 @@ LOOPING_TEXTS = {
     "Chinese": "让我再检查一遍。" * 150,
     "cut in mid-word": ("Let me check that again. " * 60)[:-7],
 }
-HONEST_TEXTS = {
+LEGITIMATE_TEXTS = {
     "a rule": "-" * 3000,
     "a table of zeros": "0, " * 1000,
     "few lines of code": "```html\n" + '<li class="item"><a href="#">Link</a></li>\n' * 40,
     "thrice the same short words": "No. No. No.",
-    "a numbered list": "\n".join(f"{n}. Look at file {n} and mend it." for n in range(200)),
+    "a numbered list": "\n".join(f"{n}. Look at file {n} and fix it." for n in range(200)),
     "an answer": PARAGRAPH + "Done.",
     "the same sentence far apart": "".join(f"{PARAGRAPH}Step {n} is done.\n" for n in range(5)),
     "nothing": "",
@@ -220,44 +227,44 @@ HONEST_TEXTS = {
 
 
 @pytest.mark.parametrize("name", LOOPING_TEXTS)
-def test_words_that_repeat_themselves(name):
+def test_repetitive_texts(name):
     assert is_repetitive(LOOPING_TEXTS[name])
 
 
-@pytest.mark.parametrize("name", HONEST_TEXTS)
-def test_words_that_do_not(name):
-    assert not is_repetitive(HONEST_TEXTS[name])
+@pytest.mark.parametrize("name", LEGITIMATE_TEXTS)
+def test_texts_that_are_not_repetitive(name):
+    assert not is_repetitive(LEGITIMATE_TEXTS[name])
 
 
 @pytest.mark.slow
-def test_a_long_text_costs_little():
+def test_long_text_is_fast():
     import time
 
     text = "ab" * 500_000 + "x" * 39
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for _ in range(100):
         is_repetitive(text)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - started < 1
 
 
-async def test_a_loop_is_nudged_then_stopped_with_its_reason(harness):
-    model = Model(script(Said("", ("probe", {"subject": "x"}))))
+async def test_loop_is_reminded_then_stopped(harness):
+    model = Model(script(Reply("", ("probe", {"subject": "x"}))))
     await harness.open(model, [FakeTool("probe")])
     ended = await harness.turn("go")
     assert (ended.reason, ended.limit) == ("limit", "a loop: the same calls with the same results, last probe")
     assert len(model.requests) == 3
-    (nudge,) = [r for r in harness.past(Reminded) if "same calls" in r.text]
-    assert model.requests[2].history[-1].text == nudge.text
+    (reminder,) = [r for r in harness.events_of(Reminded) if "same tool calls" in r.text]
+    assert model.requests[2].history[-1].text == reminder.text
 
 
-async def test_a_nudge_that_helps_lets_the_turn_go_on(harness):
-    same, other = Said("", ("probe", {"subject": "x"})), Said("", ("probe", {"subject": "y"}))
-    model = Model(script(same, same, other, same, other, Said("done")))
+async def test_reminder_that_helps_lets_the_turn_continue(harness):
+    same, other = Reply("", ("probe", {"subject": "x"})), Reply("", ("probe", {"subject": "y"}))
+    model = Model(script(same, same, other, same, other, Reply("done")))
     await harness.open(model, [FakeTool("probe")])
     assert (await harness.turn("go")).reason == "done"
 
 
-async def test_endless_words_are_cut_off_nudged_and_stopped(harness):
+async def test_endless_text_is_cut_off_reminded_and_stopped(harness):
     class Endless(Model):
         async def stream(self, request):
             from ostler.models.model_types import TextChunk
@@ -266,9 +273,9 @@ async def test_endless_words_are_cut_off_nudged_and_stopped(harness):
             while True:
                 yield TextChunk("Let me check that again. ")
 
-    model = Endless(script(Said()))
+    model = Endless(script(Reply()))
     await harness.open(model)
     ended = await harness.turn("go")
-    assert ended.limit == "a loop: the model said the same words over and over"
+    assert ended.limit == "a loop: the model repeated the same text"
     assert len(model.requests) == 2
-    assert all(len(event.message.text) < 5000 for event in harness.past(MessageDone))
+    assert all(len(event.message.text) < 5000 for event in harness.events_of(MessageDone))

@@ -1,4 +1,4 @@
-"""A session with the engine, a scripted model and tools of the test's own."""
+"""A session with the engine, a scripted model and the test's own tools."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ from ostler.testing.session_fixture import ALLOW_ALL, open_test_session, run_tur
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-class Said:
-    """One reply of the model: words, calls as (tool, arguments), what it cost, or a failure's code."""
+class Reply:
+    """One reply of the model: text, calls as (tool, arguments), its cost, or the code of a failure."""
 
     def __init__(self, text: str = "", *calls: tuple[str, dict[str, Any]], cost: float | None = None, fails: str = ""):
         self.text, self.calls, self.cost, self.fails = text, calls, cost, fails
@@ -22,15 +22,15 @@ class Said:
         self.finish = "calls" if calls else "stop"
         self.pause: asyncio.Event | None = None
 
-    def counted(self, tokens_in: int, tokens_out: int) -> "Said":
+    def counted(self, tokens_in: int, tokens_out: int) -> "Reply":
         self.tokens = (tokens_in, tokens_out)
         return self
 
 
 class Model:
-    """Asks a function for each reply; it keeps the requests, and counts four bytes of words as a token."""
+    """Calls a function for each reply and records the requests."""
 
-    def __init__(self, reply: Callable[[ModelRequest], Said], *, limit: int = 32_000) -> None:
+    def __init__(self, reply: Callable[[ModelRequest], Reply], *, limit: int = 32_000) -> None:
         self.name = "fake"
         self.context_limit = limit
         self.requests: list[ModelRequest] = []
@@ -38,30 +38,30 @@ class Model:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         self.requests.append(request)
-        said = self._reply(request)
-        if said.fails:
-            raise BackendError("the model failed", code=said.fails)
-        if said.text:
-            yield TextChunk(said.text)
-        if said.pause:
-            await said.pause.wait()
-        for index, (tool, arguments) in enumerate(said.calls):
+        reply = self._reply(request)
+        if reply.fails:
+            raise BackendError("the model failed", code=reply.fails)
+        if reply.text:
+            yield TextChunk(reply.text)
+        if reply.pause:
+            await reply.pause.wait()
+        for index, (tool, arguments) in enumerate(reply.calls):
             yield CallChunk(f"call-{len(self.requests)}-{index}", tool, json.dumps(arguments))
-        if said.tokens:
-            yield Usage(*said.tokens, cost=said.cost)
-        yield ReplyFinished(said.finish)
+        if reply.tokens:
+            yield Usage(*reply.tokens, cost=reply.cost)
+        yield ReplyFinished(reply.finish)
 
     async def aclose(self) -> None: ...
 
 
-def script(*lines: Said) -> Callable[[ModelRequest], Said]:
-    """Replies in order; the last one again and again."""
-    left = list(lines)
-    return lambda request: left.pop(0) if len(left) > 1 else left[0]
+def script(*replies: Reply) -> Callable[[ModelRequest], Reply]:
+    """Return the replies in order, then repeat the last one."""
+    remaining = list(replies)
+    return lambda request: remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
 
-class Play:
-    """Opens a session for a model, and plays turns in it."""
+class EngineHarness:
+    """Opens a session for a model and runs turns in it."""
 
     def __init__(self, folder: str) -> None:
         self._workspace = LocalWorkspace(folder)
@@ -76,10 +76,10 @@ class Play:
         policy: Any = ALLOW_ALL,
         journal: Any = None,
         system: str = "Be good.",
-        **how: Any,
-    ) -> "Play":
+        **options: Any,
+    ) -> "EngineHarness":
         specs = [tool.spec for tool in tools]
-        self.engine = Engine(make_model=lambda name: model, tools=lambda: specs, system=lambda: system, **how)
+        self.engine = Engine(make_model=lambda name: model, tools=lambda: specs, system=lambda: system, **options)
         self.session = await open_test_session(self.engine, tools, self._workspace, policy=policy, journal=journal)
         return self
 
@@ -88,5 +88,5 @@ class Play:
         self.events = events
         return ended
 
-    def past(self, *kinds: type) -> list[Any]:
+    def events_of(self, *kinds: type) -> list[Any]:
         return [event for event in self.session.events() if isinstance(event, kinds)]

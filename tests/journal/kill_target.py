@@ -1,6 +1,6 @@
-"""Plays sessions in children of its own until each is killed; every record that was acknowledged is named on a pipe.
+"""Runs sessions in child processes until each is killed, and writes the number of every acknowledged record to a pipe.
 
-Reads lines `root seed` from standard input; for each it writes the child's process id, and a line when it is dead.
+Reads lines `root seed` from standard input; for each it writes the child's process id, and `dead` when it has ended.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from ostler.workspace.local_workspace import LocalWorkspace
 ACKNOWLEDGED = int(sys.argv[1])
 
 
-async def play(root: Path, chance: random.Random) -> None:
+async def run_session(root: Path, rng: random.Random) -> None:
     store = JournalStore(root)
     journal = store.open(store.session("p", "s1"))
     append = FileJournal.append
@@ -34,13 +34,13 @@ async def play(root: Path, chance: random.Random) -> None:
 
     journal.append = acknowledge
 
-    async def act(context, said):
+    async def act(context, prompt):
         for number in range(10_000):
-            call = ToolCall(f"{journal.records()[-1].seq}-{number}", chance.choice(["change", "look"]), {})
-            words = "x" * chance.choice([3, 300, 30_000])
-            context.emit(MessageDone(Message(f"m{number}", (TextContent(words), CallPart(call)))))
+            call = ToolCall(f"{journal.records()[-1].seq}-{number}", rng.choice(["change", "look"]), {})
+            text = "x" * rng.choice([3, 300, 30_000])
+            context.emit(MessageDone(Message(f"m{number}", (TextContent(text), CallPart(call)))))
             await context.run_tool(call)
-            if chance.random() < 0.2:
+            if rng.random() < 0.2:
                 return
 
     tools = [FakeTool("change"), FakeTool("look", effects=False)]
@@ -55,7 +55,7 @@ for line in sys.stdin:
     folder, seed = line.split()
     child = os.fork()
     if child == 0:
-        asyncio.run(play(Path(folder), random.Random(seed)))
+        asyncio.run(run_session(Path(folder), random.Random(seed)))
     print(child, flush=True)
     os.waitpid(child, 0)
     print("dead", flush=True)
