@@ -1,1 +1,1 @@
-"""Benchmarks: ratios to baselines and other programs in the same run."""
+"""Benchmarks: ratios to minimal programs and to other tools, measured in the same run."""

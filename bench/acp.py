@@ -1,7 +1,7 @@
-"""Benchmarks of `ostler acp run`: time from start to the first text, and cost of each update.
+"""Running an ACP agent: the time until its first words, and the time per update.
 
-Both are ratios to a minimal client in the same run, and are compared with `acpx` if it is on the path or in the folder
-in `OSTLER_INTEROP`, where npm installs it if it is missing.
+Both are ratios to a minimal client, measured in the same run, and are compared with `acpx` if it is on the path or can
+be installed with npm in the folder that `OSTLER_INTEROP` names.
 """
 
 import json
@@ -24,15 +24,15 @@ FIRST_CHUNK = b"agent_message_chunk"
 
 
 def rows(env: Mapping[str, str], work: Path, repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """Yield rows for the wall time from spawn to the first chunk of the answer, and per update of a long answer."""
+    """Yield the wall time from spawn to the first chunk of the answer, and per update of a long answer."""
     acpx = _acpx_command(env["PATH"])
     ours, floor = (
         _BenchClient(_ostler_command(work), env, work, repeats),
         _BenchClient(_floor_command, env, work, repeats),
     )
     peer = _BenchClient(acpx, env, work, repeats) if acpx else None
-    first_chunks = (ours.first_chunk_ms(), floor.first_chunk_ms(), peer.first_chunk_ms() if peer else None)
-    yield _row("ACP: spawn → first words", *first_chunks, "ms", FIRST_CHUNK_BUDGET)
+    first_words = (ours.first_chunk_ms(), floor.first_chunk_ms(), peer.first_chunk_ms() if peer else None)
+    yield _row("ACP: spawn → first words", *first_words, "ms", FIRST_CHUNK_BUDGET)
     updates = (ours.update_us(), floor.update_us(), peer.update_us() if peer else None)
     yield _row("ACP: one update of an answer", *updates, "µs", UPDATE_BUDGET)
 
@@ -50,26 +50,26 @@ def _floor_command(prompt: str) -> list[str]:
 
 def _acpx_command(path: str) -> MakeCommand | None:
     program = shutil.which("acpx", path=path)
-    command = [program] if program else _install_acpx()
+    found = [program] if program else _install_acpx()
     flags = ["--approve-all", "--format", "json", "--agent", " ".join(ECHO), "exec"]
-    return (lambda prompt: [*command, *flags, prompt]) if command else None
+    return (lambda prompt: [*found, *flags, prompt]) if found else None
 
 
 def _install_acpx() -> list[str]:
-    """Install acpx next to the clients of the interop tests, if `OSTLER_INTEROP` names a folder."""
+    """Install acpx next to the clients of the interop tests, if `OSTLER_INTEROP` is set."""
     folder = os.environ.get("OSTLER_INTEROP")
     if not folder:
         return []
-    prefix = Path(folder) / "editors"
-    node, program = (prefix / "node_modules" / ".bin" / name for name in ("node", "acpx"))
+    place = Path(folder) / "editors"
+    node, program = (place / "node_modules" / ".bin" / name for name in ("node", "acpx"))
     if not program.exists() and (npm := shutil.which("npm")):
-        install = [npm, "install", "--prefix", str(prefix), "--no-audit", "--no-fund", *ACPX_PACKAGES]
+        install = [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", *ACPX_PACKAGES]
         subprocess.run(install, capture_output=True, check=False)
     return [str(node), str(program)] if program.exists() else []
 
 
 class _BenchClient:
-    """A command that takes a prompt and prints the received frames."""
+    """A command that takes a prompt and prints frames."""
 
     def __init__(self, command: MakeCommand, env: Mapping[str, str], work: Path, repeats: int) -> None:
         self._command = command
@@ -78,20 +78,20 @@ class _BenchClient:
         self._repeats = repeats
 
     def first_chunk_ms(self) -> float:
-        """Return milliseconds: the minimum of several runs, since noise only adds time."""
+        """Return milliseconds; the minimum of several runs, because noise only adds."""
         return min(self._run("hi")[0] for _ in range(self._repeats)) * 1000
 
     def update_us(self) -> float:
-        """Return the microseconds per update between the first and the last text."""
+        """Return microseconds per update, between the first and the last one."""
         runs = [self._run(f"!updates {UPDATES}") for _ in range(min(self._repeats, 3))]
         return min(last - first for first, last in runs) / UPDATES * 1_000_000
 
     def _run(self, prompt: str) -> tuple[float, float]:
-        """Return the seconds from the start to the first and to the last text."""
+        """Return when the first and the last words arrived, in seconds after the start."""
         started, first, last = time.perf_counter(), 0.0, 0.0
-        pipe, devnull = subprocess.PIPE, subprocess.DEVNULL
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         with subprocess.Popen(
-            self._command(prompt), env=self._env, cwd=self._work_dir, stdin=devnull, stdout=pipe, stderr=devnull
+            self._command(prompt), env=self._env, cwd=self._work_dir, stdin=nothing, stdout=pipe, stderr=nothing
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -104,9 +104,9 @@ class _BenchClient:
 
 
 def _row(
-    name: str, ours: float, floor: float, peer: float | None, unit: str, budget: float
+    name: str, ours: float, floor: float, theirs: float | None, unit: str, budget: float
 ) -> tuple[str, str, str, str]:
     ratio = ours / floor
-    acpx = "no acpx here" if peer is None else f"acpx {peer / ours:.1f} × ours ({peer:.0f} {unit})"
+    acpx = "acpx not installed" if theirs is None else f"acpx {theirs / ours:.1f} × ours ({theirs:.0f} {unit})"
     verdict = f"{'within' if ratio <= budget else '**over**'} {budget:g} ×"
-    return (name, f"{ours:.0f} {unit}", f"{ratio:.1f} × a bare client ({floor:.0f} {unit}); {acpx}", verdict)
+    return (name, f"{ours:.0f} {unit}", f"{ratio:.1f} × a minimal client ({floor:.0f} {unit}); {acpx}", verdict)

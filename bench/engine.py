@@ -1,4 +1,4 @@
-"""Benchmarks of the engine: a step without model time, a turn of ten calls, building a long history."""
+"""The engine without a model: one step, a turn of ten calls, building a long history."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ MESSAGES = 5_000
 
 
 class InstantModel:
-    """Calls a tool `calls` times, then answers; replies immediately."""
+    """A model that makes a number of calls and then answers, without delay."""
 
     name = "talker"
     context_limit = 1_000_000
@@ -50,29 +50,34 @@ class InstantModel:
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Yield Markdown rows: name, Ostler, comparison, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     short, long = _minimum(repeats, lambda: _turn_cpu_ms(10)), _minimum(repeats, lambda: _turn_cpu_ms(200))
-    yield ("a turn of ten calls, no model, CPU", f"{short:.1f} ms", "in process, journal in memory", "")
+    yield ("turn of ten calls, without a model, CPU", f"{short:.1f} ms", "in process, journal in memory", "")
     step = (long - short) / 190
-    yield ("one step more, no model, CPU", f"{step:.2f} ms", "average of 190", _budget_verdict(step, STEP_BUDGET_MS))
+    yield (
+        "one more step, without a model, CPU",
+        f"{step:.2f} ms",
+        "average of 190",
+        _budget_verdict(step, STEP_BUDGET_MS),
+    )
     records = _long_records()
-    history_ms = _minimum(repeats, lambda: _cpu_ms(lambda: History().follow(records).messages))
+    built = _minimum(repeats, lambda: _cpu_ms(lambda: History().follow(records).messages))
     yield (
         f"history of {MESSAGES:,} messages",
-        f"{history_ms:.0f} ms",
-        "folded anew",
-        _budget_verdict(history_ms, HISTORY_BUDGET_MS),
+        f"{built:.0f} ms",
+        "built from all events",
+        _budget_verdict(built, HISTORY_BUDGET_MS),
     )
     request = ModelRequest("Be good.", History().follow(records).messages)
-    request_ms = _minimum(repeats, lambda: _cpu_ms(lambda: chat_body("m", request, ServerQuirks(), {})))
-    yield ("· and written as a request", f"{request_ms:.0f} ms", "OpenAI's form", "")
+    written = _minimum(repeats, lambda: _cpu_ms(lambda: chat_body("m", request, ServerQuirks(), {})))
+    yield ("· encoded as a request", f"{written:.0f} ms", "OpenAI format", "")
 
 
 def _turn_cpu_ms(calls: int) -> float:
     async def tool(params: object, context: object) -> str:
         return "a line of code\n" * 20
 
-    async def run_session() -> float:
+    async def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
             probe, limits = FakeTool("probe", tool, effects=False), TurnLimits(steps=calls + 10)
             model = InstantModel(calls)
@@ -82,13 +87,13 @@ def _turn_cpu_ms(calls: int) -> float:
             session = await open_test_session(engine, [probe], cast("Workspace", LocalWorkspace(folder)))
             started = time.process_time()
             _, ended = await run_turn(session, "look at all of them")
-            cpu_ms = (time.process_time() - started) * 1000
+            spent = (time.process_time() - started) * 1000
             await session.aclose()
         if ended.reason != "done":
-            raise SystemExit(f"unexpected end of the turn: {ended}")
-        return cpu_ms
+            raise SystemExit(f"the turn did not end normally: {ended}")
+        return spent
 
-    return asyncio.run(run_session())
+    return asyncio.run(measure())
 
 
 def _long_records() -> ListRecords:

@@ -1,4 +1,4 @@
-"""Runs a program and measures CPU time of its process tree, wall time and peak memory."""
+"""Run a program and measure CPU time of the process tree, wall time and peak memory."""
 
 import os
 import statistics
@@ -10,7 +10,7 @@ import msgspec
 
 
 class RunCost(msgspec.Struct, frozen=True):
-    """Cost of one run, or of several combined."""
+    """The cost of one run, or of several combined."""
 
     cpu_ms: float
     wall_ms: float
@@ -22,7 +22,7 @@ class RunCost(msgspec.Struct, frozen=True):
 def run(
     argv: Sequence[str], env: Mapping[str, str], cwd: str, on_start: Callable[[int], None] | None = None
 ) -> RunCost:
-    """Run a program and return its cost."""
+    """Run a program to its end and measure it."""
     started = time.perf_counter()
     with subprocess.Popen(
         argv, env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -38,7 +38,7 @@ def run(
 
 
 def median(runs: Sequence[RunCost]) -> RunCost:
-    """Combine runs: minimum of CPU time, since noise only adds, and median of wall time and memory."""
+    """Combine several runs: the minimum of CPU, because noise only adds, and the medians of the others."""
     return RunCost(
         min(cost.cpu_ms for cost in runs),
         statistics.median(cost.wall_ms for cost in runs),

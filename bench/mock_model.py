@@ -1,4 +1,4 @@
-"""A loopback model server that replies immediately: one line, ten tool calls, or 200 KB in four-byte chunks."""
+"""A local model server that answers immediately: one line, ten tool calls, or 200 KB in four-byte pieces."""
 
 import json
 import socket
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 FINAL = "MOCK-FINAL-OK"
-CHUNK_COUNT = 51_200
+PIECES = 51_200
 
 
 def frame(delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -36,14 +36,14 @@ def call_reply(number: int, tool: str, arguments: dict[str, Any]) -> Iterator[by
 
 
 def long_reply() -> Iterator[bytes]:
-    """Reply with 200 KB in chunks of four bytes."""
-    for block in range(CHUNK_COUNT // 64):
+    """Reply with 200 KB in pieces of four bytes."""
+    for block in range(PIECES // 64):
         yield b"".join(frame({"content": f"{block * 64 + number:03x} "[-4:]}) for number in range(64))
     yield frame({"content": FINAL}) + _end_frames("stop")
 
 
 class MockModel:
-    """A blocking server in threads. `on_request` is called for each model request when its first line arrives."""
+    """A blocking server in its own threads; `on_request` is called at the first line of each model request."""
 
     def __init__(self, on_request: Callable[[], None] | None = None) -> None:
         self.requests: list[bytes] = []
@@ -82,7 +82,7 @@ class MockModel:
                 length = int(header.split(b":")[1])
         body = reader.read(length)
         if len(body) < length:
-            return  # the client was killed during its request, to measure the time to the first request
+            return  # the client was killed, which is how the first request is measured
         if not request_line.startswith(b"POST"):
             answer = b'{"data":[{"id":"mock"}]}'
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(answer), answer))

@@ -1,4 +1,4 @@
-"""Benchmarks of stored sessions: appending a record, opening a long session, searching many sessions."""
+"""Stored sessions: appending a record, opening a long session, searching many sessions."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ print(time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru
 
 
 def rows(*, large: bool) -> Iterator[Row]:
-    """Yield Markdown rows: name, Ostler, comparison, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield _append_row(Path(folder))
         yield from _open_rows(Path(folder), large)
@@ -65,23 +65,23 @@ def _append_row(folder: Path) -> Row:
         os.write(bare, line)
     floor = (time.perf_counter() - started) / len(events) * 1e6
     os.close(bare)
-    return ("a record appended", f"{ours:.0f} µs", f"{ours / floor:.1f} × a bare write", "")
+    return ("append a record", f"{ours:.0f} µs", f"{ours / floor:.1f} × a plain write", "")
 
 
 def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
     small = _open_cost(folder, "thousand", messages=1_000)
     seconds, megabytes = _open_cost(folder, "ten-thousand", messages=10_000)
-    comparison = f"{seconds / small[0]:.1f} × a tenth of it"
+    grown = f"{seconds / small[0]:.1f} × a session of 1,000 messages"
     yield (
-        "a session of 10,000 messages opened",
+        "open a session of 10,000 messages",
         f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
-        comparison,
+        grown,
         _budget_verdict(seconds, megabytes),
     )
     if large:
         seconds, megabytes = _open_cost(folder, "gigabyte", size=1_000_000_000)
         yield (
-            "a session of 1 GB opened",
+            "open a session of 1 GB",
             f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
             "",
             _budget_verdict(seconds, megabytes),
@@ -94,24 +94,24 @@ def _budget_verdict(seconds: float, megabytes: float) -> str:
 
 
 def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tuple[float, float]:
-    """Return the minimum seconds and maximum megabytes of three runs."""
-    session_dir = folder / name
-    session_dir.mkdir()
+    """Return seconds and megabytes, the best of three runs."""
+    place = folder / name
+    place.mkdir()
     seq = written = number = 0
-    with open(session_dir / JOURNAL_NAME, "wb") as file:
+    with open(place / JOURNAL_NAME, "wb") as file:
         file.write(record_codec.encode(Envelope(1, 1e9, SessionOpened("s1", "/w", "engine", "1"))))
         while number * 20 < messages or written < size:
             number += 1
             for event in _turn_events(number, 2000 if size else 20):
                 seq += 1
                 written += file.write(record_codec.encode(Envelope(seq + 1, 1e9 + seq, event)))
-    command = [sys.executable, "-c", OPEN_SCRIPT, str(session_dir)]
+    command = [sys.executable, "-c", OPEN_SCRIPT, str(place)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
     return min(float(run[0]) for run in runs), max(float(run[1]) for run in runs)
 
 
 def _turn_events(number: int, lines: int) -> Iterator[Event]:
-    """Yield the events of a turn: a prompt and ten calls, twenty messages in total."""
+    """Yield a prompt and ten calls, twenty messages in all."""
     yield TurnStarted(f"t{number}", Prompt("p", (TextContent("please look " * 20),)))
     for step in range(10):
         call = ToolCall(f"c{number}-{step}", "read", {"path": "a.py"})
@@ -124,31 +124,26 @@ def _turn_events(number: int, lines: int) -> Iterator[Event]:
 def _search_row(folder: Path, count: int) -> Row:
     store = JournalStore(folder / "projects")
     for number in range(count):
-        session = store.session(f"p{number % 20}", f"s{number:05}")
-        session.folder.mkdir(parents=True)
+        place = store.session(f"p{number % 20}", f"s{number:05}")
+        place.folder.mkdir(parents=True)
         events: list[Event] = [
-            SessionOpened(session.id, "/w", "engine", "1"),
+            SessionOpened(place.id, "/w", "engine", "1"),
             TurnStarted("t1", Prompt("p", (TextContent(f"look {number}"),))),
             MessageDone(Message("m1", (TextContent("word " * 50),))),
             TurnEnded("t1", "done"),
         ]
         lines = (record_codec.encode(Envelope(seq, 1e9 + number, event)) for seq, event in enumerate(events, 1))
-        (session.folder / JOURNAL_NAME).write_bytes(b"".join(lines))
-    index = SessionIndex(store, folder / "index.db", lambda cost: None)
+        (place.folder / JOURNAL_NAME).write_bytes(b"".join(lines))
+    index = SessionIndex(store, folder / "index.db", lambda message: None)
     started = time.perf_counter()
     index.sessions()
     built = time.perf_counter() - started
     costs = []
-    for query in (f"look {count // 2}", "word", "nothing like it"):
+    for words in (f"look {count // 2}", "word", "nothing like it"):
         started = time.process_time()
-        index.search(query)
+        index.search(words)
         costs.append(time.process_time() - started)
     index.close()
     verdict = "within" if max(costs) <= SEARCH_BUDGET_S else "**over**"
-    cost = f"{max(costs) * 1000:.0f} ms CPU"
-    return (
-        f"words found in {count:,} sessions",
-        cost,
-        f"index made in {built:.1f} s",
-        f"{verdict} {SEARCH_BUDGET_S:g} s",
-    )
+    result = f"{max(costs) * 1000:.0f} ms CPU"
+    return (f"search {count:,} sessions", result, f"index built in {built:.1f} s", f"{verdict} {SEARCH_BUDGET_S:g} s")

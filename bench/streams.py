@@ -1,4 +1,4 @@
-"""Benchmarks of a long answer in tiny chunks: CPU of Ostler's client, a plain read and the OpenAI SDK."""
+"""CPU time for reading a long answer in tiny pieces, compared with plain reads and with a vendor's SDK."""
 
 import asyncio
 import http.client
@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-CHUNK_COUNT = 51_200
+PIECES = 51_200
 BUDGET = 1.5
 DELIVERY_PATHS = {"at once": "burst", "piece by piece": "paced"}
 _REQUEST_BODY = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}'
 
 
 def encoded_reply() -> list[bytes]:
-    """Return the answer as HTTP chunks: 200 KB of text, four bytes per event, one event per chunk."""
+    """Return the answer as servers send it: 200 KB of text, four bytes per event, one event per chunk."""
     line = 'def add(a, b):\n    return a + b  # it\'s "fine" — ok\n'
-    text = line * (CHUNK_COUNT * 4 // len(line) + 1)
+    text = line * (PIECES * 4 // len(line) + 1)
     frames = [_frame({"role": "assistant", "content": ""})]
-    frames += [_frame({"content": text[start : start + 4]}) for start in range(0, CHUNK_COUNT * 4, 4)]
+    frames += [_frame({"content": text[start : start + 4]}) for start in range(0, PIECES * 4, 4)]
     usage = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}
     frames += [_frame({}, "stop"), b"data: " + json.dumps(usage).encode() + b"\n\n", b"data: [DONE]\n\n"]
     return [b"%x\r\n%b\r\n" % (len(frame), frame) for frame in frames]
@@ -41,9 +41,9 @@ def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
 
 
 def serve() -> None:
-    """Serve in a separate process, so that its CPU is not measured: one connection at a time, delivery by path."""
-    chunks = encoded_reply()
-    burst = b"".join(chunks)
+    """Run the server, in its own process so that its CPU time is not measured; the path selects the delivery."""
+    pieces = encoded_reply()
+    burst = b"".join(pieces)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
         while True:
@@ -54,8 +54,8 @@ def serve() -> None:
                     _skip_request(reader)
                     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
                     connection.sendall(head)
-                    for chunk in chunks if b"paced" in request else [burst]:
-                        connection.sendall(chunk)
+                    for piece in pieces if b"paced" in request else [burst]:
+                        connection.sendall(piece)
                     connection.sendall(b"0\r\n\r\n")
 
 
@@ -68,7 +68,7 @@ def _skip_request(reader: BinaryIO) -> None:
 
 
 def read_bare_socket(base_url: str) -> int:
-    """Read the bytes from the socket, without parsing."""
+    """Read the bytes from the socket without parsing them."""
     url = urlsplit(base_url)
     with socket.create_connection((url.hostname or "", url.port or 0)) as connection:
         request = b"POST %b/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b"
@@ -91,23 +91,23 @@ def read_bare_http(base_url: str) -> int:
 
 
 def read_with_ostler(base_url: str) -> int:
-    """Read the reply with Ostler's client."""
+    """Read the answer with Ostler's client."""
     from ostler.core.prompt import TextContent
     from ostler.models.client_factory import NetworkConfig, make_client
     from ostler.models.model_types import ModelRequest, TextChunk, UserMessage
 
-    async def read_text() -> int:
+    async def read() -> int:
         client = make_client(api_kind="openai", base_url=base_url, model="m", network=NetworkConfig(environ={}))
         request = ModelRequest("", (UserMessage((TextContent("hi"),)),))
         texts = [chunk.text async for chunk in client.stream(request) if isinstance(chunk, TextChunk)]
         await client.aclose()
         return len("".join(texts))
 
-    return asyncio.run(read_text())
+    return asyncio.run(read())
 
 
 def read_with_sdk(base_url: str) -> int:
-    """Read the reply with the OpenAI SDK."""
+    """Read the answer with OpenAI's client."""
     import openai
 
     client = openai.OpenAI(base_url=base_url, api_key="x", max_retries=0)
@@ -116,18 +116,18 @@ def read_with_sdk(base_url: str) -> int:
 
 
 def cpu_ms(read: Callable[[str], int], base_url: str, times: int) -> float:
-    """Return the minimum CPU of several runs in milliseconds, after one warm-up run."""
+    """Return the minimum CPU time of several runs, in milliseconds, after a warm-up."""
     costs = []
     for _ in range(times + 1):
         started = time.process_time()
         size = read(base_url)
         costs.append(time.process_time() - started)
-        assert size >= CHUNK_COUNT * 4, f"{read.__name__} read {size} characters only"
+        assert size >= PIECES * 4, f"{read.__name__} read only {size} characters"
     return min(costs[1:]) * 1000
 
 
 def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """Yield one row for each way of delivery."""
+    """Yield one row for each kind of delivery."""
     command = [sys.executable, "-c", "from bench.streams import serve; serve()"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -140,24 +140,24 @@ def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _row(name: str, base_url: str, times: int) -> tuple[str, str, str, str]:
-    ours, http_read, socket_read = (
+    own, http_read, socket_read = (
         cpu_ms(read_with_ostler, base_url, times),
         cpu_ms(read_bare_http, base_url, times),
         cpu_ms(read_bare_socket, base_url, times),
     )
-    comparisons = [
-        f"{ours / http_read:.2f} × a bare HTTP read ({http_read:.0f} ms)",
-        f"{ours / socket_read:.1f} × a bare socket ({socket_read:.1f} ms)",
+    comparison = [
+        f"{own / http_read:.2f} × a plain HTTP read ({http_read:.0f} ms)",
+        f"{own / socket_read:.1f} × a plain socket ({socket_read:.1f} ms)",
     ]
     if importlib.util.find_spec("openai"):
-        sdk = cpu_ms(read_with_sdk, base_url, 2)
-        comparisons.append(f"openai SDK {sdk / http_read:.1f} × ({sdk:.0f} ms)")
-    verdict = "within" if ours <= BUDGET * http_read else "**over**"
+        theirs = cpu_ms(read_with_sdk, base_url, 2)
+        comparison.append(f"openai SDK {theirs / http_read:.1f} × ({theirs:.0f} ms)")
+    verdict = "within" if own <= BUDGET * http_read else "**over**"
     return (
-        f"200 KB in {CHUNK_COUNT:,} deltas {name}, CPU",
-        f"{ours:.0f} ms",
-        "; ".join(comparisons),
-        f"{verdict} {BUDGET:g} × a bare HTTP read",
+        f"200 KB in {PIECES:,} deltas {name}, CPU",
+        f"{own:.0f} ms",
+        "; ".join(comparison),
+        f"{verdict} {BUDGET:g} × a plain HTTP read",
     )
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks of the line client in a terminal: start to prompt, and key press to echo while text streams."""
+"""The chat in a terminal: time until the prompt, from a key to its echo, to a decision, and to completions."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ START_BUDGET, PAINT_BUDGET_MS, ANSWER_BUDGET_MS, FIND_BUDGET_MS = 25.0, 50.0, 15
 
 
 class TerminalProgram:
-    """A program on a pseudo-terminal."""
+    """A program in a pseudo-terminal."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
         self._master, slave = pty.openpty()
@@ -41,20 +41,20 @@ class TerminalProgram:
         os.close(slave)
 
     def wait_for(self, expected: bytes) -> float:
-        """Wait until `expected` is printed. Return the milliseconds."""
-        started, output = time.perf_counter(), b""
-        while expected not in output:
+        """Return the milliseconds until a text was printed."""
+        started, seen = time.perf_counter(), b""
+        while expected not in seen:
             ready, _, _ = select.select([self._master], [], [], TIMEOUT)
             if not ready:
-                raise SystemExit(f"never saw {expected!r} in {output[-500:]!r}")
-            output = output[-200:] + os.read(self._master, 65536)
+                raise SystemExit(f"never saw {expected!r} in {seen[-500:]!r}")
+            seen = seen[-200:] + os.read(self._master, 65536)
         return (time.perf_counter() - started) * 1000
 
     def send_keys(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
     def close(self) -> float:
-        """Kill the program. Return its CPU time in milliseconds."""
+        """Kill it and return its CPU time in milliseconds."""
         self.process.kill()
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -63,31 +63,31 @@ class TerminalProgram:
 
 
 def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel, repeats: int) -> Iterator[Row]:
-    """Yield Markdown rows: name, Ostler, comparison, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     starts = [_measure_start(argv, env, cwd) for _ in range(repeats)]
     base = min(run([sys.executable, "-c", "pass"], env, cwd).cpu_ms for _ in range(repeats))
     cpu, wall = min(cpu for _, cpu in starts), min(wall for wall, _ in starts)
     verdict = "within" if cpu / base <= START_BUDGET else "**over**"
-    comparison = f"{cpu / base:.1f} × `python -c pass`; {wall:.0f} ms by the clock"
-    yield ("start to prompt", f"{cpu:.0f} ms CPU", comparison, f"{verdict} {START_BUDGET:g} ×")
+    comparison_text = f"{cpu / base:.1f} × `python -c pass`; {wall:.0f} ms wall time"
+    yield ("start until prompt", f"{cpu:.0f} ms CPU", comparison_text, f"{verdict} {START_BUDGET:g} ×")
     paints = _key_echo_times(argv, env, cwd, model)
     worst = f"median of {KEY_COUNT} keys; the slowest {max(paints):.0f} ms"
-    yield _row("key to letter while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
+    yield _row("key until echo while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
     answers = _ask_answer_times(argv, env, cwd, model)
-    worst = f"median of {ASK_COUNT} asks; the slowest {max(answers):.0f} ms"
-    yield _row("key to decision in an ask", statistics.median(answers), worst, ANSWER_BUDGET_MS)
+    worst = f"median of {ASK_COUNT} requests; the slowest {max(answers):.0f} ms"
+    yield _row("key until decision in an approval request", statistics.median(answers), worst, ANSWER_BUDGET_MS)
     yield _find_row()
 
 
 def _measure_start(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> tuple[float, float]:
     """Return wall time and CPU time in milliseconds."""
     term = TerminalProgram(argv, env, cwd)
-    wall = term.wait_for(b"opening the session")  # input is accepted from here on
+    wall = term.wait_for(b"opening the session")  # from here on, keys are accepted
     return wall, term.close()
 
 
 def _key_echo_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
-    """Return the milliseconds from each key press to its echo. The keys do not occur in the streamed text."""
+    """Measure the time until a key is echoed; the streamed text does not contain these letters."""
     model.reply = _endless_reply
     term = TerminalProgram(argv, env, cwd)
     try:
@@ -107,7 +107,7 @@ def _key_echo_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model
 
 
 def _ask_answer_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
-    """Return the milliseconds from each denying key press to the printed decision. Each request is for another file."""
+    """Measure the time from the key that denies a call until the denial is printed."""
     model.reply = lambda number, body: call_reply(number, "write", {"path": f"{number}.txt", "content": "x"})
     term = TerminalProgram(argv, env, cwd)
     try:
@@ -126,20 +126,20 @@ def _ask_answer_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, mod
 
 
 def _endless_reply(number: int, body: dict[str, Any]) -> Iterator[bytes]:
-    """Reply with lower-case lines at the speed of a fast model."""
+    """Reply with lines without capital letters, as fast as a fast model."""
     for _ in range(100_000):
         time.sleep(0.005)
         yield frame({"content": "ab ab ab ab\n"})
 
 
 def _find_row() -> Row:
-    """Return the row for the first candidates of `@` in a tree that is not indexed yet."""
+    """Measure the time until the first completions of `@` in a tree that is not indexed yet."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         for number in range(FILE_COUNT // 100):
-            part_dir = Path(folder) / f"part-{number // 50}" / f"folder-{number}"
-            part_dir.mkdir(parents=True)
+            place = Path(folder) / f"part-{number // 50}" / f"folder-{number}"
+            place.mkdir(parents=True)
             for file in range(100):
-                (part_dir / f"file-{file}.txt").touch()
+                (place / f"file-{file}.txt").touch()
         index = FileIndex(folder)
         started = time.perf_counter()
         index.refresh()
@@ -147,12 +147,12 @@ def _find_row() -> Row:
             time.sleep(0.001)
         first = (time.perf_counter() - started) * 1000
         index.complete.wait()
-        complete = (time.perf_counter() - started) * 1000
+        whole = (time.perf_counter() - started) * 1000
         started = time.perf_counter()
         index.find("p9fold950fi7")
         scattered = (time.perf_counter() - started) * 1000
-    comparison = f"all known after {complete:.0f} ms, then any letters in {scattered:.0f} ms"
-    return _row(f"first candidates among {FILE_COUNT:,} files", first, comparison, FIND_BUDGET_MS)
+    comparison_text = f"index complete after {whole:.0f} ms; fuzzy search {scattered:.0f} ms"
+    return _row(f"first completions among {FILE_COUNT:,} files", first, comparison_text, FIND_BUDGET_MS)
 
 
 def _row(name: str, value: float, comparison: str, budget: float) -> Row:

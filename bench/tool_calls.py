@@ -1,4 +1,4 @@
-"""Runs one tool call several times in a session, with or without ripgrep; `bench.tools` measures this process."""
+"""Make a tool call several times in one session, with or without ripgrep; `bench.tools` measures this process."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from ostler.tools import search
 
 
 async def open_tool_session(root: Path) -> LocalSession:
-    """Open a session with the built-in tools and all permissions."""
+    """Open a session with the default tools in which every call is allowed."""
     settings = load(root, {"HOME": str(root)})
     workspace = make_workspace(root, settings, RunOptions(cwd=str(root)), interactive=False)
     return await open_test_session(ScriptedBackend([]), builtin_tools(settings), workspace)

@@ -1,6 +1,6 @@
-"""Benchmarks of the tools: searches compared with ripgrep and git, changes of a large file, size of the schemas.
+"""Tools: searches compared with ripgrep and git, changes of a large file, the size of the schemas.
 
-Budgets apply to CPU time, because other work on the machine affects wall time far more. Wall time is shown as well.
+Budgets apply to CPU time, because wall time depends on the load of the machine; it is shown in addition.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ ROOT = Path(__file__).parents[1]
 FILE_COUNT = 20_000
 WORDS = ("alpha", "beta", "gamma", "delta", "raise", "return", "import", "class", "value", "index", "self", "None")
 RATIO_BUDGET, SECONDS_BUDGET, TOKEN_BUDGET = 1.3, 1.0, 2_500
-START_MS = 15  # CPU milliseconds per call for starting a program through the spawner and for the tool host
+START_MS = 15  # CPU milliseconds for supervising a process and for the permission check of a call
 QUERIES = {"few hits": "raise ValueError", "thousands of hits": "alpha beta self"}
 GLOBS = {"some": "**/f7.py", "all": "**/*.py"}
 LINE = "the quick line number {} of a large file, as ordinary as the one before it\n"
 
 
 class CallCost(msgspec.Struct):
-    """Cost of one run or call: CPU and wall time in milliseconds."""
+    """The cost of one run or call: CPU time and wall time in milliseconds."""
 
     cpu: float
     wall: float
@@ -45,7 +45,7 @@ class CallCost(msgspec.Struct):
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Yield Markdown rows: name, Ostler, comparison, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         root = Path(folder) / "tree"
         _make_tree(root)
@@ -57,7 +57,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def _make_tree(root: Path) -> None:
-    """Create a repository of twenty thousand small files, with an ignore file."""
+    """Create a repository with 20,000 small files and a .gitignore."""
     rand = random.Random(1)
     lines = [" ".join(rand.choices(WORDS, k=8)) for _ in range(500)]
     for number in range(FILE_COUNT):
@@ -86,38 +86,38 @@ def _search_rows(root: Path, repeats: int) -> Iterator[Row]:
 def _comparison_rows(
     root: Path, name: str, tool: str, arguments: dict[str, Any], peers: dict[str, list[str]], repeats: int
 ) -> Iterator[Row]:
-    """Compare the tool, with ripgrep and native, with the other programs that are installed."""
+    """Compare the tool, with ripgrep and native, with the installed programs."""
     others = {peer: _program_cost(argv, root, repeats) for peer, argv in peers.items() if argv[0]}
-    for variant in ("by rg", "native") if search.find_ripgrep() else ("native",):
+    for variant in ("with rg", "native") if search.find_ripgrep() else ("native",):
         ours = _call_cost(root, tool, arguments, variant, repeats)
         comparison = ", ".join(
             f"{ours.cpu / cost.cpu:.2f} × {peer} ({_format_cost(cost)})" for peer, cost in others.items()
         )
         verdict = _budget_verdict(ours.cpu / 1000, SECONDS_BUDGET, "s")
-        if variant == "by rg":
+        if variant == "with rg":
             verdict = _budget_verdict(
-                (ours.cpu - START_MS) / others["rg"].cpu, RATIO_BUDGET, f"× rg, the {START_MS} ms to start it apart"
+                (ours.cpu - START_MS) / others["rg"].cpu, RATIO_BUDGET, f"× rg, without the {START_MS} ms to start it"
             )
         yield f"{name}: {ours.summary}, {variant}", _format_cost(ours), comparison, verdict
 
 
-def _format_cost(cost: CallCost) -> str:
-    return f"{cost.cpu:.0f} ms CPU, {cost.wall:.0f} ms"
+def _format_cost(spent: CallCost) -> str:
+    return f"{spent.cpu:.0f} ms CPU, {spent.wall:.0f} ms"
 
 
 def _program_cost(argv: Sequence[str], root: Path, times: int) -> CallCost:
-    """Measure a program: mean CPU time and minimum wall time."""
+    """Return the cost of a program: mean CPU time and minimum wall time."""
     costs = [_run(argv, root) for _ in range(times)]
     return CallCost(sum(cost.cpu_ms for cost in costs) / times, min(cost.wall_ms for cost in costs))
 
 
 def _call_cost(root: Path, tool: str, arguments: dict[str, Any], variant: str, times: int) -> CallCost:
-    """Measure a call in a session: the additional cost of several calls over one, including child processes."""
+    """Return the cost of a call in a session: the difference between several calls and one, with child processes."""
     argv = [sys.executable, "-P", "-m", "bench.tool_calls", str(root), tool, json.dumps(arguments), variant]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     once, often = _run([*argv, "1"], ROOT, env), _run([*argv, str(times + 1)], ROOT, env)
-    report = json.loads(often.output)
-    return CallCost((often.cpu_ms - once.cpu_ms) / times, report["ms"], report["summary"])
+    printed = json.loads(often.output)
+    return CallCost((often.cpu_ms - once.cpu_ms) / times, printed["ms"], printed["summary"])
 
 
 def _run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] = os.environ) -> RunCost:
@@ -128,23 +128,23 @@ def _run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] = os.environ) ->
 
 
 def _cold_rows(root: Path, home: Path) -> Iterator[Row]:
-    """Measure a new process, start-up included; then also with the files removed from the page cache."""
-    arguments = ["tool", "call", "grep", json.dumps({"pattern": QUERIES["few hits"]})]
+    """Measure new processes including start-up, then also without the page cache."""
+    command = ["tool", "call", "grep", json.dumps({"pattern": QUERIES["few hits"]})]
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    commands = {"native": [sys.executable, "-P", "-c", _WITHOUT_RIPGREP, *arguments]}
+    variants = {"native": [sys.executable, "-P", "-c", _WITHOUT_RIPGREP, *command]}
     if program := search.find_ripgrep():
-        commands = {"by rg": [sys.executable, "-P", "-m", "ostler", *arguments], **commands}
+        variants = {"with rg": [sys.executable, "-P", "-m", "ostler", *command], **variants}
         _drop_page_cache(root)
-        comparison = f"rg itself {_run([program, '-n', '--hidden', QUERIES['few hits'], '.'], root).wall_ms:.0f} ms"
+        comparison = f"rg alone {_run([program, '-n', '--hidden', QUERIES['few hits'], '.'], root).wall_ms:.0f} ms"
     else:
         comparison = ""
-    for variant, argv in commands.items():
-        cost = _cold_cost(argv, root, env)
-        what = f"grep, few hits, {variant}, cold: a new process"
-        yield what, _format_cost(cost), "start-up included", _budget_verdict(cost.cpu / 1000, SECONDS_BUDGET, "s")
+    for variant, argv in variants.items():
+        spent = _cold_cost(argv, root, env)
+        what = f"grep, few hits, {variant}, new process"
+        yield what, _format_cost(spent), "start-up included", _budget_verdict(spent.cpu / 1000, SECONDS_BUDGET, "s")
         _drop_page_cache(root)
-        uncached = _run(argv, root, env)
-        yield f"· the same, and no file in the system's memory, {variant}", f"{uncached.wall_ms:.0f} ms", comparison, ""
+        unread = _run(argv, root, env)
+        yield f"· same, without page cache, {variant}", f"{unread.wall_ms:.0f} ms", comparison, ""
 
 
 def _cold_cost(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> CallCost:
@@ -162,7 +162,7 @@ sys.exit(dispatch(sys.argv[1:]))
 
 
 def _drop_page_cache(root: Path) -> None:
-    """Remove the files from the page cache, as far as the system allows."""
+    """Drop the files from the page cache, as far as the system allows."""
     if not hasattr(os, "posix_fadvise"):
         return
     for folder, _, files in os.walk(root):
@@ -173,12 +173,12 @@ def _drop_page_cache(root: Path) -> None:
 
 
 async def _change_rows(folder: Path, repeats: int) -> list[Row]:
-    """Measure changing one line in a file of five megabytes with `edit`, `patch` and plain Python."""
+    """Change a line in the middle of a 5 MB file with `edit` and `patch`, compared with plain Python."""
     file = folder / "large.txt"
     text = "".join(LINE.format(number) for number in range(65_000))
     file.write_text(text)
     session = await open_tool_session(folder)
-    plain = min((_plain_change(folder / "plain.txt", text) for _ in range(repeats)), key=lambda cost: cost.cpu)
+    plain = min((_plain_change(folder / "plain.txt", text) for _ in range(repeats)), key=lambda spent: spent.cpu)
     costs: dict[str, list[CallCost]] = {"edit": [], "patch": []}
     for turn in range(repeats):
         for tool, arguments in _change_arguments(turn):
@@ -186,18 +186,18 @@ async def _change_rows(folder: Path, repeats: int) -> list[Row]:
             result = await session.call(ToolCall(session.new_id("call"), tool, arguments))
             costs[tool].append(CallCost((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000))
             if result.status != "ok":
-                raise SystemExit(f"{tool} failed in the benchmark: {result.for_model}")
+                raise SystemExit(f"{tool} failed: {result.for_model}")
     await session.aclose()
-    what = f"a line of a {len(text) / 1e6:.1f} MB file, preview and check included"
-    best = {tool: min(tool_costs, key=lambda cost: cost.cpu) for tool, tool_costs in costs.items()}
+    what = f"a line of a {len(text) / 1e6:.1f} MB file, including preview and check"
+    least = {tool: min(cost, key=lambda spent: spent.cpu) for tool, cost in costs.items()}
     return [
-        (f"{tool} of {what}", _format_cost(tool_costs), f"plain Python {_format_cost(plain)}", "")
-        for tool, tool_costs in best.items()
+        (f"{tool} of {what}", _format_cost(cost), f"plain Python {_format_cost(plain)}", "")
+        for tool, cost in least.items()
     ]
 
 
 def _change_arguments(turn: int) -> Sequence[tuple[str, dict[str, Any]]]:
-    """Return the arguments for an edit of one line in the middle, and a patch of another."""
+    """Return an edit of one line in the middle, and a patch of another."""
     number = 31_000 + 10 * turn
     before, line = LINE.format(number - 1_000), LINE.format(number)
     around = [LINE.format(number - 1), LINE.format(number + 1)]
@@ -207,7 +207,7 @@ def _change_arguments(turn: int) -> Sequence[tuple[str, dict[str, Any]]]:
 
 
 def _plain_change(file: Path, text: str) -> CallCost:
-    """Read, replace and write with plain Python, including fsync."""
+    """Read, replace, write and sync with plain Python."""
     file.write_text(text)
     clock, cpu = time.perf_counter(), time.process_time()
     changed = file.read_text().replace(LINE.format(30_000), "changed\n", 1)
@@ -220,11 +220,11 @@ def _plain_change(file: Path, text: str) -> CallCost:
 def _schema_row() -> Row:
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as home:
         specs = [tool.spec for tool in builtin_tools(load(Path(home), {"HOME": home}))]
-    definitions = [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
-    text = json.dumps(definitions, ensure_ascii=False, separators=(",", ":"))
+    schemas = [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
+    text = json.dumps(schemas, ensure_ascii=False, separators=(",", ":"))
     tokens = len(re.findall(r"\w+|[^\w\s]", text))
     comparison = f"{len(text.encode()):,} bytes, ≈ {len(text) // 4:,} tokens at four bytes each"
-    what = f"schemas of the {len(specs)} usual tools, each word and sign a token"
+    what = f"schemas of the {len(specs)} default tools, one token per word or sign"
     return what, f"{tokens:,} tokens", comparison, _budget_verdict(tokens, TOKEN_BUDGET, "tokens")
 
 

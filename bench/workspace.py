@@ -1,4 +1,4 @@
-"""Benchmarks of workspace and policy: classifying a command, reading and writing a file, a checkpoint of a tree."""
+"""Workspace and policy: analysing a command, reading and writing a file, a checkpoint of a tree."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.local_workspace import LocalWorkspace
 
 Row = tuple[str, str, str, str]
-FINAL_REPLY_SECONDS = 1.0  # time that a model takes for its final message
+FINAL_REPLY_SECONDS = 1.0  # the time in which a model writes its final reply
 COMMAND_LINES = (
     "ls -la src",
     "git status --short",
@@ -23,7 +23,7 @@ COMMAND_LINES = (
 
 
 def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
-    """Yield Markdown rows: name, Ostler, comparison, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     yield _classify_row()
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield from asyncio.run(_file_rows(Path(folder)))
@@ -33,7 +33,7 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
 
 
 def _best_us(work: Callable[[], object], times: int) -> float:
-    """Return the minimum time of several runs in microseconds."""
+    """Return the minimum time of several runs, in microseconds."""
     least = float("inf")
     for _ in range(times):
         started = time.perf_counter()
@@ -48,14 +48,9 @@ def _classify_row() -> Row:
             analyse(line, cwd="/")
 
     all_lines()
-    microseconds = _best_us(all_lines, 20) / len(COMMAND_LINES)
-    verdict = "within" if microseconds <= 1000 else "**over**"
-    return (
-        "reading an ordinary command line",
-        f"{microseconds:.0f} µs",
-        f"{1e6 / microseconds:,.0f} a second",
-        f"{verdict} 1 ms",
-    )
+    each = _best_us(all_lines, 20) / len(COMMAND_LINES)
+    verdict = "within" if each <= 1000 else "**over**"
+    return ("analyse an ordinary command line", f"{each:.0f} µs", f"{1e6 / each:,.0f} a second", f"{verdict} 1 ms")
 
 
 async def _file_rows(folder: Path) -> list[Row]:
@@ -65,11 +60,11 @@ async def _file_rows(folder: Path) -> list[Row]:
     read = await _best_async_us(lambda: workspace.read_text("small.txt"), 200)
     plain_write = _best_us(lambda: (folder / "plain.txt").write_text("x\n" * 50), 50)
     count = iter(range(10_000))
-    write = await _best_async_us(lambda: workspace.write_text(f"made-{next(count)}.txt", "x\n" * 50), 50)
+    write = await _best_async_us(lambda: workspace.write_text(f"new-{next(count)}.txt", "x\n" * 50), 50)
     workspace.close()
     return [
-        ("reading a small file", f"{read:.0f} µs", f"{read / plain_read:.1f} × plain Python", ""),
-        ("writing a small file, on disk", f"{write:.0f} µs", f"plain Python {plain_write:.0f} µs, not on disk", ""),
+        ("read a small file", f"{read:.0f} µs", f"{read / plain_read:.1f} × plain Python", ""),
+        ("write and sync a small file", f"{write:.0f} µs", f"plain Python {plain_write:.0f} µs, not synced", ""),
     ]
 
 
@@ -86,9 +81,9 @@ async def _checkpoint_row(folder: Path, size: int) -> Row:
     root, store = folder / "work", folder / "store"
     for number in range(size):
         if number % 100 == 0:
-            part_dir = root / f"folder-{number // 100}"
-            part_dir.mkdir(parents=True)
-        (part_dir / f"file-{number}.txt").write_text(f"file {number}\n")
+            place = root / f"folder-{number // 100}"
+            place.mkdir(parents=True)
+        (place / f"file-{number}.txt").write_text(f"file {number}\n")
     checkpoints = Checkpoints(str(root), str(store))
     costs = []
     for turn in ("first", "second", "third", "fourth"):
@@ -102,13 +97,13 @@ async def _checkpoint_row(folder: Path, size: int) -> Row:
         costs.append((between - started, time.perf_counter() - ending))
     checkpoints.close()
     floor = min(_scan_seconds(root) for _ in range(3))
-    scan, added = (min(cost) for cost in zip(*costs[1:], strict=True))
-    cost = f"first {costs[0][0]:.2f} s, then {scan:.2f} s beside requests; {added:.2f} s at a turn's end"
+    look, added = (min(cost) for cost in zip(*costs[1:], strict=True))
+    result = f"first {costs[0][0]:.2f} s, then {look:.2f} s during requests; {added:.2f} s at the end of a turn"
     verdict = "within" if added <= 0.3 else "**over**"
     return (
         f"checkpoint of {size:,} files",
-        cost,
-        f"{scan / floor:.1f} × a bare look at every file",
+        result,
+        f"{look / floor:.1f} × a plain stat of every file",
         f"{verdict} 0.3 s",
     )
 

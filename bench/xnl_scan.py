@@ -1,4 +1,4 @@
-"""Benchmarks of the XNL scanner: ten megabytes in large and in tiny chunks."""
+"""The XNL scanner on a long answer of 10 MB, in large and in tiny pieces."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _CALL = '!unquote_start\n<tool_call id="c" lang="javascript" #>SysBuiltIn.read({
 
 
 def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """Yield one row for each chunk size."""
+    """Yield one row for each size of the pieces."""
     text = (_PROSE * 40 + _CALL) * (MEGABYTES * 1_000_000 // (40 * len(_PROSE) + len(_CALL)) + 1)
     for size in (65_536, 64):
         seconds = min(_scan_seconds(text, size) for _ in range(min(3, repeats)))
@@ -26,14 +26,14 @@ def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
 def _scan_seconds(text: str, size: int) -> float:
     from ostler.xnl.scanner import MarkedBlock, XnlScanner
 
-    chunks = [text[start : start + size] for start in range(0, len(text), size)]
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
     started = time.process_time()
     scanner = XnlScanner()
-    blocks = sum(isinstance(part, MarkedBlock) for chunk in chunks for part in scanner.feed(chunk))
+    blocks = sum(isinstance(piece, MarkedBlock) for part in pieces for piece in scanner.feed(part))
     scanner.finish()
-    seconds = time.process_time() - started
-    assert blocks == text.count(_CALL), f"{blocks} blocks were found"
-    return seconds
+    spent = time.process_time() - started
+    assert blocks == text.count(_CALL), f"found {blocks} blocks"
+    return spent
 
 
 if __name__ == "__main__":

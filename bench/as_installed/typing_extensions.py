@@ -1,3 +1,3 @@
-"""Hides the real package: only development tools install it, and msgspec would import it."""
+"""Hides typing_extensions, which only development tools install; msgspec would import it."""
 
-raise ImportError("not installed with Ostler")
+raise ImportError("not part of an installation of Ostler")

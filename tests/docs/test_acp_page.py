@@ -1,4 +1,4 @@
-"""The page about ACP is true: every command on it runs, with the echo agent in the place of the others."""
+"""Test docs/acp.md: its commands run, with the echo agent instead of real ones, and its settings are valid."""
 
 import json
 import re
@@ -18,8 +18,8 @@ def blocks(kind):
 
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("number", range(len(blocks("sh"))))
-def test_every_command_on_the_page_runs(ostler, number):
-    """Those of one block in one workspace, one after the other."""
+def test_commands_of_a_block_run(ostler, number):
+    """The commands of one block run in order, in one workspace."""
     store = str(ostler.home / "store")
     entry = {"command": sys.executable, "args": [*ECHO, "--store", store]}
     (ostler.home / ".ostler").mkdir()
@@ -40,7 +40,7 @@ def test_every_command_on_the_page_runs(ostler, number):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_settings_on_the_page_are_valid(tmp_path, monkeypatch):
+def test_settings_on_the_page_are_valid(tmp_path, monkeypatch):
     from ostler.app.acp_agent_config import find_agent
     from ostler.settings.load import load
 

@@ -1,4 +1,4 @@
-"""The editor's face plays the contract's scenes: the engine with a scripted model behind it, an editor before it."""
+"""The scenarios with the ACP agent frontend: a test editor, and the engine with a scripted model."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, SingleSessionMana
 from ostler.wire.jsonrpc import RpcError
 from ostler.workspace.local_workspace import LocalWorkspace
 
-UNATTENDED = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
+NON_INTERACTIVE = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
 
 
 class FakeWorkspaceProvider:
@@ -39,7 +39,7 @@ class FakeWorkspaceProvider:
 
 
 @asynccontextmanager
-async def at(session, tmp_path, capabilities=NOTHING):
+async def open_editor(session, tmp_path, capabilities=NOTHING):
     editor = EditorEnd(tmp_path, SingleSessionManager(session), FakeWorkspaceProvider(session))
     try:
         assert await editor.opened(capabilities) == session.id
@@ -54,19 +54,19 @@ async def session_of(tmp_path, moves, tools=(), policy=ALLOW_ALL):
     return await open_test_session(backend, list(tools), LocalWorkspace(str(tmp_path)), policy=policy)
 
 
-@pytest.mark.scene("plain answer")
+@pytest.mark.scenario("plain answer")
 async def test_01_plain_answer(tmp_path):
     session = await session_of(tmp_path, [Say("Hello "), Say("there.")])
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         assert (await editor.prompt(session.id, "go"))["stopReason"] == "end_turn"
         assert editor.text() == "Hello there."
 
 
-@pytest.mark.scene("tool")
+@pytest.mark.scenario("tool")
 async def test_02_tool(tmp_path):
     moves = [Say("Looking."), Calls((ScriptedCall("probe", {"subject": "x"}, "c"),)), Say("Found.")]
     session = await session_of(tmp_path, moves, [FakeTool("probe")])
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         await editor.prompt(session.id, "go")
         kinds = [u["sessionUpdate"] for _, u in editor.updates if u["sessionUpdate"] != "usage_update"]
         assert kinds.index("agent_message_chunk") < kinds.index("tool_call") < kinds.index("tool_call_update")
@@ -74,23 +74,23 @@ async def test_02_tool(tmp_path):
         assert len({u["messageId"] for u in editor.told("agent_message_chunk")}) == 2
 
 
-@pytest.mark.scene("refusal with feedback")
+@pytest.mark.scenario("refusal with feedback")
 async def test_03_refusal(tmp_path):
     tool = FakeTool("probe")
     session = await session_of(
         tmp_path, [Calls((ScriptedCall("probe", {}, "c"),)), Say("As you say.")], [tool], ASK_ALL
     )
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         editor.choosing("deny")
         await editor.prompt(session.id, "go")
         assert (editor.call("c")["status"], editor.text(), tool.runs) == ("failed", "As you say.", [])
 
 
-@pytest.mark.scene("cancel while asking")
-async def test_04_cancel_while_asking(tmp_path):
+@pytest.mark.scenario("cancel during an approval request")
+async def test_04_cancel_during_an_approval_request(tmp_path):
     tool = FakeTool("probe")
     session = await session_of(tmp_path, [Calls((ScriptedCall("probe"),))], [tool], ASK_ALL)
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         waiting = asyncio.Event()
 
         async def never(params):
@@ -104,13 +104,13 @@ async def test_04_cancel_while_asking(tmp_path):
         assert (tool.runs, dict(session.state.asks)) == ([], {})
 
 
-@pytest.mark.scene("cancel while running")
-async def test_05_cancel_while_running(tmp_path):
+@pytest.mark.scenario("cancel during a call")
+async def test_05_cancel_during_a_call(tmp_path):
     async def forever(arguments, context):
         await asyncio.Event().wait()
 
     session = await session_of(tmp_path, [Calls((ScriptedCall("probe", {}, "c"),))], [FakeTool("probe", forever)])
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
         await editor.until(lambda: editor.call("c").get("status") == "in_progress")
         editor.peer.notify("session/cancel", {"sessionId": session.id})
@@ -118,21 +118,21 @@ async def test_05_cancel_while_running(tmp_path):
         assert editor.call("c")["status"] == "failed"
 
 
-@pytest.mark.scene("crash of the far side")
-async def test_06_crash_of_the_far_side(tmp_path):
+@pytest.mark.scenario("connection lost")
+async def test_06_connection_lost(tmp_path):
     session = await session_of(tmp_path, [Say("I was about"), Crash()])
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         with pytest.raises(RpcError, match="the connection was lost"):
             await editor.prompt(session.id, "go")
         assert editor.text() == "I was about"
 
 
-@pytest.mark.scene("two asks at once")
-async def test_07_two_asks_at_once(tmp_path):
+@pytest.mark.scenario("two approval requests at once")
+async def test_07_two_approval_requests_at_once(tmp_path):
     first, second = FakeTool("first", effects=False), FakeTool("second", effects=False)
     both = Calls((ScriptedCall("first", {}, "c1"), ScriptedCall("second", {}, "c2")))
     session = await session_of(tmp_path, [both, Say("Done.")], [first, second], ASK_ALL)
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
 
         async def answer(params):
             chosen = "deny" if params["toolCall"]["toolCallId"] == "c1" else "once"
@@ -143,11 +143,11 @@ async def test_07_two_asks_at_once(tmp_path):
         assert (len(first.runs), len(second.runs)) == (0, 1)
 
 
-@pytest.mark.scene("two asks at once")
-async def test_an_ask_answered_elsewhere_is_taken_away(tmp_path):
+@pytest.mark.scenario("two approval requests at once")
+async def test_request_answered_elsewhere_is_withdrawn(tmp_path):
     tool = FakeTool("probe")
     session = await session_of(tmp_path, [Calls((ScriptedCall("probe"),)), Say("Done.")], [tool], ASK_ALL)
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         withdrawn = asyncio.Event()
 
         async def never(params):
@@ -167,33 +167,35 @@ async def test_an_ask_answered_elsewhere_is_taken_away(tmp_path):
 
 
 @pytest.mark.req("SH-4")
-@pytest.mark.scene("unattended ask")
-async def test_08_unattended_ask(tmp_path):
+@pytest.mark.scenario("non-interactive session")
+async def test_08_non_interactive_session(tmp_path):
     moves = [Calls((ScriptedCall("probe", {}, "c"),)), Say("I could not.")]
-    session = await session_of(tmp_path, moves, [FakeTool("probe")], UNATTENDED)
-    async with at(session, tmp_path) as editor:
+    session = await session_of(tmp_path, moves, [FakeTool("probe")], NON_INTERACTIVE)
+    async with open_editor(session, tmp_path) as editor:
         await editor.prompt(session.id, "go")
         assert (editor.asked, editor.call("c")["status"]) == ([], "failed")
 
 
-@pytest.mark.scene("a call repeated by id")
-async def test_09_a_call_repeated_by_id(tmp_path):
+@pytest.mark.scenario("repeated call id")
+async def test_09_repeated_call_id(tmp_path):
     again = Calls((ScriptedCall("probe", {}, "the-call"),))
     session = await session_of(tmp_path, [again, again, Say("Done.")], [FakeTool("probe")])
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         await editor.prompt(session.id, "go")
-        first, second = (told["toolCallId"] for told in editor.told("tool_call"))  # the engine names the second anew
+        first, second = (
+            told["toolCallId"] for told in editor.told("tool_call")
+        )  # the engine gives the second call a new id
         assert first != second
         assert [editor.call(call_id)["status"] for call_id in (first, second)] == ["completed"] * 2
 
 
 @pytest.mark.req("EN-16")
-@pytest.mark.scene("steer")
+@pytest.mark.scenario("steer")
 async def test_10_steer(tmp_path):
     held = asyncio.Event()
     backend = EngineDriver().backend([[Say("Thinking"), Hold(held), Say(" on.")], [Say(" Left it is.")]], [])
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         turn = asyncio.ensure_future(editor.prompt(session.id, "go"))
         await editor.until(lambda: editor.text())
         with pytest.raises(RpcError, match="still running"):
@@ -207,10 +209,10 @@ async def test_10_steer(tmp_path):
 
 
 @pytest.mark.req("EN-16")
-@pytest.mark.scene("steer")
-async def test_10_steer_where_no_turn_runs(tmp_path):
+@pytest.mark.scenario("steer")
+async def test_10_steer_without_a_running_turn(tmp_path):
     session = await session_of(tmp_path, [Say("Begun.")])
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         words = {"sessionId": session.id, "prompt": [{"type": "text", "text": "look left"}]}
         waiting = {**words, "_meta": {"steering": {"idleBehavior": "promptRequired"}}}
         answer = await editor.peer.request("_session/steering", waiting)
@@ -219,21 +221,21 @@ async def test_10_steer_where_no_turn_runs(tmp_path):
         await editor.until(lambda: editor.text() == "Begun.")
 
 
-@pytest.mark.scene("a turn begun by the far side")
-async def test_12_a_turn_begun_by_the_far_side(tmp_path):
+@pytest.mark.scenario("turn started by the remote side")
+async def test_12_turn_started_by_the_remote_side(tmp_path):
     async def act(context, _):
         context.emit(TextDelta("m", "I began."))
         context.emit(MessageDone(Message("m", (TextContent("I began."),))))
 
     backend = ScriptedBackend([act])
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
-    async with at(session, tmp_path) as editor:
+    async with open_editor(session, tmp_path) as editor:
         backend.context.remote_turn_started(make_prompt("from afar"))
         await editor.until(lambda: editor.text() == "I began.")
 
 
 @pytest.mark.req("SE-1")
-@pytest.mark.scene("resume")
+@pytest.mark.scenario("resume")
 async def test_13_resume(tmp_path):
     session = await session_of(tmp_path, [Say("Said before.")])
     await (session.start(make_prompt("once"))).wait()
@@ -261,14 +263,14 @@ WHICH = Question("q", "Which?", {"type": "object", "properties": {"name": {"type
         (NOTHING, {"action": "accept", "content": {"name": "nobody asked"}}, QuestionReply("decline")),
     ],
 )
-async def test_a_question_is_a_form_where_the_editor_has_forms(tmp_path, capabilities, answer, reply):
+async def test_question_is_a_form_if_the_editor_supports_forms(tmp_path, capabilities, answer, reply):
     replies = []
 
     async def act(context, _):
         replies.append(await context.ask(WHICH))
 
     session = await open_test_session(ScriptedBackend([act]), [], LocalWorkspace(str(tmp_path)))
-    async with at(session, tmp_path, capabilities) as editor:
+    async with open_editor(session, tmp_path, capabilities) as editor:
 
         async def fill(params):
             assert (params["message"], params["mode"]) == ("Which?", "form")
@@ -284,14 +286,14 @@ async def test_a_question_is_a_form_where_the_editor_has_forms(tmp_path, capabil
     ("modes", "reply"),
     [({"url": {}}, QuestionReply("accept")), ({"form": {}}, QuestionReply("decline")), ({}, QuestionReply("decline"))],
 )
-async def test_an_address_to_go_to_is_one_where_the_editor_has_them(tmp_path, modes, reply):
+async def test_url_question_is_sent_if_the_editor_supports_it(tmp_path, modes, reply):
     replies = []
 
     async def act(context, _):
         replies.append(await context.ask(Question("", "Log in", url="https://example.com/", asked_by="files")))
 
     session = await open_test_session(ScriptedBackend([act]), [], LocalWorkspace(str(tmp_path)))
-    async with at(session, tmp_path, {"elicitation": modes}) as editor:
+    async with open_editor(session, tmp_path, {"elicitation": modes}) as editor:
 
         async def go(params):
             assert (params["message"], params["mode"]) == ("files: Log in", "url")
