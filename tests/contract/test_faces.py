@@ -315,7 +315,7 @@ async def test_11_option_changed_between_turns(face, tmp_path):
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with face.at(session) as desk:
         desk.type("/models other")
-        await desk.screen.seen("from now on: other")
+        await desk.screen.seen("now using model other")
     assert backend.changes == [SetOption("model", "other")]
 
 
