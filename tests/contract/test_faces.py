@@ -180,7 +180,7 @@ async def test_06_crash_of_the_far_side(face, session_of):
     shown, status = await face.show(await session_of([Say("I was about"), Crash()]))
     assert status == face.statuses["failed"]
     assert "I was about" in shown
-    assert "[cut off here]" in shown
+    assert "[truncated]" in shown
     assert "✗ the connection was lost" in shown
 
 

@@ -82,7 +82,7 @@ async def test_a_printed_run_tells_a_silence_beside_its_answer(session_at, capsy
         out, _ = await printed(await session_at(server), output)
     aside = capsys.readouterr().err.splitlines()
     assert aside[0] == f"ostler: waiting: no data from 127.0.0.1:{server.port} for 5 s"
-    assert sum("trying again" in line for line in aside) == 1
+    assert sum("retrying" in line for line in aside) == 1
     assert "hello" in out.getvalue()
     assert "waiting" not in out.getvalue()
 
@@ -93,7 +93,7 @@ async def test_plain_lines_tell_a_silence_and_a_retry_apart(session_at):
         shown, _ = await ReplDriver().show(await session_at(server))
     lines = shown.splitlines()
     assert lines[0] == f"waiting: no data from 127.0.0.1:{server.port} for 5 s"
-    assert [line.partition("(attempt ")[2] for line in lines if "trying again" in line] == ["2)", "3)"]
+    assert [line.partition("(attempt ")[2] for line in lines if "retrying" in line] == ["2)", "3)"]
     assert shown.endswith("ANSWER\n  hello\n")
 
 
@@ -107,7 +107,7 @@ async def test_an_editor_is_told_of_a_silence_as_an_aside(session_at, tmp_path):
         asides = [told["content"]["text"] for told in editor.told("agent_thought_chunk")]
         words = editor.text()
     assert asides[0] == f"waiting: no data from 127.0.0.1:{server.port} for 5 s"
-    assert sum("trying again" in aside for aside in asides) == 1
+    assert sum("retrying" in aside for aside in asides) == 1
     assert (words, answer["stopReason"]) == ("hello", "end_turn")
 
 
