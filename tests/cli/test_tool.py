@@ -50,7 +50,7 @@ def test_arguments_from_a_pipe_and_none_at_all(ostler):
 
 def test_skills_and_tasks_say_what_is_missing(ostler):
     assert told(ostler("tool", "call", "skill"))["for_model"] == "There are no skills."
-    assert "there are none here" in told(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
+    assert "no skills are available" in told(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
     folder = ostler.workspace / ".ostler" / "skills" / "brew"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Make tea.\n---\nBoil water.\n")

@@ -413,8 +413,8 @@ BAD = {
     "lines by other names": (
         "edit_text",
         {**F, "action": "delete_range", "startLine": 1, "endLine": 1},
-        "delete_range takes start and end (lines counted from 0, end not included); start is missing, and there are: "
-        "path, action, startLine, endLine",
+        "delete_range takes start and end (lines counted from 0, end not included); "
+        "start is missing; the arguments are: path, action, startLine, endLine",
     ),
     "a line by another name": (
         "edit_text",
@@ -423,7 +423,7 @@ BAD = {
     ),
     "an endless count": ("replace_text", {**F, "old": "a", "new": "b", "count": float("inf")}, "count is inf"),
     "nothing to delete": ("rm", {}, "path is missing"),
-    "more than a name": ("rm", {"path": "f.txt\n*** Delete File: g.txt"}, "no line can show"),
+    "more than a name": ("rm", {"path": "f.txt\n*** Delete File: g.txt"}, "unprintable character"),
     "nowhere to go": ("mv", {"source": "f.txt"}, "destination is missing"),
     "a folder": ("rm", {"path": ".", "recursive": True}, "directory"),
     "backwards": ("read_file", {**F, "start_line": 5, "end_line": 2}, "before the first"),

@@ -64,7 +64,7 @@ async def test_output_that_a_model_is_told_without_its_middle_stays_readable(run
     assert not done.data["cut"]
     with open(done.data["spill"]) as whole:
         assert whole.read() == done.data["stdout"]
-    assert f"[whole output: {done.data['spill']}]" in done.for_model
+    assert f"[full output: {done.data['spill']}]" in done.for_model
 
 
 @pytest.mark.req("SH-1")
@@ -72,7 +72,7 @@ async def test_output_that_a_model_is_told_without_its_middle_stays_readable(run
 async def test_a_program_that_would_wait_for_keys_is_refused_at_once(run, command):
     done = await run(command=command)
     assert done.fault.code == "needs_terminal"
-    assert "waits for keys" in done.for_model
+    assert "is interactive" in done.for_model
 
 
 @pytest.mark.req("SH-1")
@@ -93,7 +93,7 @@ async def test_jobs_are_started_listed_read_and_stopped(run):
     told = (await run(action="read", job="2")).for_model
     assert "no background command '2'" in told
     assert "there are: bg1" in told
-    assert "which job? give `job` to read it; there are: bg1" in (await run(action="read")).for_model
+    assert "read needs `job`; jobs: bg1" in (await run(action="read")).for_model
     assert (await run(action="stop", job="1")).data["state"] == "killed"
     assert "killed" in (await run(action="list")).for_model
 
@@ -103,9 +103,9 @@ async def test_jobs_are_started_listed_read_and_stopped(run):
     [
         ({}, "there is no command"),
         ({"command": "  "}, "there is no command"),
-        ({"action": "read"}, "which job"),
+        ({"action": "read"}, "read needs `job`"),
         ({"command": "a\0b"}, "a command cannot contain a zero byte"),
-        ({"command": "ls", "timeout": "-1"}, "timeout must be more than 0, and it is -1"),
+        ({"command": "ls", "timeout": "-1"}, "timeout must be more than 0, not -1"),
         ({"action": "stop", "job": "nope"}, "nope"),
         ({"command": "ls", "cmd": "x"}, "given twice"),
         ({"command": 5, "action": "fly"}, "action"),

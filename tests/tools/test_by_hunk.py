@@ -72,8 +72,8 @@ async def test_only_the_hunks_that_were_taken_are_made_and_the_model_is_told_whi
     result = await answered(room, tool, arguments, taking(2))
     assert result.status == "ok", result.for_model
     assert (room.root / "f.txt").read_text() == ONLY_SECOND
-    took, _, left = result.for_model.partition("Left out, and not made")
-    assert "took 1 of the 3 hunks" in took
+    took, _, left = result.for_model.partition("Not applied")
+    assert "selected 1 of 3 hunks" in took
     assert "+fifteen" in took
     assert "+two" not in took
     assert "+two" in left
@@ -115,8 +115,8 @@ async def test_hunks_of_several_files_are_counted_through(room):
     assert (room.root / "gone.txt").exists()
     assert (room.root / "new.txt").read_text() == "new\n"
     assert (room.root / "moved.txt").read_text() == "same\n"
-    assert "3 of the 6 hunks" in result.for_model
-    assert "gone.txt (deleted)" in result.for_model.partition("Left out")[2]
+    assert "3 of 6 hunks" in result.for_model
+    assert "gone.txt (deleted)" in result.for_model.partition("Not applied")[2]
 
 
 @pytest.mark.req("PM-5", "FS-6")

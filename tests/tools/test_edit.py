@@ -271,7 +271,7 @@ async def test_what_was_approved_is_written_or_nothing(opened, was_read, meanwhi
     assert result.fault.code in ("changed_on_disk", "not_found")
     if meanwhile is not None:
         assert door.get() == meanwhile
-        assert "it was changed after this call was looked at, and nothing was written" in result.for_model
+        assert "it changed after this call was checked; nothing was written" in result.for_model
 
 
 @pytest.mark.req("FS-6")

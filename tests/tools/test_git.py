@@ -31,7 +31,7 @@ def repo(room, monkeypatch):
 
 @pytest.mark.req("TL-2")
 async def test_status(repo):
-    assert (await repo.ok("git_status")).for_model == "main: nothing changed"
+    assert (await repo.ok("git_status")).for_model == "main: no changes"
     repo.file("a.txt", "three\n")
     repo.file("new file.txt")
     git(repo.root, "mv", "sub/b.txt", "sub/c.txt")
@@ -164,7 +164,7 @@ async def test_blame(repo):
 async def test_a_repository_without_commits(room, monkeypatch):
     git(room.root, "init", "-q", "-b", "main")
     assert (await room.ok("git_log")).for_model == "there are no commits yet"
-    assert (await room.ok("git_status")).for_model == "main: nothing changed"
+    assert (await room.ok("git_status")).for_model == "main: no changes"
     room.file("a.txt", "x\n")
     assert "the repository has no commits yet" in await room.fails("git_show")
     assert "the repository has no commits yet" in await room.fails("git_blame", path="a.txt")
@@ -172,7 +172,7 @@ async def test_a_repository_without_commits(room, monkeypatch):
 
 async def test_blame_of_what_has_no_lines_says_why(repo):
     repo.file("new.txt", "x\n")
-    assert "no such path 'new.txt' in HEAD; git_status shows what is untracked" in await repo.fails(
+    assert "no such path 'new.txt' in HEAD; git_status lists untracked files" in await repo.fails(
         "git_blame", path="new.txt"
     )
     assert "sub is a folder; name a file in it" in await repo.fails("git_blame", path="sub")
@@ -232,8 +232,8 @@ BAD = {
     "no such file": ("git_blame", {"path": "gone.txt"}, "no such path"),
     "no file": ("git_blame", {}, "git_blame needs path"),
     "lines that are not there": ("git_blame", {"path": "a.txt", "line": 99}, "has only 2 lines"),
-    "a file for a folder": ("git_status", {"repo": "a.txt"}, "this is no folder"),
-    "a number out of reach": ("git_log", {"skip": -1}, "skip must be at least 0, and it is -1"),
+    "a file for a folder": ("git_status", {"repo": "a.txt"}, "this is not a folder"),
+    "a number out of reach": ("git_log", {"skip": -1}, "skip must be at least 0, not -1"),
 }
 
 
@@ -435,7 +435,7 @@ async def test_variables_of_the_caller_do_not_lead_it_elsewhere(repo, monkeypatc
 @pytest.mark.req("PM-8", "TL-2")
 async def test_a_bare_repository_among_the_files_is_not_believed(repo):
     git(repo.root, "clone", "-q", "--bare", ".", "sub/bare")
-    assert "without files" in await repo.fails("git_log", repo="sub/bare")
+    assert "bare repositories" in await repo.fails("git_log", repo="sub/bare")
 
 
 @pytest.mark.req("PM-8", "TL-2")

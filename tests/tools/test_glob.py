@@ -51,10 +51,10 @@ GLOBS = {
     "/src/**/main.py": ["src/app/main.py"],
 }
 NOTHING = {
-    "*.py, *.md": "No files match. A pattern is one glob; several are written as **/*.{ts,tsx}.",
-    "src/app": "No files match: src/app is a folder; src/app/** are its files.",
+    "*.py, *.md": "No files match. A pattern is one glob; combine several as **/*.{ts,tsx}.",
+    "src/app": "No files match: src/app is a folder; use src/app/** for its files.",
     "gone/**/*.py": "No files match: there is no folder gone.",
-    "src/[slug]/main.py": r"No files match. [] is a set of characters; for the signs themselves write \[ and \].",
+    "src/[slug]/main.py": r"No files match. [] is a set of characters; for brackets write \[ and \].",
 }
 
 
@@ -95,18 +95,18 @@ async def test_an_empty_folder_holds_no_file(room, searcher, pattern):
     ("given", "sentence"),
     [
         ({"pattern": ""}, "the pattern is empty"),
-        ({"pattern": "../*"}, "leaves its folder"),
+        ({"pattern": "../*"}, "contains .."),
         ({"pattern": "*.py", "path": "gone"}, "no such file"),
         ({"pattern": "*.py", "path": "folder"}, "outside the workspace"),
         ({"pattern": "*.py", "path": "/etc"}, "outside the workspace"),
         ({"pattern": "x" * 2000}, "too long"),
-        ({"pattern": "/etc/*"}, "leads outside the workspace; globs begin at the workspace's folder"),
+        ({"pattern": "/etc/*"}, "points outside the workspace; globs are relative to the workspace"),
         ({"pattern": "/etc/hosts", "path": "src"}, "outside the workspace"),
         ({"pattern": "x", "path": "setup.py"}, "setup.py is a file; give a folder as path"),
         ({"pattern": "/"}, "the pattern is empty"),
-        ({"pattern": "!*.py"}, "says what is not wanted; give what is"),
-        ({"pattern": "[["}, "has a bracket without its other half"),
-        ({"pattern": "src/{a,b"}, "has a bracket without its other half"),
+        ({"pattern": "!*.py"}, "only excludes files"),
+        ({"pattern": "[["}, "has an unbalanced bracket"),
+        ({"pattern": "src/{a,b"}, "has an unbalanced bracket"),
         ({"pattern": "*.py", "limit": "few"}, "limit must be a whole number"),
         ({}, 'glob needs pattern: send {"pattern":"**/*.py"}'),
         ({"pattern": "*", "path": "setup.py"}, "setup.py is a file; give a folder as path"),
@@ -193,5 +193,5 @@ def test_globs_are_parted_outside_braces():
 def test_types_and_unknown_types():
     assert FileFilter(file_type="tsx").matches("a.ts")
     assert FileFilter(file_type=".foo").matches("x/a.foo")
-    with pytest.raises(ToolError, match="no file type"):
+    with pytest.raises(ToolError, match="unknown file type"):
         FileFilter(file_type="a b")

@@ -126,7 +126,7 @@ async def test_what_a_tool_fails_with_is_told_and_so_is_what_was_mended(rooms):
     room = rooms([FakeTool("probe", fail)])
     result = await room.call("probe", raw="{a: 1}")
     assert result.status == "failed"
-    assert result.for_model == "Error: it rains; wait\n[the call was mended: names without quotes]"
+    assert result.for_model == "Error: it rains; wait\n[the call was repaired: names without quotes]"
     assert result.fault.code == "weather"
 
 
@@ -146,7 +146,7 @@ async def test_a_call_that_goes_where_there_is_no_tool(rooms):
     room = rooms([FakeTool("edit")])
     room.session._tools = LocalToolHost([FakeTool("edit")], room.workspace)
     told = await room.fails("str_replace_editor", command="create", path="b", file_text="x")
-    assert "needs the tool write, which is not here" in told
+    assert "needs the tool write, which is not available" in told
 
 
 @pytest.mark.req("MD-3")

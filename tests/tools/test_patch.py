@@ -526,9 +526,9 @@ async def test_sequences(door, before, patch, after):
     [
         ("", "bad_patch", "empty"),
         ("--- a/a\n+++ b/b2\n@@ -1 +1 @@\n-1\n+2\n", "bad_patch", "rename from"),
-        (begin("*** Delete File: a\n*** Update File: a\n-1\n+2\n"), "not_found", "takes it away"),
-        (begin("*** Add File: a\n+1\n"), "already_exists", "already there"),
-        (begin("*** Update File: a\n-1\n+1\n"), "bad_patch", "leaves every file as it is"),
+        (begin("*** Delete File: a\n*** Update File: a\n-1\n+2\n"), "not_found", "removes it"),
+        (begin("*** Add File: a\n+1\n"), "already_exists", "already exists"),
+        (begin("*** Update File: a\n-1\n+1\n"), "bad_patch", "changes nothing"),
         ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\nGIT binary patch\n", "bad_patch", "binary"),
     ],
 )

@@ -20,7 +20,7 @@ async def test_stat_tells_without_reading(room):
 async def test_mkdir_makes_the_folders_above_too(room):
     assert (await room.ok("mkdir", path="a/b/c")).data == {"path": "a/b/c", "created": True}
     assert (room.root / "a/b/c").is_dir()
-    assert (await room.ok("mkdir", path="a/b/c")).for_model == "a/b/c/ was there already"
+    assert (await room.ok("mkdir", path="a/b/c")).for_model == "a/b/c/ already exists"
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ async def test_lines_come_numbered_and_whole(room):
 
 
 WINDOWS = {
-    "first two": ({"limit": 2}, ["1\tl1", "2\tl2"], "[8 more lines; read on with line=3]"),
-    "middle": ({"line": 4, "limit": 2}, ["4\tl4", "5\tl5"], "[5 more lines; read on with line=6]"),
+    "first two": ({"limit": 2}, ["1\tl1", "2\tl2"], "[8 more lines; continue with line=3]"),
+    "middle": ({"line": 4, "limit": 2}, ["4\tl4", "5\tl5"], "[5 more lines; continue with line=6]"),
     "end": ({"line": 9, "limit": 50}, ["9\tl9", "10\tl10"], ""),
-    "numbers as texts": ({"line": "10"}, ["10\tl10"], "[the call was mended: line was a text]"),
+    "numbers as texts": ({"line": "10"}, ["10\tl10"], "[the call was repaired: line was a string]"),
 }
 
 
@@ -54,9 +54,9 @@ async def test_windows(room, case):
         ("привет мир, как дела\n".encode("koi8-r"), "[koi8-r]"),
         ("plain\n".encode("utf-16"), "[utf-16-le]"),
         (b"\xef\xbb\xbfmarked\n", "[BOM]"),
-        (b"dos\r\nlines\r\n", "[CRLF line ends]"),
-        (b"mac\rlines\r", "[CR line ends]"),
-        (b"both\r\nkinds\n", "[mixed line ends]"),
+        (b"dos\r\nlines\r\n", "[CRLF line endings]"),
+        (b"mac\rlines\r", "[CR line endings]"),
+        (b"both\r\nkinds\n", "[mixed line endings]"),
         ("übung\n".encode(), None),
     ],
     ids=["cp1252", "koi8-r", "utf-16", "bom", "crlf", "cr", "mixed", "usual"],
@@ -83,7 +83,7 @@ async def test_what_is_cut_says_so_and_where_it_goes_on(room):
     result = await room.ok("read", path="long.txt")
     assert len(result.for_model) <= MAX_CHARACTERS + 200
     shown = result.data["content"].count("\n") + 1
-    assert result.for_model.endswith(f"[{3000 - shown} more lines; read on with line={shown + 1}]")
+    assert result.for_model.endswith(f"[{3000 - shown} more lines; continue with line={shown + 1}]")
     rest = await room.ok("read", path="long.txt", line=shown + 1)
     assert rest.data["content"].startswith(f"{'y' * 90} {shown}")
 
@@ -152,8 +152,8 @@ async def test_windows_that_count_from_zero_or_want_everything_are_understood(ro
     [
         ({}, 'read needs path: send {"path":"src/main.py"}'),
         ({"path": "a", "line": "ten"}, "line must be a whole number"),
-        ({"path": {"a": 1}}, "path must be a text, and it is an object"),
-        ({"path": "a", "line": -3}, "line must be at least 1, and it is -3"),
+        ({"path": {"a": 1}}, "path must be a string, not an object"),
+        ({"path": "a", "line": -3}, "line must be at least 1, not -3"),
         ({"path": "a", "encodng": "x"}, "read takes no 'encodng'"),
         ({"path": ["a", "b"]}, "one call for each file"),
     ],

@@ -100,7 +100,8 @@ async def test_what_was_mended_is_seen_by_all(room):
     first, second = room.events(ToolCalled)
     assert (first.call.arguments, first.call.raw) == ({}, "{'path': 'a.py', line: '1',}")
     assert (second.call.id, second.call.arguments, second.kind) == (first.call.id, {"path": "a.py", "line": 1}, "read")
-    told = "the call was mended: other quotes than double ones, names without quotes, a comma too many, line was a text"
+    repairs = "quotes other than double quotes, names without quotes, an extra comma, line was a string"
+    told = f"the call was repaired: {repairs}"
     assert result.for_model.splitlines()[-1] == f"[{told}]"
     assert result.for_human.blocks[-1] == DisplayText(told)
 
@@ -109,7 +110,7 @@ async def test_a_sound_call_is_left_alone(room):
     room.file("a.py", "x\n")
     result = await room.call("read", {"path": "a.py"}, raw='{"path": "a.py"}')
     assert len(room.events(ToolCalled)) == 1
-    assert "mended" not in result.for_model
+    assert "repaired" not in result.for_model
     assert result.for_human.blocks == ()
 
 

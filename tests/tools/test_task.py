@@ -45,7 +45,7 @@ async def test_the_agent_is_what_the_rules_see(rooms):
     [
         ({}, "task needs prompt"),
         ({"prompt": ""}, "length >= 1"),
-        ({"prompt": {"do": "it"}}, "prompt must be a text"),
+        ({"prompt": {"do": "it"}}, "prompt must be a string"),
         ({"prompt": "x", "modle": "y"}, "task takes no 'modle'"),
     ],
     ids=str,

@@ -35,7 +35,7 @@ async def test_a_plan_is_kept_and_read_back(room):
 async def test_the_last_plan_counts(room):
     await room.ok("todowrite", todos=PLAN)
     await room.ok("todowrite", todos=[])
-    assert (await room.ok("todoread")).for_model == "There is no plan."
+    assert (await room.ok("todoread")).for_model == "The todo list is empty."
 
 
 async def test_without_a_plan_there_is_none(room):
@@ -59,7 +59,7 @@ BAD = {
     "strange state": ([{"content": "x", "status": "cancelled"}], "it can be completed, in_progress, pending"),
     "not a list": (7, "todos must be a list"),
     "not objects": ([7], "todos[1] of todowrite must be an object"),
-    "too many": ([{"content": f"{n}"} for n in range(101)], "too long"),
+    "too many": ([{"content": f"{n}"} for n in range(101)], "too many"),
 }
 
 

@@ -12,7 +12,7 @@ async def test_the_file_appears_whole_with_the_final_piece(room):
     for piece in ("one\n", "two\n"):
         told = await room.ok("write_chunk", path="big.txt", content=piece)
         assert not (room.root / "big.txt").exists()
-    assert told.for_model == "piece 2 of big.txt waits (8 characters in all) for the final one"
+    assert told.for_model == "received piece 2 of big.txt (8 characters so far); set final on the last"
     done = await room.ok("write_chunk", path="big.txt", content="three\n", final=True)
     assert (room.root / "big.txt").read_text() == "one\ntwo\nthree\n"
     assert done.data["operation"] == "created"
@@ -53,16 +53,16 @@ async def test_pieces_are_appended_in_the_form_the_file_has(room):
     room.file("a.txt", "één\r\ntwee\r\n".encode("cp1252"))
     await room.ok("write_file_chunk", path="a.txt", content="drieë\n")
     assert (room.root / "a.txt").read_bytes() == "één\r\ntwee\r\ndrieë\r\n".encode("cp1252")
-    assert "cannot hold this text" in await room.fails("write_file_chunk", path="a.txt", content="日本")
+    assert "cannot represent this text" in await room.fails("write_file_chunk", path="a.txt", content="日本")
 
 
 async def test_bounds(room, monkeypatch):
     monkeypatch.setattr(write_chunk, "MAX_CHARACTERS", 10)
     monkeypatch.setattr(write_chunk, "MAX_FILES", 2)
-    assert "make several files" in await room.fails("write_chunk", path="a", content="x" * 11)
+    assert "split it into several files" in await room.fails("write_chunk", path="a", content="x" * 11)
     await room.ok("write_chunk", path="a", content="x")
     await room.ok("write_chunk", path="b", content="x")
-    assert "wait for their last piece" in await room.fails("write_chunk", path="c", content="x")
+    assert "files are unfinished" in await room.fails("write_chunk", path="c", content="x")
 
 
 @pytest.mark.req("FS-2", "PM-1")
@@ -78,7 +78,7 @@ async def test_whoever_forbids_writing_forbids_pieces(rooms):
     ("given", "sentence"),
     [
         ({"path": "a"}, "write_chunk needs content"),
-        ({"path": "a", "content": ["x", "y"]}, "content must be a text"),
+        ({"path": "a", "content": ["x", "y"]}, "content must be a string"),
         ({"path": "", "content": "x"}, "the path is empty"),
         ({"path": "a", "content": "x", "mode": "prepend"}, "it can be append, gather, overwrite"),
     ],

@@ -83,7 +83,7 @@ def test_what_applies(text, hunks, after):
         ("a\nb\nc\n", "@@ -90,3 +90,3 @@\n a\n-b\n+B\n c\n", "found at line 1, not 90"),
         ("a  \nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "matched: trailing blanks"),
         ("  a\n  b\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "matched: indentation"),
-        ("A!\nb\nc\n", "@@ -1,3 +1,3 @@\n a\n b\n-c\n+C\n", "1 line of context not as in the file"),
+        ("A!\nb\nc\n", "@@ -1,3 +1,3 @@\n a\n b\n-c\n+C\n", "1 context line not as in the file"),
     ],
 )
 def test_what_was_needed_is_told(text, hunks, note):
@@ -99,12 +99,12 @@ REJECTED = {
     "twice": ("a\nb\n" * 2, "@@ -9,2 +9,2 @@\n a\n-b\n+B\n", ["its lines are at 1, 3", "give more context"]),
     "context next to the change": ("a\nX\nc\nd\n", "@@ -1,4 +1,4 @@\n a\n b\n-c\n+C\n d\n", ["not in the file"]),
     "beyond the end": ("a\n", "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", ["the file ends there, where the hunk has 'b' next"]),
-    "no context": ("a\nb\n", "@@ -1,0 +2 @@\n+x\n", ["no line of context"]),
-    "backwards": (TEN, "@@ -8 +8 @@\n-line 8\n+x\n@@ -2 +2 @@\n-line 2\n+y\n", ["hunk 2 of 2", "2, which an earlier"]),
-    "the same lines again": ("a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -1 +1 @@\n-a\n+y\n", ["an earlier hunk has passed"]),
+    "no context": ("a\nb\n", "@@ -1,0 +2 @@\n+x\n", ["no context line"]),
+    "backwards": (TEN, "@@ -8 +8 @@\n-line 8\n+x\n@@ -2 +2 @@\n-line 2\n+y\n", ["hunk 2 of 2", "2, before an earlier"]),
+    "the same lines again": ("a\nb\n", "@@ -1 +1 @@\n-a\n+x\n@@ -1 +1 @@\n-a\n+y\n", ["before an earlier hunk"]),
     "a last line that is not last": ("a\nb\nc\n", "@@ -2 +2 @@\n-b\n\\ No newline\n+B\n\\ No newline\n", ["ends with"]),
     "an indentation that cannot be shifted": ("a\nb\n", "@@ -1,2 +1,2 @@\n   a\n-  b\n+B\n", ["cannot be shifted"]),
-    "nothing like it": ("a\nb\n", "@@ -1 +1 @@\n-completely other words\n+x\n", ["nothing in it is like them"]),
+    "nothing like it": ("a\nb\n", "@@ -1 +1 @@\n-completely other words\n+x\n", ["nothing in it is similar"]),
 }  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_every_hunk_that_does_not_fit_is_told_up_to_five():
     hunks = "".join(f"@@ -{n} +{n} @@\n-line number {n}!\n+x\n" for n in range(1, 8))
     with pytest.raises(ToolError, match="hunk 3 of 7") as refused:
         diff(TEN, hunks)
-    assert "(2 more hunks do not fit)" in str(refused.value)
+    assert "(2 more hunks do not apply)" in str(refused.value)
 
 
 ENVELOPES = {
@@ -176,8 +176,8 @@ def test_the_begin_patch_form(text, hunks, after):
 @pytest.mark.parametrize(
     ("text", "hunks", "said"),
     [
-        ("a\nb\n", "@@ class X:\n-b\n+c\n", "the line of its anchor, 'class X:', is not in the file"),
-        ("a\na\nb\n", "@@ a\n+x\n", "anchor is there more than once"),
+        ("a\nb\n", "@@ class X:\n-b\n+c\n", "its anchor line 'class X:' is not in the file"),
+        ("a\na\nb\n", "@@ a\n+x\n", "anchor line is in the file more than once"),
         ("a\nb\na\nb\n", "@@\n-b\n+c\n", "its lines are at 2, 4"),
         ("say “hi”\n", '@@\n-say "hi"\n+say\n', "only typographic characters differ"),
     ],
