@@ -143,8 +143,8 @@ def _files_result(params: GrepParams, found: SearchResult) -> ToolResult:
 
 
 def _summary(found: SearchResult) -> str:
-    matches, files = found.match_count, len(found.counts)
-    return f"{matches:,} match{'es' * (matches != 1)} in {files:,} file{'s' * (files != 1)}"
+    hits, files = found.match_count, len(found.counts)
+    return f"{hits:,} hit{'s' * (hits != 1)} in {files:,} file{'s' * (files != 1)}"
 
 
 def _omitted_note(*reasons: str) -> str:

@@ -36,7 +36,7 @@ def test_undo_and_redo_move_the_words_and_the_files(terminal, models, ostler):
         term.type("/undo\r")
         term.wait_for("undone: what did I say?")
         term.type("\x03/redo\r")
-        term.wait_for("again: what did I say?")
+        term.wait_for("redone: what did I say?")
         term.ready()
         term.type("and?\r")
         term.wait_for("Last.")
