@@ -51,7 +51,7 @@ def hunk_start_line(title: str) -> int | None:
 
 
 def _parse_by_counts(lines: Sequence[str], index: int, numbers: re.Match[str]) -> tuple[list[PatchLine], int] | None:
-    """Parse as many lines as the header counts; return None if they do not match the counts."""
+    """Parse the number of lines given in the header; return None if they do not match it."""
     old, new = (int(count) if count is not None else 1 for count in (numbers[2], numbers[4]))
     parsed: list[PatchLine] = []
     while old > 0 or new > 0 or (index < len(lines) and parsed and _parse_line(lines[index]) is None):
