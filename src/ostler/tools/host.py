@@ -63,8 +63,10 @@ class LocalToolHost:
         return [tool.spec for name, tool in self._visible_tools().items() if self._is_offered(name)]
 
     def _visible_tools(self) -> dict[str, Tool[Any]]:
-        builtins = self._tools | self._hidden_tools
-        dynamic = {name: tool for name, tool in self._dynamic_tools().items() if name not in builtins}
+        # Evaluated per dynamic tool, so that hidden tools are not created without any.
+        dynamic = {
+            name: tool for name, tool in self._dynamic_tools().items() if name not in self._tools | self._hidden_tools
+        }
         return self._tools | dynamic
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
