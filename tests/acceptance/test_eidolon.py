@@ -486,7 +486,7 @@ def test_dangerous_bash_commands_blocked(ostler, models):
         with models.playing(calls([("bash", {"command": command})]), text("ok")) as server:
             done = ostler("run", "--write", "--allow", "bash", *at(server), "go")
         assert done.code == 4, command
-        assert "Refused" in server.requests[1].json["messages"][-1]["content"]
+        assert "Denied" in server.requests[1].json["messages"][-1]["content"]
     assert (ostler.workspace / "keep.txt").read_text() == "precious\n"
 
 

@@ -113,7 +113,7 @@ async def test_the_model_is_told_who_refused(tmp_path):
 
     tools = LocalToolHost([FakeTool("probe")], LocalWorkspace(str(tmp_path)), interceptor=Guard())
     result = await tools.run(ToolCall("1", "probe", {}), Heard())
-    assert (result.status, result.for_model) == ("denied", "A hook of the user refused this. not on a Monday")
+    assert (result.status, result.for_model) == ("denied", "A hook of the user denied this. not on a Monday")
 
 
 class Heard:

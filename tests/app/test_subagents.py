@@ -40,7 +40,7 @@ async def test_a_childs_ask_is_asked_in_the_root_session(work, answer):
 
     async def consent(ask: PermissionAsked):
         asked.append(ask.permission.title)
-        return ask.permission.title.startswith("give general") or Decision(answer, by="person")
+        return ask.permission.title.startswith("delegate to general") or Decision(answer, by="person")
 
     model = ScriptedModel(
         [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(WRITE,)), ScriptedLine("tried"), ScriptedLine("done")]

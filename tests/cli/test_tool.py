@@ -50,7 +50,7 @@ def test_arguments_from_a_pipe_and_none_at_all(ostler):
 
 def test_skills_and_tasks_say_what_is_missing(ostler):
     assert told(ostler("tool", "call", "skill"))["for_model"] == "There are no skills."
-    assert "there are none here" in told(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
+    assert "no skills are available" in told(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
     folder = ostler.workspace / ".ostler" / "skills" / "brew"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Make tea.\n---\nBoil water.\n")
@@ -91,7 +91,7 @@ def test_the_policy_is_that_of_a_run_nobody_attends(ostler):
 def test_a_broken_call_is_mended_or_told_how(ostler):
     (ostler.workspace / "a.txt").write_text("one\n")
     mended = ostler("tool", "call", "read", "{'path': 'a.txt',}")
-    assert (mended.code, "mended" in told(mended)["for_model"]) == (0, True)
+    assert (mended.code, "repaired" in told(mended)["for_model"]) == (0, True)
     done = ostler("tool", "call", "read", '{"path": ')
     assert (done.code, told(done)["fault"]["code"]) == (1, "bad_arguments")
     assert 'send them as {"path":"src/main.py"}' in told(done)["for_model"]
@@ -208,7 +208,7 @@ def test_bytes_that_are_no_text_are_refused(ostler):
         check=False,
     )
     first, second = map(json.loads, done.stdout.splitlines())
-    assert "path of read holds half of a character" in first["for_model"]
+    assert "path of read contains half of a surrogate pair" in first["for_model"]
     assert (second["status"], done.returncode) == ("ok", 1)
 
 
@@ -216,7 +216,7 @@ def test_bytes_that_are_no_text_are_refused(ostler):
 def test_half_a_character_is_refused_and_nothing_is_written(ostler):
     done = ostler("tool", "call", "write", r'{"path": "a.txt", "content": "x\ud83d"}', "--write")
     assert (done.code, told(done)["fault"]["code"]) == (1, "bad_arguments")
-    assert "content of write holds half of a character" in told(done)["for_model"]
+    assert "content of write contains half of a surrogate pair" in told(done)["for_model"]
     assert not (ostler.workspace / "a.txt").exists()
 
 

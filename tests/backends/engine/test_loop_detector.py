@@ -29,7 +29,7 @@ CALLS = {
     "crash": ("bash", {"command": "./run"}, "Segmentation fault at 0x7f{n}00 (core dumped)"),
     "log": ("bash", {"command": "cat log"}, "12:00:{n} error: no such table"),
     "denied": ("bash", {"command": "git push"}, "Refused."),
-    "todo": ("todoread", {}, "There is no plan."),
+    "todo": ("todoread", {}, "The todo list is empty."),
 }
 
 
@@ -151,7 +151,7 @@ LEGITIMATE = {
     **{f"build at {n} %": polling("make status", [f"{p * n}% built" for p in range(8)]) for n in range(1, 13)},
     **{f"sleeping for {n} s": polling(f"sleep {n}; cat state", ["pending"] * 6) for n in range(1, 13)},
     **{
-        f"a job read {n} times": [step_of("bash", {"action": "read", "job": "1", "wait": 30}, "(nothing new)")] * n
+        f"a job read {n} times": [step_of("bash", {"action": "read", "job": "1", "wait": 30}, "(no new output)")] * n
         for n in range(2, 14)
     },
     **{f"{c}, unchanged": polling(c, ["pending"] * 6) for c in ("cat status.txt", "./job_status", "kubectl get state")},
