@@ -81,4 +81,4 @@ def test_what_is_wrong_with_the_files_is_said(ostler, models):
     with models.playing(text("ok")) as server:
         done = ostler("run", *at(server), "go")
     assert ".ostler/agents/odd.md: its mode 'sideways' is none of" in done.stderr
-    assert "cannot be typed as a command" in done.stderr
+    assert "not a valid command name" in done.stderr
