@@ -211,7 +211,7 @@ async def test_08_unattended_ask(face, session_of):
     shown, status = await face.show(await session_of(moves, [FakeTool("probe")], UNATTENDED))
     assert status == face.statuses["refused"]
     assert "blocked:" in shown
-    assert "not allowed here: use probe" in shown
+    assert "denied: use probe" in shown
 
 
 @pytest.mark.scene("a call repeated by id")
@@ -241,7 +241,7 @@ async def test_03_refusal_with_feedback(face, session_of):
         desk.type("go")
         shown = await desk.screen.seen("allow?")
         desk.type("m")
-        await desk.screen.seen("tell the agent:")
+        await desk.screen.seen("message to the agent:")
         desk.type("look in b instead")
         await desk.screen.seen("As you say.")
     assert "? use probe" in shown

@@ -221,9 +221,9 @@ async def test_mcp_servers_are_taken_and_said_not_to_be_used(editor_at, capsys):
         server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
         await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
         await editor.until(lambda: editor.told("available_commands_update"))
-        assert editor.text() == "the editor's MCP servers are not used by engine here yet: files"
+        assert editor.text() == "MCP servers from the editor are not supported with engine yet: files"
         assert editor.updates[0][1]["sessionUpdate"] == "agent_message_chunk"
-    assert "MCP servers are not used by engine here yet: files" in capsys.readouterr().err
+    assert "MCP servers from the editor are not supported with engine yet: files" in capsys.readouterr().err
 
 
 async def test_only_what_is_used_is_claimed(editor_at):
@@ -232,7 +232,7 @@ async def test_only_what_is_used_is_claimed(editor_at):
         assert not any(can.get("mcpCapabilities", {}).values())
         session = await editor.new()
         error = await refused(editor.prompt(session, {"type": "audio", "mimeType": "audio/wav", "data": "AA=="}))
-        assert (error.code, error.message) == (-32602, "a prompt cannot hold audio here")
+        assert (error.code, error.message) == (-32602, "audio content is not supported in prompts")
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ async def test_additional_directories_can_be_read_and_nothing_besides(editor_at,
         assert "a.txt" in results[2]
         assert "s3cret" not in str(results)
         assert "writes never leave the workspace" in results[4]
-        assert f"can be read, but not changed: {beside}" in str(server.requests[-1].json["messages"])
+        assert f"read, but not change, these folders: {beside}" in str(server.requests[-1].json["messages"])
     assert not (beside / "b.txt").exists()
 
 

@@ -125,7 +125,7 @@ async def test_a_line_beyond_all_measure_ends_it_with_a_sentence(served, capsys)
     streams, running = await served()
     streams.feed(b"x" * (MAX_LINE_BYTES + 1))
     assert await asyncio.wait_for(running, PATIENCE) == 1
-    assert "the editor broke the protocol: the other side sent a line of more than" in capsys.readouterr().err
+    assert "protocol error by the editor: the other side sent a line of more than" in capsys.readouterr().err
 
 
 class EmptyWorkspaceProvider:

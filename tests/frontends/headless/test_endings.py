@@ -34,7 +34,7 @@ def test_the_record_of_every_ending_fits_the_published_schema(capsys, kind, reas
 
 
 @pytest.mark.req("CL-8")
-@pytest.mark.parametrize(("reason", "told"), [("timeout", "the time was up"), ("cancelled", "cancelled")])
+@pytest.mark.parametrize(("reason", "told"), [("timeout", "timed out"), ("cancelled", "cancelled")])
 @pytest.mark.parametrize("shaped", [True, False])
 def test_half_an_answer_is_said_to_be_none(capsys, reason, told, shaped):
     make_output("simple", Styler(False), structured=shaped).close(SummaryBuilder().summarize_stop(reason))
@@ -83,7 +83,7 @@ async def test_a_run_that_outlives_its_terminal_goes_on():
 @pytest.mark.req("CL-8")
 @pytest.mark.timeout(60)
 def test_a_schema_without_an_end_is_a_users_mistake():
-    with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: it has more than"):
+    with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: the file is larger than"):
         AnswerValidator("/dev/zero")
 
 

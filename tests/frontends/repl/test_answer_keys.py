@@ -216,7 +216,7 @@ class FakeConsole:
         (["m", "not so"], "deny", "once", None, "not so"),
         ("hny", "allow", "once", (2,), ""),
         ("hyy", "allow", "once", None, ""),
-        ("hnn", "deny", "once", None, "None of these hunks is wanted."),
+        ("hnn", "deny", "once", None, "No hunk was accepted."),
     ],
 )
 def test_each_key_leads_to_its_decision(keys, answer, lasts, hunks, feedback):

@@ -152,7 +152,7 @@ def test_a_refusal_carries_a_message_to_the_agent(terminal, models, ostler):
         term.type("write b\r")
         term.wait_for("allow? [")
         term.type("m")
-        term.wait_for("tell the agent:")
+        term.wait_for("message to the agent:")
         term.type("use c.txt instead\r")
         term.wait_for("Sorry.")
         assert "use c.txt instead" in last_words(server)
@@ -197,7 +197,7 @@ def test_an_empty_command_is_refused(terminal, models):
         term = terminal("chat", *at(server))
         term.ready()
         term.type("!\r")
-        term.wait_for("there is no command after the !")
+        term.wait_for("type a command after the !")
 
 
 def test_the_whole_output_of_an_own_command_is_shown(terminal, models):
@@ -241,7 +241,7 @@ def test_ctrl_c_cancels_the_turn_and_keeps_the_session(terminal, models):
         term.wait_for("Still here.")
         term.ready()
         term.type("\x03")
-        term.wait_for("Ctrl-C again leaves")
+        term.wait_for("press Ctrl-C again to quit")
         term.type("\x03")
         term.leave()
 
@@ -255,7 +255,7 @@ def test_ctrl_c_clears_what_is_typed_first(terminal, models):
         term.wait_for("> never mind")
         term.type("\x03")
         term.ready()
-        assert "again leaves" not in term.text
+        assert "again to quit" not in term.text
 
 
 @pytest.mark.req("EN-16")
@@ -372,7 +372,7 @@ def test_slash_commands_tell_and_a_mistyped_one_is_guessed(terminal, models):
             ("/revert", "nothing was said yet"),
             ("/title My work", "from now on: My work"),
             ("/theme light", "* light"),
-            ("/details", "in full from now on"),
+            ("/details", "now shown in full"),
             ("/stats", "did you mean /status?"),
             ("/status", "backend  engine"),
             ("/models", "*  1  scripted"),

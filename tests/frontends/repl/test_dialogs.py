@@ -89,7 +89,7 @@ def test_some_hunks_are_allowed_by_their_numbers():
     assert one.submit("h") is None
     assert "hunk 1 of 2: x, updated" in "\n".join(one.step_lines(PLAIN))
     assert one.submit("n") is None
-    assert one.step_lines(PLAIN)[:3] == ["  → left out", "", "  hunk 2 of 2: x, updated"]
+    assert one.step_lines(PLAIN)[:3] == ["  → skipped", "", "  hunk 2 of 2: x, updated"]
     assert answered(one, "x", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
 
 
@@ -97,7 +97,7 @@ def test_some_hunks_are_allowed_by_their_numbers():
 def test_all_hunks_are_a_yes_and_none_a_no():
     assert answered(ask(DIFF), "h", "y", "y") == Decision("allow", "person", "once", "once")
     refused = answered(ask(DIFF), "h", "n", "n")
-    assert (refused.answer, refused.feedback) == ("deny", "None of these hunks is wanted.")
+    assert (refused.answer, refused.feedback) == ("deny", "No hunk was accepted.")
 
 
 def test_hunks_are_not_offered_where_there_is_one_or_not_all_is_seen():
@@ -235,7 +235,7 @@ def test_an_address_is_shown_with_who_asks_and_taken_or_not(line, action):
     shown = "\n".join(one.lines(PLAIN, with_keys=True))
     assert "? files (MCP) asks: Log in\n  https://example.com/" in shown
     assert "\x1b" not in shown
-    assert "there [y/n]" in one.menu().prompt
+    assert "open this URL [y/n]" in one.menu().prompt
     assert one.submit(line) == QuestionReply(action)
 
 

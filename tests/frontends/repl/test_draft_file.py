@@ -49,7 +49,7 @@ async def test_an_editor_that_fails_is_told_by_its_name_and_leaves_no_file(monke
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("EDITOR", "my-ed --wait")
     monkeypatch.delenv("VISUAL", raising=False)
-    with pytest.raises(UsageError, match="EDITOR is 'my-ed --wait'"):
+    with pytest.raises(UsageError, match="EDITOR, which is 'my-ed --wait'"):
         await edit_text("before", writing(b"half", ends_well=False))
     assert not list(tmp_path.iterdir())
 
@@ -62,7 +62,7 @@ async def test_a_file_that_is_gone_or_has_no_end_is_one_sentence(monkeypatch):
     with pytest.raises(UsageError, match="cannot be read"):
         await edit_text("before", away)
     monkeypatch.setattr(draft_file, "MAX_LENGTH", 10)
-    with pytest.raises(UsageError, match="more than 10 characters"):
+    with pytest.raises(UsageError, match="longer than 10 characters"):
         await edit_text("before", writing(b"x" * 11))
 
 

@@ -61,4 +61,4 @@ def test_where_a_session_went_back_is_said():
     past = ReplayBuffer(PLAIN)
     past.add(ANY, ["taken back"])
     past.add(Reverted(1), [])
-    assert "went back" in past.flush()[-1]
+    assert "reverted here" in past.flush()[-1]

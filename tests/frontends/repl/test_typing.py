@@ -115,7 +115,7 @@ def test_memory_is_edited_in_the_persons_editor(terminal, models, ostler):
         term = terminal("chat", *at(server), env=env)
         term.ready()
         term.type("/memory\r")
-        term.wait_for("a session that begins from now on is told it")
+        term.wait_for("new sessions use it")
         term.ready()
         term.type("!cat AGENTS.md\r")
         term.wait_for("# Rules")
@@ -196,7 +196,7 @@ def test_ctrl_o_shows_the_last_call_in_full(terminal, models):
         assert "\n    130" not in short
         term.type("\x0f")
         term.wait_for("\n    130")
-        term.wait_for("in full from now on")
+        term.wait_for("now shown in full")
 
 
 @pytest.mark.req("CL-9")
@@ -228,7 +228,7 @@ def test_what_waits_in_the_queue_outlives_a_kill(terminal, models):
         os.killpg(term.process.pid, signal.SIGKILL)
         term.process.wait()
         again = terminal("chat", *at(server))
-        again.wait_for("this was waiting to be sent")
+        again.wait_for("not sent because Ostler exited")
         again.wait_for("> second thoughts")
 
 
@@ -242,4 +242,4 @@ def test_a_bell_where_one_is_wanted(terminal, models, ostler):
         term.wait_for("allow? [")
         term.type("n")
         term.wait_for("ok")
-    assert b"\x1b]9;Ostler asks: write b.txt\x1b\\\x07" in term.raw
+    assert b"\x1b]9;Ostler needs approval: write b.txt\x1b\\\x07" in term.raw
