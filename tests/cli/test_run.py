@@ -341,7 +341,7 @@ def test_an_answer_of_a_given_shape_is_asked_for_until_it_fits(ostler, models):
     assert (done.code, done.stdout) == (0, '{"ok":true}\n')
     asked = [str(request.json["messages"]) for request in server.requests]
     assert "JSON Schema" in asked[0]
-    assert "no JSON" in asked[1]
+    assert "not JSON" in asked[1]
     assert "data.ok must be boolean" in asked[2]
 
 
