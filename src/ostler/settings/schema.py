@@ -33,7 +33,7 @@ PermissionRules = PolicyAction | dict[str, PolicyAction | dict[str, PolicyAction
 
 
 class SecurityConfig(ConfigSection, frozen=True):
-    """What Ostler may do without asking, and what it must never do.
+    """Security profile, shell command lists and sandbox.
 
     profile: paranoid asks for every tool, balanced for everything not allowed, god_mode only for dangerous calls.
     whitelist: Beginnings of shell commands that the balanced profile allows without asking.
@@ -253,7 +253,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     model: Profile or model to use, or an endpoint with its model.
     models: Model profiles, and the name of the active one.
     permission: Permission rules per tool and pattern: allow, ask or deny; the last matching rule wins.
-    security: What Ostler may do without asking, and what it must never do.
+    security: Security profile, shell command lists and sandbox.
     agent: Agents by name.
     mcp: MCP servers by name; `/mcp` lists them (they are not started yet).
     compaction: How a long conversation is shortened.
