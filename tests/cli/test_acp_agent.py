@@ -179,7 +179,10 @@ def test_without_streams_there_is_no_editor(ostler):
     done = subprocess.run(
         ["bash", "-c", command], env=ostler.environment(), capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (2, "ostler: there is no editor: standard input or output is closed\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "ostler: standard input or output is closed; start this command from an editor\n",
+    )
 
 
 def test_help_tells_of_both_ways(ostler):

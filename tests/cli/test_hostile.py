@@ -155,7 +155,7 @@ def test_simple_says_what_went_wrong_beside_the_answer(ostler, models):
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("No.")) as server:
         done = ostler("run", "-o", "simple", *at(server), "go")
     assert (done.code, done.stdout) == (4, "No.\n")
-    assert "not allowed here: write x" in done.stderr
+    assert "denied: write x" in done.stderr
 
 
 @pytest.mark.req("FS-3", "PM-1")

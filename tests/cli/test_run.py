@@ -90,7 +90,7 @@ def test_what_is_not_allowed_is_refused_listed_and_exit_4(ostler, models):
     with models.playing(calls([("write", {"path": "a.txt", "content": "x"})]), text("I could not.")) as server:
         done = ostler("run", *at(server), "write it")
     assert done.code == 4
-    assert "not allowed here: write a.txt" in done.stdout
+    assert "denied: write a.txt" in done.stdout
     assert not (ostler.workspace / "a.txt").exists()
     assert "nobody" in server.requests[1].json["messages"][-1]["content"].lower()
 
@@ -341,7 +341,7 @@ def test_an_answer_of_a_given_shape_is_asked_for_until_it_fits(ostler, models):
     assert (done.code, done.stdout) == (0, '{"ok":true}\n')
     asked = [str(request.json["messages"]) for request in server.requests]
     assert "JSON Schema" in asked[0]
-    assert "no JSON" in asked[1]
+    assert "not JSON" in asked[1]
     assert "data.ok must be boolean" in asked[2]
 
 

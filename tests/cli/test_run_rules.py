@@ -80,5 +80,5 @@ def test_what_is_wrong_with_the_files_is_said(ostler, models):
     lay(ostler, {"CLAUDE.md": "", ".ostler/commands/ü b.md": "x"})
     with models.playing(text("ok")) as server:
         done = ostler("run", *at(server), "go")
-    assert ".ostler/agents/odd.md: its mode 'sideways' is none of" in done.stderr
-    assert "cannot be typed as a command" in done.stderr
+    assert ".ostler/agents/odd.md: the mode 'sideways' is ignored" in done.stderr
+    assert "not a valid command name" in done.stderr
