@@ -152,7 +152,7 @@ class LocalSessionManager:
         """Somebody's agent, with the door it needs; nothing where the backend is none."""
         if not request.backend.startswith("acp:"):
             return None
-        from ostler.app.acp_parts import make_acp_parts
+        from ostler.app.acp_backend import make_acp_parts
 
         return make_acp_parts(request, cwd, workspace, settings, self._options.model)
 
