@@ -122,7 +122,7 @@ class PromptBuilder:
             )
 
     def _command_target(self, command: CustomCommand, arguments: str, notices: list[str]) -> PromptTarget | None:
-        """Return the target of a command: a typed agent for the session, the file's agent for this turn or as a task."""
+        """Return the target: an agent in the arguments for the session, the file's for this turn or as a task."""
         if typed := mentioned_agent(arguments):
             return self.target_of(f"@agent:{typed} {command.name}")
         agents, task_agents = self._selectable_agents(), self._task_agents()
