@@ -1,4 +1,4 @@
-"""Hooks run interceptor_ every tool call."""
+"""Hooks run around every tool call."""
 
 import subprocess
 

@@ -96,7 +96,7 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
 def non_empty(text: str) -> str:
     """Argument type: text that is not blank."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("must not be empty")
+        raise argparse.ArgumentTypeError("it is empty")
     return text
 
 

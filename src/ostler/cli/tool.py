@@ -91,7 +91,7 @@ def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
 def _list(cwd: str) -> int:
     for name, (spec, offered) in sorted(_load_tools(cwd).items(), key=lambda item: (not item[1][1], item[0])):
         summary = re.split(r"[.:;]\s|\.$| \(", spec.description)[0][:90]
-        sys.stdout.write(f"{name:<12} {summary}{'' if offered else ' (not offered to models here)'}\n")
+        sys.stdout.write(f"{name:<12} {summary}{'' if offered else ' (not offered here)'}\n")
     return 0
 
 
