@@ -163,7 +163,7 @@ async def test_the_profile_names_it_with_its_own_endpoint_key_and_dialect(tmp_pa
         settings, env = settings_with(tmp_path, profiles)
         choice = await choose_model(settings, {}, env)
         chunks = await collect(choice.make(""))
-    assert choice.description.endswith(", then b")
+    assert choice.description.endswith("; fallback b")
     assert [(chunk.tool, chunk.arguments) for chunk in only(chunks, CallChunk)] == [("SysBuiltIn.read", '{"path":"a"}')]
     sent = second.requests[0]
     assert (sent.path, sent.headers["x-api-key"]) == ("/v1/messages", "sk-of-the-second")
@@ -198,7 +198,7 @@ async def test_a_fallback_without_its_variable_stops_nobody_and_is_told(tmp_path
         assert words(await collect(choice.make(""))) == "x"
         with pytest.raises(UsageError, match="UNSET, which is not set"):
             choice.make("b")
-    assert choice.description.endswith(", then c, not b, for a variable is not set (ostler doctor)")
+    assert choice.description.endswith("; fallback c; fallback b skipped: environment variable not set (see `ostler doctor`)")
 
 
 @pytest.mark.req("MD-7")

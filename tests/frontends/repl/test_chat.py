@@ -360,7 +360,7 @@ def test_slash_commands_tell_and_a_mistyped_one_is_guessed(terminal, models):
             ("/help", "/permissions"),
             ("/todo", "there is no plan"),
             ("/cost", "0 tokens in"),
-            ("/undo", "there is nothing to undo"),
+            ("/undo", "nothing to undo in this workspace"),
             ("/agents", "* build"),
             ("/agents plan", "from now on: plan"),
             ("/mode plam", "did you mean plan?"),

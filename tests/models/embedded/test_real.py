@@ -47,7 +47,7 @@ def events(done, kind):
 def test_the_embedded_model_mends_the_demo(ostler):
     done = ostler("demo", "-m", "embedded", env={"OSTLER_HOME": HOME}, timeout=PATIENCE)
     assert done.code == 0, done.stdout + done.stderr
-    assert "no substitute for a large model" in done.stdout
+    assert "does not replace a large model" in done.stdout
 
 
 def test_what_it_has_read_it_need_not_read_again(ostler):
