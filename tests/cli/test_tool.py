@@ -56,9 +56,7 @@ def test_unavailable_skills_and_tasks_are_explained(ostler):
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Make tea.\n---\nBoil water.\n")
     assert "Boil water." in told(ostler("tool", "call", "skill", '{"name": "brew"}'))["for_model"]
     listed = ostler("tool", "list").stdout.splitlines()
-    assert [
-        line.endswith("(not offered here)") for line in listed if line.startswith(("skill ", "task "))
-    ] == [
+    assert [line.endswith("(not offered here)") for line in listed if line.startswith(("skill ", "task "))] == [
         False,
         True,
     ]

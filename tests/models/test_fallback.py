@@ -198,7 +198,9 @@ async def test_a_fallback_without_its_variable_stops_nobody_and_is_told(tmp_path
         assert words(await collect(choice.make(""))) == "x"
         with pytest.raises(UsageError, match="UNSET, which is not set"):
             choice.make("b")
-    assert choice.description.endswith("; fallback c; fallback b skipped: environment variable not set (see `ostler doctor`)")
+    assert choice.description.endswith(
+        "; fallback c; fallback b skipped: environment variable not set (see `ostler doctor`)"
+    )
 
 
 @pytest.mark.req("MD-7")

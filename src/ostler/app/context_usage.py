@@ -1,4 +1,4 @@
-"""Lines for `/context`: what the next request consists of, with token counts."""
+"""Lines for `/context`: the parts of the next request and their tokens."""
 
 from ostler.backends.engine.request_breakdown import breakdown, to_tokens
 from ostler.core.events import UsageReported

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ostler.processes.sandbox_selftest import SelfTestResult
 
 
-# What Landlock cannot block, by the name of the self-test.
+# Gaps of Landlock, by the name of the self-test.
 _LANDLOCK_GAPS = {
     "chmod": "a command can change the mode of your files, also outside the workspace",
     "protected hooks": "a command can write there; hooks that git would run are quarantined after the command",

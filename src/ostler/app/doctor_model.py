@@ -161,5 +161,5 @@ def _check_tools(stats: _ReplyStats, client: ModelClient) -> list[DoctorFinding]
 
 def _check_usage(usage: Usage | None) -> DoctorFinding:
     if usage is None:
-        return DoctorFinding("usage", "warning", "the server reports no token counts; they are estimated")
+        return DoctorFinding("usage", "warning", "the server does not report token usage; it is estimated")
     return DoctorFinding("usage", "ok", f"{usage.tokens_in} tokens in, {usage.tokens_out} out")

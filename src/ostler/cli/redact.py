@@ -41,21 +41,21 @@ def _redact_block(block: bytes, redact: Callable[[str], str]) -> bytes:
 def read_blocks(source: BufferedReader) -> Iterator[bytes]:
     """Yield blocks of complete lines; a secret that spans lines, such as a private key, stays in one block."""
     tracker = _SpanTracker()
-    held, safe, rest = b"", 0, b""
+    buffer, safe, rest = b"", 0, b""
     while chunk := source.read1(BLOCK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
-        size = len(held)
+        size = len(buffer)
         for line in lines:
             size += len(line) + 1
             safe = safe if tracker.spans(line) else size
-        held += b"".join(line + b"\n" for line in lines)
-        if len(held) + len(rest) >= MAX_HELD_BYTES:
-            held, rest, safe = held + rest, b"", len(held) + len(rest)
+        buffer += b"".join(line + b"\n" for line in lines)
+        if len(buffer) + len(rest) >= MAX_HELD_BYTES:
+            buffer, rest, safe = buffer + rest, b"", len(buffer) + len(rest)
         if safe:
-            yield held[:safe]
-            held, safe = held[safe:], 0
-    if held + rest:
-        yield held + rest
+            yield buffer[:safe]
+            buffer, safe = buffer[safe:], 0
+    if buffer + rest:
+        yield buffer + rest
 
 
 class _SpanTracker:
