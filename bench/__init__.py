@@ -1,1 +1,1 @@
-"""Speed, measured: one command, ratios against floors and peers of the same run."""
+"""Benchmarks: ratios to minimal programs and to other tools, measured in the same run."""

@@ -1,7 +1,7 @@
-"""Driving an ACP agent: from the start to its first words, and what each update costs.
+"""Running an ACP agent: the time until its first words, and the time per update.
 
-Both are ratios to a bare client in the same run, and stand beside `acpx` where that is: on the path, or in the folder
-that `OSTLER_INTEROP` names, where npm puts it if it is not there.
+Both are ratios to a minimal client, measured in the same run, and are compared with `acpx` if it is on the path or can
+be installed with npm in the folder that `OSTLER_INTEROP` names.
 """
 
 import json
@@ -24,15 +24,15 @@ FIRST_CHUNK = b"agent_message_chunk"
 
 
 def rows(env: Mapping[str, str], work: Path, repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """Wall time from spawn to the first chunk of the answer, and per update of a long one."""
+    """Yield the wall time from spawn to the first chunk of the answer, and per update of a long answer."""
     acpx = _acpx_command(env["PATH"])
     ours, floor = (
         _BenchClient(_ostler_command(work), env, work, repeats),
         _BenchClient(_floor_command, env, work, repeats),
     )
     peer = _BenchClient(acpx, env, work, repeats) if acpx else None
-    words = (ours.first_chunk_ms(), floor.first_chunk_ms(), peer.first_chunk_ms() if peer else None)
-    yield _row("ACP: spawn → first words", *words, "ms", FIRST_CHUNK_BUDGET)
+    first_words = (ours.first_chunk_ms(), floor.first_chunk_ms(), peer.first_chunk_ms() if peer else None)
+    yield _row("ACP: spawn → first words", *first_words, "ms", FIRST_CHUNK_BUDGET)
     updates = (ours.update_us(), floor.update_us(), peer.update_us() if peer else None)
     yield _row("ACP: one update of an answer", *updates, "µs", UPDATE_BUDGET)
 
@@ -56,7 +56,7 @@ def _acpx_command(path: str) -> MakeCommand | None:
 
 
 def _install_acpx() -> list[str]:
-    """Beside the clients of the interop tests; only where a folder for such things was named."""
+    """Install acpx next to the clients of the interop tests, if `OSTLER_INTEROP` is set."""
     folder = os.environ.get("OSTLER_INTEROP")
     if not folder:
         return []
@@ -69,7 +69,7 @@ def _install_acpx() -> list[str]:
 
 
 class _BenchClient:
-    """A command line that takes a prompt and mirrors frames."""
+    """A command that takes a prompt and prints frames."""
 
     def __init__(self, command: MakeCommand, env: Mapping[str, str], work: Path, repeats: int) -> None:
         self._command = command
@@ -78,17 +78,17 @@ class _BenchClient:
         self._repeats = repeats
 
     def first_chunk_ms(self) -> float:
-        """Milliseconds; the least of several runs, since noise only adds."""
+        """Return milliseconds; the minimum of several runs, because noise only adds."""
         return min(self._run("hi")[0] for _ in range(self._repeats)) * 1000
 
     def update_us(self) -> float:
-        """Microseconds of the time between the first and the last words."""
+        """Return microseconds per update, between the first and the last one."""
         runs = [self._run(f"!updates {UPDATES}") for _ in range(min(self._repeats, 3))]
         return min(last - first for first, last in runs) / UPDATES * 1_000_000
 
     def _run(self, prompt: str) -> tuple[float, float]:
-        """When the first and the last words came, in seconds after the start."""
-        begun, first, last = time.perf_counter(), 0.0, 0.0
+        """Return when the first and the last words arrived, in seconds after the start."""
+        started, first, last = time.perf_counter(), 0.0, 0.0
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         with subprocess.Popen(
             self._command(prompt), env=self._env, cwd=self._work_dir, stdin=nothing, stdout=pipe, stderr=nothing
@@ -96,7 +96,7 @@ class _BenchClient:
             assert process.stdout is not None
             for line in process.stdout:
                 if FIRST_CHUNK in line:
-                    last = time.perf_counter() - begun
+                    last = time.perf_counter() - started
                     first = first or last
         if not last:
             raise SystemExit(f"{self._command(prompt)} printed no answer (status {process.returncode})")
@@ -107,6 +107,6 @@ def _row(
     name: str, ours: float, floor: float, theirs: float | None, unit: str, budget: float
 ) -> tuple[str, str, str, str]:
     ratio = ours / floor
-    acpx = "no acpx here" if theirs is None else f"acpx {theirs / ours:.1f} × ours ({theirs:.0f} {unit})"
-    kept = f"{'within' if ratio <= budget else '**over**'} {budget:g} ×"
-    return (name, f"{ours:.0f} {unit}", f"{ratio:.1f} × a bare client ({floor:.0f} {unit}); {acpx}", kept)
+    acpx = "acpx not installed" if theirs is None else f"acpx {theirs / ours:.1f} × ours ({theirs:.0f} {unit})"
+    verdict = f"{'within' if ratio <= budget else '**over**'} {budget:g} ×"
+    return (name, f"{ours:.0f} {unit}", f"{ratio:.1f} × a minimal client ({floor:.0f} {unit}); {acpx}", verdict)

@@ -1,4 +1,4 @@
-"""What the engine itself costs: a step without the model's time, a turn of ten calls, a long history made anew."""
+"""The engine without a model: one step, a turn of ten calls, building a long history."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ MESSAGES = 5_000
 
 
 class InstantModel:
-    """Calls a tool so often, then answers; it takes no time to think."""
+    """A model that makes a number of calls and then answers, without delay."""
 
     name = "talker"
     context_limit = 1_000_000
@@ -50,29 +50,34 @@ class InstantModel:
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     short, long = _minimum(repeats, lambda: _turn_cpu_ms(10)), _minimum(repeats, lambda: _turn_cpu_ms(200))
-    yield ("a turn of ten calls, no model, CPU", f"{short:.1f} ms", "in process, journal in memory", "")
+    yield ("turn of ten calls, without a model, CPU", f"{short:.1f} ms", "in process, journal in memory", "")
     step = (long - short) / 190
-    yield ("one step more, no model, CPU", f"{step:.2f} ms", "average of 190", _budget_verdict(step, STEP_BUDGET_MS))
-    past = _long_records()
-    made = _minimum(repeats, lambda: _cpu_ms(lambda: History().follow(past).messages))
+    yield (
+        "one more step, without a model, CPU",
+        f"{step:.2f} ms",
+        "average of 190",
+        _budget_verdict(step, STEP_BUDGET_MS),
+    )
+    records = _long_records()
+    built = _minimum(repeats, lambda: _cpu_ms(lambda: History().follow(records).messages))
     yield (
         f"history of {MESSAGES:,} messages",
-        f"{made:.0f} ms",
-        "folded anew",
-        _budget_verdict(made, HISTORY_BUDGET_MS),
+        f"{built:.0f} ms",
+        "built from all events",
+        _budget_verdict(built, HISTORY_BUDGET_MS),
     )
-    request = ModelRequest("Be good.", History().follow(past).messages)
+    request = ModelRequest("Be good.", History().follow(records).messages)
     written = _minimum(repeats, lambda: _cpu_ms(lambda: chat_body("m", request, ServerQuirks(), {})))
-    yield ("· and written as a request", f"{written:.0f} ms", "OpenAI's form", "")
+    yield ("· encoded as a request", f"{written:.0f} ms", "OpenAI format", "")
 
 
 def _turn_cpu_ms(calls: int) -> float:
     async def tool(params: object, context: object) -> str:
         return "a line of code\n" * 20
 
-    async def whole() -> float:
+    async def measure() -> float:
         with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
             probe, limits = FakeTool("probe", tool, effects=False), TurnLimits(steps=calls + 10)
             model = InstantModel(calls)
@@ -80,15 +85,15 @@ def _turn_cpu_ms(calls: int) -> float:
                 make_model=lambda name: model, tools=lambda: [probe.spec], system=lambda: "Be good.", limits=limits
             )
             session = await open_test_session(engine, [probe], cast("Workspace", LocalWorkspace(folder)))
-            begun = time.process_time()
+            started = time.process_time()
             _, ended = await run_turn(session, "look at all of them")
-            spent = (time.process_time() - begun) * 1000
+            spent = (time.process_time() - started) * 1000
             await session.aclose()
         if ended.reason != "done":
-            raise SystemExit(f"the turn ended as it should not: {ended}")
+            raise SystemExit(f"the turn did not end normally: {ended}")
         return spent
 
-    return asyncio.run(whole())
+    return asyncio.run(measure())
 
 
 def _long_records() -> ListRecords:
@@ -105,9 +110,9 @@ def _events() -> Iterator[Event]:
 
 
 def _cpu_ms(work: Callable[[], object]) -> float:
-    begun = time.process_time()
+    started = time.process_time()
     work()
-    return (time.process_time() - begun) * 1000
+    return (time.process_time() - started) * 1000
 
 
 def _minimum(repeats: int, measure: Callable[[], float]) -> float:

@@ -1,4 +1,4 @@
-"""The floor: the least Python that can play the same turns with the standard library alone."""
+"""A minimal agent with only the standard library, as a baseline."""
 
 import http.client
 import json
@@ -22,8 +22,8 @@ def main() -> None:
         messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         for call in calls:
             command = json.loads(call["function"]["arguments"])["command"]
-            ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": ran.stdout})
+            completed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": completed.stdout})
 
 
 def read(response: http.client.HTTPResponse) -> tuple[str, list[dict[str, dict[str, str]]]]:

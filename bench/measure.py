@@ -1,4 +1,4 @@
-"""Running a program and counting what it cost: CPU of the tree, wall, peak memory."""
+"""Run a program and measure CPU time of the process tree, wall time and peak memory."""
 
 import os
 import statistics
@@ -10,7 +10,7 @@ import msgspec
 
 
 class RunCost(msgspec.Struct, frozen=True):
-    """One run, or the median of several."""
+    """The cost of one run, or of several combined."""
 
     cpu_ms: float
     wall_ms: float
@@ -22,8 +22,8 @@ class RunCost(msgspec.Struct, frozen=True):
 def run(
     argv: Sequence[str], env: Mapping[str, str], cwd: str, on_start: Callable[[int], None] | None = None
 ) -> RunCost:
-    """One run to its end."""
-    begun = time.perf_counter()
+    """Run a program to its end and measure it."""
+    started = time.perf_counter()
     with subprocess.Popen(
         argv, env=dict(env), cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
@@ -32,13 +32,13 @@ def run(
         output = process.stdout.read() if process.stdout else b""
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    wall = (time.perf_counter() - begun) * 1000
+    wall = (time.perf_counter() - started) * 1000
     cpu = (usage.ru_utime + usage.ru_stime) * 1000
     return RunCost(cpu, wall, usage.ru_maxrss / 1024, process.returncode, output.decode(errors="replace"))
 
 
 def median(runs: Sequence[RunCost]) -> RunCost:
-    """CPU as the least, since noise only adds; the others as medians."""
+    """Combine several runs: the minimum of CPU, because noise only adds, and the medians of the others."""
     return RunCost(
         min(cost.cpu_ms for cost in runs),
         statistics.median(cost.wall_ms for cost in runs),

@@ -1,4 +1,4 @@
-"""A loopback model that answers at once: one line, ten tool calls, or 200 KB in four-byte pieces."""
+"""A local model server that answers immediately: one line, ten tool calls, or 200 KB in four-byte pieces."""
 
 import json
 import socket
@@ -24,26 +24,26 @@ def _end_frames(reason: str) -> bytes:
 
 
 def text_reply(text: str = FINAL) -> Iterator[bytes]:
-    """One line."""
+    """Reply with one line."""
     yield frame({"role": "assistant", "content": text}) + _end_frames("stop")
 
 
 def call_reply(number: int, tool: str, arguments: dict[str, Any]) -> Iterator[bytes]:
-    """One tool call."""
+    """Reply with one tool call."""
     function = {"name": tool, "arguments": json.dumps(arguments)}
     call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
     yield frame({"role": "assistant", "tool_calls": [call]}) + _end_frames("tool_calls")
 
 
 def long_reply() -> Iterator[bytes]:
-    """200 KB in pieces of four bytes."""
+    """Reply with 200 KB in pieces of four bytes."""
     for block in range(PIECES // 64):
         yield b"".join(frame({"content": f"{block * 64 + number:03x} "[-4:]}) for number in range(64))
     yield frame({"content": FINAL}) + _end_frames("stop")
 
 
 class MockModel:
-    """A blocking server in threads of its own; `on_request` hears of each question to the model, at its first line."""
+    """A blocking server in its own threads; `on_request` is called at the first line of each model request."""
 
     def __init__(self, on_request: Callable[[], None] | None = None) -> None:
         self.requests: list[bytes] = []
@@ -82,7 +82,7 @@ class MockModel:
                 length = int(header.split(b":")[1])
         body = reader.read(length)
         if len(body) < length:
-            return  # whoever asked was killed in the middle, which is how the first request is timed
+            return  # the client was killed, which is how the first request is measured
         if not request_line.startswith(b"POST"):
             answer = b'{"data":[{"id":"mock"}]}'
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(answer), answer))

@@ -1,4 +1,4 @@
-"""What `./run bench` prints: ratios to `python -c pass` and to a bare HTTP loop, against the budgets."""
+"""The report of `./run bench`: ratios to `python -c pass` and to a minimal agent, with budgets."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ PEERS = ("opencode", "codex", "gemini", "qwen", "claude", "kimi", "vibe", "aider
 
 
 class BenchRun:
-    """One run of everything, in a scratch home and workspace."""
+    """All measurements, in a temporary home and workspace."""
 
     def __init__(self, scratch: Path, repeats: int) -> None:
         self.home, self.work = scratch / "home", scratch / "work"
@@ -33,7 +33,7 @@ class BenchRun:
             (self.work / f"f{number}.txt").write_text(f"this is file {number}\n")
         self.repeats = repeats
         self.model = MockModel()
-        installed = str(HERE / "as_installed")  # what the tools of development add is not there
+        installed = str(HERE / "as_installed")  # hides packages that only development tools install
         self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TERM": "dumb", "PYTHONPATH": installed}
         self.ostler = [sys.executable, "-P", "-m", "ostler"]
         flags = ["--base-url", self.model.base_url, "--model", "mock", "--api-key", "x", "--allow", "bash:cat *"]
@@ -45,7 +45,7 @@ class BenchRun:
         return median([self.run_once(argv, until_request=until_request) for _ in range(self.repeats)])
 
     def run_once(self, argv: list[str], *, until_request: bool) -> RunCost:
-        """One run; `until_request` kills the program at its first request, so that its CPU so far is what counts."""
+        """Run once; `until_request` kills the program at its first request, to measure the CPU time until then."""
         self.model.reset()
         pids: list[int] = []
         self.model._on_request = (lambda: os.kill(pids[0], signal.SIGKILL)) if until_request else None
@@ -67,12 +67,12 @@ class BenchRun:
 
     def _require_final(self, cost: RunCost) -> RunCost:
         if FINAL not in cost.output:
-            raise SystemExit(f"the run did not end as it should (status {cost.status}):\n{cost.output[-2000:]}")
+            raise SystemExit(f"the run did not end normally (status {cost.status}):\n{cost.output[-2000:]}")
         return cost
 
 
 def ten_call_reply(number: int, body: dict[str, Any]) -> Iterator[bytes]:
-    """Ten shell calls, then a line."""
+    """Reply with ten shell calls, then a line."""
     return call_reply(number, "bash", {"command": f"cat f{number}.txt"}) if number <= CALLS else text_reply()
 
 
@@ -83,12 +83,12 @@ def rows(bench: BenchRun) -> Iterator[tuple[str, str, str, str]]:
     first = bench.run_repeated(bench.prompt, until_request=True)
     yield _ratio_row("spawn → first model request", first, base, BUDGETS["first request"])
     floor_first = bench.run_repeated(bench.floor, until_request=True)
-    yield _ratio_row("· the same, bare stdlib loop", floor_first, base, None)
+    yield _ratio_row("· same, minimal agent", floor_first, base, None)
     ours, floor = bench.measure_line(bench.prompt), bench.measure_line(bench.floor)
     yield (
         "one line, peak RSS",
         f"{ours.rss_mb:.0f} MB",
-        f"{floor.rss_mb:.0f} MB bare",
+        f"{floor.rss_mb:.0f} MB minimal agent",
         _budget_verdict(ours.rss_mb, RSS_BUDGET_MB, "MB"),
     )
     bench.measure_line(bench.prompt)
@@ -96,7 +96,7 @@ def rows(bench: BenchRun) -> Iterator[tuple[str, str, str, str]]:
     yield ("first request", f"{request:,} bytes", f"≈ {request // 4:,} tokens", "")
     ours_calls, floor_calls = bench.measure_calls(bench.prompt), bench.measure_calls(bench.floor)
     yield _comparison_row(
-        "ten shell calls, wall", ours_calls.wall_ms - ours.wall_ms, floor_calls.wall_ms - floor.wall_ms
+        "ten shell calls, wall time", ours_calls.wall_ms - ours.wall_ms, floor_calls.wall_ms - floor.wall_ms
     )
     bench.measure_calls(bench.prompt)
     yield _prefix_row(bench.model.requests)
@@ -107,22 +107,27 @@ def rows(bench: BenchRun) -> Iterator[tuple[str, str, str, str]]:
 
 
 def model_rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """What comes from a model, on its way in."""
+    """Yield the rows on reading a model's reply."""
     yield from streams.rows(repeats)
     yield from xnl_scan.rows(repeats)
 
 
 def _prefix_row(requests: list[bytes]) -> tuple[str, str, str, str]:
-    """Of a turn's requests, how many begin with all the messages of the one before."""
+    """Return how many requests of a turn start with all messages of the previous one."""
     sent = [body[body.index(b'"messages":') :].rstrip(b"]}") for body in requests]
-    kept = sum(later.startswith(earlier) for earlier, later in pairwise(sent))
-    share = 100 * kept / max(1, len(sent) - 1)
+    unchanged = sum(later.startswith(earlier) for earlier, later in pairwise(sent))
+    share = 100 * unchanged / max(1, len(sent) - 1)
     verdict = "within 100 %" if share == 100 else "**over** 100 %"
-    return (f"prefix kept over {CALLS} calls", f"{share:.0f} %", f"{kept} of {len(sent) - 1} requests", verdict)
+    return (
+        f"unchanged prefix over {CALLS} calls",
+        f"{share:.0f} %",
+        f"{unchanged} of {len(sent) - 1} requests",
+        verdict,
+    )
 
 
 def peer_rows(bench: BenchRun) -> Iterator[tuple[str, str, str, str]]:
-    """The other coding agents on this machine, beside us in what every one of them can do: tell its version."""
+    """Compare with `--version` of other coding agents on this machine."""
     ours = bench.run_repeated([*bench.ostler, "--version"]).cpu_ms
     for name in PEERS:
         if program := shutil.which(name):
@@ -145,23 +150,23 @@ def _budget_verdict(value: float, budget: float, unit: str) -> str:
 
 
 def _comparison_row(name: str, ours: float, floor: float) -> tuple[str, str, str, str]:
-    return (name, f"{ours:.0f} ms", f"{ours / max(floor, 0.1):.1f} × the bare loop's {floor:.0f} ms", "")
+    return (name, f"{ours:.0f} ms", f"{ours / max(floor, 0.1):.1f} × a minimal agent ({floor:.0f} ms)", "")
 
 
 def main(arguments: list[str]) -> int:
-    """Print the table; 1 when a budget is broken."""
+    """Print the table. Return 1 if a budget is exceeded."""
     repeats = 3 if "--quick" in arguments else 9
     lines = [
-        f"Python {platform.python_version()}, {os.cpu_count()} cores; CPU is the least of {repeats} runs.",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores; CPU is the minimum of {repeats} runs.",
         "",
-        "| what | Ostler | beside | budget |",
+        "| measurement | Ostler | comparison | budget |",
         "|---|---|---|---|",
     ]
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as scratch:
         bench = BenchRun(Path(scratch), repeats)
         large = "--large" in arguments
         sizes = (1_000, 10_000, 100_000) if large else (1_000, 10_000)
-        before = (
+        groups = (
             rows(bench),
             workspace.rows(sizes),
             sessions.rows(large=large),
@@ -170,7 +175,7 @@ def main(arguments: list[str]) -> int:
             terminal.rows(bench.chat, bench.env, str(bench.work), bench.model, repeats),
         )
         agents = acp.rows(bench.env, bench.work, repeats)
-        for row in chain.from_iterable((*before, model_rows(repeats), agents, peer_rows(bench))):
+        for row in chain.from_iterable((*groups, model_rows(repeats), agents, peer_rows(bench))):
             lines.append("| " + " | ".join(row) + " |")
             print(lines[-1], file=sys.stderr)
     text = "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What keeping sessions costs: a record written, a long session opened, words found among many sessions."""
+"""Stored sessions: appending a record, opening a long session, searching many sessions."""
 
 import os
 import subprocess
@@ -34,16 +34,16 @@ from pathlib import Path
 from ostler.journal.file_journal import FileJournal
 from ostler.journal.active_records import ActiveRecords
 from ostler.session.state import state_from_records
-begun = time.process_time()
+started = time.process_time()
 journal = FileJournal(Path(sys.argv[1]), "s1")
 state_from_records(journal.records())
 ActiveRecords(journal.records())
-print(time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
 def rows(*, large: bool) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield _append_row(Path(folder))
         yield from _open_rows(Path(folder), large)
@@ -53,27 +53,27 @@ def rows(*, large: bool) -> Iterator[Row]:
 def _append_row(folder: Path) -> Row:
     events = [event for number in range(100) for event in _turn_events(number, 200)]
     journal = FileJournal(folder / "appended", "s1")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for seq, event in enumerate(events, 1):
         journal.append(Envelope(seq, 1e9, event))
-    ours = (time.perf_counter() - begun) / len(events) * 1e6
+    ours = (time.perf_counter() - started) / len(events) * 1e6
     journal.close()
     lines = [record_codec.encode(Envelope(seq, 1e9, event)) for seq, event in enumerate(events, 1)]
     bare = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for line in lines:
         os.write(bare, line)
-    floor = (time.perf_counter() - begun) / len(events) * 1e6
+    floor = (time.perf_counter() - started) / len(events) * 1e6
     os.close(bare)
-    return ("a record appended", f"{ours:.0f} µs", f"{ours / floor:.1f} × a bare write", "")
+    return ("append a record", f"{ours:.0f} µs", f"{ours / floor:.1f} × a plain write", "")
 
 
 def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
     small = _open_cost(folder, "thousand", messages=1_000)
     seconds, megabytes = _open_cost(folder, "ten-thousand", messages=10_000)
-    grown = f"{seconds / small[0]:.1f} × a tenth of it"
+    grown = f"{seconds / small[0]:.1f} × a session of 1,000 messages"
     yield (
-        "a session of 10,000 messages opened",
+        "open a session of 10,000 messages",
         f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
         grown,
         _budget_verdict(seconds, megabytes),
@@ -81,7 +81,7 @@ def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
     if large:
         seconds, megabytes = _open_cost(folder, "gigabyte", size=1_000_000_000)
         yield (
-            "a session of 1 GB opened",
+            "open a session of 1 GB",
             f"{seconds:.2f} s CPU, {megabytes:.0f} MB",
             "",
             _budget_verdict(seconds, megabytes),
@@ -89,12 +89,12 @@ def _open_rows(folder: Path, large: bool) -> Iterator[Row]:
 
 
 def _budget_verdict(seconds: float, megabytes: float) -> str:
-    kept = seconds <= OPEN_BUDGET_S and megabytes <= OPEN_BUDGET_MB
-    return f"{'within' if kept else '**over**'} {OPEN_BUDGET_S:g} s, {OPEN_BUDGET_MB:g} MB"
+    within = seconds <= OPEN_BUDGET_S and megabytes <= OPEN_BUDGET_MB
+    return f"{'within' if within else '**over**'} {OPEN_BUDGET_S:g} s, {OPEN_BUDGET_MB:g} MB"
 
 
 def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tuple[float, float]:
-    """Seconds and megabytes of the best of three."""
+    """Return seconds and megabytes, the best of three runs."""
     place = folder / name
     place.mkdir()
     seq = written = number = 0
@@ -111,7 +111,7 @@ def _open_cost(folder: Path, name: str, messages: int = 0, size: int = 0) -> tup
 
 
 def _turn_events(number: int, lines: int) -> Iterator[Event]:
-    """A prompt and ten calls, twenty messages in all."""
+    """Yield a prompt and ten calls, twenty messages in all."""
     yield TurnStarted(f"t{number}", Prompt("p", (TextContent("please look " * 20),)))
     for step in range(10):
         call = ToolCall(f"c{number}-{step}", "read", {"path": "a.py"})
@@ -134,16 +134,16 @@ def _search_row(folder: Path, count: int) -> Row:
         ]
         lines = (record_codec.encode(Envelope(seq, 1e9 + number, event)) for seq, event in enumerate(events, 1))
         (place.folder / JOURNAL_NAME).write_bytes(b"".join(lines))
-    index = SessionIndex(store, folder / "index.db", lambda told: None)
-    begun = time.perf_counter()
+    index = SessionIndex(store, folder / "index.db", lambda message: None)
+    started = time.perf_counter()
     index.sessions()
-    built = time.perf_counter() - begun
+    built = time.perf_counter() - started
     costs = []
     for words in (f"look {count // 2}", "word", "nothing like it"):
-        begun = time.process_time()
+        started = time.process_time()
         index.search(words)
-        costs.append(time.process_time() - begun)
+        costs.append(time.process_time() - started)
     index.close()
-    kept = "within" if max(costs) <= SEARCH_BUDGET_S else "**over**"
-    told = f"{max(costs) * 1000:.0f} ms CPU"
-    return (f"words found in {count:,} sessions", told, f"index made in {built:.1f} s", f"{kept} {SEARCH_BUDGET_S:g} s")
+    verdict = "within" if max(costs) <= SEARCH_BUDGET_S else "**over**"
+    result = f"{max(costs) * 1000:.0f} ms CPU"
+    return (f"search {count:,} sessions", result, f"index built in {built:.1f} s", f"{verdict} {SEARCH_BUDGET_S:g} s")

@@ -1,4 +1,4 @@
-"""A long answer in tiny pieces: the CPU that our client takes for it, beside a bare read and beside a vendor's SDK."""
+"""CPU time for reading a long answer in tiny pieces, compared with plain reads and with a vendor's SDK."""
 
 import asyncio
 import http.client
@@ -19,14 +19,14 @@ _REQUEST_BODY = b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stre
 
 
 def encoded_reply() -> list[bytes]:
-    """The answer as servers send it: 200 KB of text, four bytes to an event, an event to a chunk."""
+    """Return the answer as servers send it: 200 KB of text, four bytes per event, one event per chunk."""
     line = 'def add(a, b):\n    return a + b  # it\'s "fine" — ok\n'
     text = line * (PIECES * 4 // len(line) + 1)
-    told = [_frame({"role": "assistant", "content": ""})]
-    told += [_frame({"content": text[at : at + 4]}) for at in range(0, PIECES * 4, 4)]
+    frames = [_frame({"role": "assistant", "content": ""})]
+    frames += [_frame({"content": text[start : start + 4]}) for start in range(0, PIECES * 4, 4)]
     usage = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}}
-    told += [_frame({}, "stop"), b"data: " + json.dumps(usage).encode() + b"\n\n", b"data: [DONE]\n\n"]
-    return [b"%x\r\n%b\r\n" % (len(frame), frame) for frame in told]
+    frames += [_frame({}, "stop"), b"data: " + json.dumps(usage).encode() + b"\n\n", b"data: [DONE]\n\n"]
+    return [b"%x\r\n%b\r\n" % (len(frame), frame) for frame in frames]
 
 
 def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
@@ -41,7 +41,7 @@ def _frame(delta: dict[str, str], finish: str | None = None) -> bytes:
 
 
 def serve() -> None:
-    """A server in a process of its own, so that its work is not counted: one connection at a time, the form by path."""
+    """Run the server, in its own process so that its CPU time is not measured; the path selects the delivery."""
     pieces = encoded_reply()
     burst = b"".join(pieces)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -68,7 +68,7 @@ def _skip_request(reader: BinaryIO) -> None:
 
 
 def read_bare_socket(base_url: str) -> int:
-    """The bytes off the socket into memory and nothing else."""
+    """Read the bytes from the socket without parsing them."""
     url = urlsplit(base_url)
     with socket.create_connection((url.hostname or "", url.port or 0)) as connection:
         request = b"POST %b/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%b"
@@ -81,7 +81,7 @@ def read_bare_socket(base_url: str) -> int:
 
 
 def read_bare_http(base_url: str) -> int:
-    """The standard library's HTTP client: the body, and nothing made of it."""
+    """Read the body with the standard library's HTTP client, without parsing it."""
     url = urlsplit(base_url)
     connection = http.client.HTTPConnection(url.netloc)
     connection.request("POST", f"{url.path}/chat/completions", _REQUEST_BODY, {"content-type": "application/json"})
@@ -91,23 +91,23 @@ def read_bare_http(base_url: str) -> int:
 
 
 def read_with_ostler(base_url: str) -> int:
-    """Our client, to its last chunk."""
+    """Read the answer with Ostler's client."""
     from ostler.core.prompt import TextContent
     from ostler.models.client_factory import NetworkConfig, make_client
     from ostler.models.model_types import ModelRequest, TextChunk, UserMessage
 
-    async def play() -> int:
+    async def read() -> int:
         client = make_client(api_kind="openai", base_url=base_url, model="m", network=NetworkConfig(environ={}))
         request = ModelRequest("", (UserMessage((TextContent("hi"),)),))
-        said = [chunk.text async for chunk in client.stream(request) if isinstance(chunk, TextChunk)]
+        texts = [chunk.text async for chunk in client.stream(request) if isinstance(chunk, TextChunk)]
         await client.aclose()
-        return len("".join(said))
+        return len("".join(texts))
 
-    return asyncio.run(play())
+    return asyncio.run(read())
 
 
 def read_with_sdk(base_url: str) -> int:
-    """OpenAI's own client."""
+    """Read the answer with OpenAI's client."""
     import openai
 
     client = openai.OpenAI(base_url=base_url, api_key="x", max_retries=0)
@@ -116,18 +116,18 @@ def read_with_sdk(base_url: str) -> int:
 
 
 def cpu_ms(read: Callable[[str], int], base_url: str, times: int) -> float:
-    """The least CPU of several runs, in milliseconds; the first only warms up."""
+    """Return the minimum CPU time of several runs, in milliseconds, after a warm-up."""
     costs = []
     for _ in range(times + 1):
-        begun = time.process_time()
+        started = time.process_time()
         size = read(base_url)
-        costs.append(time.process_time() - begun)
-        assert size >= PIECES * 4, f"{read.__name__} read {size} characters only"
+        costs.append(time.process_time() - started)
+        assert size >= PIECES * 4, f"{read.__name__} read only {size} characters"
     return min(costs[1:]) * 1000
 
 
 def rows(repeats: int) -> Iterator[tuple[str, str, str, str]]:
-    """One row for each way in which the pieces come."""
+    """Yield one row for each kind of delivery."""
     command = [sys.executable, "-c", "from bench.streams import serve; serve()"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -145,19 +145,19 @@ def _row(name: str, base_url: str, times: int) -> tuple[str, str, str, str]:
         cpu_ms(read_bare_http, base_url, times),
         cpu_ms(read_bare_socket, base_url, times),
     )
-    beside = [
-        f"{own / http_read:.2f} × a bare HTTP read ({http_read:.0f} ms)",
-        f"{own / socket_read:.1f} × a bare socket ({socket_read:.1f} ms)",
+    comparison = [
+        f"{own / http_read:.2f} × a plain HTTP read ({http_read:.0f} ms)",
+        f"{own / socket_read:.1f} × a plain socket ({socket_read:.1f} ms)",
     ]
     if importlib.util.find_spec("openai"):
         theirs = cpu_ms(read_with_sdk, base_url, 2)
-        beside.append(f"openai SDK {theirs / http_read:.1f} × ({theirs:.0f} ms)")
-    kept = "within" if own <= BUDGET * http_read else "**over**"
+        comparison.append(f"openai SDK {theirs / http_read:.1f} × ({theirs:.0f} ms)")
+    verdict = "within" if own <= BUDGET * http_read else "**over**"
     return (
         f"200 KB in {PIECES:,} deltas {name}, CPU",
         f"{own:.0f} ms",
-        "; ".join(beside),
-        f"{kept} {BUDGET:g} × a bare HTTP read",
+        "; ".join(comparison),
+        f"{verdict} {BUDGET:g} × a plain HTTP read",
     )
 
 

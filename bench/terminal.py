@@ -1,4 +1,4 @@
-"""What the line client costs at a terminal: until its prompt is there, and from a key to its letter in a stream."""
+"""The chat in a terminal: time until the prompt, from a key to its echo, to a decision, and to completions."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ START_BUDGET, PAINT_BUDGET_MS, ANSWER_BUDGET_MS, FIND_BUDGET_MS = 25.0, 50.0, 15
 
 
 class TerminalProgram:
-    """A program on a pseudo-terminal; what it printed since one last looked."""
+    """A program in a pseudo-terminal."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str) -> None:
         self._master, slave = pty.openpty()
@@ -41,20 +41,20 @@ class TerminalProgram:
         os.close(slave)
 
     def wait_for(self, expected: bytes) -> float:
-        """Milliseconds until something was printed."""
-        begun, seen = time.perf_counter(), b""
+        """Return the milliseconds until a text was printed."""
+        started, seen = time.perf_counter(), b""
         while expected not in seen:
             ready, _, _ = select.select([self._master], [], [], TIMEOUT)
             if not ready:
                 raise SystemExit(f"never saw {expected!r} in {seen[-500:]!r}")
             seen = seen[-200:] + os.read(self._master, 65536)
-        return (time.perf_counter() - begun) * 1000
+        return (time.perf_counter() - started) * 1000
 
     def send_keys(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
     def close(self) -> float:
-        """End it; the CPU it took so far, in milliseconds."""
+        """Kill it and return its CPU time in milliseconds."""
         self.process.kill()
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -63,31 +63,31 @@ class TerminalProgram:
 
 
 def rows(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel, repeats: int) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     starts = [_measure_start(argv, env, cwd) for _ in range(repeats)]
     base = min(run([sys.executable, "-c", "pass"], env, cwd).cpu_ms for _ in range(repeats))
     cpu, wall = min(cpu for _, cpu in starts), min(wall for wall, _ in starts)
-    kept = "within" if cpu / base <= START_BUDGET else "**over**"
-    told = f"{cpu / base:.1f} × `python -c pass`; {wall:.0f} ms by the clock"
-    yield ("start to prompt", f"{cpu:.0f} ms CPU", told, f"{kept} {START_BUDGET:g} ×")
+    verdict = "within" if cpu / base <= START_BUDGET else "**over**"
+    comparison_text = f"{cpu / base:.1f} × `python -c pass`; {wall:.0f} ms wall time"
+    yield ("start until prompt", f"{cpu:.0f} ms CPU", comparison_text, f"{verdict} {START_BUDGET:g} ×")
     paints = _key_echo_times(argv, env, cwd, model)
     worst = f"median of {KEY_COUNT} keys; the slowest {max(paints):.0f} ms"
-    yield _row("key to letter while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
+    yield _row("key until echo while text streams", statistics.median(paints), worst, PAINT_BUDGET_MS)
     answers = _ask_answer_times(argv, env, cwd, model)
-    worst = f"median of {ASK_COUNT} asks; the slowest {max(answers):.0f} ms"
-    yield _row("key to decision in an ask", statistics.median(answers), worst, ANSWER_BUDGET_MS)
+    worst = f"median of {ASK_COUNT} requests; the slowest {max(answers):.0f} ms"
+    yield _row("key until decision in an approval request", statistics.median(answers), worst, ANSWER_BUDGET_MS)
     yield _find_row()
 
 
 def _measure_start(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> tuple[float, float]:
-    """By the clock and in CPU, in milliseconds."""
+    """Return wall time and CPU time in milliseconds."""
     term = TerminalProgram(argv, env, cwd)
-    wall = term.wait_for(b"opening the session")  # keys are taken from here on
+    wall = term.wait_for(b"opening the session")  # from here on, keys are accepted
     return wall, term.close()
 
 
 def _key_echo_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
-    """A key's letter may stand in the text too, so each key is one that the text does not have."""
+    """Measure the time until a key is echoed; the streamed text does not contain these letters."""
     model.reply = _endless_reply
     term = TerminalProgram(argv, env, cwd)
     try:
@@ -107,7 +107,7 @@ def _key_echo_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model
 
 
 def _ask_answer_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, model: MockModel) -> list[float]:
-    """From the key that refuses a call until the refusal is printed; each ask is for another file."""
+    """Measure the time from the key that denies a call until the denial is printed."""
     model.reply = lambda number, body: call_reply(number, "write", {"path": f"{number}.txt", "content": "x"})
     term = TerminalProgram(argv, env, cwd)
     try:
@@ -126,14 +126,14 @@ def _ask_answer_times(argv: Sequence[str], env: Mapping[str, str], cwd: str, mod
 
 
 def _endless_reply(number: int, body: dict[str, Any]) -> Iterator[bytes]:
-    """Lines without capitals, as fast as a quick model."""
+    """Reply with lines without capital letters, as fast as a fast model."""
     for _ in range(100_000):
         time.sleep(0.005)
         yield frame({"content": "ab ab ab ab\n"})
 
 
 def _find_row() -> Row:
-    """The first candidates of `@`, in a tree that was never looked at."""
+    """Measure the time until the first completions of `@` in a tree that is not indexed yet."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         for number in range(FILE_COUNT // 100):
             place = Path(folder) / f"part-{number // 50}" / f"folder-{number}"
@@ -141,20 +141,20 @@ def _find_row() -> Row:
             for file in range(100):
                 (place / f"file-{file}.txt").touch()
         index = FileIndex(folder)
-        begun = time.perf_counter()
+        started = time.perf_counter()
         index.refresh()
         while not index.find("part"):
             time.sleep(0.001)
-        first = (time.perf_counter() - begun) * 1000
+        first = (time.perf_counter() - started) * 1000
         index.complete.wait()
-        whole = (time.perf_counter() - begun) * 1000
-        begun = time.perf_counter()
+        whole = (time.perf_counter() - started) * 1000
+        started = time.perf_counter()
         index.find("p9fold950fi7")
-        scattered = (time.perf_counter() - begun) * 1000
-    told = f"all known after {whole:.0f} ms, then any letters in {scattered:.0f} ms"
-    return _row(f"first candidates among {FILE_COUNT:,} files", first, told, FIND_BUDGET_MS)
+        scattered = (time.perf_counter() - started) * 1000
+    comparison_text = f"index complete after {whole:.0f} ms; fuzzy search {scattered:.0f} ms"
+    return _row(f"first completions among {FILE_COUNT:,} files", first, comparison_text, FIND_BUDGET_MS)
 
 
 def _row(name: str, value: float, comparison: str, budget: float) -> Row:
-    kept = "within" if value <= budget else "**over**"
-    return (name, f"{value:.0f} ms", comparison, f"{kept} {budget:g} ms")
+    verdict = "within" if value <= budget else "**over**"
+    return (name, f"{value:.0f} ms", comparison, f"{verdict} {budget:g} ms")

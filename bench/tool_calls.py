@@ -1,4 +1,4 @@
-"""Makes one call several times in a session, for whoever measures this process: by ripgrep or without it."""
+"""Make a tool call several times in one session, with or without ripgrep; `bench.tools` measures this process."""
 
 import asyncio
 import json
@@ -18,26 +18,26 @@ from ostler.tools import search
 
 
 async def open_tool_session(root: Path) -> LocalSession:
-    """A session with the usual tools, where all is allowed."""
+    """Open a session with the default tools in which every call is allowed."""
     settings = load(root, {"HOME": str(root)})
     workspace = make_workspace(root, settings, RunOptions(cwd=str(root)), interactive=False)
     return await open_test_session(ScriptedBackend([]), builtin_tools(settings), workspace)
 
 
 async def main(root: str, tool: str, arguments: str, variant: str, times: int) -> None:
-    """Print the least time of a call in milliseconds, and what came of it."""
+    """Print the minimum time of a call in milliseconds, and the summary of its result."""
     if variant == "native":
         search.find_ripgrep = lambda workspace="": None
-    session, least, said = await open_tool_session(Path(root)), float("inf"), ""
+    session, least, summary = await open_tool_session(Path(root)), float("inf"), ""
     for _ in range(times):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         result = await session.call(ToolCall(session.new_id("call"), tool, json.loads(arguments)))
-        least = min(least, time.perf_counter() - begun)
+        least = min(least, time.perf_counter() - started)
         if result.status != "ok":
             sys.exit(f"{tool} {variant} failed: {result.for_model}")
-        said = result.for_human.summary
+        summary = result.for_human.summary
     await session.aclose()
-    print(json.dumps({"ms": least * 1000, "said": said}))
+    print(json.dumps({"ms": least * 1000, "summary": summary}))
 
 
 if __name__ == "__main__":

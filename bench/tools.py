@@ -1,7 +1,6 @@
-"""What the tools cost: searches beside ripgrep and git on one tree, changes of a large file, the schemas.
+"""Tools: searches compared with ripgrep and git, changes of a large file, the size of the schemas.
 
-Other work on the machine stretches the time by the clock far more than the processor's, so budgets are of the latter;
-the time by the clock stands beside it.
+Budgets apply to CPU time, because wall time depends on the load of the machine; it is shown in addition.
 """
 
 import asyncio
@@ -31,14 +30,14 @@ ROOT = Path(__file__).parents[1]
 FILE_COUNT = 20_000
 WORDS = ("alpha", "beta", "gamma", "delta", "raise", "return", "import", "class", "value", "index", "self", "None")
 RATIO_BUDGET, SECONDS_BUDGET, TOKEN_BUDGET = 1.3, 1.0, 2_500
-START_MS = 15  # milliseconds of the processor: a keeper holds every program that is started, and the door every call
+START_MS = 15  # CPU milliseconds for supervising a process and for the permission check of a call
 QUERIES = {"few hits": "raise ValueError", "thousands of hits": "alpha beta self"}
 GLOBS = {"some": "**/f7.py", "all": "**/*.py"}
 LINE = "the quick line number {} of a large file, as ordinary as the one before it\n"
 
 
 class CallCost(msgspec.Struct):
-    """What one run or call took, in milliseconds of the processor and by the clock."""
+    """The cost of one run or call: CPU time and wall time in milliseconds."""
 
     cpu: float
     wall: float
@@ -46,7 +45,7 @@ class CallCost(msgspec.Struct):
 
 
 def rows(repeats: int) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         root = Path(folder) / "tree"
         _make_tree(root)
@@ -58,7 +57,7 @@ def rows(repeats: int) -> Iterator[Row]:
 
 
 def _make_tree(root: Path) -> None:
-    """Twenty thousand small files in a repository, with an ignore file."""
+    """Create a repository with 20,000 small files and a .gitignore."""
     rand = random.Random(1)
     lines = [" ".join(rand.choices(WORDS, k=8)) for _ in range(500)]
     for number in range(FILE_COUNT):
@@ -87,19 +86,19 @@ def _search_rows(root: Path, repeats: int) -> Iterator[Row]:
 def _comparison_rows(
     root: Path, name: str, tool: str, arguments: dict[str, Any], peers: dict[str, list[str]], repeats: int
 ) -> Iterator[Row]:
-    """The tool by ripgrep and by ourselves, beside those of its peers that are here."""
+    """Compare the tool, with ripgrep and native, with the installed programs."""
     others = {peer: _program_cost(argv, root, repeats) for peer, argv in peers.items() if argv[0]}
-    for way in ("by rg", "native") if search.find_ripgrep() else ("native",):
-        ours = _call_cost(root, tool, arguments, way, repeats)
-        beside = ", ".join(
-            f"{ours.cpu / each.cpu:.2f} × {peer} ({_format_cost(each)})" for peer, each in others.items()
+    for variant in ("with rg", "native") if search.find_ripgrep() else ("native",):
+        ours = _call_cost(root, tool, arguments, variant, repeats)
+        comparison = ", ".join(
+            f"{ours.cpu / cost.cpu:.2f} × {peer} ({_format_cost(cost)})" for peer, cost in others.items()
         )
-        kept = _budget_verdict(ours.cpu / 1000, SECONDS_BUDGET, "s")
-        if way == "by rg":
-            kept = _budget_verdict(
-                (ours.cpu - START_MS) / others["rg"].cpu, RATIO_BUDGET, f"× rg, the {START_MS} ms to start it apart"
+        verdict = _budget_verdict(ours.cpu / 1000, SECONDS_BUDGET, "s")
+        if variant == "with rg":
+            verdict = _budget_verdict(
+                (ours.cpu - START_MS) / others["rg"].cpu, RATIO_BUDGET, f"× rg, without the {START_MS} ms to start it"
             )
-        yield f"{name}: {ours.summary}, {way}", _format_cost(ours), beside, kept
+        yield f"{name}: {ours.summary}, {variant}", _format_cost(ours), comparison, verdict
 
 
 def _format_cost(spent: CallCost) -> str:
@@ -107,18 +106,18 @@ def _format_cost(spent: CallCost) -> str:
 
 
 def _program_cost(argv: Sequence[str], root: Path, times: int) -> CallCost:
-    """A program by itself: the processor's time as a mean, the clock's as the least."""
+    """Return the cost of a program: mean CPU time and minimum wall time."""
     costs = [_run(argv, root) for _ in range(times)]
     return CallCost(sum(cost.cpu_ms for cost in costs) / times, min(cost.wall_ms for cost in costs))
 
 
 def _call_cost(root: Path, tool: str, arguments: dict[str, Any], variant: str, times: int) -> CallCost:
-    """A call within a session: what several cost more than one does, with all that they start."""
+    """Return the cost of a call in a session: the difference between several calls and one, with child processes."""
     argv = [sys.executable, "-P", "-m", "bench.tool_calls", str(root), tool, json.dumps(arguments), variant]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     once, often = _run([*argv, "1"], ROOT, env), _run([*argv, str(times + 1)], ROOT, env)
-    told = json.loads(often.output)
-    return CallCost((often.cpu_ms - once.cpu_ms) / times, told["ms"], told["said"])
+    printed = json.loads(often.output)
+    return CallCost((often.cpu_ms - once.cpu_ms) / times, printed["ms"], printed["summary"])
 
 
 def _run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] = os.environ) -> RunCost:
@@ -129,23 +128,23 @@ def _run(argv: Sequence[str], cwd: Path, env: Mapping[str, str] = os.environ) ->
 
 
 def _cold_rows(root: Path, home: Path) -> Iterator[Row]:
-    """A new process each time, start-up included; then also with the files' contents out of the system's memory."""
-    asked = ["tool", "call", "grep", json.dumps({"pattern": QUERIES["few hits"]})]
+    """Measure new processes including start-up, then also without the page cache."""
+    command = ["tool", "call", "grep", json.dumps({"pattern": QUERIES["few hits"]})]
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    ways = {"native": [sys.executable, "-P", "-c", _WITHOUT_RIPGREP, *asked]}
+    variants = {"native": [sys.executable, "-P", "-c", _WITHOUT_RIPGREP, *command]}
     if program := search.find_ripgrep():
-        ways = {"by rg": [sys.executable, "-P", "-m", "ostler", *asked], **ways}
+        variants = {"with rg": [sys.executable, "-P", "-m", "ostler", *command], **variants}
         _drop_page_cache(root)
-        beside = f"rg itself {_run([program, '-n', '--hidden', QUERIES['few hits'], '.'], root).wall_ms:.0f} ms"
+        comparison = f"rg alone {_run([program, '-n', '--hidden', QUERIES['few hits'], '.'], root).wall_ms:.0f} ms"
     else:
-        beside = ""
-    for way, argv in ways.items():
+        comparison = ""
+    for variant, argv in variants.items():
         spent = _cold_cost(argv, root, env)
-        what = f"grep, few hits, {way}, cold: a new process"
+        what = f"grep, few hits, {variant}, new process"
         yield what, _format_cost(spent), "start-up included", _budget_verdict(spent.cpu / 1000, SECONDS_BUDGET, "s")
         _drop_page_cache(root)
         unread = _run(argv, root, env)
-        yield f"· the same, and no file in the system's memory, {way}", f"{unread.wall_ms:.0f} ms", beside, ""
+        yield f"· same, without page cache, {variant}", f"{unread.wall_ms:.0f} ms", comparison, ""
 
 
 def _cold_cost(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> CallCost:
@@ -156,14 +155,14 @@ def _cold_cost(argv: Sequence[str], root: Path, env: Mapping[str, str]) -> CallC
 _WITHOUT_RIPGREP = """\
 import sys
 from ostler.tools import search
-search.ripgrep = lambda workspace="": None
+search.find_ripgrep = lambda workspace="": None
 from ostler.cli.main import dispatch
 sys.exit(dispatch(sys.argv[1:]))
 """
 
 
 def _drop_page_cache(root: Path) -> None:
-    """As far as the system lets go of them."""
+    """Drop the files from the page cache, as far as the system allows."""
     if not hasattr(os, "posix_fadvise"):
         return
     for folder, _, files in os.walk(root):
@@ -174,41 +173,41 @@ def _drop_page_cache(root: Path) -> None:
 
 
 async def _change_rows(folder: Path, repeats: int) -> list[Row]:
-    """One line in the middle of five megabytes, by `edit` and by `patch`, beside what plain Python needs for it."""
+    """Change a line in the middle of a 5 MB file with `edit` and `patch`, compared with plain Python."""
     file = folder / "large.txt"
     text = "".join(LINE.format(number) for number in range(65_000))
     file.write_text(text)
     session = await open_tool_session(folder)
     plain = min((_plain_change(folder / "plain.txt", text) for _ in range(repeats)), key=lambda spent: spent.cpu)
-    taken: dict[str, list[CallCost]] = {"edit": [], "patch": []}
+    costs: dict[str, list[CallCost]] = {"edit": [], "patch": []}
     for turn in range(repeats):
         for tool, arguments in _change_arguments(turn):
             clock, cpu = time.perf_counter(), time.process_time()
             result = await session.call(ToolCall(session.new_id("call"), tool, arguments))
-            taken[tool].append(CallCost((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000))
+            costs[tool].append(CallCost((time.process_time() - cpu) * 1000, (time.perf_counter() - clock) * 1000))
             if result.status != "ok":
-                raise SystemExit(f"{tool} did not do what the bench asks for: {result.for_model}")
+                raise SystemExit(f"{tool} failed: {result.for_model}")
     await session.aclose()
-    what = f"a line of a {len(text) / 1e6:.1f} MB file, preview and check included"
-    least = {tool: min(each, key=lambda spent: spent.cpu) for tool, each in taken.items()}
+    what = f"a line of a {len(text) / 1e6:.1f} MB file, including preview and check"
+    least = {tool: min(cost, key=lambda spent: spent.cpu) for tool, cost in costs.items()}
     return [
-        (f"{tool} of {what}", _format_cost(each), f"plain Python {_format_cost(plain)}", "")
-        for tool, each in least.items()
+        (f"{tool} of {what}", _format_cost(cost), f"plain Python {_format_cost(plain)}", "")
+        for tool, cost in least.items()
     ]
 
 
 def _change_arguments(turn: int) -> Sequence[tuple[str, dict[str, Any]]]:
-    """An edit of one line in the middle, and a patch of another."""
-    at = 31_000 + 10 * turn
-    before, line = LINE.format(at - 1_000), LINE.format(at)
-    around = [LINE.format(at - 1), LINE.format(at + 1)]
+    """Return an edit of one line in the middle, and a patch of another."""
+    number = 31_000 + 10 * turn
+    before, line = LINE.format(number - 1_000), LINE.format(number)
+    around = [LINE.format(number - 1), LINE.format(number + 1)]
     edit = {"path": "large.txt", "old": before, "new": f"changed {turn}\n"}
-    hunk = f"@@ -{at},3 +{at},3 @@\n {around[0]}-{line}+changed too {turn}\n {around[1]}"
+    hunk = f"@@ -{number},3 +{number},3 @@\n {around[0]}-{line}+changed too {turn}\n {around[1]}"
     return [("edit", edit), ("patch", {"patch": f"--- a/large.txt\n+++ b/large.txt\n{hunk}"})]
 
 
 def _plain_change(file: Path, text: str) -> CallCost:
-    """Read, replace, write, on disk."""
+    """Read, replace, write and sync with plain Python."""
     file.write_text(text)
     clock, cpu = time.perf_counter(), time.process_time()
     changed = file.read_text().replace(LINE.format(30_000), "changed\n", 1)
@@ -221,12 +220,12 @@ def _plain_change(file: Path, text: str) -> CallCost:
 def _schema_row() -> Row:
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as home:
         specs = [tool.spec for tool in builtin_tools(load(Path(home), {"HOME": home}))]
-    told = [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
-    text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    schemas = [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
+    text = json.dumps(schemas, ensure_ascii=False, separators=(",", ":"))
     tokens = len(re.findall(r"\w+|[^\w\s]", text))
-    beside = f"{len(text.encode()):,} bytes, ≈ {len(text) // 4:,} tokens at four bytes each"
-    what = f"schemas of the {len(specs)} usual tools, each word and sign a token"
-    return what, f"{tokens:,} tokens", beside, _budget_verdict(tokens, TOKEN_BUDGET, "tokens")
+    comparison = f"{len(text.encode()):,} bytes, ≈ {len(text) // 4:,} tokens at four bytes each"
+    what = f"schemas of the {len(specs)} default tools, one token per word or sign"
+    return what, f"{tokens:,} tokens", comparison, _budget_verdict(tokens, TOKEN_BUDGET, "tokens")
 
 
 def _budget_verdict(value: float, budget: float, unit: str) -> str:

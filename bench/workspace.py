@@ -1,4 +1,4 @@
-"""What the ground and its guards cost: reading a command, a file read and written, a checkpoint of a tree."""
+"""Workspace and policy: analysing a command, reading and writing a file, a checkpoint of a tree."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.local_workspace import LocalWorkspace
 
 Row = tuple[str, str, str, str]
-FINAL_REPLY_SECONDS = 1.0  # seconds that a model takes to say that it is done
+FINAL_REPLY_SECONDS = 1.0  # the time in which a model writes its final reply
 COMMAND_LINES = (
     "ls -la src",
     "git status --short",
@@ -23,7 +23,7 @@ COMMAND_LINES = (
 
 
 def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
-    """Markdown rows: what, Ostler, beside, budget."""
+    """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     yield _classify_row()
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield from asyncio.run(_file_rows(Path(folder)))
@@ -33,12 +33,12 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
 
 
 def _best_us(work: Callable[[], object], times: int) -> float:
-    """The least time of several, in microseconds."""
+    """Return the minimum time of several runs, in microseconds."""
     least = float("inf")
     for _ in range(times):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         work()
-        least = min(least, time.perf_counter() - begun)
+        least = min(least, time.perf_counter() - started)
     return least * 1e6
 
 
@@ -49,8 +49,8 @@ def _classify_row() -> Row:
 
     all_lines()
     each = _best_us(all_lines, 20) / len(COMMAND_LINES)
-    kept = "within" if each <= 1000 else "**over**"
-    return ("reading an ordinary command line", f"{each:.0f} µs", f"{1e6 / each:,.0f} a second", f"{kept} 1 ms")
+    verdict = "within" if each <= 1000 else "**over**"
+    return ("analyse an ordinary command line", f"{each:.0f} µs", f"{1e6 / each:,.0f} a second", f"{verdict} 1 ms")
 
 
 async def _file_rows(folder: Path) -> list[Row]:
@@ -60,20 +60,20 @@ async def _file_rows(folder: Path) -> list[Row]:
     read = await _best_async_us(lambda: workspace.read_text("small.txt"), 200)
     plain_write = _best_us(lambda: (folder / "plain.txt").write_text("x\n" * 50), 50)
     count = iter(range(10_000))
-    write = await _best_async_us(lambda: workspace.write_text(f"made-{next(count)}.txt", "x\n" * 50), 50)
+    write = await _best_async_us(lambda: workspace.write_text(f"new-{next(count)}.txt", "x\n" * 50), 50)
     workspace.close()
     return [
-        ("reading a small file", f"{read:.0f} µs", f"{read / plain_read:.1f} × plain Python", ""),
-        ("writing a small file, on disk", f"{write:.0f} µs", f"plain Python {plain_write:.0f} µs, not on disk", ""),
+        ("read a small file", f"{read:.0f} µs", f"{read / plain_read:.1f} × plain Python", ""),
+        ("write and sync a small file", f"{write:.0f} µs", f"plain Python {plain_write:.0f} µs, not synced", ""),
     ]
 
 
 async def _best_async_us(work: Callable[[], Awaitable[object]], times: int) -> float:
     least = float("inf")
     for _ in range(times):
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await work()
-        least = min(least, time.perf_counter() - begun)
+        least = min(least, time.perf_counter() - started)
     return least * 1e6
 
 
@@ -84,29 +84,34 @@ async def _checkpoint_row(folder: Path, size: int) -> Row:
             place = root / f"folder-{number // 100}"
             place.mkdir(parents=True)
         (place / f"file-{number}.txt").write_text(f"file {number}\n")
-    past = Checkpoints(str(root), str(store))
+    checkpoints = Checkpoints(str(root), str(store))
     costs = []
     for turn in ("first", "second", "third", "fourth"):
-        begun = time.perf_counter()
-        await past.begin(turn)
+        started = time.perf_counter()
+        await checkpoints.begin(turn)
         between = time.perf_counter()
-        past.mark_idle(turn)
+        checkpoints.mark_idle(turn)
         await asyncio.sleep(FINAL_REPLY_SECONDS)
         ending = time.perf_counter()
-        await past.finish(turn)
-        costs.append((between - begun, time.perf_counter() - ending))
-    past.close()
+        await checkpoints.finish(turn)
+        costs.append((between - started, time.perf_counter() - ending))
+    checkpoints.close()
     floor = min(_scan_seconds(root) for _ in range(3))
     look, added = (min(cost) for cost in zip(*costs[1:], strict=True))
-    told = f"first {costs[0][0]:.2f} s, then {look:.2f} s beside requests; {added:.2f} s at a turn's end"
-    kept = "within" if added <= 0.3 else "**over**"
-    return (f"checkpoint of {size:,} files", told, f"{look / floor:.1f} × a bare look at every file", f"{kept} 0.3 s")
+    result = f"first {costs[0][0]:.2f} s, then {look:.2f} s during requests; {added:.2f} s at the end of a turn"
+    verdict = "within" if added <= 0.3 else "**over**"
+    return (
+        f"checkpoint of {size:,} files",
+        result,
+        f"{look / floor:.1f} × a plain stat of every file",
+        f"{verdict} 0.3 s",
+    )
 
 
 def _scan_seconds(root: Path) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for folder in os.scandir(root):
         with os.scandir(folder) as entries:
             for entry in entries:
                 entry.stat(follow_symlinks=False)
-    return time.perf_counter() - begun
+    return time.perf_counter() - started

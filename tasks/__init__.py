@@ -1,1 +1,1 @@
-"""What `./run test`, `./run check` and `./run bench` do."""
+"""The tasks behind `./run test`, `./run check` and `./run bench`, and generators for the docs."""

@@ -1,4 +1,4 @@
-"""`./run bench`: every measurement of `bench/`, as Markdown; `--keep` also writes bench/RESULTS.md."""
+"""`./run bench`: run all benchmarks and print a Markdown report; `--keep` also writes bench/RESULTS.md."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`./run check`: types, lint, form, layers and the ledger; every one is run, and any failure fails it."""
+"""`./run check`: run every static check and the acceptance tests; fail if one of them fails."""
 
 import subprocess
 import sys
@@ -6,14 +6,15 @@ import sys
 STEPS = (
     ("types", ["mypy"]),
     ("lint", ["ruff", "check", "--quiet"]),
-    ("form", ["ruff", "format", "--check", "--quiet"]),
+    ("format", ["ruff", "format", "--check", "--quiet"]),
+    ("phrases", ["tasks.phrases"]),
     ("layers", ["pytest", "-q", "tests/layers"]),
-    ("ledger", ["tasks.ledger"]),
+    ("acceptance", ["tasks.ledger"]),
 )
 
 
 def main() -> int:
-    """0 when all passed."""
+    """Run all steps; return 0 if all passed, otherwise 1."""
     failed = []
     for name, command in STEPS:
         sys.stdout.write(f"── {name}\n")

@@ -1,4 +1,4 @@
-"""Shows, per seed, how many scenarios of the acceptance ledger pass now and how many wait."""
+"""Run the acceptance tests and print how many scenarios of each specification pass and how many are not built yet."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "acceptance"
-SEEDS = {
+SPECIFICATIONS = {
     "test_eidolon": "000 eidolon",
     "test_jolli": "001 jolli",
     "test_agent_zero": "002 agent zero",
@@ -18,11 +18,16 @@ SEEDS = {
     "test_acpcli": "004 acpcli",
 }
 States = dict[tuple[str, str], str]  # (module, scenario) → one of STATES
-STATES = ("pass", "wait", "skip", "fail")  # in rising order: a scenario of several cases is as good as its worst
+STATES = (
+    "pass",
+    "missing",
+    "skip",
+    "fail",
+)  # best first; a scenario with several cases has the state of its worst case
 
 
 def main(options: Sequence[str] = ()) -> int:
-    """Run the ledger, with further pytest options if given; 1 when anything failed or passed unexpectedly."""
+    """Run the acceptance tests with these pytest options. Return 1 if one failed or passed unexpectedly."""
     states, status, output = run(FOLDER, options)
     sys.stdout.write(table(states) + "\n")
     if status:
@@ -31,23 +36,23 @@ def main(options: Sequence[str] = ()) -> int:
 
 
 def run(folder: Path, options: Sequence[str] = ()) -> tuple[States, int, str]:
-    """Play the tests of a folder: the state of each (module, scenario), pytest's exit status, and what it said."""
+    """Run the tests of a folder. Return the state of each (module, scenario), pytest's exit status and its output."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         command = [sys.executable, "-m", "pytest", str(folder), "-q", "-r", "fEX", f"--junitxml={report}", *options]
-        done = subprocess.run(
+        completed = subprocess.run(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         cases = list(read(report)) if report.exists() else []
     states: States = {}
     for module, scenario, state in cases:
-        before = states.get((module, scenario), "pass")
-        states[module, scenario] = max(before, state, key=STATES.index)
-    return states, done.returncode, done.stdout
+        previous = states.get((module, scenario), "pass")
+        states[module, scenario] = max(previous, state, key=STATES.index)
+    return states, completed.returncode, completed.stdout
 
 
 def read(report: Path) -> Iterator[tuple[str, str, str]]:
-    """The module, the scenario and the state of every test case in a JUnit report."""
+    """Yield module, scenario and state of every test case in a JUnit report."""
     for case in ElementTree.parse(report).iter("testcase"):
         module = case.get("classname", "").rpartition(".")[2]
         yield module, case.get("name", "").partition("[")[0], state_of(case)
@@ -59,22 +64,22 @@ def state_of(case: ElementTree.Element) -> str:
     skipped = case.find("skipped")
     if skipped is None:
         return "pass"
-    return "wait" if skipped.get("type") == "pytest.xfail" else "skip"
+    return "missing" if skipped.get("type") == "pytest.xfail" else "skip"
 
 
 def table(states: States) -> str:
-    """One line per seed and one for all; a seed without a single scenario shows as zeros."""
-    counts = {seed: Counter[str]() for seed in SEEDS}
+    """Format one line per specification and one for the total; a specification without scenarios has zeros."""
+    counts = {module: Counter[str]() for module in SPECIFICATIONS}
     for (module, _), state in states.items():
         counts.setdefault(module, Counter())[state] += 1
-    rows = [(SEEDS.get(module, module), count) for module, count in counts.items()]
+    rows = [(SPECIFICATIONS.get(module, module), count) for module, count in counts.items()]
     rows.append(("all", sum((count for _, count in rows), Counter[str]())))
-    head = f"{'seed':<18}{'scenarios':>10}" + "".join(f"{state:>6}" for state in STATES)
+    head = f"{'specification':<18}{'scenarios':>10}" + "".join(f"{state:>9}" for state in STATES)
     return "\n".join([head, *(line(name, count) for name, count in rows)])
 
 
 def line(name: str, count: "Counter[str]") -> str:
-    return f"{name:<18}{count.total():>10}" + "".join(f"{count[state]:>6}" for state in STATES)
+    return f"{name:<18}{count.total():>10}" + "".join(f"{count[state]:>9}" for state in STATES)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Counts unclear phrases in docs, messages, docstrings and comments; `./run check` fails above the limit.
+"""Count unclear phrases in docs, messages, docstrings and comments; `./run check` fails above the limit.
 
 `python -m tasks.phrases` prints the counts and every hit. CONTRIBUTING.md ("Style") says what to write instead.
 """
@@ -67,7 +67,7 @@ class Hit(NamedTuple):
 
 
 def docs_texts() -> Iterator[Text]:
-    """The Markdown pages without their code blocks; `tools/*.md` and prompts of the model count as messages."""
+    """Yield the Markdown pages without code blocks; `*.md` files in `src` are prompts and belong to the messages."""
     pages = [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",
@@ -81,7 +81,7 @@ def docs_texts() -> Iterator[Text]:
 
 
 def source_texts() -> Iterator[Text]:
-    """Docstrings, comments and strings of at least three words in `src`."""
+    """Yield docstrings, comments, and strings of at least three words from `src`."""
     for path in sorted((ROOT / "src").rglob("*.py")):
         source = path.read_text("utf-8")
         yield from _comments(path, source)
@@ -89,19 +89,19 @@ def source_texts() -> Iterator[Text]:
 
 
 def find_hits(text: Text) -> Iterator[Hit]:
-    """Every unclear phrase in a text; what is in backquotes is ignored."""
+    """Yield every unclear phrase in a text, except in backquotes."""
     content = BACKQUOTED.sub(_blank, text.content)
     for match in PATTERN.finditer(content):
         yield Hit(text.path, text.line + content[: match.start()].count("\n"), match[0].strip())
 
 
 def count_words(text: Text) -> int:
-    """Number of words outside backquotes."""
+    """Return the number of words outside backquotes."""
     return len(WORD.findall(BACKQUOTED.sub(" ", text.content)))
 
 
 def main() -> int:
-    """Print a table of counts, and the hits; return 1 if one kind of text is above the limit."""
+    """Print every hit and the rate for each kind of text. Return 1 if one rate is above the limit."""
     words: dict[str, int] = {}
     hits: dict[str, list[Hit]] = {}
     for text in (*docs_texts(), *source_texts()):
@@ -123,7 +123,7 @@ def _blank(match: "re.Match[str]") -> str:
 
 
 def _comments(path: Path, source: str) -> Iterator[Text]:
-    """Comments; consecutive comment lines are one text."""
+    """Yield comments; consecutive comment lines are one text."""
     block: list[str] = []
     first = last = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -153,7 +153,7 @@ def _strings(path: Path, tree: ast.AST) -> Iterator[Text]:
 
 
 def _string_content(node: ast.Constant | ast.JoinedStr) -> str:
-    """The text of a string; values inserted into an f-string are left out."""
+    """Return the text of a string, with `…` for each value of an f-string."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)

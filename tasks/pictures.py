@@ -1,4 +1,4 @@
-"""`python -m tasks.pictures`: the pictures in the docs, drawn from what the program really prints."""
+"""`python -m tasks.pictures`: generate the pictures of the docs from the real output of the program."""
 
 import os
 import pty
@@ -22,12 +22,12 @@ COLOURS = {
     "cyan": "#5ccfe6",
 }
 
-# Spaces that SVG keeps, and marks that every font has.
+# Replace spaces, which SVG would collapse, and symbols that some fonts lack.
 FOR_FONTS = str.maketrans({" ": "\u00a0", "⏺": "●", "⎿": "└"})
 
 
 def record(command: list[str]) -> str:
-    """What a command prints in a terminal."""
+    """Run a command in a terminal and return its output."""
     pid, fd = pty.fork()
     if pid == 0:
         os.environ.update(TERM="xterm-256color", COLUMNS=str(COLUMNS), LINES=str(LINES))
@@ -38,13 +38,13 @@ def record(command: list[str]) -> str:
         while chunk := os.read(fd, 65536):
             chunks.append(chunk)
     except OSError:
-        pass  # the terminal is gone: the program ended
+        pass  # the terminal closes when the program ends
     os.waitpid(pid, 0)
     return b"".join(chunks).decode()
 
 
 def screen_rows(printed: str) -> list[list[pyte.screens.Char]]:
-    """The printed text as rows of coloured characters, without the empty ones below."""
+    """Return the printed text as rows of coloured characters, without empty rows at the end."""
     screen = pyte.Screen(COLUMNS, LINES)
     pyte.Stream(screen).feed(printed)
     rows = [[screen.buffer[y][x] for x in range(COLUMNS)] for y in range(LINES)]
@@ -54,7 +54,7 @@ def screen_rows(printed: str) -> list[list[pyte.screens.Char]]:
 
 
 def draw(rows: list[list[pyte.screens.Char]]) -> str:
-    """The rows as an SVG picture of a terminal."""
+    """Return the rows as an SVG picture of a terminal."""
     height = 18 * len(rows) + 48
     body = "\n".join(_row(row, 40 + 18 * number) for number, row in enumerate(rows))
     return (
@@ -77,13 +77,13 @@ def _row(row: list[pyte.screens.Char], y: int) -> str:
 
 
 def demo_picture() -> str:
-    """The recording, played now; the folder's random name is the only thing that is made up."""
+    """Run the recorded demo and return its picture, with a fixed name for the temporary folder."""
     printed = record([sys.executable, "-P", "-m", "ostler", "demo", "--recording"])
     return draw(screen_rows(re.sub(r"/\S*/ostler-demo-\w+", "/tmp/ostler-demo", printed)))
 
 
 def words(svg: str) -> list[str]:
-    """The words of a picture, for comparing."""
+    """Return the words of a picture without test durations, to compare pictures."""
     return re.sub(r"in\s\d+\.\d+s", "in 0.0s", re.sub(r"<[^>]+>", "", svg)).split()
 
 

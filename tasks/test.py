@@ -1,6 +1,6 @@
-"""`./run test`: the whole fast suite; `--slow` adds the slow tier; anything else goes to pytest.
+"""`./run test`: run the fast test suite; `--slow` adds the slow tests; other arguments are passed to pytest.
 
-What fails beside others is run once more alone, and both are told: a machine that is too busy is no fault of the code.
+If a few tests fail in a full run, they are run again one by one, because tests can fail on a busy machine.
 """
 
 import json
@@ -10,23 +10,25 @@ import sys
 from pathlib import Path
 
 LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
-TOO_MANY = 12  # that is a broken change, not a busy machine
-FAILED = 1  # as pytest calls it
-WORKERS = ["-n", "3", "--dist", "worksteal"]  # one more than cores: tests wait for processes a third of their time
+MAX_RERUNS = 12  # more failures mean a broken change, not a busy machine
+FAILED = 1  # exit status of pytest
+WORKERS = ["-n", "3", "--dist", "worksteal"]  # one more than the cores: tests wait for processes a third of their time
 
 
 def main(arguments: list[str]) -> int:
-    """Run pytest, and the few that failed once more; its exit code."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` has it ignored, by what tests start too
-    chosen = [argument for argument in arguments if argument != "--slow"]
-    tier = [] if "--slow" in arguments else ["-m", "not slow"]
-    workers = [] if any(argument.startswith("-n") for argument in chosen) else WORKERS
-    code = _pytest(*tier, *workers, *chosen)
-    if code != FAILED or arguments or len(json.loads(LAST_FAILED.read_bytes())) > TOO_MANY:
+    """Run pytest, then the failed tests once more if there are few. Return pytest's exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it, also in child processes
+    pytest_arguments = [argument for argument in arguments if argument != "--slow"]
+    selection = [] if "--slow" in arguments else ["-m", "not slow"]
+    workers = [] if any(argument.startswith("-n") for argument in pytest_arguments) else WORKERS
+    code = _pytest(*selection, *workers, *pytest_arguments)
+    if code != FAILED or arguments or len(json.loads(LAST_FAILED.read_bytes())) > MAX_RERUNS:
         return code
-    sys.stdout.write("\n── once more, alone: what passes now is not steady and wants mending\n")
+    sys.stdout.write(
+        "\n── running the failed tests again, one by one; a test that passes now is not reliable and should be fixed\n"
+    )
     sys.stdout.flush()
-    return _pytest(*tier, "-n", "0", "--last-failed", "--last-failed-no-failures=none", "-v")
+    return _pytest(*selection, "-n", "0", "--last-failed", "--last-failed-no-failures=none", "-v")
 
 
 def _pytest(*arguments: str) -> int:

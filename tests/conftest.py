@@ -1,4 +1,4 @@
-"""The command line as a fixture, and a model for it to talk to."""
+"""Fixtures for the command line and for scripted model servers."""
 
 import asyncio
 import os
@@ -15,11 +15,11 @@ from tests.starting import Started
 
 from ostler.testing.model_server import ScriptedModelServer, ScriptedReply
 
-KEPT_VARIABLES = ("PATH", "TMPDIR")
+INHERITED_VARIABLES = ("PATH", "TMPDIR")
 
 
 class Outcome(NamedTuple):
-    """How one run of the command line ended."""
+    """Output and exit status of one run of the command line."""
 
     stdout: str
     stderr: str
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 
 class Ostler:
-    """The command line in a workspace of its own, with an empty home and none of the caller's environment."""
+    """The command line in its own workspace, with an empty home and without the caller's environment."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "workspace"
@@ -36,8 +36,8 @@ class Ostler:
         self.home.mkdir()
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-        return {**kept, "HOME": str(self.home), "LANG": "C.UTF-8", **(extra or {})}
+        inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
+        return {**inherited, "HOME": str(self.home), "LANG": "C.UTF-8", **(extra or {})}
 
     def __call__(
         self, *args: str | Path, stdin: str = "", env: Mapping[str, str] | None = None, timeout: float = 90
@@ -62,12 +62,12 @@ class Ostler:
 
 @pytest.fixture
 def ostler(tmp_path: Path) -> Ostler:
-    """Call it like the shell: `ostler("run", "say hello", stdin=…, env=…, timeout=…)`; see `.workspace`, `.home`."""
+    """Runs the command line: `ostler("run", "say hello", stdin=…, env=…, timeout=…)`; see `.workspace`, `.home`."""
     return Ostler(tmp_path)
 
 
 class Models:
-    """Model servers that play a script, each in a thread of its own, so that a test may block on the command line."""
+    """Scripted model servers in a background thread, so that a test can wait for the command line."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -76,7 +76,7 @@ class Models:
 
     @contextmanager
     def playing(self, *replies: ScriptedReply, **options: object) -> Iterator[ScriptedModelServer]:
-        """A server for the `with` block; leftovers and unexpected requests are errors at its end."""
+        """Serve the replies during the `with` block; unused replies and unexpected requests are errors at its end."""
         server = ScriptedModelServer(*replies, **options)
         self.wait(server.__aenter__())
         try:
@@ -91,18 +91,18 @@ class Models:
         self._thread.join()
         self._loop.close()
 
-    def wait(self, work):
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
+    def wait(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=10)
 
 
 @pytest.fixture
 def models() -> Iterator[Models]:
     """`with models.playing(text("hi")) as server: ostler("run", *at(server), "hello")`."""
-    made = Models()
-    yield made
-    made.close()
+    servers = Models()
+    yield servers
+    servers.close()
 
 
 def at(server: ScriptedModelServer) -> list[str]:
-    """The flags that lead to a server."""
+    """Return the flags that select a server."""
     return ["--base-url", server.base_url, "--model", "scripted"]

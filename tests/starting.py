@@ -1,4 +1,4 @@
-"""Starts the command line as a fork of a process that has read it already; quite anew only where that would differ."""
+"""Start the command line by forking a process that has already imported it; much faster than a new interpreter."""
 
 import fcntl
 import inspect
@@ -15,15 +15,15 @@ from typing import Any
 
 OSTLER = [sys.executable, "-P", "-m", "ostler"]
 WARM = Path(__file__).with_name("warm_start.py")
-LONGEST = 100_000  # of one message on the socket
+MAX_MESSAGE = 100_000  # bytes in one message on the socket
 LANG = "C.UTF-8"
-READ_AT_START = ("PYTHON", "LC_", "LANG")  # what the interpreter itself looks at, before any program
+INTERPRETER_VARIABLES = ("PYTHON", "LC_", "LANG")  # read by the interpreter itself when it starts
 PIPES = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
 SIGNATURE = inspect.signature(subprocess.Popen._execute_child)
 
 
 class Started(subprocess.Popen):
-    """A `Popen` of `ostler` in a session of its own; `terminal`: standard input becomes its terminal."""
+    """A `Popen` of `ostler` in a new session; with `terminal`, standard input becomes its controlling terminal."""
 
     def __init__(
         self, args: list[str], *, cwd: Path, env: dict[str, str], terminal: bool = False, **streams: Any
@@ -33,19 +33,24 @@ class Started(subprocess.Popen):
         super().__init__([*OSTLER, *args], cwd=cwd, env=env, start_new_session=True, **streams)
 
     def _execute_child(self, *args: Any) -> None:
-        told = SIGNATURE.bind(self, *args).arguments
-        env: dict[str, str] = told["env"]
-        command = {"args": told["args"][len(OSTLER) :], "cwd": str(told["cwd"]), "env": env, "terminal": self._terminal}
+        arguments = SIGNATURE.bind(self, *args).arguments
+        env: dict[str, str] = arguments["env"]
+        command = {
+            "args": arguments["args"][len(OSTLER) :],
+            "cwd": str(arguments["cwd"]),
+            "env": env,
+            "terminal": self._terminal,
+        }
         message = json.dumps(command).encode()
-        if len(message) > LONGEST or _changes_the_interpreter(env):
-            told["preexec_fn"] = take_terminal if self._terminal else None
-            super()._execute_child(*list(told.values())[1:])
+        if len(message) > MAX_MESSAGE or _changes_the_interpreter(env):
+            arguments["preexec_fn"] = take_terminal if self._terminal else None
+            super()._execute_child(*list(arguments.values())[1:])
             return
-        streams = [told["p2cread"], told["c2pwrite"], told["errwrite"]]
-        self._report = _ask(message, streams)
+        streams = [arguments["p2cread"], arguments["c2pwrite"], arguments["errwrite"]]
+        self._report = _request_fork(message, streams)
         self.pid = int(self._report.readline())
         self._child_created = True
-        self._close_pipe_fds(*(told[name] for name in PIPES))
+        self._close_pipe_fds(*(arguments[name] for name in PIPES))
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         if self._report is None:
@@ -69,25 +74,27 @@ class Started(subprocess.Popen):
 
 
 def _changes_the_interpreter(env: dict[str, str]) -> bool:
-    return any(name.startswith(READ_AT_START) and (name, value) != ("LANG", LANG) for name, value in env.items())
+    return any(
+        name.startswith(INTERPRETER_VARIABLES) and (name, value) != ("LANG", LANG) for name, value in env.items()
+    )
 
 
 def take_terminal() -> None:
-    """Standard input becomes the terminal of this session."""
+    """Make standard input the controlling terminal of this session."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def _ask(message: bytes, streams: list[int]) -> Any:
+def _request_fork(message: bytes, streams: list[int]) -> Any:
     ours, theirs = socket.socketpair()
-    channel, _ = _warm(os.getpid())
+    channel, _ = _warm_process(os.getpid())
     with ours, theirs:
         socket.send_fds(channel, [message], [theirs.fileno(), *streams])
         return ours.makefile("rb")
 
 
 @cache
-def _warm(worker: int) -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
-    """One for each process that runs tests; it ends with the socket."""
+def _warm_process(worker: int) -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
+    """Start one such process for each pytest worker; it ends when the socket is closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(

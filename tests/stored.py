@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 STORED = Path(__file__).parent / "data" / "stored"
-WRITE = "OSTLER_TESTS_WRITE_STORED"  # set it to write the examples anew after a change that is meant
+WRITE = "OSTLER_TESTS_WRITE_STORED"  # set it to rewrite the examples after an intended change
 NOT_PINNED = frozenset(("$defs", "$ref", "title", "description", "discriminator"))
 WALKED = frozenset(("anyOf", "properties", "required", "items", "prefixItems", "additionalProperties"))
 
@@ -22,7 +22,7 @@ def check(name: str, value: Any) -> None:
 
 
 def field_names(value: Any, free: Collection[str] = ()) -> list[str]:
-    """List every field of a JSON value by its path, such as `.items[].id`; below a `free` name any field may be."""
+    """List the fields of a JSON value by their paths, such as `.items[].id`, without fields below a `free` name."""
     return sorted(set(_field_names(value, "", frozenset(free))))
 
 
@@ -40,7 +40,7 @@ def _field_names(value: Any, path: str, free: frozenset[str]) -> Iterator[str]:
 def schema_lines(schema: dict[str, Any]) -> list[str]:
     """List every property of a JSON Schema with its type, values and default, without the names of definitions.
 
-    A path ends with `?` where the property may be absent, and `<tag>` names one member of a tagged union.
+    A path ends with `?` if the property is optional; `<tag>` names one member of a tagged union.
     """
     return sorted(set(_schema_lines(schema, "", schema.get("$defs", {}))))
 
@@ -51,11 +51,11 @@ def _schema_lines(schema: Any, path: str, definitions: dict[str, Any]) -> Iterat
         return
     while "$ref" in schema:
         schema = {**definitions[schema["$ref"].rpartition("/")[2]], **{k: v for k, v in schema.items() if k != "$ref"}}
-    kept = {key: value for key, value in schema.items() if key not in NOT_PINNED | WALKED}
-    if "enum" in kept:
-        kept["enum"] = sorted(kept["enum"])
-    if kept:
-        yield f"{path}: {json.dumps(kept, sort_keys=True, ensure_ascii=False)}"
+    pinned = {key: value for key, value in schema.items() if key not in NOT_PINNED | WALKED}
+    if "enum" in pinned:
+        pinned["enum"] = sorted(pinned["enum"])
+    if pinned:
+        yield f"{path}: {json.dumps(pinned, sort_keys=True, ensure_ascii=False)}"
     for branch in schema.get("anyOf", ()):
         yield from _schema_lines(branch, path + _tag(branch, definitions), definitions)
     required = schema.get("required", ())
@@ -63,9 +63,9 @@ def _schema_lines(schema: Any, path: str, definitions: dict[str, Any]) -> Iterat
         yield from _schema_lines(item, f"{path}.{name}{'' if name in required else '?'}", definitions)
     for number, item in enumerate(schema.get("prefixItems", ())):
         yield from _schema_lines(item, f"{path}[{number}]", definitions)
-    for key, mark in (("items", "[]"), ("additionalProperties", ".*")):
+    for key, suffix in (("items", "[]"), ("additionalProperties", ".*")):
         if key in schema:
-            yield from _schema_lines(schema[key], path + mark, definitions)
+            yield from _schema_lines(schema[key], path + suffix, definitions)
 
 
 def _tag(schema: dict[str, Any], definitions: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
-"""A process that has read the whole program and is forked for each start of it: the same program, sooner.
+"""A process that has imported the whole program and forks for each start of it.
 
-It is started by `tests.starting`, with the number of a socket; each message there is one command to become.
+It is started by `tests.starting` with the number of a socket; each message on the socket is a command to run.
 """
 
 import atexit
@@ -20,15 +20,15 @@ import threading
 
 import ostler
 
-WITHOUT_PAUSES = "WITHOUT_PAUSES"  # between attempts to reach a model: how long they are is not every test's matter
-READ_LATE = (  # by ours when they are first wanted, so that reading ours does not read them
+WITHOUT_PAUSES = "WITHOUT_PAUSES"  # a variable that removes the pauses between retries
+LAZY_LIBRARIES = (  # imported by Ostler at first use, so that importing Ostler does not import them
     *("concurrent.futures.thread", "ctypes", "fastjsonschema", "h11", "hashlib", "json", "pathspec", "rapidfuzz"),
     *("re2", "shutil", "sqlite3", "tempfile", "tree_sitter", "tree_sitter_bash", "urllib.parse", "yaml"),
 )
 
 
 def serve(channel: socket.socket) -> dict | None:
-    """Fork for each command and tell how each ended; returns in the process that is to become one, or at the end."""
+    """Fork for each command and report its exit status. Return the command in the child, None at the end."""
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
@@ -38,7 +38,7 @@ def serve(channel: socket.socket) -> dict | None:
         ready, _, _ = select.select([channel, ended], [], [])
         if ended in ready:
             os.read(ended, 4096)
-            tell_ended(reports)
+            report_exits(reports)
         if channel in ready:
             message, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 4)
             if not message:
@@ -59,19 +59,19 @@ def serve(channel: socket.socket) -> dict | None:
                 os.close(stream)
 
 
-def tell_ended(reports: dict[int, int]) -> None:
+def report_exits(reports: dict[int, int]) -> None:
     while reports:
         child, status = os.waitpid(-1, os.WNOHANG)
         if child == 0:
             return
         report = reports.pop(child)
-        with contextlib.suppress(BrokenPipeError):  # nobody wants to know
+        with contextlib.suppress(BrokenPipeError):  # the test no longer waits for it
             os.write(report, b"%d\n" % status)
         os.close(report)
 
 
 def become(command: dict) -> None:
-    """The environment, the folder, the session and the standard streams of a process that was just started."""
+    """Set environment, folder, session and standard streams as in a new process."""
     os.setsid()
     if command["terminal"]:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -83,7 +83,7 @@ def become(command: dict) -> None:
     sys.argv = [sys.modules["ostler.__main__"].__file__, *command["args"]]
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         old = getattr(sys, name)
-        new = open(number, mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115  lives on
+        new = open(number, mode, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115  stays open
         setattr(sys, name, new)
         setattr(sys, f"__{name}__", new)
 
@@ -91,7 +91,7 @@ def become(command: dict) -> None:
 def run() -> None:
     for module in pkgutil.walk_packages(ostler.__path__, "ostler."):
         importlib.import_module(module.name)
-    for name in READ_LATE:
+    for name in LAZY_LIBRARIES:
         importlib.import_module(name)
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as channel:
@@ -102,7 +102,7 @@ def run() -> None:
 
 
 def end(code: int) -> None:
-    """As the interpreter ends, without taking down every module that was read."""
+    """Exit like the interpreter, but without destroying all imported modules."""
     threading._shutdown()
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -1,3 +1,3 @@
-"""Stands in the way of the one that only our tools bring along: msgspec would read it, and no installation has it."""
+"""Hides typing_extensions, which only development tools install; msgspec would import it."""
 
 raise ImportError("not part of an installation of Ostler")

@@ -1,8 +1,7 @@
-"""The acceptance ledger's `missing` mark, for what does not exist yet.
+"""The `missing` mark for acceptance scenarios of features that do not exist yet.
 
-A scenario that waits is `@pytest.mark.missing("what")` over a body that raises NotImplementedError. Whoever builds the
-capability writes the body for real, against the `ostler` fixture, and takes the mark away; a mark left on a test that
-passes, or that fails in any other way, fails the suite.
+Such a scenario has `@pytest.mark.missing("what")` and raises NotImplementedError. When you implement the feature, write
+the test with the `ostler` fixture and remove the mark. A marked test that passes or fails differently is an error.
 """
 
 import pytest
@@ -10,11 +9,11 @@ from tests.frontends.repl.conftest import Terminal
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "missing(what): the capability this scenario waits for")
+    config.addinivalue_line("markers", "missing(what): the feature that does not exist yet")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Turn `missing` into a strict xfail that names the requirements and the capability."""
+    """Turn `missing` into a strict xfail that names the requirements and the feature."""
     for mark in item.iter_markers("missing"):
         ids = ", ".join(name for req in item.iter_markers("req") for name in req.args)
         reason = f"{ids}: {mark.args[0]}"
@@ -23,13 +22,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.fixture
 def terminal(ostler):
-    """`terminal("chat", …)` starts the command line on a pseudo-terminal of its own."""
-    made: list[Terminal] = []
+    """`terminal("chat", …)` starts the command line in a pseudo-terminal."""
+    terminals: list[Terminal] = []
 
     def start(*args, **options) -> Terminal:
-        made.append(Terminal(ostler, *args, **options))
-        return made[-1]
+        terminals.append(Terminal(ostler, *args, **options))
+        return terminals[-1]
 
     yield start
-    for one in made:
-        one.close()
+    for opened in terminals:
+        opened.close()

@@ -1,4 +1,4 @@
-"""Seed 004, acpcli: the ten end-to-end scenarios its testing section asks for, against the echo agent that ships."""
+"""Specification 004, acpcli: its ten end-to-end scenarios, with the echo agent."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.timeout(300)  # many runs in one test, and machines may be busy
+pytestmark = pytest.mark.timeout(300)  # many runs in one test
 req = pytest.mark.req
 ECHO = ["-m", "ostler.testing.echo_agent"]
 
@@ -25,18 +25,18 @@ class Acpcli:
 
     def agents(self, agents, **more):
         """Write the settings: each agent is the echo agent with its own `args` and `env`."""
-        listed = {
-            name: {"command": sys.executable, "args": [*ECHO, *given.get("args", [])], "env": given.get("env", {})}
-            for name, given in agents.items()
+        entries = {
+            name: {"command": sys.executable, "args": [*ECHO, *options.get("args", [])], "env": options.get("env", {})}
+            for name, options in agents.items()
         }
-        self.settings.write_text(json.dumps({"agent_servers": listed, **more}))
+        self.settings.write_text(json.dumps({"agent_servers": entries, **more}))
 
     def __call__(self, *args, **options):
         return self._ostler("acp", "run", "--settings", self.settings, *args, timeout=120, **options)
 
     @contextlib.contextmanager
     def started(self, *args):
-        """The same, still running."""
+        """Start it and yield the running process."""
         command = [sys.executable, "-P", "-m", "ostler", "acp", "run", "--settings", str(self.settings), *args]
         pipe = subprocess.PIPE
         with subprocess.Popen(
@@ -63,7 +63,7 @@ def frames(output):
     return [json.loads(line) for line in output.splitlines()]
 
 
-def gone(pid):
+def has_ended(pid):
     with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/stat") as file:
         return file.read().split()[2] == "Z"
     return True
@@ -79,7 +79,7 @@ def test_01_basic_prompt_execution(acpcli):
 
 @req("AC-1", "AC-8")
 def test_02_agent_selection(acpcli):
-    """`-a` takes that agent of the settings, without it the first one; its `args` and `env` arrive, beside ours."""
+    """`-a` selects an agent, the first is the default; it gets its `args`, and its `env` in addition to ours."""
     first = {"args": ["one"], "env": {"WHO": "first"}}
     acpcli.agents({"zeta": first, "alpha": {"args": ["two", "words"], "env": {"WHO": "second"}}})
     orders = "!args\n!say /\n!env WHO\n!say /\n!env OURS_TOKEN"
@@ -89,7 +89,7 @@ def test_02_agent_selection(acpcli):
 
 @req("AC-1", "AC-4")
 def test_03_output_modes(acpcli):
-    """`text` marks plan, tool, diff and terminal lines; `simple` has the message alone; `jsonl` every frame."""
+    """`text` labels plan, tool, diff and terminal lines; `simple` has only the message; `jsonl` every frame."""
     orders = "!think deep\n!say words\n!plan\n!tool read Look\n!diff a.txt\n!run echo hi\n!unknown\n!usage"
     text = acpcli(orders).stdout
     workspace = acpcli.workspace
@@ -136,7 +136,7 @@ def test_03_output_modes(acpcli):
 
 @req("AC-1", "AC-2")
 def test_04_list_operations(acpcli):
-    """`--list-caps`, `--list-modes` and `--list-commands`, alone or together, print theirs and send no prompt."""
+    """`--list-caps`, `--list-modes` and `--list-commands`, alone or together, print lists and send no prompt."""
     acpcli.agents({"echo": {"args": ["--store", str(acpcli.workspace.parent / "store")]}})
     caps, modes, commands = acpcli("--list-caps", "--list-modes", "--list-commands").stdout.split("# ")[1:]
     assert caps.startswith("Capabilities (echo)\nProtocol Version: 1\n- loadSession\n")
@@ -164,7 +164,7 @@ def test_04_list_operations(acpcli):
     assert update["params"]["update"] == {"sessionUpdate": "available_commands_update", "availableCommands": []}
 
 
-TABLE = [  # the seed's "Permission Model": operation, and whether it is let pass by default, with --write, with --yolo
+TABLE = [  # "Permission Model" of the specification: operation, allowed by default, with --write, with --yolo
     ("!read in.txt", (True, True, True)),
     ("!read ../out.txt", (False, False, True)),
     ("!write new.txt text", (False, True, True)),
@@ -185,18 +185,18 @@ TABLE = [  # the seed's "Permission Model": operation, and whether it is let pas
 @req("AC-1", "PM-4", "FS-3", "SH-3", "SH-6")
 @pytest.mark.parametrize(("column", "flags"), [(0, []), (1, ["--write"]), (2, ["--yolo"])])
 def test_05_permission_flags(acpcli, column, flags):
-    """Reads and writes, inside and outside, with no flag, `--write` and `--yolo`: the seed's whole table."""
+    """Reads and writes, inside and outside, with no flag, `--write` and `--yolo`: the whole permission table."""
     (acpcli.workspace / "in.txt").write_text("inside")
     (acpcli.workspace.parent / "out.txt").write_text("outside")
     done = acpcli(*flags, "\n".join(f"{order}\n!say |" for order, _ in TABLE))
-    *told, _ = done.stdout.split("|")
-    for (order, passes), shown in zip(TABLE, told, strict=True):
-        denied = "refused" in shown or shown.endswith("[no]")
-        assert denied == (not passes[column]), (order, shown)
-        assert ("[permission] auto-deny" in shown) == denied
+    *outputs, _ = done.stdout.split("|")
+    for (order, passes), output in zip(TABLE, outputs, strict=True):
+        denied = "refused" in output or output.endswith("[no]")
+        assert denied == (not passes[column]), (order, output)
+        assert ("[permission] auto-deny" in output) == denied
         if "!ask" in order:
             verdict = "allow" if passes[column] else "deny"
-            assert f"[permission] auto-{verdict} {order.removeprefix('!ask ')}" in shown
+            assert f"[permission] auto-{verdict} {order.removeprefix('!ask ')}" in output
     assert done.code == 0
     assert (acpcli.workspace / "new.txt").exists() == bool(column)
     assert not (acpcli.workspace.parent / "new.txt").exists()
@@ -209,15 +209,15 @@ def test_05_permission_flags(acpcli, column, flags):
 
 
 @req("AC-1", "AC-2")
-@pytest.mark.parametrize("way", [[], ["--resume"]])
-def test_06_session_management(acpcli, way):
-    """`--save-session` writes the id, `--resume` loads it; an agent that cannot load makes that an error."""
+@pytest.mark.parametrize("flags", [[], ["--resume"]])
+def test_06_session_management(acpcli, flags):
+    """`--save-session` writes the id, `--resume` loads it; it is an error if the agent cannot load sessions."""
     store = str(acpcli.workspace.parent / "store")
-    acpcli.agents({"echo": {"args": ["--store", store, *way]}, "forgetful": {"args": ["--no-load"]}})
+    acpcli.agents({"echo": {"args": ["--store", store, *flags]}, "forgetful": {"args": ["--no-load"]}})
     assert acpcli("--save-session", "id.txt", "first words").code == 0
     session = (acpcli.workspace / "id.txt").read_text().strip()
     assert acpcli("--resume", session, "more words") == ("Echo: more words\n", "", 0)
-    if way:
+    if flags:
         methods = [frame.get("method") for frame in frames(acpcli("-o", "jsonl", "--resume", session, "x").stdout)]
         assert "session/resume" in methods
         return
@@ -226,19 +226,19 @@ def test_06_session_management(acpcli, way):
     lost = acpcli("--resume", session, "x")
     assert (lost.code, "there is no session" in lost.stderr) == (1, True)
     cannot = acpcli("-a", "forgetful", "--resume", session, "x")
-    assert (cannot.code, cannot.stderr) == (2, "ostler: forgetful cannot go on with earlier sessions\n")
+    assert (cannot.code, cannot.stderr) == (2, "ostler: forgetful cannot resume sessions\n")
 
 
 @req("AC-1", "AC-2")
 @pytest.mark.parametrize("flag", [[], ["--config"]])
 def test_07_mode_switching(acpcli, flag):
-    """`--mode` sets the mode before the prompt is sent; a mode the agent lacks is an error that lists what it has."""
+    """`--mode` sets the mode before the prompt is sent; an unknown mode is an error that lists the modes."""
     acpcli.agents({"echo": {"args": flag}, "models": {"args": ["--models"]}})
     state = json.loads(acpcli("--mode", "code", "!state").stdout)
     assert (state["set"].get("the-mode") if flag else state["mode"]) == "code"
     unknown = acpcli("--mode", "edit", "!state")
     assert (unknown.code, unknown.stdout) == (2, "")
-    assert unknown.stderr == "ostler: echo has no mode 'edit'; there are: ask, code\n"
+    assert unknown.stderr == "ostler: echo has no mode 'edit'; available: ask, code\n"
     state = json.loads(acpcli("-a", "models", "--model", "large", "!state").stdout)
     assert state["set"] == {"model": "large"}
     if flag:
@@ -250,10 +250,10 @@ def test_07_mode_switching(acpcli, flag):
 
 @req("AC-3")
 def test_08_mention_parsing(acpcli):
-    """`@path`, `@"with spaces"`, `@~/x` and `@https://…` become resource links with MIME types; nothing is fetched."""
-    words = 'See @lib/main.py, @"my file.txt" and @~/notes.md at @https://example.com/a/page.html. Mail me@x.org'
-    blocks = json.loads(acpcli("-o", "simple", f"!blocks {words}").stdout)
-    assert blocks[0] == {"type": "text", "text": f"!blocks {words}"}
+    """`@path`, `@"with spaces"`, `@~/x` and `@https://…` become resource links with MIME types, without a download."""
+    prompt = 'See @lib/main.py, @"my file.txt" and @~/notes.md at @https://example.com/a/page.html. Mail me@x.org'
+    blocks = json.loads(acpcli("-o", "simple", f"!blocks {prompt}").stdout)
+    assert blocks[0] == {"type": "text", "text": f"!blocks {prompt}"}
     root, home = acpcli.workspace, acpcli.workspace.parent / "home"
     assert [(block["uri"], block["name"], block.get("mimeType")) for block in blocks[1:]] == [
         (f"file://{root}/lib/main.py", "main.py", "text/x-python"),
@@ -267,33 +267,33 @@ def test_08_mention_parsing(acpcli):
 @req("AC-1", "AC-2", "CL-9")
 @pytest.mark.parametrize(("order", "shown"), [("!hang", "hanging"), ("!leave sleep 1000\n!hang", "hanging")])
 def test_09_cancellation_handling(acpcli, order, shown):
-    """An interrupt sends `session/cancel`, settles open permission requests, leaves no process, exits 130."""
+    """An interrupt sends `session/cancel`, closes open permission requests, ends all processes and exits with 130."""
     with acpcli.started("-o", "jsonl", "--write", f"!child pid\n{order}") as process:
         lines = []
         while shown not in (line := process.stdout.readline()):
             assert line
             lines.append(line)
         child = int((acpcli.workspace / "pid").read_text())
-        assert not gone(child)
+        assert not has_ended(child)
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=60)
     said = frames(rest)
     assert (process.returncode, errors) == (130, "")
     assert "session/cancel" in [frame.get("method") for frame in said]
     assert {"stopReason": "cancelled"} in [frame.get("result") for frame in said]
-    assert gone(child)
+    assert has_ended(child)
 
 
 @req("AC-1", "AC-5")
 def test_10_error_scenarios(acpcli):
-    """Bad settings, an unknown agent or no prompt exit 2; an agent that dies or breaks the protocol exits 1."""
-    for told, text in [
+    """Exit with 2 for bad settings, an unknown agent or no prompt, with 1 if the agent fails."""
+    for message, text in [
         ("invalid settings file", '{"agent_servers": {"x": {"args": []}}}'),
         ("settings.json:1:1", "not json"),
     ]:
         acpcli.settings.write_text(text)
         done = acpcli("hello")
-        assert (done.code, done.stdout, told in done.stderr) == (2, "", True), (text, done)
+        assert (done.code, done.stdout, message in done.stderr) == (2, "", True), (text, done)
 
     acpcli.agents(
         {
@@ -303,19 +303,19 @@ def test_10_error_scenarios(acpcli):
             "locked": {"args": ["--auth", "word"]},
         }
     )
-    for args, code, told in [
+    for args, code, message in [
         (["-a", "nobody", "hello"], 2, "unknown ACP agent 'nobody'; available: echo, dies"),
         ([], 2, "no prompt; pass it as an argument"),
         (["--nonsense", "hello"], 2, "unrecognized arguments"),
-        (["-a", "dies", "hello"], 1, "dies ended with exit code 3; its last words: echo_agent: the moon"),
-        (["-a", "new", "hello"], 1, "new speaks version 7 of the protocol"),
+        (["-a", "dies", "hello"], 1, "dies ended with exit code 3; last output: echo_agent: the moon"),
+        (["-a", "new", "hello"], 1, "new uses protocol version 7"),
         (["-a", "locked", "hello"], 1, "--auth with word (Log in)"),
         (["!crash 9"], 1, "echo ended with exit code 9"),
         (["--timeout", "1", "!hang"], 124, "echo did not finish within 1 s"),
         (["--check", "!unknown"], 1, "check: the agent: session/update: update has sessionUpdate 'dance'"),
     ]:
         done = acpcli(*args)
-        assert (done.code, told in done.stderr) == (code, True), (args, done)
+        assert (done.code, message in done.stderr) == (code, True), (args, done)
         assert "Traceback" not in done.stderr
     assert acpcli("-a", "locked", "--auth", "word", "--check", "hello")[::2] == ("Echo: hello\n", 0)
     assert os.listdir(acpcli.workspace) == []

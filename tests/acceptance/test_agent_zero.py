@@ -1,4 +1,4 @@
-"""Seed 002, the Agent Zero CLI: sections 5 to 11 of its specification."""
+"""Specification 002, the Agent Zero CLI: sections 5 to 11."""
 
 import json
 
@@ -7,9 +7,9 @@ import pytest
 req, missing = pytest.mark.req, pytest.mark.missing
 
 
-def verdict(ostler, *words):
-    """What the policy says to a call: allow, ask or deny."""
-    return ostler("permissions", "explain", *words).stdout.split(":")[0].split(",")[0]
+def verdict(ostler, *call):
+    """Return the policy's decision on a call: allow, ask or deny."""
+    return ostler("permissions", "explain", *call).stdout.split(":")[0].split(",")[0]
 
 
 def secure(ostler, **security):
@@ -57,21 +57,21 @@ def test_5_2_plain_json_or_string_response():
 @req("AZ-2")
 @missing(BACKEND)
 def test_5_3_status_event():
-    """`status` appears as a status line and is no part of the answer."""
+    """`status` is shown as a status line, not as part of the answer."""
     raise NotImplementedError
 
 
 @req("AZ-2")
 @missing(BACKEND)
 def test_5_3_thinking_and_thought_events():
-    """`thinking` and `thought` both appear as reasoning, apart from the answer."""
+    """`thinking` and `thought` are both shown as reasoning, separate from the answer."""
     raise NotImplementedError
 
 
 @req("AZ-2", "AZ-3")
 @missing(BACKEND)
 def test_5_3_tool_request_event():
-    """`tool_request` becomes a local call that passes the policy like any other."""
+    """`tool_request` becomes a local call with the same permission check as any other."""
     raise NotImplementedError
 
 
@@ -92,13 +92,13 @@ def test_5_3_final_response_event():
 @req("AZ-2")
 @missing(BACKEND)
 def test_5_4_context_id_under_each_spelling():
-    """`context_id`, `contextId` and `conversation_id` in an answer come back as `context_id` in the next request."""
+    """`context_id`, `contextId` and `conversation_id` in an answer are sent as `context_id` in the next request."""
     raise NotImplementedError
 
 
 @req("AZ-2", "AZ-3")
 @missing(BACKEND)
-def test_5_4_context_id_goes_with_tool_results():
+def test_5_4_context_id_is_sent_with_tool_results():
     """A tool result is posted under the stored context id."""
     raise NotImplementedError
 
@@ -109,28 +109,28 @@ def test_5_4_context_id_goes_with_tool_results():
 @req("AZ-3", "TL-4")
 @missing(BACKEND)
 def test_6_1_every_tool_name_runs():
-    """Each of the seven names in the request schema runs the tool it stands for, with its payload as arguments."""
+    """Each of the seven names in the request schema runs its tool, with its payload as arguments."""
     raise NotImplementedError
 
 
 @req("AZ-3", "PM-5")
 @missing(BACKEND)
 def test_6_1_command_and_reason_are_shown():
-    """The question to the person shows the request's `command` and `reason`; what runs is the payload."""
+    """The approval request shows the `command` and `reason` of the request; the payload is run."""
     raise NotImplementedError
 
 
 @req("AZ-3")
 @missing(BACKEND)
 def test_6_2_result_fields():
-    """A result goes back with `tool_name`, `ok`, `output` and `details`, and with `tool_call_id` where one came."""
+    """A result is sent with `tool_name`, `ok`, `output` and `details`, and with `tool_call_id` if there was one."""
     raise NotImplementedError
 
 
 @req("AZ-3", "PM-7")
 @missing(BACKEND)
-def test_6_2_rejection_goes_back():
-    """A request the person turns down goes back with `ok` false and the reason, and nothing ran."""
+def test_6_2_denial_is_sent():
+    """For a request that the user denies, `ok` false and the reason are sent, and nothing is run."""
     raise NotImplementedError
 
 
@@ -154,42 +154,42 @@ def test_7_1_mode_on_change():
 @req("AZ-4")
 @missing(CONTEXT)
 def test_7_1_mode_once():
-    """`once`: the context goes out once per context id, changes or not."""
+    """`once`: the context is sent once per context id, even if the workspace changes."""
     raise NotImplementedError
 
 
 @req("AZ-4")
 @missing(CONTEXT)
 def test_7_1_mode_manual():
-    """`manual`: no context goes out by itself."""
+    """`manual`: no context is sent automatically."""
     raise NotImplementedError
 
 
 @req("AZ-4")
 @missing(CONTEXT)
 def test_7_2_file_tree_is_bounded():
-    """The tree stops at the configured depth and count, says so, and is the same on every run."""
+    """The tree is limited to the configured depth and count, notes that, and is the same on every run."""
     raise NotImplementedError
 
 
 @req("AZ-4")
 @missing(CONTEXT)
 def test_7_2_optional_previews():
-    """File previews are there when switched on and absent when not."""
+    """File previews are included if they are enabled."""
     raise NotImplementedError
 
 
 @req("AZ-4")
 @missing(CONTEXT)
 def test_7_2_optional_git_status():
-    """Git status is there when switched on, and its absence in a plain folder is no error."""
+    """Git status is included if it is enabled; a folder without git is not an error."""
     raise NotImplementedError
 
 
 @req("AZ-4")
 @missing(CONTEXT)
 def test_7_2_optional_system_metadata():
-    """System metadata is there when switched on and absent when not."""
+    """System metadata is included if it is enabled."""
     raise NotImplementedError
 
 
@@ -203,14 +203,14 @@ def test_7_3_redact_keys():
 @req("AZ-5")
 @missing(CONTEXT)
 def test_7_3_redact_patterns():
-    """What matches `context.redact_patterns` is replaced by the marker `***REDACTED***`."""
+    """Matches of `context.redact_patterns` are replaced by `***REDACTED***`."""
     raise NotImplementedError
 
 
 @req("AZ-5")
 @missing(CONTEXT)
-def test_7_3_sensitive_files_are_left_out():
-    """`.env`, `config.yaml` and their like are never previewed unless asked for."""
+def test_7_3_sensitive_files_are_excluded():
+    """`.env`, `config.yaml` and similar files are not previewed unless they are configured."""
     raise NotImplementedError
 
 
@@ -219,7 +219,7 @@ def test_7_3_sensitive_files_are_left_out():
 
 @req("PM-3")
 def test_8_paranoid_asks_for_every_tool(ostler):
-    """`paranoid`: even a read waits for the person."""
+    """`paranoid`: even a read needs approval."""
     (ostler.workspace / "a").write_text("x")
     secure(ostler, profile="paranoid")
     for call in (("read", '{"path": "a"}'), ("list", "{}"), ("grep", '{"pattern": "x"}'), ("ls",)):
@@ -227,8 +227,8 @@ def test_8_paranoid_asks_for_every_tool(ostler):
 
 
 @req("PM-3", "SH-7")
-def test_8_balanced_passes_reads_and_whitelisted_shell(ostler):
-    """`balanced`: reads and whitelisted shell prefixes pass, a write waits for the person."""
+def test_8_balanced_allows_reads_and_whitelisted_shell(ostler):
+    """`balanced`: reads and whitelisted commands are allowed, a write needs approval."""
     (ostler.workspace / "a").write_text("x")
     secure(ostler, whitelist=["git status", "make"])
     assert verdict(ostler, "read", '{"path": "a"}') == "allow"
@@ -239,8 +239,8 @@ def test_8_balanced_passes_reads_and_whitelisted_shell(ostler):
 
 
 @req("PM-3", "SH-3", "SH-6", "SH-7")
-def test_8_god_mode_passes_all_but_the_guards(ostler):
-    """`god_mode`: ordinary writes and commands pass; the dangerous class still asks and the blacklist still denies."""
+def test_8_god_mode_allows_all_except_dangerous_commands(ostler):
+    """`god_mode`: ordinary writes and commands are allowed; dangerous ones need approval, the blacklist denies."""
     secure(ostler, profile="god_mode", blacklist_patterns=["forbidden"])
     assert verdict(ostler, "write", '{"path": "b", "content": ""}') == "allow"
     assert verdict(ostler, "npm install left-pad") == "allow"
@@ -252,13 +252,13 @@ def test_8_god_mode_passes_all_but_the_guards(ostler):
 @req("SH-7")
 @missing(PROFILES)
 def test_8_shell_is_off_by_default():
-    """Without `allow_shell` a shell request is refused; switching it on writes a warning to the log."""
+    """Without `allow_shell` a shell request is denied; enabling it writes a warning to the log."""
     raise NotImplementedError
 
 
 @req("SH-7")
 def test_8_blacklist_is_always_enforced(ostler):
-    """A command that `blacklist_patterns` names is refused in every profile, also when a person types it."""
+    """A command that matches `blacklist_patterns` is denied in every profile, even if the user types it."""
     secure(ostler, profile="god_mode", blacklist_patterns=["curl .*evil"], whitelist=["curl"])
     for command in ("curl http://evil.example", "true && curl -s http://evil.example", "sh -c 'curl evil'"):
         assert verdict(ostler, "--allow", "bash", command) == "deny"
@@ -266,7 +266,7 @@ def test_8_blacklist_is_always_enforced(ostler):
 
 @req("SH-7")
 def test_8_whitelist_matches_whole_commands(ostler):
-    """A whitelisted prefix approves that command, and not one that only begins with the same letters or chains more."""
+    """A whitelisted prefix allows that command, not one that starts with the same letters or adds others."""
     secure(ostler, whitelist=["ls", "git status"])
     (ostler.workspace / "f").write_text("x")
     assert verdict(ostler, "ls -la") == "allow"
@@ -280,21 +280,21 @@ def test_8_whitelist_matches_whole_commands(ostler):
 @req("TU-1")
 @missing(SCREEN)
 def test_9_live_feed_and_status():
-    """The screen shows events as they happen and a status that follows the turn."""
+    """The screen shows events as they happen and the status of the turn."""
     raise NotImplementedError
 
 
 @req("TU-2")
 @missing(SCREEN)
 def test_9_approval_dialog_with_preview():
-    """A write that must be asked for opens a dialog with its diff, and the key pressed decides."""
+    """A write that needs approval opens a dialog with its diff; a key answers it."""
     raise NotImplementedError
 
 
 @req("TU-3")
 @missing(SCREEN)
 def test_9_switch_project_profile_and_theme():
-    """Project, security profile and theme change at run time, and the next turn goes by them."""
+    """Project, security profile and theme can be changed at run time and apply to the next turn."""
     raise NotImplementedError
 
 
@@ -318,7 +318,7 @@ def test_10_network_error_is_a_final_response():
 @req("AZ-6")
 @missing(BACKEND)
 def test_10_tool_failure_goes_back_with_stderr():
-    """A command that fails goes back with `ok` false and its stderr in `output`."""
+    """For a command that fails, `ok` false and its stderr in `output` are sent."""
     raise NotImplementedError
 
 
@@ -335,5 +335,5 @@ def test_11_context_within_max_bytes():
 @req("AZ-4")
 @missing(CONTEXT)
 def test_11_previews_within_max_preview_bytes():
-    """However large the files, their previews keep to `context.max_preview_bytes` and say that they were cut."""
+    """Previews of large files are truncated to `context.max_preview_bytes`, with a note."""
     raise NotImplementedError

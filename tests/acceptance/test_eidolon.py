@@ -1,4 +1,4 @@
-"""Seed 000, the Eidolon agent CLI: every scenario of its specification, in its order."""
+"""Specification 000, the Eidolon agent CLI: every scenario, in its order."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def at(server):
 
 
 def configure(home, first, second, *, active):
-    """Two profiles in the person's own config, one of them active."""
+    """Write the user's config with two profiles, one of them active."""
     (home / ".ostler").mkdir(exist_ok=True)
     profiles = [
         {"name": name, "model": "m", "baseUrl": server.base_url, "apiKey": f"key-of-{name}"}
@@ -29,14 +29,14 @@ def configure(home, first, second, *, active):
     (home / ".ostler" / "config.json").write_text(json.dumps({"models": {"profiles": profiles, "active": active}}))
 
 
-def agent(root, name, prompt):
-    """An agent as a Markdown file below a folder of agents."""
+def write_agent(root, name, prompt):
+    """Write an agent file."""
     (root / "agents").mkdir(parents=True, exist_ok=True)
     (root / "agents" / f"{name}.md").write_text(f"---\ndescription: {name}\n---\n{prompt}\n")
 
 
-def command(root, path, prompt):
-    """A command as a Markdown file below a folder of commands."""
+def write_command(root, path, prompt):
+    """Write a file that defines a custom command."""
     file = root / "commands" / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"{prompt}\n")
@@ -44,7 +44,7 @@ def command(root, path, prompt):
 
 @req("FS-1", "FS-2")
 def test_api_constrains_access_to_workspace(ostler):
-    """Read, write, list and run take paths from the workspace root; one that climbs out gets an error with a code."""
+    """Read, write, list and run resolve paths in the workspace; a path that leaves it gets an error with a code."""
     (ostler.workspace / "in.txt").write_text("inside\n")
     (ostler.workspace.parent / "out.txt").write_text("outside\n")
     inside = ostler("tool", "call", "read", '{"path": "in.txt"}')
@@ -64,9 +64,9 @@ def test_api_constrains_access_to_workspace(ostler):
 
 @req("SH-1", "SH-3", "SH-4", "SH-6")
 def test_local_runner_blocks_unsafe_commands(ostler, models):
-    """`rm -rf /` and, with nobody to ask, `sudo` end in an error and run nothing.
+    """`rm -rf /` and, in a headless run, `sudo` are denied and not run.
 
-    A harmless command runs in the workspace and gives its stdout, its stderr and its exit code.
+    A harmless command runs in the workspace and returns its stdout, stderr and exit code.
     """
     for command in ("rm -rf /", "sudo true"):
         with models.playing(calls([("bash", {"command": command})]), text("ok")) as server:
@@ -84,20 +84,20 @@ def test_local_runner_blocks_unsafe_commands(ostler, models):
 
 @req("EN-2", "TL-1", "TL-3", "DX-7")
 def test_tool_call_loop_executes_with_stubbed_llm(ostler, models):
-    """A scripted model asks for `read_file`; the turn runs it, hands the result back and ends with the answer."""
+    """A scripted model calls `read_file`; the turn runs it, returns the result and ends with the answer."""
     (ostler.workspace / "notes.md").write_text("ship it\n")
     with models.playing(calls([("read", {"path": "notes.md"})]), text("It says: ship it.")) as server:
         done = ostler("run", "-o", "json", *at(server), "what do the notes say?")
-    told = json.loads(done.stdout)
-    assert (done.code, told["answer"], told["tools"][0]["status"]) == (0, "It says: ship it.", "ok")
+    summary = json.loads(done.stdout)
+    assert (done.code, summary["answer"], summary["tools"][0]["status"]) == (0, "It says: ship it.", "ok")
     assert "ship it" in server.requests[1].json["messages"][-1]["content"]
 
 
 @req("MD-6")
 def test_xnl_toolcall_protocol_and_prompts(ostler, models):
-    """With the XNL dialect the request has, after the system prompt, format, contract and each tool's two texts.
+    """With the XNL dialect, the system prompt has the format, the calling rules and two texts for each tool.
 
-    No native tool schema is sent then.
+    No native tool schema is sent.
     """
     with models.playing(text("ok")) as server:
         assert ostler("run", "--dialect", "xnl", *at(server), "hello").code == 0
@@ -115,22 +115,22 @@ def test_xnl_toolcall_protocol_and_prompts(ostler, models):
 
 @req("MD-6")
 def test_streamed_xnl_toolcall_parsing(ostler, models):
-    """A `<tool_call>` in an unquote block, cut anywhere by the stream, runs with its id and inputs whole.
+    """A `<tool_call>` in an unquote block, split anywhere by the stream, runs with its complete id and inputs.
 
-    The call is queued before the reply is over, the block is not shown as text, and its answer bears its id.
+    The call is queued before the reply ends, the block is not shown as text, and its result has its id.
     """
     (ostler.workspace / "notes.md").write_text("ship it\n")
     call = '<tool_call id="look-1" lang="javascript" #>\nSysBuiltIn.read_file({ path: "notes.md" })\n</#>'
-    said = f"I look.\n!unquote_start\n{call}\n!unquote_end\nThen I tell."
-    with models.playing(text(said, chunks=len(said)), text("It says: ship it.")) as server:
+    reply = f"I look.\n!unquote_start\n{call}\n!unquote_end\nThen I tell."
+    with models.playing(text(reply, chunks=len(reply)), text("It says: ship it.")) as server:
         done = ostler("run", "--dialect", "xnl", "-o", "jsonl", *at(server), "what do the notes say?")
     happened = [record["event"] for record in map(json.loads, done.stdout.splitlines()) if "event" in record]
     kinds = [event["type"] for event in happened]
     queued = happened[kinds.index("tool_called")]["call"]
     assert (queued["id"], queued["tool"]) == ("look-1", "SysBuiltIn.read_file")
     assert queued["arguments"] == {"path": "notes.md"}
-    over = next(at for at, event in enumerate(happened) if event.get("message", {}).get("continues"))
-    assert kinds.index("message_done") < kinds.index("tool_called") < over
+    rest = next(index for index, event in enumerate(happened) if event.get("message", {}).get("continues"))
+    assert kinds.index("message_done") < kinds.index("tool_called") < rest
     assert kinds.index("tool_called") < kinds.index("tool_started")
     shown = "".join(event["text"] for event in happened if event["type"] == "text_delta")
     assert shown == "I look.\nThen I tell.It says: ship it."
@@ -142,14 +142,14 @@ def test_streamed_xnl_toolcall_parsing(ostler, models):
 
 @req("TL-3", "TL-4")
 def test_actor_routed_tool_handlers(ostler):
-    """`SysBuiltIn.read_file` finds the `read` tool through the one table, which adapts its inputs and its output."""
+    """`SysBuiltIn.read_file` is an alias of the `read` tool; its inputs and output are converted."""
     (ostler.workspace / "a.txt").write_text("one\ntwo\nthree\n")
-    named = {"path": "a.txt", "startLine": 2, "endLine": 2}
+    arguments = {"path": "a.txt", "startLine": 2, "endLine": 2}
     for tool in ("SysBuiltIn.read_file", "read_file"):
-        told = json.loads(ostler("tool", "call", tool, json.dumps(named)).stdout)
-        assert told["status"] == "ok"
-        assert "two" in told["for_model"]
-        assert "three" not in told["for_model"]
+        result = json.loads(ostler("tool", "call", tool, json.dumps(arguments)).stdout)
+        assert result["status"] == "ok"
+        assert "two" in result["for_model"]
+        assert "three" not in result["for_model"]
     unknown = ostler("tool", "call", "SysBuiltIn.fly", "{}")
     assert unknown.code == 2
     assert "fly" in unknown.stderr
@@ -157,7 +157,7 @@ def test_actor_routed_tool_handlers(ostler):
 
 @req("EN-5")
 def test_todo_autotrigger_guidance(ostler, models):
-    """The prompt tells the model to keep todos for work of two steps or more, and hidden reminders repeat it."""
+    """The prompt asks the model for todos if work has two or more steps, and hidden reminders repeat it."""
     with models.playing(text("done")) as server:
         done = ostler("run", *at(server), "implement the parser, then test it, then stop")
     messages = server.requests[0].json["messages"]
@@ -169,8 +169,8 @@ def test_todo_autotrigger_guidance(ostler, models):
 
 @req("CL-1", "CL-2", "CL-4")
 def test_readline_loop_with_agent_trigger(ostler, models):
-    """After `@agent:name` the prompt takes the next line, answers still stream, `@file:` and `@!` still work."""
-    agent(ostler.workspace / ".eidolon", "reviewer", "You review and change nothing.")
+    """After `@agent:name` the chat accepts the next line, answers stream, and `@file:` and `@!` work."""
+    write_agent(ostler.workspace / ".eidolon", "reviewer", "You review and change nothing.")
     (ostler.workspace / "notes.md").write_text("the notes\n")
     lines = "@agent:reviewer look at this\nand @file:notes.md\n@!printf run%s ning\nlast words\n"
     with models.playing(text("First."), text("Second."), text("Third.")) as server:
@@ -184,7 +184,7 @@ def test_readline_loop_with_agent_trigger(ostler, models):
 
 @req("MD-2")
 def test_active_profile_resolution(ostler, models):
-    """The profile that `models.active` names gets the request; an unknown name is an error that lists the profiles."""
+    """The request goes to the profile in `models.active`; an unknown name is an error that lists the profiles."""
     with models.playing(text("one")) as first, models.playing(text("two")) as second:
         configure(ostler.home, first, second, active="second")
         done = ostler("run", "-o", "simple", "hello")
@@ -198,7 +198,7 @@ def test_active_profile_resolution(ostler, models):
 
 @req("MD-3")
 def test_env_override_of_active_profile_key(ostler, models):
-    """`SILICONFLOW_API_KEY` or `SILICONFLOW_TOKEN` reaches the server in place of the active profile's own key."""
+    """`SILICONFLOW_API_KEY` or `SILICONFLOW_TOKEN` is sent instead of the active profile's key."""
     for variable in ("SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN"):
         with models.playing(text("ok")) as server:
             configure(ostler.home, server, server, active="first")
@@ -208,9 +208,9 @@ def test_env_override_of_active_profile_key(ostler, models):
 
 @req("MD-1", "SE-4")
 def test_api_kind_selection_and_logging(ostler, models):
-    """`apiKind` picks chat completions (also when absent) or messages; a wrong one is an error, never a guess.
+    """`apiKind` selects chat completions (the default) or messages; an unknown value is an error.
 
-    The log has provider and kind of every request.
+    The log has the provider and the kind of every request.
     """
     (ostler.home / ".ostler").mkdir()
     config = ostler.home / ".ostler" / "config.json"
@@ -237,8 +237,8 @@ def test_api_kind_selection_and_logging(ostler, models):
 
 @req("SE-1", "EN-5")
 def test_session_scoped_state(ostler, models):
-    """History and todos of a run lie in that session's own folder under the home, beside its log."""
-    todos = {"todos": [{"content": "look", "status": "in_progress"}, {"content": "mend"}]}
+    """History, todos and log of a run are in the session's folder under the home."""
+    todos = {"todos": [{"content": "look", "status": "in_progress"}, {"content": "fix"}]}
     for words in ("first", "second"):
         with models.playing(calls([("todowrite", todos)]), text(f"That was the {words}.")) as server:
             assert ostler("run", *at(server), words).code == 0
@@ -262,7 +262,7 @@ def test_session_scoped_state(ostler, models):
 def test_append_only_xnl_message_log(ostler, models):
     """Every system, user, assistant and tool message is in `history.xnl` as soon as it exists.
 
-    Earlier bytes never change, and the JSON history is there as before.
+    Earlier bytes never change, and the JSON history is complete too.
     """
     os.mkfifo(ostler.workspace / "fifo")
     command = [sys.executable, "-P", "-m", "ostler", "run", "-o", "jsonl", "--allow", "bash"]
@@ -295,9 +295,9 @@ def test_append_only_xnl_message_log(ostler, models):
 
 @req("MD-4", "CL-5", "CL-6")
 def test_streamed_response_and_tool_calls(ostler, models):
-    """Text appears as it arrives; call fragments are joined by index and id, so the tool gets all its arguments.
+    """Text is shown as it arrives; call fragments are joined by index and id, so the tool gets all its arguments.
 
-    The reply, the calls and their raw text are recorded, and a `⏺ name {…}` line shows also for a call that came whole.
+    The reply, the calls and their raw text are stored; a `⏺ name {…}` line is also shown for an unstreamed call.
     """
     (ostler.workspace / "a.txt").write_text("hello\n")
     pieces = [
@@ -320,7 +320,7 @@ def test_streamed_response_and_tool_calls(ostler, models):
 
 @req("CL-2", "SE-5", "SH-3")
 def test_shell_trigger_with_at_bang(ostler, models):
-    """`@!ls -la` runs and shows the command without a model request; `@!` alone is refused; the next turn streams."""
+    """`@!ls -la` runs the command without a model request; `@!` alone is an error; the next turn streams."""
     (ostler.workspace / "seen.txt").touch()
     with models.playing(text("Streamed.")) as server:
         done = ostler("chat", *at(server), "--allow", "bash:*", stdin="@!ls -la\n@!\ngo on\n")
@@ -330,23 +330,23 @@ def test_shell_trigger_with_at_bang(ostler, models):
 
 @req("CL-2", "FS-2")
 def test_file_reference_trigger_with_at_file(ostler, models):
-    """`@file:` takes a workspace path or an absolute one that a person typed; a relative escape is refused."""
+    """`@file:` accepts a workspace path or an absolute path; a relative path that leaves the workspace is rejected."""
     outside = ostler.workspace.parent / "outside.md"
     outside.write_text("the outer words\n")
     (ostler.workspace / "inside.md").write_text("the inner words\n")
     with models.playing(text("a"), text("b"), text("c")) as server:
         lines = f"see @file:inside.md\nsee @file:{outside}\nsee @file:../outside.md\n"
         done = ostler("chat", *at(server), stdin=lines)
-        told = [request.body.decode() for request in server.requests]
-    assert "the inner words" in told[0]
-    assert "the outer words" in told[1]
-    assert told[2].count("the outer words") == 1, "from the line before, not again"
+        sent = [request.body.decode() for request in server.requests]
+    assert "the inner words" in sent[0]
+    assert "the outer words" in sent[1]
+    assert sent[2].count("the outer words") == 1, "only from the previous prompt"
     assert "../outside.md" in done.stdout + done.stderr
 
 
 @req("CL-4")
 def test_autocomplete_path_suggestions(terminal, ostler, models):
-    """Tab after `@file:` and part of a path offers what is in that folder, and the choice lands in the prompt."""
+    """Tab after `@file:` and a part of a path lists matching files and inserts the selected one."""
     (ostler.workspace / "docs").mkdir()
     for name in ("guide.md", "guard.md", "other.md"):
         (ostler.workspace / "docs" / name).touch()
@@ -364,32 +364,32 @@ def test_autocomplete_path_suggestions(terminal, ostler, models):
 
 @req("CL-4")
 def test_completion_time_limit(ostler, monkeypatch):
-    """Where a listing takes too long, completion gives up within two seconds and the prompt takes the next key."""
-    listing, go_on = threading.Event(), threading.Event()
+    """If a listing takes too long, completion stops within two seconds and the prompt accepts the next key."""
+    listing, release = threading.Event(), threading.Event()
 
     def endless(folder):
         listing.set()
-        go_on.wait(60)
+        release.wait(60)
         return []
 
     monkeypatch.setattr(file_index, "_list_folder", endless)
     index = file_index.FileIndex(str(ostler.workspace))
     index.refresh()
     assert listing.wait(60)
-    assert index.find("any") == []  # answered while the listing still waits
+    assert index.find("any") == []  # returns while the listing is still running
     assert not index.complete.is_set()
     assert file_index.SEARCH_SECONDS <= 2
-    go_on.set()
+    release.set()
     assert index.complete.wait(60)
 
 
 @req("CL-4", "EN-3")
 def test_agent_completion_from_user_and_project_directories(terminal, ostler, models):
-    """Tab after a bare `@agent:` lists the agents of home and workspace; the workspace's wins where names meet."""
-    agent(ostler.home / ".eidolon", "mine", "mine")
-    agent(ostler.home / ".eidolon", "shared", "of the home")
-    agent(ostler.workspace / ".eidolon", "ours", "ours")
-    agent(ostler.workspace / ".eidolon", "shared", "of the workspace")
+    """Tab after `@agent:` lists the agents of home and workspace; the workspace takes precedence for equal names."""
+    write_agent(ostler.home / ".eidolon", "mine", "mine")
+    write_agent(ostler.home / ".eidolon", "shared", "of the home")
+    write_agent(ostler.workspace / ".eidolon", "ours", "ours")
+    write_agent(ostler.workspace / ".eidolon", "shared", "of the workspace")
     with models.playing(text("ok")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -401,16 +401,16 @@ def test_agent_completion_from_user_and_project_directories(terminal, ostler, mo
         term.wait_for("> @agent:shared")
         term.type(" hello\r")
         term.wait_for("ANSWER")
-        told = server.requests[0].body.decode()
-    assert "of the workspace" in told
-    assert "of the home" not in told
+        sent = server.requests[0].body.decode()
+    assert "of the workspace" in sent
+    assert "of the home" not in sent
 
 
 @req("CL-4")
 def test_agent_completion_with_prefix(terminal, ostler, models):
-    """`@agent:foo` and Tab offers only names that begin with `foo`, and replaces the token nearest the cursor."""
+    """`@agent:foo` and Tab lists only names that start with `foo`, and replaces the token at the cursor."""
     for name in ("fool", "foot", "bar"):
-        agent(ostler.workspace / ".eidolon", name, name)
+        write_agent(ostler.workspace / ".eidolon", name, name)
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -425,21 +425,21 @@ def test_agent_completion_with_prefix(terminal, ostler, models):
 
 @req("CL-2", "EN-3")
 def test_agent_prompt_injected(ostler, models):
-    """After `@agent:name` the requests of this and all later turns carry that agent's prompt, at the end."""
-    agent(ostler.workspace / ".eidolon", "reviewer", "You are terse to a fault.")
+    """After `@agent:name` the requests of this and all later turns have that agent's prompt, at the end."""
+    write_agent(ostler.workspace / ".eidolon", "reviewer", "You are terse to a fault.")
     with models.playing(text("a"), text("b"), text("c")) as server:
         ostler("chat", *at(server), stdin="hello\n@agent:reviewer look\nand again\n")
-        told = [request.json["messages"] for request in server.requests]
-    assert "terse to a fault" not in str(told[0])
-    for messages in told[1:]:
+        sent = [request.json["messages"] for request in server.requests]
+    assert "terse to a fault" not in str(sent[0])
+    for messages in sent[1:]:
         (place,) = [number for number, message in enumerate(messages) if "terse to a fault" in str(message)]
-        assert place > 0, "the beginning stays as it was"
-    assert told[1][: len(told[0])] == told[0]
+        assert place > 0, "the prefix must not change"
+    assert sent[1][: len(sent[0])] == sent[0]
 
 
 @req("CL-3")
 def test_file_content_injected(ostler, models):
-    """`@file:notes.md` puts a system message, the reference on one line and the content below, before the request."""
+    """`@file:notes.md` adds a system message before the prompt: the reference on one line, then the content."""
     (ostler.workspace / "notes.md").write_text("first\nsecond\n")
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "what is in @file:notes.md?")
@@ -450,7 +450,7 @@ def test_file_content_injected(ostler, models):
 
 @req("MD-2")
 def test_multiple_profiles_with_active_selection(ostler, models):
-    """Project config chooses over user config, every time alike, and a config with a single old-style profile works."""
+    """The project's config overrides the user's, and a config with a single old-style profile works."""
     with models.playing(text("one")) as first, models.playing(text("two")) as second:
         configure(ostler.home, first, second, active="first")
         project = ostler.workspace / ".eidolon"
@@ -469,7 +469,7 @@ def test_multiple_profiles_with_active_selection(ostler, models):
 
 @req("MD-3")
 def test_env_override_of_active_profile_key_among_several_profiles(ostler, models):
-    """With several profiles the variable's key goes to the active one's server, and is written nowhere."""
+    """With several profiles, the key of the variable is sent to the active profile's server and is not stored."""
     with models.playing(text("ok")) as first, models.playing(text("ok")) as second:
         configure(ostler.home, first, second, active="second")
         ostler("run", "hello", env={"SILICONFLOW_TOKEN": "from-the-environment"})
@@ -480,23 +480,23 @@ def test_env_override_of_active_profile_key_among_several_profiles(ostler, model
 
 @req("SH-3", "SH-4", "SH-6")
 def test_dangerous_bash_commands_blocked(ostler, models):
-    """A model's `rm -rf /`, `shutdown`, `reboot` or `sudo` is answered headless with a clear error and not run."""
+    """`rm -rf /`, `shutdown`, `reboot` and `sudo` are denied with a clear error in a headless run."""
     (ostler.workspace / "keep.txt").write_text("precious\n")
     for command in ("rm -rf /", "sudo ls", "shutdown now", "reboot", "rm keep.txt", "sh -c 'rm keep.txt'"):
         with models.playing(calls([("bash", {"command": command})]), text("ok")) as server:
             done = ostler("run", "--write", "--allow", "bash", *at(server), "go")
         assert done.code == 4, command
-        assert "Refused" in server.requests[1].json["messages"][-1]["content"]
+        assert "Denied" in server.requests[1].json["messages"][-1]["content"]
     assert (ostler.workspace / "keep.txt").read_text() == "precious\n"
 
 
 @req("FS-2", "TL-4")
 def test_workspace_path_enforcement(ostler, models):
-    """`read_file`, `write_file`, `edit_text` and `todo_write` refuse a path that leaves the workspace."""
+    """`read_file`, `write_file`, `edit_text` and `todo_write` reject a path that leaves the workspace."""
     outside = ostler.workspace.parent / "outside.txt"
     outside.write_text("secret\n")
     (ostler.workspace / "link").symlink_to(outside)
-    tries = [
+    attempts = [
         ("read", {"path": "../outside.txt"}),
         ("read", {"path": "link"}),
         ("read", {"path": str(outside)}),
@@ -504,17 +504,17 @@ def test_workspace_path_enforcement(ostler, models):
         ("write", {"path": "link", "content": "x"}),
         ("edit", {"path": "link", "old": "secret", "new": "x"}),
     ]
-    for tool, arguments in tries:
+    for tool, arguments in attempts:
         with models.playing(calls([(tool, arguments)]), text("ok")) as server:
             ostler("run", "--write", *at(server), "go")
-        told = server.requests[1].json["messages"][-1]["content"]
-        assert "secret" not in told
+        result = server.requests[1].json["messages"][-1]["content"]
+        assert "secret" not in result
         assert outside.read_text() == "secret\n"
 
 
 @req("FS-1", "TL-3")
 def test_valid_tool_inputs_proceed(ostler, models):
-    """Inputs that pass the checks reach file and command as they were given, and the call succeeds."""
+    """Valid inputs reach the file or command unchanged, and the call succeeds."""
     (ostler.workspace / "a.txt").write_text("one\ntwo\n")
     moves = [
         calls([("read", {"path": "a.txt"})]),
@@ -533,9 +533,9 @@ def test_valid_tool_inputs_proceed(ostler, models):
 
 @req("EN-11")
 def test_command_discovery_and_naming(ostler, models):
-    """`commands/kaleido/tools/run.md` becomes `/kaleido:tools:run`; a folder named `commands` leaves no trace."""
-    command(ostler.workspace / ".eidolon", "kaleido/tools/run.md", "Run the kaleidoscope.")
-    command(ostler.workspace / ".eidolon", "kaleido/commands/turn.md", "Turn it.")
+    """`commands/kaleido/tools/run.md` becomes `/kaleido:tools:run`; a nested folder `commands` is skipped."""
+    write_command(ostler.workspace / ".eidolon", "kaleido/tools/run.md", "Run the kaleidoscope.")
+    write_command(ostler.workspace / ".eidolon", "kaleido/commands/turn.md", "Turn it.")
     with models.playing(text("a"), text("b")) as server:
         assert ostler("run", *at(server), "/kaleido:tools:run").code == 0
         assert ostler("run", *at(server), "/kaleido:turn").code == 0
@@ -545,9 +545,9 @@ def test_command_discovery_and_naming(ostler, models):
 
 @req("CL-4", "EN-11")
 def test_slash_completion_filter(terminal, ostler, models):
-    """`/` and a prefix with Tab offers the commands that begin so, and no other."""
+    """`/` and a prefix with Tab lists only the commands with that prefix."""
     for name in ("zebra.md", "zeal.md", "other.md"):
-        command(ostler.workspace / ".eidolon", name, "x")
+        write_command(ostler.workspace / ".eidolon", name, "x")
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -562,8 +562,8 @@ def test_slash_completion_filter(terminal, ostler, models):
 
 @req("EN-11")
 def test_command_execution(ostler, models):
-    """A discovered command sends its Markdown as a turn like any other, and the answer is shown."""
-    command(ostler.workspace / ".eidolon", "greet.md", "Greet $ARGUMENTS warmly.")
+    """A custom command sends its Markdown as a prompt, and the answer is shown."""
+    write_command(ostler.workspace / ".eidolon", "greet.md", "Greet $ARGUMENTS warmly.")
     with models.playing(text("Welcome!")) as server:
         done = ostler("chat", *at(server), stdin="/greet the guests\n")
     assert "Greet the guests warmly." in server.requests[0].body.decode()

@@ -1,4 +1,4 @@
-"""Seed 001, the JolliAgent CLI: a server that thinks, a client that acts; protocol, policy and the seed's own tests."""
+"""Specification 001, the JolliAgent CLI: a server with the model, a client that runs the tools; protocol and policy."""
 
 import pytest
 
@@ -69,14 +69,14 @@ def test_post_returns_tool_results():
 @req("SV-2", "SV-4")
 @missing(SERVER)
 def test_hello_carries_version_manifest_and_root():
-    """`hello` with `clientVersion`, `toolManifest` and `workspaceRoot` opens the talk; before it nothing is served."""
+    """`hello` with `clientVersion`, `toolManifest` and `workspaceRoot` must be the first message."""
     raise NotImplementedError
 
 
 @req("SV-2")
 @missing(SERVER)
 def test_user_message_starts_a_turn():
-    """`user.message` with `sessionId` and `content` makes the server ask the model with that content."""
+    """`user.message` with `sessionId` and `content` makes the server send that content to the model."""
     raise NotImplementedError
 
 
@@ -100,7 +100,7 @@ def test_cancel_ends_the_turn():
 @req("SV-2")
 @missing(SERVER)
 def test_session_created_names_the_session():
-    """`session.created` carries the `sessionId` under which every later message of the session goes."""
+    """`session.created` has the `sessionId` that every later message of the session uses."""
     raise NotImplementedError
 
 
@@ -114,7 +114,7 @@ def test_assistant_deltas_join_to_the_answer():
 @req("SV-2")
 @missing(SERVER)
 def test_assistant_done_closes_the_turn_with_metadata():
-    """One `assistant.done` with `metadata` comes last in a turn, and nothing of that turn after it."""
+    """One `assistant.done` with `metadata` is the last message of a turn."""
     raise NotImplementedError
 
 
@@ -128,14 +128,14 @@ def test_tool_call_carries_name_and_arguments():
 @req("SV-2")
 @missing(SERVER)
 def test_error_carries_a_message():
-    """A model that fails makes an `error` with `sessionId` and a readable `message`; the connection stays."""
+    """A failing model produces an `error` with `sessionId` and a readable `message`; the connection stays open."""
     raise NotImplementedError
 
 
 @req("SV-2")
 @missing(SERVER)
 def test_heartbeat_keeps_a_quiet_connection():
-    """While a tool takes its time, `heartbeat` messages arrive and the connection is not closed."""
+    """During a slow tool call, `heartbeat` messages arrive and the connection is not closed."""
     raise NotImplementedError
 
 
@@ -152,7 +152,7 @@ def test_tool_call_id_is_the_servers():
 @req("SV-2")
 @missing(BOTH)
 def test_client_echoes_the_tool_call_id():
-    """Of two calls under way at once each gets its own result; a result with an unknown id is refused."""
+    """Two concurrent calls each get their own result; a result with an unknown id is rejected."""
     raise NotImplementedError
 
 
@@ -169,14 +169,14 @@ def test_post_sessions_authenticates_and_returns_an_id():
 @req("SV-2", "SV-5")
 @missing(SERVER)
 def test_stream_endpoint_serves_its_own_session():
-    """`WS /api/agent/sessions/{id}/stream` serves that session to its owner, and not another's or an unknown one."""
+    """`WS /api/agent/sessions/{id}/stream` serves that session to its owner only, and no unknown session."""
     raise NotImplementedError
 
 
 @req("SV-1", "SV-8")
 @missing(SERVER)
 def test_session_store_survives_a_restart():
-    """After a restart id, messages, tool manifest and workspace root are there and the talk goes on."""
+    """After a restart, id, messages, tool manifest and workspace root are restored and the session continues."""
     raise NotImplementedError
 
 
@@ -190,7 +190,7 @@ def test_second_message_sees_the_first():
 @req("SV-1", "EN-2")
 @missing(BOTH)
 def test_run_tool_waits_for_the_client():
-    """The server asks the model again only once the client's result for the forwarded call is in."""
+    """The server calls the model again only after it has the client's result of the forwarded call."""
     raise NotImplementedError
 
 
@@ -200,21 +200,21 @@ def test_run_tool_waits_for_the_client():
 @req("SV-4")
 @missing(SERVER)
 def test_tool_outside_the_manifest_is_not_forwarded():
-    """A call of a tool the client did not declare goes back to the model as an error; the client sees nothing."""
+    """A call of an undeclared tool is returned to the model as an error; the client gets nothing."""
     raise NotImplementedError
 
 
 @req("SV-4", "TL-8")
 @missing(SERVER)
 def test_arguments_must_match_the_declared_schema():
-    """Arguments that break the manifest's schema go back to the model as an error; the client sees nothing."""
+    """Arguments that violate the manifest's schema are returned to the model as an error; the client gets nothing."""
     raise NotImplementedError
 
 
 @req("SV-4", "TL-10")
 @missing(SERVER)
-def test_oversized_output_is_cut_or_refused():
-    """An output above the limit is cut with a marker, or refused, before it enters the history."""
+def test_oversized_output_is_truncated_or_rejected():
+    """An output above the limit is truncated with a marker, or rejected, before it enters the history."""
     raise NotImplementedError
 
 
@@ -224,28 +224,28 @@ def test_oversized_output_is_cut_or_refused():
 @req("SV-2")
 @missing(CLIENT)
 def test_connect_command_chats():
-    """`ostler connect` sends `hello`, turns what is typed into `user.message` and prints the deltas."""
+    """`ostler connect` sends `hello`, sends the user's input as `user.message` and prints the deltas."""
     raise NotImplementedError
 
 
 @req("SV-6", "FS-2")
 @missing(CLIENT)
 def test_client_refuses_paths_outside_the_root():
-    """A server that asks for `../secret`, or for a symlink out, gets a failed result and no byte of it."""
+    """A server that requests `../secret`, or a symlink that leads outside, gets a failed result without content."""
     raise NotImplementedError
 
 
 @req("SV-6", "FS-4")
 @missing(CLIENT)
 def test_client_limits_file_size():
-    """A read or write above the client's limit is refused or cut by the client, whatever the server says."""
+    """A read or write above the client's limit is rejected or truncated by the client."""
     raise NotImplementedError
 
 
 @req("SV-6", "FS-7")
 @missing(CLIENT)
 def test_client_deletes_nothing_by_default():
-    """A remote deletion, also one inside a patch, is denied until the client's own config allows it."""
+    """A remote deletion, also inside a patch, is denied unless the client's own config allows it."""
     raise NotImplementedError
 
 
@@ -262,14 +262,14 @@ def test_read_file_takes_a_line_range():
 @req("TL-2")
 @missing("the tools a remote host shows")
 def test_stat_gives_file_metadata():
-    """`stat` tells kind, size and time of a path without its content."""
+    """`stat` returns kind, size and time of a path without its content."""
     raise NotImplementedError
 
 
 @req("TL-4", "TL-7")
 @missing("the tools a remote host shows")
 def test_find_files_matches_a_glob():
-    """`find_files` returns the workspace files that fit the pattern."""
+    """`find_files` returns the workspace files that match the pattern."""
     raise NotImplementedError
 
 
@@ -293,7 +293,7 @@ def test_each_chunk_is_on_disk_when_its_call_returns():
 @req("SV-6")
 @missing(CLIENT)
 def test_client_prints_what_was_written():
-    """Results name the paths they wrote, and the client ends the turn with a short list of them."""
+    """Results name the written paths, and the client prints a short list of them at the end of the turn."""
     raise NotImplementedError
 
 
@@ -324,7 +324,7 @@ def test_only_manifest_tools_are_callable():
 @req("SV-4")
 @missing(SERVER)
 def test_tool_calls_per_minute_are_limited():
-    """Calls above the rate are refused with an error that names the limit."""
+    """Calls above the rate are rejected with an error that names the limit."""
     raise NotImplementedError
 
 
@@ -341,14 +341,14 @@ def test_server_logs_each_tool_call():
 @req("SV-9")
 @missing(CLIENT)
 def test_client_logs_calls_failures_and_writes():
-    """The client's log tells which calls ran, which failed and where something was written."""
+    """The client's log lists which calls ran, which failed and which files were written."""
     raise NotImplementedError
 
 
 @req("SV-9")
 @missing(BOTH)
-def test_trace_id_joins_both_logs():
-    """One trace id per turn stands in the messages and in the logs of both sides."""
+def test_trace_id_is_in_both_logs():
+    """The messages and the logs of both sides have one trace id per turn."""
     raise NotImplementedError
 
 
@@ -358,14 +358,14 @@ def test_trace_id_joins_both_logs():
 @req("SV-10")
 @missing("the legacy chat route")
 def test_legacy_chat_stream_still_works():
-    """`POST /api/chat/stream` streams a plain chat as server-sent events and says that it is deprecated."""
+    """`POST /api/chat/stream` streams a plain chat as server-sent events with a deprecation notice."""
     raise NotImplementedError
 
 
 @req("SV-10", "SV-2")
 @missing("the legacy chat route")
 def test_agent_path_is_additive():
-    """A legacy chat and an agent session run on one server at once without touching each other."""
+    """A legacy chat and an agent session run on one server at the same time, independently."""
     raise NotImplementedError
 
 
@@ -375,14 +375,14 @@ def test_agent_path_is_additive():
 @req("SV-4")
 @missing(SERVER)
 def test_manifest_validation():
-    """Manifests with doubled names, broken schemas or excessive size are refused at `hello`, each with its reason."""
+    """Manifests with duplicate names, invalid schemas or excessive size are rejected at `hello`, with a reason."""
     raise NotImplementedError
 
 
 @req("SV-6", "FS-2")
 @missing(CLIENT)
 def test_path_policy():
-    """A table of hostile paths (climbing, absolute, look-alike, symlink, NUL) is refused by the tool host, each one."""
+    """A table of hostile paths (climbing, absolute, look-alike, symlink, NUL) is denied by the tool host."""
     raise NotImplementedError
 
 
@@ -396,12 +396,12 @@ def test_tool_dispatch():
 @req("SV-1", "SV-2")
 @missing(SERVER)
 def test_end_to_end_session_with_a_mock_tool_host():
-    """A played client gets through a whole session: hello, message, tool call, result, deltas, done."""
+    """A scripted client runs a whole session: hello, message, tool call, result, deltas, done."""
     raise NotImplementedError
 
 
 @req("TL-2", "SV-4")
 @missing("write_file_chunk")
 def test_large_output_through_chunked_writes():
-    """A file of several megabytes, sent in chunks through the server, lies on the client's disk byte for byte."""
+    """A file of several megabytes, sent in chunks through the server, is on the client's disk byte for byte."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Seed 003, the offline coding agent: the sixteen acceptance criteria of section 16 and the points of section 22."""
+"""Specification 003, the offline coding agent: the acceptance criteria of section 16 and the points of section 22."""
 
 import json
 import re
@@ -18,13 +18,13 @@ def at(server):
 @req("DX-1")
 @missing("the self-contained file")
 def test_16_01_single_binary_launches():
-    """The built file starts with an empty PATH and home, and finds no Python outside itself."""
+    """The built file starts with an empty PATH and home, and without another Python."""
     raise NotImplementedError
 
 
 @req("MD-1", "MD-4", "CL-6")
 def test_16_02_streams_from_an_openai_compatible_endpoint(ostler, models):
-    """Against a vLLM-shaped server the first words are printed before the server sends the last."""
+    """With a server like vLLM, the first words are printed before the server sends the last."""
     with models.playing(text("streamed in pieces", chunks=6)) as server:
         done = ostler("run", "-o", "jsonl", *at(server), "hello")
     deltas = [
@@ -38,7 +38,7 @@ def test_16_02_streams_from_an_openai_compatible_endpoint(ostler, models):
 
 @req("EN-2", "TL-1")
 def test_16_03_tools_run_in_a_closed_loop(ostler, models):
-    """A model that reads, writes, searches and runs in turn gets every result, until it answers."""
+    """A model that reads, searches and writes gets every result, until it answers."""
     (ostler.workspace / "a.txt").write_text("alpha\n")
     steps = [
         calls([("list", {})]),
@@ -55,9 +55,9 @@ def test_16_03_tools_run_in_a_closed_loop(ostler, models):
 
 @req("SH-3", "SH-4", "SH-5")
 def test_16_04_dangerous_commands_always_need_confirmation(ostler, models):
-    """`rm`, an overwriting redirection and their disguises ask a person under every profile, flag and rule.
+    """`rm`, an overwriting redirection and indirect forms need approval under every profile, flag and rule.
 
-    The answers are once and deny; where nobody is there, the answer is no.
+    They can be allowed once or denied; a headless run denies them.
     """
     (ostler.workspace / "f.txt").write_text("precious\n")
     for command in (
@@ -70,8 +70,8 @@ def test_16_04_dangerous_commands_always_need_confirmation(ostler, models):
         "env rm f.txt",
         "find . -delete",
     ):
-        said = ostler("permissions", "explain", "--profile", "god_mode", "--allow", "bash", command)
-        assert said.stdout.startswith("ask, once only:"), command
+        explained = ostler("permissions", "explain", "--profile", "god_mode", "--allow", "bash", command)
+        assert explained.stdout.startswith("ask, once only:"), command
         with models.playing(calls([("bash", {"command": command})]), text("ok")) as server:
             assert ostler("run", "--write", "--profile", "god_mode", *at(server), "go").code == 4
     assert (ostler.workspace / "f.txt").read_text() == "precious\n"
@@ -79,12 +79,12 @@ def test_16_04_dangerous_commands_always_need_confirmation(ostler, models):
 
 @req("FS-2")
 def test_16_05_paths_outside_are_blocked_for_all_file_tools(ostler, models):
-    """Every file tool refuses `..`, an absolute path outside and a symlink that leads out, with a code and a reason."""
+    """Every file tool rejects `..`, an absolute path outside and a symlink that leads outside, with a reason."""
     outside = ostler.workspace.parent / "outside"
     outside.mkdir()
     (outside / "f.txt").write_text("secret\n")
-    (ostler.workspace / "door").symlink_to(outside)
-    for path in ("../outside/f.txt", "door/f.txt", str(outside / "f.txt")):
+    (ostler.workspace / "link").symlink_to(outside)
+    for path in ("../outside/f.txt", "link/f.txt", str(outside / "f.txt")):
         for tool, arguments in (
             ("read", {"path": path}),
             ("list", {"path": path}),
@@ -101,13 +101,13 @@ def test_16_05_paths_outside_are_blocked_for_all_file_tools(ostler, models):
 @req("MC-1", "MC-2", "MC-3")
 @missing("MCP servers")
 def test_16_06_local_mcp_servers_work():
-    """Two configured stdio servers start and a model's call reaches the right one; a third may crash."""
+    """Two configured stdio servers start and a call reaches the right one, even if a third crashes."""
     raise NotImplementedError
 
 
 @req("EN-10")
 def test_16_07_skills_load_on_demand_with_permissions(ostler, models):
-    """The context lists skills by name, their text comes only when asked for, and a denied one is neither."""
+    """The context lists skills by name; their text is loaded on request; a denied skill is not available."""
     for name, folder in (("pdf", ostler.workspace / ".claude"), ("sql", ostler.home / ".ostler")):
         (folder / "skills" / name).mkdir(parents=True)
         (folder / "skills" / name / "SKILL.md").write_text(f"---\ndescription: About {name}.\n---\nThe {name} text.")
@@ -131,7 +131,7 @@ def test_16_07_skills_load_on_demand_with_permissions(ostler, models):
 
 @req("EN-9")
 def test_16_08_auto_compaction_keeps_the_task(ostler, models):
-    """A session that outgrows its window is summed up by itself; objective, files, risks, steps and todos remain."""
+    """A session that exceeds its window is summarised automatically; objective, files, risks, steps, todos remain."""
     for name in "abcd":
         (ostler.workspace / f"{name}.txt").write_text(f"text of {name}\n" * 1500)
     plan = {"todos": [{"content": "compare the files", "status": "in_progress"}]}
@@ -149,15 +149,15 @@ def test_16_08_auto_compaction_keeps_the_task(ostler, models):
         done = ostler("run", "-o", "json", *at(server), "Compare the files, but never change c.txt")
     assert (done.code, json.loads(done.stdout)["answer"]) == (0, "compared")
     summary = server.requests[-1].json["messages"][1]["content"]
-    wanted = (
+    expected = (
         "Compare the files, but never change c.txt",
         "[~] compare the files",
         "a.txt",
         *notes.split("\n"),
     )
-    assert [part for part in wanted if part not in summary] == []
+    assert [part for part in expected if part not in summary] == []
     unseen = server.requests[-1].json["messages"][2:]
-    assert "b.txt" in str(unseen[0]["tool_calls"]), "what the model has not seen stays beside the summary"
+    assert "b.txt" in str(unseen[0]["tool_calls"]), "unseen results are kept next to the summary"
     assert "text of b" in unseen[1]["content"]
     assert b"text of a" in server.requests[-3].body
     assert b"text of a" not in server.requests[-1].body
@@ -165,7 +165,7 @@ def test_16_08_auto_compaction_keeps_the_task(ostler, models):
 
 @req("EN-7")
 def test_16_09_project_rules_override_global_ones(ostler, models):
-    """Both rule files are in the request, the project's after the global and marked as the one that counts."""
+    """Both rule files are in the request; the project's comes last and takes precedence."""
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "AGENTS.md").write_text("Indent with tabs.\n")
     (ostler.workspace / "AGENTS.md").write_text("Indent with spaces.\n")
@@ -177,7 +177,7 @@ def test_16_09_project_rules_override_global_ones(ostler, models):
 
 @req("PM-1", "PM-2")
 def test_16_10_permission_keys_are_unambiguous(ostler):
-    """A rule for `edit` governs `write`, `edit` and `patch`, one for `patch` only that; `explain` says so."""
+    """A rule for `edit` applies to `write`, `edit` and `patch`; `explain` shows the rule."""
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "config.json").write_text('{"permission": {"edit": "deny"}}')
     for tool, arguments in (
@@ -185,17 +185,17 @@ def test_16_10_permission_keys_are_unambiguous(ostler):
         ("edit", '{"path": "b", "old": "x", "new": "y"}'),
     ):
         (ostler.workspace / "b").write_text("x")
-        said = ostler("permissions", "explain", tool, arguments)
-        assert (said.code, said.stdout.split(":")[0]) == (4, "deny")
-        assert 'rule edit "*" deny' in said.stdout
+        explained = ostler("permissions", "explain", tool, arguments)
+        assert (explained.code, explained.stdout.split(":")[0]) == (4, "deny")
+        assert 'rule edit "*" deny' in explained.stdout
 
 
 @req("EN-5", "SE-1")
 def test_16_11_todos_persist_in_the_session(ostler, models):
-    """A list written by the model is read back, updated and still there when the session is resumed."""
+    """A list written by the model can be read, updated, and is still available in the resumed session."""
 
     def plan(first, second):
-        return ("todowrite", {"todos": [{"content": "look", "status": first}, {"content": "mend", "status": second}]})
+        return ("todowrite", {"todos": [{"content": "look", "status": first}, {"content": "fix", "status": second}]})
 
     with models.playing(
         calls([plan("in_progress", "pending")]),
@@ -204,16 +204,16 @@ def test_16_11_todos_persist_in_the_session(ostler, models):
         text("half way"),
     ) as server:
         ostler("run", *at(server), "go")
-    assert "[~] 1. look\n[ ] 2. mend" in server.requests[2].json["messages"][-1]["content"]
+    assert "[~] 1. look\n[ ] 2. fix" in server.requests[2].json["messages"][-1]["content"]
     (session,) = (folder.name for folder in ostler.home.glob(".ostler/projects/*/sessions/*"))
     with models.playing(calls([("todoread", {})]), text("so it is")) as server:
         ostler("run", "--resume", session, *at(server), "where are we?")
-    assert "[x] 1. look\n[~] 2. mend" in server.requests[1].json["messages"][-1]["content"]
+    assert "[x] 1. look\n[~] 2. fix" in server.requests[1].json["messages"][-1]["content"]
 
 
 @req("EN-6")
 def test_16_12_edits_are_validated_and_failures_fed_back(ostler, models):
-    """After an edit the project's check runs; its failure is in the next request; the turn ends once it passes."""
+    """After an edit the project's check runs; its failure is in the next request; the turn ends when it passes."""
     (ostler.workspace / "test_sum.py").write_text(
         "import unittest, sums\n\n"
         "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(sums.one(), 1)\n"
@@ -222,12 +222,12 @@ def test_16_12_edits_are_validated_and_failures_fed_back(ostler, models):
         calls([("write", {"path": "sums.py", "content": "def one(): return 2\n"})]),
         text("done"),
         calls([("edit", {"path": "sums.py", "old": "return 2", "new": "return 1  # as it should"})]),
-        text("mended"),
+        text("fixed"),
     ) as server:
         done = ostler("run", "--write", "--allow", "bash:python3 *", "-o", "simple", *at(server), "go")
-        told = json.dumps(server.requests[2].json["messages"][-1])
-    assert "unittest discover" in told and "2 != 1" in told
-    assert (done.stdout, done.code) == ("done\nmended\n", 0), done.stderr
+        sent = json.dumps(server.requests[2].json["messages"][-1])
+    assert "unittest discover" in sent and "2 != 1" in sent
+    assert (done.stdout, done.code) == ("done\nfixed\n", 0), done.stderr
 
 
 @req("MD-8", "CL-7")
@@ -243,7 +243,7 @@ def test_16_13_context_length_is_shown(ostler, models):
 
 @req("MD-7")
 def test_16_14_model_switches_at_run_time(ostler, models):
-    """After `/models other` the next request names `other`, and the session's metadata says so."""
+    """After `/models other` the next request and the session's metadata name `other`."""
     with models.playing(text("one"), text("two")) as server:
         ostler("chat", *at(server), stdin="hello\n/models other\nagain\n")
     assert [request.json["model"] for request in server.requests] == ["scripted", "other"]
@@ -253,7 +253,7 @@ def test_16_14_model_switches_at_run_time(ostler, models):
 
 @req("CL-1")
 def test_16_15_chinese_input_keeps_cursor_and_layout(terminal, models):
-    """In a pseudo-terminal, typing, moving in and deleting Chinese text leaves the screen exactly as it should be."""
+    """In a pseudo-terminal, Chinese text can be typed, navigated and deleted, with a correct screen."""
     with models.playing(text("好")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -295,7 +295,7 @@ def test_16_16_prompt_history_survives_a_restart(terminal, models):
 
 @req("CL-5")
 def test_22_1_1_tool_execution_is_visible(ostler, models):
-    """A tool shows a line when it starts, a summary when it ends, and a line of its own when blocked or failed."""
+    """A tool call prints a line when it starts and a summary when it ends, is blocked or fails."""
     with models.playing(
         calls([("list", {}), ("read", {"path": "none"}), ("write", {"path": "x", "content": ""})]), text("ok")
     ) as server:
@@ -309,7 +309,7 @@ def test_22_1_1_tool_execution_is_visible(ostler, models):
 
 @req("CL-5")
 def test_22_1_2_output_is_segmented(ostler, models):
-    """Text before a tool stands under `PLAN`, the tool under `TOOL`, the last text under `ANSWER`."""
+    """Text before a tool call is below `PLAN`, then the call, and the last text is below `ANSWER`."""
     with models.playing(calls([("list", {})], text="First I look."), text("Nothing there.")) as server:
         done = ostler("run", *at(server), "go")
     assert [line for line in done.stdout.splitlines() if line[:1] not in ("", " ")] == ["PLAN", "⏺ list {}", "ANSWER"]
@@ -317,7 +317,7 @@ def test_22_1_2_output_is_segmented(ostler, models):
 
 @req("CL-5")
 def test_22_1_3_colour_and_its_switches(terminal, ostler, models):
-    """On a terminal the output is coloured; `NO_COLOR`, `AGENT_NO_COLOR` or a pipe leave no escape sequence."""
+    """Output to a terminal is coloured; with `NO_COLOR`, `AGENT_NO_COLOR` or a pipe it has no escape sequences."""
     with models.playing(text("a"), text("b"), text("c"), text("d")) as server:
         assert "\x1b" not in ostler("run", *at(server), "go").stdout
         for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"AGENT_NO_COLOR": "1"}, False)):
@@ -329,7 +329,7 @@ def test_22_1_3_colour_and_its_switches(terminal, ostler, models):
 
 @req("EN-14")
 def test_22_2_1_replies_in_the_users_language(ostler, models):
-    """The system prompt of a request tells the model to answer in the user's language unless told otherwise."""
+    """The system prompt asks the model to answer in the user's language."""
     with models.playing(text("你好")) as server:
         ostler("run", *at(server), "你好")
     system, prompt = server.requests[0].json["messages"]
@@ -339,7 +339,7 @@ def test_22_2_1_replies_in_the_users_language(ostler, models):
 
 @req("MD-4")
 def test_22_2_2_content_in_every_shape(ostler, models):
-    """Content as a string, as typed parts and as an object yields its text; any other shape, compact JSON."""
+    """Content as a string, as typed parts or as an object is shown as text; anything else as compact JSON."""
     shapes = {
         "plain": "plain",
         "parts": [{"type": "text", "text": "par"}, {"type": "text", "text": "ts"}],
@@ -354,7 +354,7 @@ def test_22_2_2_content_in_every_shape(ostler, models):
 
 @req("MD-3")
 def test_22_3_1_dashscope_key_is_the_fallback(ostler, models):
-    """`DASHSCOPE_API_KEY` is sent when `AGENT_API_KEY` is unset, and is not when it is set."""
+    """`DASHSCOPE_API_KEY` is sent only if `AGENT_API_KEY` is not set."""
     for env, key in (
         ({"DASHSCOPE_API_KEY": "dash"}, "dash"),
         ({"DASHSCOPE_API_KEY": "dash", "AGENT_API_KEY": "agent"}, "agent"),
@@ -366,7 +366,7 @@ def test_22_3_1_dashscope_key_is_the_fallback(ostler, models):
 
 @req("MD-1", "DX-4")
 def test_22_3_2_bailian_endpoints_are_documented(ostler):
-    """The user's guide names the endpoints of Beijing, Singapore and Virginia, each as a config that loads."""
+    """The docs have a valid config with the endpoints of Beijing, Singapore and Virginia."""
     guide = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
     (config,) = (block for block in re.findall(r"```jsonc\n(.*?)```", guide, re.DOTALL) if "dashscope" in block)
     (ostler.home / ".ostler").mkdir()
@@ -379,16 +379,16 @@ def test_22_3_2_bailian_endpoints_are_documented(ostler):
 
 @req("MC-1", "EN-4", "TL-5", "SE-3")
 @missing("the whole tool set")
-def test_22_4_the_wider_scope_is_kept():
+def test_22_4_full_scope():
     """One session offers the model `patch`, `task` and an MCP tool, and can be continued and forked afterwards."""
     raise NotImplementedError
 
 
 @req("EN-5")
 def test_22_5_1_todos_come_first(ostler, models):
-    """In a complex turn without todos other tools wait for a list, and a starter is made when none comes."""
+    """In a complex turn without todos, a starter list is created before other tools run."""
     for request, first in (
-        ("refactor the parser, then test it, then stop", "Look at"),
+        ("refactor the parser, then test it, then stop", "Inspect"),
         ("重构解析器，然后测试", "查看"),
     ):
         with models.playing(calls([("list", {})]), text("done")) as server:
@@ -406,18 +406,18 @@ def test_22_5_2_todos_render_as_a_checklist(ostler, models):
     """`/todo` and the todo tools' lines show `[ ]`, `[~]` and `[x]` items, not a count alone."""
     todos = [
         {"content": "look", "status": "completed"},
-        {"content": "mend", "status": "in_progress"},
+        {"content": "fix", "status": "in_progress"},
         {"content": "test", "status": "pending"},
     ]
     with models.playing(calls([("todowrite", {"todos": todos})]), text("ok")) as server:
         done = ostler("chat", *at(server), stdin="go\n/todo\n")
-    for line in ("[x] look", "[~] mend", "[ ] test"):
+    for line in ("[x] look", "[~] fix", "[ ] test"):
         assert done.stdout.count(line) >= 2, done.stdout
 
 
 @req("PM-5")
 def test_22_5_3_edit_approval_is_structured(ostler, models):
-    """Before a large write to an existing file the person sees path, operation, counts and a diff; no raw JSON."""
+    """The approval request for a large write shows path, operation, line counts and a diff; no raw JSON."""
     (ostler.workspace / "a.txt").write_text("".join(f"line {number}\n" for number in range(300)))
     new = "".join(f"line {number} changed\n" for number in range(300))
     moves = [calls([("read", {"path": "a.txt"})]), calls([("write", {"path": "a.txt", "content": new})]), text("ok")]

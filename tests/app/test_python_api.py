@@ -165,7 +165,7 @@ def test_unknown_attribute_raises_attribute_error():
         ({"max_time": float("nan")}, "invalid limit max_time=nan"),
         ({"max_time": float("inf")}, "invalid limit max_time=inf"),
         ({"agent": "nobody"}, "unknown agent 'nobody'"),
-        ({"resume": "gone"}, "no session 'gone'"),
+        ({"resume": "gone"}, "session 'gone' not found"),
         ({"max_step": 3}, "no argument 'max_step'"),
         ({"model": 5}, "argument model has no name, context_limit, stream"),
         ({"backend": object()}, "argument backend has no open"),

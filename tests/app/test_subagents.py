@@ -18,7 +18,7 @@ from ostler.models.openai_request import ServerQuirks, chat_body
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "backends" / "engine"))
-from test_cuts import check_anthropic, check_openai  # beside the engine's tests
+from test_interrupted_history import check_anthropic, check_openai  # beside the engine's tests
 
 TASK = ScriptedCall("task", {"prompt": "write x", "agent": "general", "title": "write"})
 WRITE = ScriptedCall("write", {"path": "x.txt", "content": "x"})
@@ -40,7 +40,7 @@ async def test_approval_request_of_a_child_is_asked_in_the_parent(work, answer):
 
     async def approve(ask: PermissionAsked):
         titles.append(ask.permission.title)
-        return ask.permission.title.startswith("give general") or Decision(answer, by="person")
+        return ask.permission.title.startswith("delegate to general") or Decision(answer, by="person")
 
     model = ScriptedModel(
         [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(WRITE,)), ScriptedLine("tried"), ScriptedLine("done")]
@@ -132,4 +132,4 @@ async def test_child_cannot_start_children(work):
     async with package.open_session(str(work), model=model) as conversation:
         turn = await conversation.run("go")
     assert len([event for event in turn.events if isinstance(event, ChildStarted)]) == 1
-    assert "cannot be started from here" in str(model.requests[2].history[-1])
+    assert "are not available in this session" in str(model.requests[2].history[-1])

@@ -29,7 +29,7 @@ def work(tmp_path):
 async def test_gaps_are_reported_once_per_project(tmp_path, work):
     assert await reported_paths(work, tmp_path / "store", "s1/1") == [".git"]
     assert await reported_paths(work, tmp_path / "store", "s2/1") == []
-    assert ReportedGaps(tmp_path / "store").reported() == [".git (what git keeps for itself)"]
+    assert ReportedGaps(tmp_path / "store").reported() == [".git (git's own data)"]
 
 
 async def test_turn_without_side_effects_reports_nothing(tmp_path, work):

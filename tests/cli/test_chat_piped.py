@@ -20,12 +20,12 @@ def test_context_lines_add_up(ostler, models):
     with models.playing(calls([("read", {"path": "a.txt"})]).with_usage(2000, 10), counted) as server:
         done = ostler("chat", *at(server), stdin="look at a.txt\n/context\n")
     pieces = re.findall(
-        r"^ +(system prompt|project rules|environment|tools|prompts|answers and calls|results of tools)"
+        r"^ +(system prompt|project rules|environment|tools|prompts|answers and calls|tool results)"
         r"(?: \((.*?)\))? +(\d+)",
         done.stdout,
         re.MULTILINE,
     )
-    assert {name for name, _, _ in pieces} >= {"system prompt", "project rules", "tools", "prompts", "results of tools"}
+    assert {name for name, _, _ in pieces} >= {"system prompt", "project rules", "tools", "prompts", "tool results"}
     assert ("project rules", "AGENTS.md") in [(name, origin) for name, origin, _ in pieces]
     assert abs(sum(int(size) for _, _, size in pieces) - 3100) <= 3100 * 0.02
     assert "compacted automatically at 80% of the context window" in done.stdout

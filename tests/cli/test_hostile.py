@@ -32,7 +32,7 @@ def test_resumed_run_shows_only_its_own_turn(ostler, models):
 def test_resume_rejects_invalid_names(ostler, name):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", f"--resume={name or ' '}", "x")
     assert done.code == 2
-    assert "there is no session" in done.stderr or "--resume: it is empty" in done.stderr
+    assert "not found" in done.stderr or "--resume: it is empty" in done.stderr
 
 
 def test_options_cannot_be_abbreviated(ostler):
@@ -218,4 +218,4 @@ def test_denial_explains_itself(ostler):
     dangerous = ostler("tool", "call", "bash", '{"command": "rm x"}')
     assert "deletes files" in dangerous.stdout
     ordinary = ostler("tool", "call", "write", '{"path": "x", "content": ""}')
-    assert "--allow 'write:x' would allow it" in ordinary.stdout
+    assert "add --allow 'write:x' to allow it" in ordinary.stdout

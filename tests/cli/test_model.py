@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from tests.models.embedded.fake_runtime import asked, install_fake, started, step
+from tests.models.embedded.fake_runtime import install_fake, received_requests, started, step
 
 pytestmark = pytest.mark.req("MD-10")
 
@@ -32,11 +32,11 @@ def models_folder(ostler):
 
 
 def test_missing_model_suggests_install(ostler):
-    assert "`ostler model install` fetches one" in ostler("model", "list").stdout
+    assert "run `ostler model install`" in ostler("model", "list").stdout
     for arguments in (["run", "-m", "embedded", "hi"], ["run", "-m", "embedded/x", "hi"], ["model", "remove", "x"]):
         done = ostler(*arguments)
         assert (done.code, done.stderr.count("\n")) == (2, 1)
-        assert "is installed; `ostler model install` fetches one" in done.stderr
+        assert "is installed; run `ostler model install`" in done.stderr
     assert "ostler model install" in ostler("run", "hi").stderr
 
 
@@ -58,7 +58,7 @@ def test_invalid_file_is_rejected_before_the_download(ostler):
     done = ostler("model", "install", "--file", "a.gguf")
     assert (done.code, done.stderr) == (
         2,
-        "ostler: a.gguf is no GGUF file; a model for llama.cpp is needed, such as model-q4_k_m.gguf\n",
+        "ostler: a.gguf is not a GGUF file; use a model for llama.cpp, such as model-q4_k_m.gguf\n",
     )
 
 
@@ -75,7 +75,7 @@ def test_run_names_the_model_and_its_limits(ostler, models_folder, flags):
     done = ostler("run", *flags, "say hello")
     assert (done.code, done.stdout.split("\n  ")[-1]) == (0, "Hello there.\n")
     assert "not replace a large model" in done.stderr
-    (request,) = asked(weights)
+    (request,) = received_requests(weights)
     assert len(request["messages"][0]["content"]) < 1500
     assert request["messages"][-1] == {"role": "user", "content": "say hello"}
 
@@ -98,7 +98,7 @@ def test_demo_with_the_embedded_model(ostler, models_folder):
     done = ostler("demo", "-m", "embedded")
     assert (done.code, "✓ the test passes" in done.stdout) == (0, True)
     assert "not replace a large model" in done.stdout
-    assert len(asked(weights)) == len(MENDS)
+    assert len(received_requests(weights)) == len(MENDS)
 
 
 def test_demo_without_a_model_suggests_install(ostler):

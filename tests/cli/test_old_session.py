@@ -149,8 +149,8 @@ def test_revert_redo_and_uncompact(ostler, models, sessions):
         done = ostler("chat", "--plain", "--resume", ID, *at(server), stdin="/revert 3\n/redo\n/uncompact\nhello\n")
         talk = json.dumps(server.requests[0].json["messages"])
     assert done.code == 0, done.stderr
-    assert "took back: Use a digit in the summary." in done.stdout
-    assert "again: Use a digit in the summary." in done.stdout
+    assert "undone: Use a digit in the summary." in done.stdout
+    assert "redone: Use a digit in the summary." in done.stdout
     assert "Summarise notes.txt into summary.txt" in talk and "Answer in one word." in talk
 
 

@@ -113,6 +113,6 @@ def test_sessions_of_a_folder_share_the_prefix(ostler, models, tmp_path, kind):
 def test_explain_cache(ostler, models):
     with models.playing(calls([("list", {})]), text("done")) as server:
         done = ostler("run", "--explain-cache", *at(server), "look")
-    told = [line for line in done.stdout.splitlines() if "prefix of request" in line]
-    assert len(told) == 2
-    assert "the first of its kind" in told[0] and "bytes of request 1" in told[1]
+    lines = [line for line in done.stdout.splitlines() if "prefix of request" in line]
+    assert len(lines) == 2
+    assert "the first request" in lines[0] and "bytes of request 1" in lines[1]

@@ -32,7 +32,7 @@ def test_turn_of_an_acp_agent(ostler, echo):
 def test_exit_codes(ostler, echo):
     refused = echo("!write b.txt new\n!ask execute sudo ls")
     assert refused.code == 4
-    assert "write b.txt needs a person's consent" in refused.stdout
+    assert "write b.txt needs approval" in refused.stdout
     crashed = echo("!say half\n!crash 3")
     assert (crashed.code, "echo ended with exit code 3" in crashed.stdout + crashed.stderr) == (1, True)
     modelless = echo("--model", "large", "hi")

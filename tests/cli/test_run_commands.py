@@ -102,7 +102,7 @@ def test_agent_of_a_command_is_used_for_one_turn(ostler, models):
         first, second = (request.json for request in server.requests)
     assert (first["temperature"], first["model"]) == (0.3, "other")
     assert "temperature" not in second and second["model"] == "scripted"
-    assert "no longer holds" in json.dumps(second["messages"])
+    assert "no longer apply" in json.dumps(second["messages"])
 
 
 @pytest.mark.req("EN-11", "EN-4")

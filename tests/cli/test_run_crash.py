@@ -44,7 +44,7 @@ def test_resume_after_a_crash_during_a_task(ostler, models):
         done = ostler("run", "--continue", *flags, "and now?")
         sent = json.dumps(server.requests[2].json["messages"])
     assert done.code == 0, done.stderr
-    assert "let a subagent count" in sent and "may have taken effect" in sent and "and now?" in sent
+    assert "let a subagent count" in sent and "may have partly completed" in sent and "and now?" in sent
 
 
 @pytest.mark.req("EN-16", "SE-1")

@@ -14,7 +14,7 @@ from ostler.testing.model_server import calls, text
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
-def told(done):
+def result_of(done):
     return json.loads(done.stdout)
 
 
@@ -25,7 +25,7 @@ def test_list_and_schema(ostler):
     assert {"read", "grep", "bash", "git_status", "write_chunk"} <= set(names)
     assert all(len(line) <= 125 for line in listed)
     assert next(line for line in listed if line.startswith("stat ")).endswith("(not offered here)")
-    schema = told(ostler("tool", "schema", "Read"))
+    schema = result_of(ostler("tool", "schema", "Read"))
     assert (schema["name"], schema["schema"]["required"]) == ("read", ["path"])
 
 
@@ -34,38 +34,40 @@ def test_call_prints_its_result(ostler):
     (ostler.workspace / "a.txt").write_text("one\ntwo\n")
     done = ostler("tool", "call", "read", '{"path": "a.txt", "line": 2}')
     assert (done.code, done.stderr) == (0, "")
-    result = told(done)
+    result = result_of(done)
     assert set(result) == {"call_id", "status", "for_model", "data", "fault"}
     assert (result["status"], result["for_model"]) == ("ok", "     2\ttwo")
     assert result["data"]["content"] == "two"
-    aliased = told(ostler("tool", "call", "SysBuiltIn.read_file", '{"path": "a.txt", "startLine": 2, "endLine": -1}'))
+    aliased = result_of(
+        ostler("tool", "call", "SysBuiltIn.read_file", '{"path": "a.txt", "startLine": 2, "endLine": -1}')
+    )
     assert aliased["for_model"] == "two"
 
 
 def test_arguments_from_standard_input_and_none(ostler):
     (ostler.workspace / "a.txt").write_text("one\n")
-    assert told(ostler("tool", "call", "cat", "-", stdin='{"filename": "a.txt"}'))["data"]["content"] == "one"
-    assert told(ostler("tool", "call", "ls"))["for_model"] == "a.txt  4"
+    assert result_of(ostler("tool", "call", "cat", "-", stdin='{"filename": "a.txt"}'))["data"]["content"] == "one"
+    assert result_of(ostler("tool", "call", "ls"))["for_model"] == "a.txt  4"
 
 
 def test_unavailable_skills_and_tasks_are_explained(ostler):
-    assert told(ostler("tool", "call", "skill"))["for_model"] == "There are no skills."
-    assert "there are none here" in told(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
+    assert result_of(ostler("tool", "call", "skill"))["for_model"] == "There are no skills."
+    assert "no skills are available" in result_of(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
     folder = ostler.workspace / ".ostler" / "skills" / "brew"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Make tea.\n---\nBoil water.\n")
-    assert "Boil water." in told(ostler("tool", "call", "skill", '{"name": "brew"}'))["for_model"]
+    assert "Boil water." in result_of(ostler("tool", "call", "skill", '{"name": "brew"}'))["for_model"]
     listed = ostler("tool", "list").stdout.splitlines()
     assert [line.endswith("(not offered here)") for line in listed if line.startswith(("skill ", "task "))] == [
         False,
         True,
     ]
-    assert "cannot be started" in told(ostler("tool", "call", "task", '{"prompt": "x"}'))["for_model"]
+    assert "not available in this session" in result_of(ostler("tool", "call", "task", '{"prompt": "x"}'))["for_model"]
 
 
 def test_images_are_in_the_result(ostler):
     (ostler.workspace / "a.png").write_bytes(PNG)
-    (image,) = told(ostler("tool", "call", "read", '{"path": "a.png"}'))["images"]
+    (image,) = result_of(ostler("tool", "call", "read", '{"path": "a.png"}'))["images"]
     assert (image["mime"], base64.b64decode(image["data"])) == ("image/png", PNG)
 
 
@@ -73,7 +75,7 @@ def test_images_are_in_the_result(ostler):
 def test_policy_is_non_interactive(ostler):
     write = ("tool", "call", "write", '{"path": "b.txt", "content": "x\\n"}')
     done = ostler(*write)
-    assert (done.code, told(done)["status"]) == (4, "denied")
+    assert (done.code, result_of(done)["status"]) == (4, "denied")
     assert not (ostler.workspace / "b.txt").exists()
     assert ostler(*write, "--write").code == 0
     assert (ostler.workspace / "b.txt").read_text() == "x\n"
@@ -90,17 +92,17 @@ def test_policy_is_non_interactive(ostler):
 @pytest.mark.req("TL-8")
 def test_malformed_call_is_repaired_or_explained(ostler):
     (ostler.workspace / "a.txt").write_text("one\n")
-    mended = ostler("tool", "call", "read", "{'path': 'a.txt',}")
-    assert (mended.code, "mended" in told(mended)["for_model"]) == (0, True)
+    repaired = ostler("tool", "call", "read", "{'path': 'a.txt',}")
+    assert (repaired.code, "repaired" in result_of(repaired)["for_model"]) == (0, True)
     done = ostler("tool", "call", "read", '{"path": ')
-    assert (done.code, told(done)["fault"]["code"]) == (1, "bad_arguments")
-    assert 'send them as {"path":"src/main.py"}' in told(done)["for_model"]
+    assert (done.code, result_of(done)["fault"]["code"]) == (1, "bad_arguments")
+    assert 'send them as {"path":"src/main.py"}' in result_of(done)["for_model"]
 
 
 @pytest.mark.req("TL-10")
 def test_result_names_no_deleted_file(ostler):
     done = ostler("tool", "call", "bash", json.dumps({"command": "seq 1 400000"}), "--yolo")
-    result = told(done)
+    result = result_of(done)
     assert (done.code, result["data"]["spill"]) == (0, "")
     assert "ostler-session" not in done.stdout
     assert "deleted after this call; redirect the output to a file" in result["for_model"]
@@ -114,7 +116,7 @@ def test_manual_call_may_overwrite_an_unread_file(ostler):
     refused = ostler("tool", "call", "write", write)
     assert (refused.code, file.read_text()) == (4, "old\n")
     done = ostler("tool", "call", "write", write, "--write")
-    assert (done.code, told(done)["data"]["operation"], file.read_text()) == (0, "updated", "new\n")
+    assert (done.code, result_of(done)["data"]["operation"], file.read_text()) == (0, "updated", "new\n")
     last = json.dumps({"path": "a.txt", "content": "whole\n", "final": True})
     assert ostler("tool", "call", "write_chunk", last, "--write").code == 0
     assert file.read_text() == "whole\n"
@@ -132,8 +134,8 @@ def test_manual_call_may_overwrite_an_unread_file(ostler):
 )
 def test_single_call_that_needs_later_calls_fails(ostler, tool, arguments):
     done = ostler("tool", "call", tool, json.dumps(arguments), "--write", "--allow", "bash:*")
-    assert (done.code, told(done)["fault"]["code"]) == (1, "alone")
-    assert "ostler tool calls" in told(done)["for_model"]
+    assert (done.code, result_of(done)["fault"]["code"]) == (1, "alone")
+    assert "ostler tool calls" in result_of(done)["for_model"]
 
 
 SEVERAL = [
@@ -208,22 +210,22 @@ def test_invalid_utf8_is_rejected(ostler):
         check=False,
     )
     first, second = map(json.loads, done.stdout.splitlines())
-    assert "path of read holds half of a character" in first["for_model"]
+    assert "path of read contains half of a surrogate pair" in first["for_model"]
     assert (second["status"], done.returncode) == ("ok", 1)
 
 
 @pytest.mark.req("FS-5")
 def test_lone_surrogate_is_rejected(ostler):
     done = ostler("tool", "call", "write", r'{"path": "a.txt", "content": "x\ud83d"}', "--write")
-    assert (done.code, told(done)["fault"]["code"]) == (1, "bad_arguments")
-    assert "content of write holds half of a character" in told(done)["for_model"]
+    assert (done.code, result_of(done)["fault"]["code"]) == (1, "bad_arguments")
+    assert "content of write contains half of a surrogate pair" in result_of(done)["for_model"]
     assert not (ostler.workspace / "a.txt").exists()
 
 
 def test_another_workspace(ostler):
     (ostler.workspace / "sub").mkdir()
     (ostler.workspace / "sub" / "x").write_text("")
-    assert told(ostler("tool", "call", "list", "--cwd", "sub"))["for_model"] == "x  0"
+    assert result_of(ostler("tool", "call", "list", "--cwd", "sub"))["for_model"] == "x  0"
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_another_workspace(ostler):
         (["tool", "call", "read", "{}", "{}"], "unrecognized arguments"),
         (["tool", "call", "read", "--wirte", "{}"], "unrecognized arguments"),
         (["tool", "call", "read", "{}", "--cwd", "/nonexistent"], "no such folder"),
-        (["tool", "call", "read", "{}", "--allow", ":x"], "names no permission"),
+        (["tool", "call", "read", "{}", "--allow", ":x"], "does not name a permission"),
     ],
     ids=str,
 )

@@ -1,7 +1,7 @@
-"""How an ACP agent is made to play the scenes: the echo agent with a script, in a process of its own.
+"""Driver for ACP agents: the echo agent with a script, in its own process.
 
-An agent has tools of its own; of ours it knows files and terminals. So the tools of a scene are what it may ask its
-client for: they stand behind the same door, under the names that the protocol's requests have there.
+An agent uses its own tools, and only the files and terminals of its client. The tools of a scenario therefore replace
+the tools for the protocol's file requests.
 """
 
 import asyncio
@@ -20,52 +20,52 @@ from ostler.testing.fake_tool import FakeTool
 from ostler.tools.protocol.terminals import Terminals
 
 NAMES = {"probe": "write_text_file", "first": "read_text_file", "second": "write_text_file"}
-ORDERS = {"write_text_file": "!write {} text", "read_text_file": "!read {}"}
-NO_CALL_IDS = "a file request of the protocol has no id of a call that could come twice; its frame's id never does"
-NOT_BY_ITSELF = "an ACP agent begins no turn by itself: the protocol has no request for it"
+INSTRUCTIONS = {"write_text_file": "!write {} text", "read_text_file": "!read {}"}
+NO_CALL_IDS = "a file request of the protocol has no call id that could be repeated"
+NO_REMOTE_TURNS = "the protocol has no request with which an agent starts a turn"
 
 
-class LentTool(FakeTool):
-    """One that answers a request for a file."""
+class FileRequestTool(FakeTool):
+    """A tool that answers a file request of the protocol."""
 
     async def run(self, params, context):
         result = await super().run(params, context)
         return replace(result, data={"content": result.for_model})
 
 
-async def foresee(kind, title, paths, command, edits):
+async def make_needs(kind, title, paths, command, edits):
     return (Need("agent", title),)
 
 
 class AcpDriver:
-    """An agent's process that says what the scene wants; a crash takes the process along."""
+    """An agent process that follows the script of a scenario; a crash ends the process."""
 
     name = "acp"
-    cannot = {"a call repeated by id": NO_CALL_IDS, "a turn begun by the far side": NOT_BY_ITSELF}
+    cannot = {"repeated call id": NO_CALL_IDS, "turn started by the remote side": NO_REMOTE_TURNS}
 
     def __init__(self):
         self.folder: Path
         self._gates = []
-        self._opening = []
+        self._gate_tasks = []
 
     def tool(self, name, behaviour=None, **more):
-        return LentTool(NAMES[name], behaviour, **more)
+        return FileRequestTool(NAMES[name], behaviour, **more)
 
     def backend(self, turns, tools):
         self._script = self.folder / "script.json"
-        self._script.write_text(json.dumps(["\n".join(map(self._order, moves)) for moves in turns]))
+        self._script.write_text(json.dumps(["\n".join(map(self._instruction, moves)) for moves in turns]))
         flags = ("--script", str(self._script), "--models", "scripted,another", "--steering")
         args = ("-m", "ostler.testing.echo_agent", *flags)
         launch = Launch(sys.executable, args, os.environ, str(self.folder), "echo")
-        return AcpBackend(AcpSessionPlan(launch, "test"), ClientServices(foresee, Terminals()))
+        return AcpBackend(AcpSessionPlan(launch, "test"), ClientServices(make_needs, Terminals()))
 
     def finish(self):
-        """Raise if turns were left over."""
+        """Raise if turns of the script were not run."""
         assert json.loads(self._script.read_text()) == []
         for gate in self._gates:
             os.close(gate)
 
-    def _order(self, move):
+    def _instruction(self, move):
         match type(move).__name__:
             case "Say":
                 return f"!say {move.text}"
@@ -75,20 +75,20 @@ class AcpDriver:
                 return f"!hold {self._gate(move.until)}"
             case "Calls":
                 return "!together " + " & ".join(map(_call, move.calls))
-        raise AssertionError(f"no order for {move}")
+        raise AssertionError(f"no instruction for {move}")
 
     def _gate(self, until):
-        """A pipe that the agent waits at; it opens with the event."""
+        """Create a pipe on which the agent waits until the event is set."""
         path = str(self.folder / f"gate-{len(self._gates)}")
         os.mkfifo(path)
         self._gates.append(os.open(path, os.O_RDWR))
-        self._opening.append(asyncio.create_task(_open_gate(self._gates[-1], until)))
+        self._gate_tasks.append(asyncio.create_task(_open_gate(self._gates[-1], until)))
         return path
 
 
 def _call(call):
     tool = NAMES[call.tool]
-    return ORDERS[tool].format(call.arguments.get("subject", call.tool))
+    return INSTRUCTIONS[tool].format(call.arguments.get("subject", call.tool))
 
 
 async def _open_gate(gate, until):

@@ -1,4 +1,4 @@
-"""Fixtures of the contract: one driver after the other plays every scene."""
+"""Makes the drivers in this folder importable."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How each backend is made to play the same scenes: a scene is written once, as moves of the far side."""
+"""Drivers that make each backend run the same scenarios; a scenario is a list of moves of the model or remote agent."""
 
 import asyncio
 from pathlib import Path
@@ -27,13 +27,13 @@ class Calls(msgspec.Struct, frozen=True):
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """The far side says nothing more until the event is set."""
+    """The remote side pauses until the event is set."""
 
     until: asyncio.Event
 
 
 class Crash(msgspec.Struct, frozen=True):
-    """The far side is gone in mid-stream."""
+    """The connection breaks in the middle of the reply."""
 
 
 Move = Say | Calls | Hold | Crash
@@ -52,18 +52,18 @@ class Driver(Protocol):
 
 
 class EngineDriver:
-    """The engine, thinking with a scripted model."""
+    """The engine with a scripted model."""
 
     name = "engine"
-    cannot = {"a turn begun by the far side": "a model behind an API begins nothing by itself"}
+    cannot = {"turn started by the remote side": "a model API cannot start a turn"}
 
     tool = FakeTool
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Engine:
         self.model = ScriptedModel(line for moves in turns for line in _lines(moves))
-        return Engine(make_model=self._named, tools=lambda: tools, system=lambda: "You are under test.")
+        return Engine(make_model=self._make_model, tools=lambda: tools, system=lambda: "You are under test.")
 
-    def _named(self, name: str) -> ScriptedModel:
+    def _make_model(self, name: str) -> ScriptedModel:
         self.model.name = name or "scripted"
         return self.model
 
@@ -72,7 +72,7 @@ class EngineDriver:
 
 
 def _lines(moves: list[Move]) -> list[ScriptedLine]:
-    """One line per model call: words, then calls; a turn that ends in calls would not end."""
+    """Return one script line per model call: text, then calls. The last line has no calls, so that the turn ends."""
     lines, text, pause = [], "", None
     for move in moves:
         match move:
@@ -91,7 +91,7 @@ def _lines(moves: list[Move]) -> list[ScriptedLine]:
 
 
 class ScriptedDriver:
-    """The scripted backend, acting the moves out on the stage."""
+    """The scripted backend, which makes the moves through its context."""
 
     name = "scripted"
     cannot: dict[str, str] = {}
@@ -99,11 +99,11 @@ class ScriptedDriver:
     tool = FakeTool
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> ScriptedBackend:
-        self.made = ScriptedBackend([_act(moves, number) for number, moves in enumerate(turns)])
-        return self.made
+        self._backend = ScriptedBackend([_act(moves, number) for number, moves in enumerate(turns)])
+        return self._backend
 
     def finish(self) -> None:
-        self.made.finish()
+        self._backend.finish()
 
 
 def _act(moves: list[Move], number: int):
@@ -111,7 +111,7 @@ def _act(moves: list[Move], number: int):
         count, text = 0, ""
 
         def message_id() -> str:
-            """What is said and what it came to have one id; the next thing said has another."""
+            """Deltas and the message that replaces them have one id; the next message has another."""
             return f"message-{number}-{count}"
 
         for move in moves:
@@ -125,15 +125,15 @@ def _act(moves: list[Move], number: int):
                     context.emit(MessageDone(Message(message_id(), (TextContent(text),), truncated=True)))
                     raise BackendError("the connection was lost")
                 case Calls(calls):
-                    made = [
+                    tool_calls = [
                         ToolCall(c.id or f"call-{number}-{count}-{i}", c.tool, dict(c.arguments))
                         for i, c in enumerate(calls)
                     ]
-                    parts = (*((TextContent(text),) if text else ()), *(CallPart(call) for call in made))
+                    parts = (*((TextContent(text),) if text else ()), *(CallPart(call) for call in tool_calls))
                     context.emit(MessageDone(Message(message_id(), parts)))
-                    for call in made:
+                    for call in tool_calls:
                         context.emit(ToolCalled(call))
-                    await asyncio.gather(*(context.run_tool(call) for call in made))
+                    await asyncio.gather(*(context.run_tool(call) for call in tool_calls))
                     count, text = count + 1, ""
         if text:
             context.emit(MessageDone(Message(message_id(), (TextContent(text),))))

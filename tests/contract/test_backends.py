@@ -1,4 +1,4 @@
-"""Every backend plays the same scenes, numbered and named; one that cannot play a scene says so by name."""
+"""Scenarios that every backend must pass; a driver lists the scenarios that do not apply to it."""
 
 import asyncio
 
@@ -26,11 +26,11 @@ from ostler.testing.scripted_model import ScriptedCall
 from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, make_prompt, open_test_session, run_turn
 from ostler.workspace.local_workspace import LocalWorkspace
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
-class Scene:
-    """A session with one driver's backend, its events as they come, and waiting for one of them."""
+class Scenario:
+    """A session with one driver's backend, and its events so far."""
 
     def __init__(self, driver, tmp_path, tools=()):
         self.driver = driver
@@ -47,8 +47,8 @@ class Scene:
         return self
 
     async def until(self, kind, times=1):
-        """The event that makes `times` of a kind."""
-        async with asyncio.timeout(PATIENCE):
+        """Wait for the event that is number `times` of its kind, and return it."""
+        async with asyncio.timeout(TIMEOUT):
             while len(found := [e for e in self.events if isinstance(e, kind)]) < times:
                 self.events.append((await anext(self.reading)).event)
         return found[-1]
@@ -63,79 +63,85 @@ class Scene:
 
 @pytest.fixture(params=DRIVERS, ids=lambda driver: driver.name)
 def driver(request):
-    made = request.param()
-    scene = request.node.get_closest_marker("scene").args[0]
-    if scene in made.cannot:
-        pytest.skip(f"{made.name}: {made.cannot[scene]}")
-    return made
+    instance = request.param()
+    scenario = request.node.get_closest_marker("scenario").args[0]
+    if scenario in instance.cannot:
+        pytest.skip(f"{instance.name}: {instance.cannot[scenario]}")
+    return instance
 
 
-def one(tool, **arguments):
+def single_call(tool, **arguments):
     return Calls((ScriptedCall(tool, arguments),))
 
 
 @pytest.mark.req("EN-2")
-@pytest.mark.scene("plain answer")
+@pytest.mark.scenario("plain answer")
 async def test_01_plain_answer(driver, tmp_path):
-    scene = await Scene(driver, tmp_path).open([[Say("Hello "), Say("there.")]])
-    events, ended = await run_turn(scene.session, "hi")
+    scenario = await Scenario(driver, tmp_path).open([[Say("Hello "), Say("there.")]])
+    events, ended = await run_turn(scenario.session, "hi")
     assert ended.reason == "done"
     assert [e.message.text for e in events if isinstance(e, MessageDone)] == ["Hello there."]
     assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "Hello there."
     assert isinstance(events[0], TurnStarted)
     assert isinstance(events[-2], TurnEnded)
     assert events[-1] == StateChanged("idle")
-    await scene.close()
+    await scenario.close()
 
 
 @pytest.mark.req("EN-2")
-@pytest.mark.scene("tool")
+@pytest.mark.scenario("tool")
 async def test_02_tool(driver, tmp_path):
     tool = driver.tool("probe")
-    scene = await Scene(driver, tmp_path, [tool]).open([[Say("Looking."), one("probe", subject="here"), Say("Found.")]])
-    events, ended = await run_turn(scene.session, "look")
+    scenario = await Scenario(driver, tmp_path, [tool]).open(
+        [[Say("Looking."), single_call("probe", subject="here"), Say("Found.")]]
+    )
+    events, ended = await run_turn(scenario.session, "look")
     assert (ended.reason, ["here" in str(run) for run in tool.runs]) == ("done", [True])
     kinds = [type(e).__name__ for e in events]
     assert kinds.index("ToolCalled") < kinds.index("ToolStarted") < kinds.index("ToolFinished")
-    assert [r.for_model for r in scene.results()] == [f"{tool.spec.name} ran"]
-    await scene.close()
+    assert [r.for_model for r in scenario.results()] == [f"{tool.spec.name} ran"]
+    await scenario.close()
 
 
 @pytest.mark.req("PM-7")
-@pytest.mark.scene("refusal with feedback")
+@pytest.mark.scenario("refusal with feedback")
 async def test_03_refusal_with_feedback(driver, tmp_path):
     tool = driver.tool("probe")
-    scene = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("As you wish.")]], policy=ASK_ALL)
-    turn = scene.session.start(make_prompt("look"))
-    ask = await scene.until(PermissionAsked)
-    assert scene.session.answer(ask.ask_id, Decision("deny", by="person", feedback="use the other file"))
-    assert not scene.session.answer(ask.ask_id, Decision("allow", by="person"))
+    scenario = await Scenario(driver, tmp_path, [tool]).open(
+        [[single_call("probe"), Say("As you wish.")]], policy=ASK_ALL
+    )
+    turn = scenario.session.start(make_prompt("look"))
+    ask = await scenario.until(PermissionAsked)
+    assert scenario.session.answer(ask.ask_id, Decision("deny", by="person", feedback="use the other file"))
+    assert not scenario.session.answer(ask.ask_id, Decision("allow", by="person"))
     assert (await turn.wait()).reason == "done"
-    assert [(r.status, "use the other file" in r.for_model) for r in scene.results()] == [("denied", True)]
+    assert [(r.status, "use the other file" in r.for_model) for r in scenario.results()] == [("denied", True)]
     assert tool.runs == []
-    await scene.close()
+    await scenario.close()
 
 
 @pytest.mark.req("CL-9")
-@pytest.mark.scene("cancel while asking")
-async def test_04_cancel_while_asking(driver, tmp_path):
+@pytest.mark.scenario("cancel during an approval request")
+async def test_04_cancel_during_an_approval_request(driver, tmp_path):
     tool = driver.tool("probe")
-    scene = await Scene(driver, tmp_path, [tool]).open([[one("probe")], [Say("Fine.")]][:1], policy=ASK_ALL)
-    turn = scene.session.start(make_prompt("look"))
-    await scene.until(PermissionAsked)
+    scenario = await Scenario(driver, tmp_path, [tool]).open(
+        [[single_call("probe")], [Say("Fine.")]][:1], policy=ASK_ALL
+    )
+    turn = scenario.session.start(make_prompt("look"))
+    await scenario.until(PermissionAsked)
     turn.cancel()
     assert (await turn.wait()).reason == "cancelled"
-    decided = await scene.until(PermissionDecided)
+    decided = await scenario.until(PermissionDecided)
     assert decided.decision.answer == "cancel"
-    assert [r.status for r in scene.results()] == ["cancelled"]
+    assert [r.status for r in scenario.results()] == ["cancelled"]
     assert tool.runs == []
-    assert scene.session.state.asks == {}
-    await scene.session.aclose()
+    assert scenario.session.state.asks == {}
+    await scenario.session.aclose()
 
 
 @pytest.mark.req("CL-9", "EN-2")
-@pytest.mark.scene("cancel while running")
-async def test_05_cancel_while_running(driver, tmp_path):
+@pytest.mark.scenario("cancel during a call")
+async def test_05_cancel_during_a_call(driver, tmp_path):
     running, stopped = asyncio.Event(), asyncio.Event()
 
     async def forever(arguments, context):
@@ -145,141 +151,143 @@ async def test_05_cancel_while_running(driver, tmp_path):
         finally:
             stopped.set()
 
-    scene = await Scene(driver, tmp_path, [driver.tool("probe", forever)]).open([[one("probe")]])
-    turn = scene.session.start(make_prompt("look"))
+    scenario = await Scenario(driver, tmp_path, [driver.tool("probe", forever)]).open([[single_call("probe")]])
+    turn = scenario.session.start(make_prompt("look"))
     await running.wait()
     turn.cancel()
     assert (await turn.wait()).reason == "cancelled"
     assert stopped.is_set()
-    assert [r.status for r in scene.results()] == ["cancelled"]
-    await scene.session.aclose()
+    assert [r.status for r in scenario.results()] == ["cancelled"]
+    await scenario.session.aclose()
 
 
 @pytest.mark.req("MD-5", "EN-2")
-@pytest.mark.scene("crash of the far side")
-async def test_06_crash_of_the_far_side(driver, tmp_path):
-    scene = await Scene(driver, tmp_path).open([[Say("I was about to "), Crash()], [Say("Again, whole.")]])
-    events, ended = await run_turn(scene.session, "go")
+@pytest.mark.scenario("connection lost")
+async def test_06_connection_lost(driver, tmp_path):
+    scenario = await Scenario(driver, tmp_path).open([[Say("I was about to "), Crash()], [Say("Again, whole.")]])
+    events, ended = await run_turn(scenario.session, "go")
     assert ended.reason == "failed"
     assert "the connection was lost" in str(ended.fault)
-    cut = [e.message for e in events if isinstance(e, MessageDone)]
-    assert [(m.text, m.truncated) for m in cut] == [("I was about to ", True)]
-    _, ended = await run_turn(scene.session, "once more")
+    messages = [e.message for e in events if isinstance(e, MessageDone)]
+    assert [(m.text, m.truncated) for m in messages] == [("I was about to ", True)]
+    _, ended = await run_turn(scenario.session, "once more")
     assert ended.reason == "done"
-    await scene.close()
+    await scenario.close()
 
 
-@pytest.mark.scene("two asks at once")
-async def test_07_two_asks_at_once(driver, tmp_path):
+@pytest.mark.scenario("two approval requests at once")
+async def test_07_two_approval_requests_at_once(driver, tmp_path):
     first, second = driver.tool("first", effects=False), driver.tool("second", effects=False)
     both = Calls((ScriptedCall("first"), ScriptedCall("second")))
-    scene = await Scene(driver, tmp_path, [first, second]).open([[both, Say("Done.")]], policy=ASK_ALL)
-    turn = scene.session.start(make_prompt("look"))
-    await scene.until(PermissionAsked, times=2)
-    asks = {e.permission.title: e.ask_id for e in scene.events if isinstance(e, PermissionAsked)}
-    assert scene.session.answer(asks[f"use {second.spec.name}"], Decision("deny", by="person"))
-    assert scene.session.answer(asks[f"use {first.spec.name}"], Decision("allow", by="person"))
+    scenario = await Scenario(driver, tmp_path, [first, second]).open([[both, Say("Done.")]], policy=ASK_ALL)
+    turn = scenario.session.start(make_prompt("look"))
+    await scenario.until(PermissionAsked, times=2)
+    asks = {e.permission.title: e.ask_id for e in scenario.events if isinstance(e, PermissionAsked)}
+    assert scenario.session.answer(asks[f"use {second.spec.name}"], Decision("deny", by="person"))
+    assert scenario.session.answer(asks[f"use {first.spec.name}"], Decision("allow", by="person"))
     assert (await turn.wait()).reason == "done"
     assert (len(first.runs), len(second.runs)) == (1, 0)
-    await scene.close()
+    await scenario.close()
 
 
 @pytest.mark.req("SH-4")
-@pytest.mark.scene("unattended ask")
-async def test_08_unattended_ask(driver, tmp_path):
+@pytest.mark.scenario("non-interactive session")
+async def test_08_non_interactive_session(driver, tmp_path):
     tool = driver.tool("probe")
     policy = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
-    scene = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("I could not.")]], policy=policy)
-    events, ended = await run_turn(scene.session, "look")
+    scenario = await Scenario(driver, tmp_path, [tool]).open(
+        [[single_call("probe"), Say("I could not.")]], policy=policy
+    )
+    events, ended = await run_turn(scenario.session, "look")
     assert ended.reason == "done"
     assert not any(isinstance(e, PermissionAsked) for e in events)
-    assert [(r.status, "nobody" in r.for_model) for r in scene.results()] == [("denied", True)]
+    assert [(r.status, "nobody" in r.for_model) for r in scenario.results()] == [("denied", True)]
     assert tool.runs == []
-    await scene.close()
+    await scenario.close()
 
 
 @pytest.mark.req("SV-7")
-@pytest.mark.scene("a call repeated by id")
-async def test_09_a_call_repeated_by_id(driver, tmp_path):
+@pytest.mark.scenario("repeated call id")
+async def test_09_repeated_call_id(driver, tmp_path):
     tool = driver.tool("probe")
     again = Calls((ScriptedCall("probe", {}, "the-call"),))
-    scene = await Scene(driver, tmp_path, [tool]).open([[again, again, Say("Once is enough.")]])
-    _, ended = await run_turn(scene.session, "look")
+    scenario = await Scenario(driver, tmp_path, [tool]).open([[again, again, Say("Once is enough.")]])
+    _, ended = await run_turn(scenario.session, "look")
     assert ended.reason == "done"
-    ids = [result.call_id for result in scene.results()]
-    # A model's ids are words of its reply, which some servers count anew each time; a far side's name a call for good.
+    ids = [result.call_id for result in scenario.results()]
+    # Some servers reuse call ids in each reply, so the engine runs both calls; the ids of a remote side are unique.
     assert len(tool.runs) == len(set(ids)) == (2 if driver.name == "engine" else 1)
     assert ids[0] == "the-call"
-    await scene.close()
+    await scenario.close()
 
 
 @pytest.mark.req("EN-16")
-@pytest.mark.scene("steer")
+@pytest.mark.scenario("steer")
 async def test_10_steer(driver, tmp_path):
     hold = asyncio.Event()
     turns = [[Say("Working."), Hold(hold), *([Calls(())] if driver.name == "engine" else []), Say("Left it is.")]]
-    scene = await Scene(driver, tmp_path).open(turns)
-    turn = scene.session.start(make_prompt("go"))
-    await scene.until(TextDelta)
-    assert await scene.session.apply(Steer(make_prompt("turn left", "prompt-2")))
+    scenario = await Scenario(driver, tmp_path).open(turns)
+    turn = scenario.session.start(make_prompt("go"))
+    await scenario.until(TextDelta)
+    assert await scenario.session.apply(Steer(make_prompt("turn left", "prompt-2")))
     hold.set()
     assert (await turn.wait()).reason == "done"
-    assert (await scene.until(Steered)).prompt.text == "turn left"
-    await scene.close()
+    assert (await scenario.until(Steered)).prompt.text == "turn left"
+    await scenario.close()
 
 
 @pytest.mark.req("MD-7")
-@pytest.mark.scene("option changed between turns")
+@pytest.mark.scenario("option changed between turns")
 async def test_11_option_changed_between_turns(driver, tmp_path):
-    scene = await Scene(driver, tmp_path).open([[Say("One.")], [Say("Two.")]])
-    await run_turn(scene.session, "first")
-    assert await scene.session.apply(SetOption("model", "another"))
-    assert (await scene.until(OptionChanged)).value == "another"
-    assert scene.session.state.options == {"model": "another"}
-    _, ended = await run_turn(scene.session, "second")
+    scenario = await Scenario(driver, tmp_path).open([[Say("One.")], [Say("Two.")]])
+    await run_turn(scenario.session, "first")
+    assert await scenario.session.apply(SetOption("model", "another"))
+    assert (await scenario.until(OptionChanged)).value == "another"
+    assert scenario.session.state.options == {"model": "another"}
+    _, ended = await run_turn(scenario.session, "second")
     assert ended.reason == "done"
-    await scene.close()
+    await scenario.close()
 
 
-@pytest.mark.scene("a turn begun by the far side")
-async def test_12_a_turn_begun_by_the_far_side(driver, tmp_path):
-    scene = await Scene(driver, tmp_path).open([[Say("I began.")]])
-    scene.backend.context.remote_turn_started(make_prompt("from afar"))
-    assert (await scene.until(TurnStarted)).prompt.text == "from afar"
-    assert (await scene.until(TurnEnded)).reason == "done"
-    await scene.close()
+@pytest.mark.scenario("turn started by the remote side")
+async def test_12_turn_started_by_the_remote_side(driver, tmp_path):
+    scenario = await Scenario(driver, tmp_path).open([[Say("I began.")]])
+    scenario.backend.context.remote_turn_started(make_prompt("from afar"))
+    assert (await scenario.until(TurnStarted)).prompt.text == "from afar"
+    assert (await scenario.until(TurnEnded)).reason == "done"
+    await scenario.close()
 
 
 @pytest.mark.req("SE-1", "EN-2")
-@pytest.mark.scene("resume")
+@pytest.mark.scenario("resume")
 async def test_13_resume(driver, tmp_path):
-    """A journal that stops in mid-turn: what was left open is closed by events, and the next turn goes on."""
+    """A journal that ends in the middle of a turn is repaired with events, and the next turn works."""
     tool = driver.tool("probe")
-    first = await Scene(driver, tmp_path, [tool]).open([[one("probe"), Say("One.")]])
+    first = await Scenario(driver, tmp_path, [tool]).open([[single_call("probe"), Say("One.")]])
     await run_turn(first.session, "first")
     started = next(i for i, e in enumerate(first.session._journal.envelopes) if isinstance(e.event, ToolStarted))
-    torn = MemoryJournal("session-1", first.session._journal.envelopes[: started + 1])
+    truncated_journal = MemoryJournal("session-1", first.session._journal.envelopes[: started + 1])
     await first.close()
-    again = await Scene(type(driver)(), tmp_path, [tool]).open([[Say("Two.")]], journal=torn)
+    again = await Scenario(type(driver)(), tmp_path, [tool]).open([[Say("Two.")]], journal=truncated_journal)
     assert [r.status for r in again.results()] == ["unknown"]
     assert again.session.state.turn is None
     assert any(isinstance(e, InfoChanged) for e in again.session.events())
     _, ended = await run_turn(again.session, "second")
     assert ended.reason == "done"
-    seqs = [envelope.seq for envelope in torn.envelopes]
+    seqs = [envelope.seq for envelope in truncated_journal.envelopes]
     assert seqs == sorted(set(seqs))
     await again.close()
 
 
-@pytest.mark.scene("a turn begun by the far side")
-async def test_14_a_turn_begun_by_the_far_side_waits_for_ours(driver, tmp_path):
+@pytest.mark.scenario("turn started by the remote side")
+async def test_14_remote_turn_waits_for_the_local_turn(driver, tmp_path):
     hold = asyncio.Event()
-    scene = await Scene(driver, tmp_path).open([[Hold(hold), Say("Ours.")], [Say("Theirs.")]])
-    turn = scene.session.start(make_prompt("ours"))
-    await scene.until(TurnStarted)
-    scene.backend.context.remote_turn_started(make_prompt("from afar", "prompt-2"))
+    scenario = await Scenario(driver, tmp_path).open([[Hold(hold), Say("Ours.")], [Say("Theirs.")]])
+    turn = scenario.session.start(make_prompt("ours"))
+    await scenario.until(TurnStarted)
+    scenario.backend.context.remote_turn_started(make_prompt("from afar", "prompt-2"))
     hold.set()
     assert (await turn.wait()).reason == "done"
-    assert (await scene.until(TurnStarted, times=2)).prompt.text == "from afar"
-    assert (await scene.until(TurnEnded, times=2)).reason == "done"
-    await scene.close()
+    assert (await scenario.until(TurnStarted, times=2)).prompt.text == "from afar"
+    assert (await scenario.until(TurnEnded, times=2)).reason == "done"
+    await scenario.close()

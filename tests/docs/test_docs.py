@@ -1,4 +1,4 @@
-"""The docs are true: every command in them runs, every link leads somewhere, every example of settings is valid."""
+"""Test the docs: commands run, links and anchors exist, config examples are valid, tables are up to date."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from ostler.testing.model_server import text
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")])
-SELF = ("./run test", "./run check", "./run bench", "uv pip compile")  # the gate runs these, and uv is no dependency
+NOT_RUN = ("./run test", "./run check", "./run bench", "uv pip compile")  # run by CI; uv is not a dependency
 
 
 QUOTED = re.compile(r"'[^']*'|\"[^\"$`]*\"")
@@ -22,7 +22,7 @@ NEEDS_BASH = re.compile(r"[|&;<>$`*?~]|^(?!\./run |ostler )")
 
 
 def commands():
-    """Indented or fenced lines that call Ostler, without their comments."""
+    """Yield indented lines that call Ostler, without their comments."""
     for page in PAGES:
         for line in page.read_text().splitlines():
             if re.match(r"    (\./run|ostler|[a-z]+ .*\| (\./run|ostler))\b", line):
@@ -30,35 +30,35 @@ def commands():
 
 
 @pytest.mark.parametrize("command", list(commands()))
-def test_every_command_in_the_docs_runs(ostler, models, command):
-    if command.startswith(SELF):
+def test_command_in_the_docs_runs(ostler, models, command):
+    if command.startswith(NOT_RUN):
         assert (ROOT / "tasks" / f"{command.split()[1]}.py").exists()
         return
-    asks = bool(re.search(r"(\./run|ostler) run\b(?! --print-schema)", command))
+    calls_model = bool(re.search(r"(\./run|ostler) run\b(?! --print-schema)", command))
     subprocess.run(["git", "init", "-q"], cwd=ostler.workspace, check=True)
-    with models.playing(*([text("ok")] if asks else [])) as server:
-        told = {"OSTLER_BASE_URL": server.base_url, "OSTLER_MODEL": "scripted"} if " demo" not in command else {}
+    with models.playing(*([text("ok")] if calls_model else [])) as server:
+        variables = {"OSTLER_BASE_URL": server.base_url, "OSTLER_MODEL": "scripted"} if " demo" not in command else {}
         done = (
-            _by_bash(ostler, command, told)
+            _run_in_bash(ostler, command, variables)
             if NEEDS_BASH.search(QUOTED.sub("", command))
-            else _warm(ostler, command, told)
+            else _run_directly(ostler, command, variables)
         )
-    fine = {0, 1} if " doctor" in command else {0}  # the doctor's 1 tells what the machine lacks
-    assert done.code in fine and "Traceback" not in done.stderr, done.stdout + done.stderr
+    expected = {0, 1} if " doctor" in command else {0}  # `doctor` exits with 1 if something is missing
+    assert done.code in expected and "Traceback" not in done.stderr, done.stdout + done.stderr
 
 
-def _warm(ostler, command, told):
-    """Only words: they need no shell, and the program need not be read anew."""
-    return ostler(*shlex.split(command)[1:], env=told)
+def _run_directly(ostler, command, variables):
+    """Run a command that needs no shell; the `ostler` fixture starts faster than a new interpreter."""
+    return ostler(*shlex.split(command)[1:], env=variables)
 
 
-def _by_bash(ostler, command, told):
+def _run_in_bash(ostler, command, variables):
     program = f"{shlex.quote(sys.executable)} -P -m ostler"
     line = re.sub(r"(^|\| |&& )(\./run|ostler)\b", rf"\1{program}", command)
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line],
         cwd=ostler.workspace,
-        env=ostler.environment(told),
+        env=ostler.environment(variables),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -76,7 +76,7 @@ def links():
 
 
 @pytest.mark.parametrize(("page", "target"), list(links()))
-def test_every_link_leads_somewhere(page, target):
+def test_link_target_exists(page, target):
     assert (page.parent / target).exists()
 
 
@@ -88,20 +88,56 @@ def examples():
 
 @pytest.mark.req("DX-4")
 @pytest.mark.parametrize("block", list(examples()))
-def test_every_example_of_settings_is_valid(block, tmp_path):
+def test_config_example_is_valid(block, tmp_path):
     file = tmp_path / "config.jsonc"
     file.write_text(block)
     assert check_files([file]) == []
 
 
-def test_the_picture_shows_what_the_demo_prints():
+def test_picture_shows_the_output_of_the_demo():
     from tasks.pictures import PICTURE, demo_picture, words
 
     assert words(PICTURE.read_text()) == words(demo_picture())
 
 
-def test_the_exit_codes_in_the_docs_are_the_ones_in_the_code():
+def test_exit_codes_in_the_docs_match_the_code():
     from ostler.frontends.headless.summary import EXIT_CODES, EXIT_DENIED
 
-    told = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs/use.md").read_text(), re.MULTILINE)}
-    assert told == {*EXIT_CODES.values(), EXIT_DENIED, 2}
+    documented = {
+        int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs/headless.md").read_text(), re.MULTILINE)
+    }
+    assert documented == {*EXIT_CODES.values(), EXIT_DENIED, 2}
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def anchor_links():
+    for page in PAGES:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+            if "://" not in target:
+                yield pytest.param(
+                    page.parent / target if target else page, anchor, id=f"{page.name}: {target}#{anchor}"
+                )
+
+
+@pytest.mark.parametrize(("page", "anchor"), list(anchor_links()))
+def test_anchor_exists(page, anchor):
+    assert anchor in anchors(page)
+
+
+def test_config_tables_are_up_to_date():
+    from tasks.config_table import PAGE, update_page
+
+    page = PAGE.read_text("utf-8")
+    assert update_page(page) == page, "docs/configure.md is out of date: run .venv/bin/python -m tasks.config_table"
+
+
+def test_configuration_page_lists_all_known_providers():
+    from ostler.settings.vendors import VENDORS
+
+    paragraph = re.search(r"Known providers: (.*?)\n\n", (ROOT / "docs" / "configure.md").read_text(), re.DOTALL)[1]
+    assert set(re.findall(r"`([\w-]+)`", paragraph)) == set(VENDORS)

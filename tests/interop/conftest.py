@@ -1,4 +1,4 @@
-"""Lets the interop tests import the model that stands beside them."""
+"""Makes the helpers in this folder importable."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-// The official TypeScript SDK as an editor: a write that is allowed, a turn that is cancelled, a list; what was seen is printed as JSON.
+// An editor with the official TypeScript SDK: an allowed write, a cancelled turn, a list of sessions; prints what it saw as JSON.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
@@ -15,7 +15,7 @@ await acp
   .onNotification(from.session.update, ({ params }) => void seen.updates.push(params.update.sessionUpdate))
   .onRequest(from.session.requestPermission, ({ params }) => {
     seen.asked += 1;
-    const option = params.options.find((one) => one.kind === "allow_once");
+    const option = params.options.find((option) => option.kind === "allow_once");
     return { outcome: { outcome: "selected", optionId: option.optionId } };
   })
   .onRequest(from.fs.readTextFile, ({ params }) => {
@@ -29,12 +29,12 @@ await acp
   })
   .connectWith(stream, async (ctx) => {
     const capabilities = { fs: { readTextFile: true, writeTextFile: true } };
-    seen.told = await ctx.request(to.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: capabilities });
+    seen.initialized = await ctx.request(to.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: capabilities });
     const opened = await ctx.request(to.session.new, { cwd, mcpServers: [] });
-    const say = (text) => ctx.request(to.session.prompt, { sessionId: opened.sessionId, prompt: [{ type: "text", text }] });
+    const send = (text) => ctx.request(to.session.prompt, { sessionId: opened.sessionId, prompt: [{ type: "text", text }] });
     seen.modes = opened.modes?.availableModes.map((mode) => mode.id);
-    seen.first = await say("Write the word hello into the file x.txt in this folder.");
-    const turn = say("Count slowly from one to two thousand.");
+    seen.first = await send("Write the word hello into the file x.txt in this folder.");
+    const turn = send("Count slowly from one to two thousand.");
     setTimeout(() => ctx.notify(to.session.cancel, { sessionId: opened.sessionId }), 300);
     seen.second = await turn;
     seen.listed = (await ctx.request(to.session.list, { cwd })).sessions.length;

@@ -1,4 +1,4 @@
-"""The official Python SDK as an editor; what was seen is printed as JSON. Run by a Python that has that SDK."""
+"""An editor with the official Python SDK; prints what it saw as JSON. Run by a Python that has the SDK."""
 
 import asyncio
 import json
@@ -32,11 +32,11 @@ async def main(cwd, *command):
         await agent.initialize(protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities())
         opened = await agent.new_session(cwd=cwd, mcp_servers=[])
 
-        def say(words):
-            return agent.prompt(session_id=opened.session_id, prompt=[text_block(words)])
+        def send(text):
+            return agent.prompt(session_id=opened.session_id, prompt=[text_block(text)])
 
-        first = await say("Write the word hello into the file x.txt in this folder.")
-        turn = asyncio.ensure_future(say("Count slowly from one to two thousand."))
+        first = await send("Write the word hello into the file x.txt in this folder.")
+        turn = asyncio.ensure_future(send("Count slowly from one to two thousand."))
         await asyncio.sleep(0.3)
         await agent.cancel(session_id=opened.session_id)
         second = await turn

@@ -1,4 +1,4 @@
-"""Puts other people's programs where the interop tests find them; a test is skipped where that cannot be done."""
+"""Installs the programs that the interop tests need; tests are skipped if that fails."""
 
 import os
 import shutil
@@ -9,21 +9,21 @@ import pytest
 
 
 def root_folder() -> Path:
-    """The folder that `OSTLER_INTEROP` names: nobody's machine is filled with agents unasked."""
+    """Return the folder in `OSTLER_INTEROP`; without it, nothing is installed and the test is skipped."""
     named = os.environ.get("OSTLER_INTEROP")
     if not named:
-        pytest.skip("set OSTLER_INTEROP to a folder where other people's agents may be installed")
+        pytest.skip("set OSTLER_INTEROP to a folder in which agents can be installed")
     return Path(named)
 
 
 def installed_package(name: str, package: str, file: str) -> Path:
-    """A file of an npm package in a folder of its own, installed if it is not there."""
+    """Return a file of an npm package, which is installed into its own folder if necessary."""
     folder = root_folder() / name
     found = folder / "node_modules" / file
     if found.exists():
         return found
     if shutil.which("npm") is None:
-        pytest.skip("there is no npm")
+        pytest.skip("npm is not installed")
     folder.mkdir(parents=True, exist_ok=True)
     command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", package]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)

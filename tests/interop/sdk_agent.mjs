@@ -1,4 +1,4 @@
-// An agent made with the official TypeScript SDK that asks its client for everything once.
+// An agent with the official TypeScript SDK that makes every client request once.
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 
@@ -6,7 +6,7 @@ let cwd = "";
 
 async function prompt(cx) {
   const { sessionId, prompt: blocks } = cx.params;
-  const said = blocks.map((block) => block.text ?? "").join(" ");
+  const promptText = blocks.map((block) => block.text ?? "").join(" ");
   const read = await cx.client.request("fs/read_text_file", { sessionId, path: `${cwd}/README.md`, line: 1, limit: 1 });
   const terminal = { sessionId, ...(await cx.client.request("terminal/create", { sessionId, command: "echo", args: ["hi"] })) };
   await cx.client.request("terminal/wait_for_exit", terminal);
@@ -18,7 +18,7 @@ async function prompt(cx) {
   ];
   const toolCall = { toolCallId: "c1", title: "Edit", kind: "edit" };
   const { outcome } = await cx.client.request("session/request_permission", { sessionId, toolCall, options });
-  const text = `${said}|${read.content.trim()}|${output.trim()}|${outcome.optionId}`;
+  const text = `${promptText}|${read.content.trim()}|${output.trim()}|${outcome.optionId}`;
   const update = { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
   await cx.client.notify("session/update", { sessionId, update });
   return { stopReason: "end_turn" };

@@ -1,4 +1,4 @@
-"""An agent made with the official Python SDK that asks its client for everything once; run by the SDK's own Python."""
+"""An agent with the official Python SDK that makes every client request once; run by a Python that has the SDK."""
 
 import asyncio
 
@@ -31,16 +31,16 @@ class Agent:
 
     async def prompt(self, session_id, prompt, **more):
         client, place = self.client, {"session_id": session_id}
-        said = " ".join(getattr(block, "text", "") for block in prompt)
+        prompt_text = " ".join(getattr(block, "text", "") for block in prompt)
         read = await client.read_text_file(**place, path=f"{self.cwd}/README.md", line=1, limit=1)
-        made = await client.create_terminal(**place, command="echo", args=["hi"])
-        place["terminal_id"] = made.terminal_id
+        terminal = await client.create_terminal(**place, command="echo", args=["hi"])
+        place["terminal_id"] = terminal.terminal_id
         await client.wait_for_terminal_exit(**place)
         output = (await client.terminal_output(**place)).output
         await client.release_terminal(**place)
         call = ToolCallUpdate(tool_call_id="c1", title="Edit", kind="edit")
         answer = await client.request_permission(session_id=session_id, tool_call=call, options=OPTIONS)
-        text = f"{said}|{read.content.strip()}|{output.strip()}|{answer.outcome.option_id}"
+        text = f"{prompt_text}|{read.content.strip()}|{output.strip()}|{answer.outcome.option_id}"
         await client.session_update(session_id, update_agent_message_text(text))
         return PromptResponse(stop_reason="end_turn")
 

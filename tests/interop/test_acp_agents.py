@@ -1,7 +1,7 @@
-"""Other people's agents, from npm, behind a model of ours on loopback: the slow tier, for those that are installed.
+"""Real ACP agents from npm with a local model server (slow tests).
 
-`OSTLER_INTEROP` names a folder where they are, one folder each with `node_modules` in it, and a `node` of their own;
-what is missing there is installed by npm. Without it nothing of this is run.
+`OSTLER_INTEROP` names the folder in which npm installs them, each in its own folder with its `node_modules`, and `node`
+itself. Without it, these tests are skipped.
 """
 
 import json
@@ -29,7 +29,7 @@ OWN_SHELL = ("codex",)
 
 
 def environment(name, url, home):
-    """How each of them is told which model to use."""
+    """Return the environment that makes an agent use the model server."""
     usual = {"HOME": str(home), "NO_COLOR": "1", "DISABLE_TELEMETRY": "1", "IS_SANDBOX": "1"}
     if name == "opencode":
         options = {"baseURL": f"{url}/v1", "apiKey": "x"}
@@ -62,12 +62,12 @@ def environment(name, url, home):
 
 
 def installed(name):
-    """The agent's program, and the node to run it with."""
+    """Return the agent's program, and the node to run it with."""
     package, program, _ = PACKAGES[name]
     return installed_package(name, package, f".bin/{program}"), installed_package("node", "node@24", "node/bin/node")
 
 
-class Real:
+class RealAgent:
     """One agent with its settings, its home and a model."""
 
     def __init__(self, name, folder, url):
@@ -102,15 +102,15 @@ class Real:
 @pytest.fixture(params=PACKAGES)
 def real(request, tmp_path):
     with LoopbackModel() as model:
-        yield Real(request.param, tmp_path, model.url)
+        yield RealAgent(request.param, tmp_path, model.url)
 
 
-def test_a_prompt_is_answered_within_the_protocol(real):
+def test_prompt_is_answered_and_frames_are_valid(real):
     stdout, stderr, code = real("--check", "-o", "simple", "Say hello")
     assert (stdout.strip().endswith(ANSWER), code) == (True, 0), stdout + stderr
 
 
-def test_it_tells_what_it_has(real):
+def test_capabilities_modes_and_commands_are_listed(real):
     stdout, stderr, code = real("--list-caps", "--list-modes", "--list-commands")
     assert code == 0, stderr
     assert "- loadSession" in stdout
@@ -118,20 +118,20 @@ def test_it_tells_what_it_has(real):
     assert "\n- /" in stdout
 
 
-def test_a_command_is_run_or_refused(real):
+def test_command_is_run_or_denied(real):
     if real.name in OWN_SHELL:
-        pytest.skip("its shell has a form of its own")
-    stdout, stderr, code = real("--write", "RUN: echo from-the-shell > made.txt")
+        pytest.skip("its shell tool is different")
+    stdout, stderr, code = real("--write", "RUN: echo from-the-shell > new.txt")
     assert (code, DONE in stdout) == (0, True), stdout + stderr
-    made = real.workspace / "made.txt"
+    new_file = real.workspace / "new.txt"
     allowed = "[permission] auto-allow" in stdout
-    assert made.exists() == allowed or "[permission]" not in stdout
+    assert new_file.exists() == allowed or "[permission]" not in stdout
     stdout, stderr, code = real("--fail-on-deny", "RUN: rm -rf README.md")
     assert (real.workspace / "README.md").exists() or "[permission]" not in stdout, stdout
     assert code in (0, 4)
 
 
-def test_an_interrupt_cancels_and_leaves_nothing(real):
+def test_interrupt_cancels_and_stops_all_processes(real):
     with real.start("-o", "jsonl", "HANG now") as process:
         for line in process.stdout:
             if '"session/prompt"' in line:
@@ -142,15 +142,15 @@ def test_an_interrupt_cancels_and_leaves_nothing(real):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130
-    left = subprocess.run(
+    running = subprocess.run(
         ["pgrep", "-f", str(real.settings.parent)], capture_output=True, text=True, check=False
     ).stdout
-    assert left == ""
+    assert running == ""
 
 
-def test_a_session_goes_on(real):
+def test_session_is_resumed(real):
     if real.name not in CAN_RESUME:
-        pytest.skip("it forgets sessions of scratch folders")
+        pytest.skip("it does not store sessions of temporary folders")
     assert real("--save-session", "id.txt", "Say hello")[2] == 0
     session = (real.workspace / "id.txt").read_text().strip()
     stdout, stderr, code = real("-o", "simple", "--resume", session, "Say hello again")

@@ -1,4 +1,4 @@
-"""Agents made with the official SDKs, driven by our client: the slow tier, where npm and pip can install them."""
+"""Agents with the official SDKs, run by `ostler acp run` (slow tests, if npm and pip can install the SDKs)."""
 
 import json
 import os
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def typescript(folder):
-    """The SDK is looked for beside the program that uses it, so that is copied there."""
+    """Copy the agent next to the SDK, where node looks for it, and return its command."""
     installed_package("ts", "@agentclientprotocol/sdk@2.4.0", "@agentclientprotocol/sdk/package.json")
     node = installed_package("node", "node@24", "node/bin/node")
     program = root_folder() / "ts" / "sdk_agent.mjs"
@@ -35,7 +35,7 @@ def python(folder):
 
 @pytest.mark.parametrize("sdk", [typescript, python], ids=lambda sdk: sdk.__name__)
 @pytest.mark.parametrize(("flags", "answer"), [([], "n"), (["--write"], "y")])
-def test_an_agent_of_the_official_sdk(sdk, flags, answer, tmp_path):
+def test_agent_with_the_official_sdk(sdk, flags, answer, tmp_path):
     command, *args = sdk(tmp_path)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "README.md").write_text("a line\nanother\n")

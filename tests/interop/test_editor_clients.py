@@ -1,6 +1,6 @@
-"""Our agent behind other people's clients: the official SDKs and `acpx`. The slow tier, where they can be installed.
+"""`ostler acp` with clients of the official SDKs and with `acpx` (slow tests, if they can be installed).
 
-`OSTLER_INTEROP` names a folder where they are, or are put; without it that is a folder in the cache.
+They are installed in the folder that `OSTLER_INTEROP` names, or in the user's cache.
 """
 
 import json
@@ -31,16 +31,16 @@ def root():
 def install(command, what):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     if done.returncode:
-        pytest.skip(f"{what} cannot be installed: {done.stderr[-300:]}")
+        pytest.skip(f"cannot install {what}: {done.stderr[-300:]}")
 
 
 @pytest.fixture(scope="module")
 def node():
-    """The folder with the programs of npm."""
+    """The `node_modules` folder with the clients."""
     folder = root() / "editors"
     if not (folder / "node_modules" / "acpx").exists():
         if shutil.which("npm") is None:
-            pytest.skip("there is no npm")
+            pytest.skip("npm is not installed")
         folder.mkdir(parents=True, exist_ok=True)
         install(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *NPM], "the TypeScript SDK")
     return folder / "node_modules"
@@ -48,7 +48,7 @@ def node():
 
 @pytest.fixture(scope="module")
 def sdk_python():
-    """A Python with the official SDK."""
+    """A Python interpreter with the official SDK."""
     folder = root() / "python-sdk"
     if not (folder / "bin" / "python").exists():
         install([sys.executable, "-m", "venv", str(folder)], "an environment")
@@ -58,7 +58,7 @@ def sdk_python():
 
 @pytest.fixture
 def ours(tmp_path):
-    """The command of our agent, with a model that does as it is told."""
+    """The command of our agent and its home, with a model that follows the prompts."""
     home = tmp_path / "home"
     home.mkdir()
     with obliging_model() as url:
@@ -86,9 +86,9 @@ def check(seen, folder):
     assert (folder / "x.txt").read_text() == "hello\n"
 
 
-def test_the_typescript_sdk(node, ours, tmp_path):
+def test_typescript_sdk(node, ours, tmp_path):
     command, home = ours
-    script = node.parent / "editor_client.mjs"  # beside its modules, so that it finds them
+    script = node.parent / "editor_client.mjs"  # next to its modules, where node looks for them
     script.write_text((HERE / "editor_client.mjs").read_text())
     folder = tmp_path / "workspace"
     folder.mkdir()
@@ -97,7 +97,7 @@ def test_the_typescript_sdk(node, ours, tmp_path):
     assert seen["written"] == 1
 
 
-def test_the_python_sdk(sdk_python, ours, tmp_path):
+def test_python_sdk(sdk_python, ours, tmp_path):
     command, home = ours
     folder = tmp_path / "workspace"
     folder.mkdir()
@@ -112,22 +112,22 @@ def test_acpx(node, ours, tmp_path):
     command, home = ours
     folder = tmp_path / "workspace"
     folder.mkdir()
-    asked = acpx(node, "--approve-all", "--format", "quiet", "--cwd", folder, "--agent", shlex.join(command))
-    assert run([*asked, "exec", WRITE], home, folder).strip() == "ready"
+    client = acpx(node, "--approve-all", "--format", "quiet", "--cwd", folder, "--agent", shlex.join(command))
+    assert run([*client, "exec", WRITE], home, folder).strip() == "ready"
     assert (folder / "x.txt").read_text() == "hello\n"
 
 
-def test_every_frame_that_acpx_mirrors_is_as_the_schema_has_it(node, ours, tmp_path):
+def test_frames_recorded_by_acpx_match_the_schema(node, ours, tmp_path):
     command, home = ours
     folder = tmp_path / "workspace"
     folder.mkdir()
-    asked = acpx(node, "--approve-all", "--format", "json", "--cwd", folder, "--agent", shlex.join(command))
+    client = acpx(node, "--approve-all", "--format", "json", "--cwd", folder, "--agent", shlex.join(command))
     checker, faults = AcpValidator(), []
-    for line in run([*asked, "exec", WRITE], home, folder).splitlines():
+    for line in run([*client, "exec", WRITE], home, folder).splitlines():
         frame = json.loads(line)
-        ours_said = frame.get("method", "").startswith(("session/update", "session/request_permission", "fs/"))
+        from_agent = frame.get("method", "").startswith(("session/update", "session/request_permission", "fs/"))
         answer = "method" not in frame
-        speaker = "agent" if ours_said or (answer and "stopReason" in str(frame.get("result"))) else "client"
-        if ours_said or not answer:
+        speaker = "agent" if from_agent or (answer and "stopReason" in str(frame.get("result"))) else "client"
+        if from_agent or not answer:
             faults += checker.check_line(speaker, line.encode())
     assert faults == []

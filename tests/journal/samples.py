@@ -1,4 +1,4 @@
-"""Small sessions to keep, find and take along."""
+"""Small sessions to store, find, export and fork."""
 
 from ostler.core.events import (
     Envelope,
@@ -23,11 +23,11 @@ SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 PIXEL = ImageContent("image/png", "iVBORw0KGgo=", "a.png")
 
 
-def turn(words="what is in a.txt?", answer="It says hello.", output="hello", number=1):
-    """Prompt, look, answer."""
+def turn(prompt="what is in a.txt?", answer="It says hello.", output="hello", number=1):
+    """Return the events of one turn: a prompt, a tool call and an answer."""
     call = ToolCall(f"c{number}", "read", {"path": "a.txt", "password": "correct-horse-9"}, raw='{"path": "a.txt"}')
     return [
-        TurnStarted(f"t{number}", Prompt("p", (TextContent(words), PIXEL))),
+        TurnStarted(f"t{number}", Prompt("p", (TextContent(prompt), PIXEL))),
         PrefixBuilt("the system prompt", ()),
         MessageDone(Message(f"m{number}", (ThoughtPart("hm <b>"), TextContent("Let me look."), CallPart(call)))),
         ToolStarted(call.id, "read", False),
@@ -40,13 +40,13 @@ def turn(words="what is in a.txt?", answer="It says hello.", output="hello", num
     ]
 
 
-def keep(store: JournalStore, session_id="s1", events=None, project="p", time=1e9):
-    """A session of these events, after its opening."""
-    place = store.session(project, session_id)
-    journal = store.open(place)
+def save_session(store: JournalStore, session_id="s1", events=None, project="p", time=1e9):
+    """Store a session with these events after its opening, or append them, and return it."""
+    session = store.session(project, session_id)
+    journal = store.open(session)
     opened = [SessionOpened(session_id, "/work", "engine", "1")] if not len(journal.records()) else []
     start = journal.records()[-1].seq + 1 if len(journal.records()) else 1
     for seq, event in enumerate([*opened, *(turn() if events is None else events)], start):
         journal.append(Envelope(seq, time + seq, event))
     journal.close()
-    return place
+    return session

@@ -1,4 +1,4 @@
-"""`kill -9` at any moment of a running session: nothing that was acknowledged is lost, and the session goes on."""
+"""`kill -9` at random moments of a running session: no acknowledged record is lost, and the session can be resumed."""
 
 import os
 import random
@@ -22,65 +22,65 @@ from ostler.workspace.local_workspace import LocalWorkspace
 from ostler.xnl.chat_records import read_records
 
 pytestmark = pytest.mark.req("SE-1")
-VICTIM = Path(__file__).with_name("victim.py")
+TARGET = Path(__file__).with_name("kill_target.py")
 
 
-class Victims:
-    """A process that brings forth sessions to kill, so that none has to start from nothing."""
+class KillTargets:
+    """A process that forks sessions to kill, so that they start quickly."""
 
     def __init__(self) -> None:
-        self._told, telling = os.pipe()
-        command = [sys.executable, str(VICTIM), str(telling)]
+        self._pipe, write_end = os.pipe()
+        command = [sys.executable, str(TARGET), str(write_end)]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, pass_fds=[telling])
-        os.close(telling)
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, pass_fds=[write_end])
+        os.close(write_end)
 
-    def kill_one(self, root: Path, chance: random.Random) -> set[int]:
-        """Start a session in a root, kill it at some moment, and return what it had acknowledged."""
-        print(root, chance.random(), file=self._process.stdin, flush=True)
+    def kill_one(self, root: Path, rng: random.Random) -> set[int]:
+        """Start a session, kill it at a random moment, and return the acknowledged record numbers."""
+        print(root, rng.random(), file=self._process.stdin, flush=True)
         child = int(self._process.stdout.readline())
-        told = b""
-        while told.count(b"\n") < chance.choice([1, 5, 20, 60]):
-            told += os.read(self._told, chance.choice([1, 7, 100]))
+        acknowledged = b""
+        while acknowledged.count(b"\n") < rng.choice([1, 5, 20, 60]):
+            acknowledged += os.read(self._pipe, rng.choice([1, 7, 100]))
         os.kill(child, signal.SIGKILL)
         assert self._process.stdout.readline() == "dead\n"
-        return {int(line) for line in (told + self._rest()).split()}
+        return {int(line) for line in (acknowledged + self._rest()).split()}
 
     def _rest(self) -> bytes:
-        """What the dead one still had on the pipe."""
-        os.set_blocking(self._told, False)
+        """Return what is left in the pipe."""
+        os.set_blocking(self._pipe, False)
         rest = b""
         try:
-            while more := os.read(self._told, 65536):
-                rest += more
+            while chunk := os.read(self._pipe, 65536):
+                rest += chunk
         except BlockingIOError:
             return rest
         finally:
-            os.set_blocking(self._told, True)
+            os.set_blocking(self._pipe, True)
         return rest
 
     def close(self) -> None:
-        os.close(self._told)
+        os.close(self._pipe)
         self._process.kill()
         self._process.communicate()
 
 
 @pytest.fixture
-def victims():
-    made = Victims()
-    yield made
-    made.close()
+def targets():
+    kill_targets = KillTargets()
+    yield kill_targets
+    kill_targets.close()
 
 
 async def check(root: Path, acknowledged: set[int]) -> None:
     store = JournalStore(root)
-    place = store.session("p", "s1")
-    past = read_journal(place.journal_path)
-    seqs = [envelope.seq for envelope in past]
+    stored = store.session("p", "s1")
+    stored_records = read_journal(stored.journal_path)
+    seqs = [envelope.seq for envelope in stored_records]
     assert acknowledged <= set(seqs)
     assert seqs == sorted(set(seqs))
-    assert past.damage.skipped == 0
-    journal = store.open(place)
+    assert stored_records.damage.skipped == 0
+    journal = store.open(stored)
     session = await open_test_session(ScriptedBackend([quiet]), [], LocalWorkspace(str(root)), journal=journal)
     assert session.state.turn is None
     assert session.state.calls_without_result() == []
@@ -88,40 +88,40 @@ async def check(root: Path, acknowledged: set[int]) -> None:
     assert ended.reason == "done"
     check_history(fold_history(session.events()))
     await session.aclose()
-    said = list(read_conversation(read_journal(place.journal_path)))
-    read = read_records((place.folder / HISTORY_NAME).read_text())
-    assert (len(read.records), read.errors) == (len(said), [])
-    assert [one.fields["content"] for one in read.records] == [one.text for one in said]
+    conversation = list(read_conversation(read_journal(stored.journal_path)))
+    read = read_records((stored.folder / HISTORY_NAME).read_text())
+    assert (len(read.records), read.errors) == (len(conversation), [])
+    assert [item.fields["content"] for item in read.records] == [item.text for item in conversation]
 
 
-async def quiet(context, said):
+async def quiet(context, prompt):
     assert not any(isinstance(event, ToolFinished) and event.result.status == "" for event in context.events())
 
 
-def check_history(said) -> None:
-    """Every call has its result right after it, and no result is without its call."""
-    for before, after in zip([None, *said], [*said, None], strict=True):
+def check_history(messages) -> None:
+    """Check that results directly follow their calls and that no result lacks its call."""
+    for before, after in zip([None, *messages], [*messages, None], strict=True):
         calls = [call.id for call in before.message.calls] if isinstance(before, AssistantMessage) else []
         results = [result.call_id for result in after.results] if isinstance(after, ToolResultsMessage) else []
         assert calls == results
 
 
-async def kill_often(victims: Victims, folder: Path, times: int) -> None:
-    chance = random.Random(times)
+async def kill_often(targets: KillTargets, folder: Path, times: int) -> None:
+    rng = random.Random(times)
     root, acknowledged = folder / "0", set()
     for number in range(times):
-        if number % 5 == 0:  # then it is killed again and again, each time after it was resumed
+        if number % 5 == 0:  # the same session is killed and resumed five times
             root, acknowledged = folder / str(number), set()
             root.mkdir()
-        acknowledged |= victims.kill_one(root, chance)
+        acknowledged |= targets.kill_one(root, rng)
         await check(root, acknowledged)
 
 
-async def test_killed_25_times(victims, tmp_path):
-    await kill_often(victims, tmp_path, 25)
+async def test_killed_25_times(targets, tmp_path):
+    await kill_often(targets, tmp_path, 25)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-async def test_killed_1000_times(victims, tmp_path):
-    await kill_often(victims, tmp_path, 1000)
+async def test_killed_1000_times(targets, tmp_path):
+    await kill_often(targets, tmp_path, 1000)

@@ -1,4 +1,4 @@
-"""A session of a gigabyte opens in seconds and in bounded memory."""
+"""A session of one gigabyte opens in seconds and with limited memory."""
 
 import subprocess
 import sys
@@ -27,16 +27,16 @@ from pathlib import Path
 from ostler.journal.file_journal import FileJournal
 from ostler.journal.active_records import ActiveRecords
 from ostler.session.state import state_from_records
-begun = time.process_time()
+started = time.process_time()
 journal = FileJournal(Path(sys.argv[1]), "s1")
 state = state_from_records(journal.records())
 ActiveRecords(journal.records())
-print(time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, state.turns)
+print(time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, state.turns)
 journal.close()
 """
 
 
-def a_turn(number):
+def turn_events(number):
     yield TurnStarted(f"t{number}", Prompt("p", (TextContent("please look " * 20),)))
     for step in range(10):
         call = ToolCall(f"c{number}-{step}", "read", {"path": "a.py"})
@@ -49,18 +49,18 @@ def a_turn(number):
 @pytest.mark.slow
 @pytest.mark.req("SE-1")
 @pytest.mark.timeout(300)
-def test_a_gigabyte_opens_in_two_seconds_and_200_megabytes(tmp_path):
-    place = JournalStore(tmp_path).session("p", "s1")
-    place.folder.mkdir(parents=True)
+def test_gigabyte_opens_in_two_seconds_and_200_megabytes(tmp_path):
+    session = JournalStore(tmp_path).session("p", "s1")
+    session.folder.mkdir(parents=True)
     seq, size, turns = 1, 0, 0
-    with open(place.journal_path, "wb") as file:
+    with open(session.journal_path, "wb") as file:
         file.write(record_codec.encode(Envelope(1, 1e9, SessionOpened("s1", "/w", "engine", "1"))))
         while size < GIGABYTE:
             turns += 1
-            for event in a_turn(turns):
+            for event in turn_events(turns):
                 seq += 1
                 size += file.write(record_codec.encode(Envelope(seq, 1e9 + seq, event)))
-    command = [sys.executable, "-c", OPEN, str(place.folder)]
+    command = [sys.executable, "-c", OPEN, str(session.folder)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(3)]
     seconds, megabytes = min(float(run[0]) for run in runs), max(float(run[1]) for run in runs)
     assert int(runs[0][2]) == turns

@@ -1,4 +1,4 @@
-"""The files of a session, byte for byte as today's version writes them, and read back."""
+"""The stored files of a session: written byte for byte as pinned, and read back."""
 
 import pytest
 from tests.stored import STORED
@@ -15,35 +15,35 @@ def written(folder):
     return {name: (folder / name).read_text("utf-8") for name in FILES if (folder / name).exists()}
 
 
-def test_a_session_is_written_in_the_stored_form(tmp_path):
+def test_session_is_written_in_the_stored_form(tmp_path):
     store = JournalStore(tmp_path)
-    place = store.session("p", "s1")
-    journal = store.open(place)
+    session = store.session("p", "s1")
+    journal = store.open(session)
     for envelope in read_journal(SESSION / "journal.jsonl"):
         journal.append(envelope)
     journal.close()
-    assert written(place.folder) == written(SESSION)
+    assert written(session.folder) == written(SESSION)
     assert sorted(written(SESSION)) == sorted(FILES)
 
 
-def test_what_stands_beside_the_journal_is_made_again_from_it(tmp_path):
+def test_derived_files_are_rebuilt_from_the_journal(tmp_path):
     store = JournalStore(tmp_path)
-    place = store.session("p", "s1")
-    place.folder.mkdir(parents=True)
-    place.journal_path.write_bytes((SESSION / "journal.jsonl").read_bytes())
-    store.open(place).close()
+    session = store.session("p", "s1")
+    session.folder.mkdir(parents=True)
+    session.journal_path.write_bytes((SESSION / "journal.jsonl").read_bytes())
+    store.open(session).close()
     expected = written(SESSION)
     del expected["todos.json"]  # written only when the plan changes
-    assert written(place.folder) == expected
+    assert written(session.folder) == expected
 
 
-def test_a_stored_session_is_opened_without_a_change(tmp_path):
+def test_opening_a_stored_session_changes_nothing(tmp_path):
     store = JournalStore(tmp_path)
-    place = store.session("p", "s1")
-    place.folder.mkdir(parents=True)
+    session = store.session("p", "s1")
+    session.folder.mkdir(parents=True)
     for name in FILES:
-        (place.folder / name).write_bytes((SESSION / name).read_bytes())
-    journal = store.open(place)
+        (session.folder / name).write_bytes((SESSION / name).read_bytes())
+    journal = store.open(session)
     journal.close()
     assert list(journal.damage) == []
-    assert written(place.folder) == written(SESSION)
+    assert written(session.folder) == written(SESSION)

@@ -1,4 +1,4 @@
-"""Holds the table of which room may import which: every import in src counts, lazy, type-only or named in a string."""
+"""Check which package imports which, including lazy and type-only imports and module names in strings."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 BACKEND = "core wire text"
-FACE = "core session commands rendering wire knowledge settings text"
+FRONTEND = "core session commands rendering wire knowledge settings text"
 TABLE = {
     "core": "",
     "xnl": "",
@@ -35,26 +35,29 @@ TABLE = {
     "backends.agent_zero": BACKEND,
     "backends.scripted": BACKEND,
     "frontends": "",
-    "frontends.headless": FACE,
-    "frontends.repl": FACE,
-    "frontends.tui": FACE,
-    "frontends.acp_agent": FACE,
-    "frontends.server": f"{FACE} journal",
-    "frontends.mcp_server": FACE,
+    "frontends.headless": FRONTEND,
+    "frontends.repl": FRONTEND,
+    "frontends.tui": FRONTEND,
+    "frontends.acp_agent": FRONTEND,
+    "frontends.server": f"{FRONTEND} journal",
+    "frontends.mcp_server": FRONTEND,
 }
-ROOMS = {room: frozenset(allowed.split()) for room, allowed in TABLE.items()}
-HALLS = ("backends", "frontends")  # rooms of rooms: their children are siblings that never meet
+PACKAGES = {package: frozenset(allowed.split()) for package, allowed in TABLE.items()}
+GROUPS = ("backends", "frontends")  # packages of packages; their children do not import each other
 EVERYTHING = ("testing", "app", "cli")
-PACKAGE = {"__init__": {"app", "core"}, "__main__": {"", "cli"}}  # the package's own two modules, API and entry
-TOPS = {"", *PACKAGE, *EVERYTHING, *(room.split(".")[0] for room in ROOMS)}
+TOP_LEVEL = {
+    "__init__": {"app", "core"},
+    "__main__": {"", "cli"},
+}  # the two modules of the top-level package: API and entry point
+TOPS = {"", *TOP_LEVEL, *EVERYTHING, *(package.split(".")[0] for package in PACKAGES)}
 DEMO = re.compile(r"ostler\.(app|cli)\.demo\b")
 MODULE_NAME = re.compile(r"ostler\.([\w.]*)(:[\w.]+)?")
 
 
-def room_of(module: str) -> str:
-    """`ostler.frontends.tui.app` lives in `faces.tui`, `ostler.text.truncate` in `text`, `ostler` itself in no room."""
+def package_of(module: str) -> str:
+    """Return the package of a module: `frontends.tui` for `ostler.frontends.tui.app`, "" for `ostler` itself."""
     parts = module.split(".")[1:]
-    return ".".join(parts[: 2 if parts[:1] and parts[0] in HALLS else 1])
+    return ".".join(parts[: 2 if parts[:1] and parts[0] in GROUPS else 1])
 
 
 def docstrings(nodes: list[ast.AST]) -> set[int]:
@@ -64,7 +67,7 @@ def docstrings(nodes: list[ast.AST]) -> set[int]:
 
 
 def targets(source: str) -> Iterator[tuple[int, str]]:
-    """Every module of ours that a source names in an import or in a string, with its line."""
+    """Yield every module of Ostler that a source names in an import or in a string, with its line."""
     nodes = list(ast.walk(ast.parse(source)))
     prose = docstrings(nodes)
     for node in nodes:
@@ -80,7 +83,7 @@ def targets(source: str) -> Iterator[tuple[int, str]]:
 
 
 def named_modules(text: str) -> list[str]:
-    """The module a string stands for, as in a table of lazy imports; `ostler.json` is a file's name, not a module's."""
+    """Return the module that a string names, as in a table of lazy imports; `ostler.json` is a file name."""
     named = MODULE_NAME.fullmatch(text)
     if named is None or named[1].split(".")[0] not in TOPS:
         return []
@@ -88,29 +91,29 @@ def named_modules(text: str) -> list[str]:
 
 
 def from_target(module: str, name: str) -> str:
-    """`from ostler import text` and `from ostler.frontends import tui` name a room, other names a thing in one."""
-    names_room = name in TOPS if module == "ostler" else module.removeprefix("ostler.") in HALLS
-    return f"{module}.{name}" if names_room else module
+    """Return what is imported: a package for `from ostler import text`, otherwise the module."""
+    names_package = name in TOPS if module == "ostler" else module.removeprefix("ostler.") in GROUPS
+    return f"{module}.{name}" if names_package else module
 
 
 def may_import(module: str, target: str) -> bool:
-    home, goal = room_of(module), room_of(target)
-    if goal == "testing":
-        return home == "testing" or bool(DEMO.match(module))
-    if home in EVERYTHING or home == goal:
+    importer, imported = package_of(module), package_of(target)
+    if imported == "testing":
+        return importer == "testing" or bool(DEMO.match(module))
+    if importer in EVERYTHING or importer == imported:
         return True
-    if not home:
-        return goal in PACKAGE["__init__"]
-    if home == "__main__":
-        return goal in PACKAGE["__main__"]
-    return goal in ROOMS.get(home, ())
+    if not importer:
+        return imported in TOP_LEVEL["__init__"]
+    if importer == "__main__":
+        return imported in TOP_LEVEL["__main__"]
+    return imported in PACKAGES.get(importer, ())
 
 
 def violations(module: str, source: str) -> list[str]:
-    """What a module's source does against the table, one sentence each."""
-    home = room_of(module)
-    if home and home not in ROOMS and home not in EVERYTHING and home not in PACKAGE:
-        return [f"{module}: there is no room {home!r} in the table"]
+    """Return one sentence for each import that the table forbids."""
+    home = package_of(module)
+    if home and home not in PACKAGES and home not in EVERYTHING and home not in TOP_LEVEL:
+        return [f"{module}: the package {home!r} is not in the table"]
     return [
         f"{module}:{line} may not import {target}" for line, target in targets(source) if not may_import(module, target)
     ]
@@ -121,12 +124,12 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"), path
 
 
-def test_every_import_keeps_to_the_table():
+def test_every_import_is_allowed():
     found = [sentence for module, path in modules() for sentence in violations(module, path.read_text("utf-8"))]
     assert found == []
 
 
-def test_the_walk_sees_the_source():
+def test_all_of_the_source_is_checked():
     seen = {module for module, _ in modules()}
     assert {"ostler", "ostler.__main__", "ostler.core.protocols"} <= seen
 
@@ -164,7 +167,7 @@ FORBIDDEN = [
 
 
 @pytest.mark.parametrize(("module", "source"), FORBIDDEN)
-def test_a_forbidden_import_is_caught(module, source):
+def test_forbidden_import_is_found(module, source):
     assert len(violations(module, source)) == 1
 
 
@@ -190,5 +193,5 @@ ALLOWED = [
 
 
 @pytest.mark.parametrize(("module", "source"), ALLOWED)
-def test_an_allowed_import_passes(module, source):
+def test_allowed_import_passes(module, source):
     assert violations(module, source) == []

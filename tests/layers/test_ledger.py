@@ -1,4 +1,4 @@
-"""Holds the acceptance ledger to its form, and `tasks.ledger` to an honest count."""
+"""Check the form of the acceptance tests, and that `tasks.ledger` counts them correctly."""
 
 import ast
 import importlib.util
@@ -18,29 +18,31 @@ REQUIREMENTS = {"FS": 7, "SH": 9, "TL": 10, "PM": 9, "MD": 10, "EN": 16, "SE": 5
 }
 
 
-def known(requirement: str) -> bool:
+def is_known(requirement: str) -> bool:
     area, _, number = requirement.partition("-")
     return bool(re.fullmatch(r"[1-9]\d*", number)) and int(number) <= REQUIREMENTS.get(area, 0)
 
 
-def cited(test: ast.AST) -> list[str]:
-    """The requirement ids in a test's `req` mark."""
+def cited_requirements(test: ast.AST) -> list[str]:
+    """Return the requirement ids in a test's `req` mark."""
     marks = [
         node for node in test.decorator_list if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("req")
     ]
     return [ast.literal_eval(argument) for mark in marks for argument in mark.args]
 
 
-@pytest.mark.parametrize("seed", SCENARIOS)
-def test_no_scenario_is_dropped_nameless_or_without_a_requirement(seed):
-    tree = ast.parse((ROOT / f"tests/acceptance/test_{seed}.py").read_text())
+@pytest.mark.parametrize("specification", SCENARIOS)
+def test_scenarios_are_complete_documented_and_cite_a_requirement(specification):
+    tree = ast.parse((ROOT / f"tests/acceptance/test_{specification}.py").read_text())
     tests = [node for node in tree.body if getattr(node, "name", "").startswith("test_")]
-    assert len({test.name for test in tests}) == SCENARIOS[seed]
+    assert len({test.name for test in tests}) == SCENARIOS[specification]
     assert [test.name for test in tests if not ast.get_docstring(test)] == []
-    assert [test.name for test in tests if not cited(test) or not all(map(known, cited(test)))] == []
+    assert [
+        test.name for test in tests if not cited_requirements(test) or not all(map(is_known, cited_requirements(test)))
+    ] == []
 
 
-PLAYED = """
+MODULE = """
 import pytest
 
 def test_passes(): pass
@@ -50,17 +52,17 @@ def test_half(case):
     if case == 2: pytest.xfail("not yet")
 
 @pytest.mark.xfail(raises=NotImplementedError)
-def test_waits(): raise NotImplementedError
+def test_missing(): raise NotImplementedError
 
 @pytest.mark.skip
 def test_skips(): pass
 """
-FORGOTTEN = """
+FORGOTTEN_MARK = """
 @pytest.mark.xfail(raises=NotImplementedError)
-def test_mark_left_behind(): pass
+def test_forgotten_mark(): pass
 
 @pytest.mark.xfail(raises=NotImplementedError)
-def test_fails_otherwise(): assert False
+def test_fails_differently(): assert False
 """
 
 
@@ -76,39 +78,39 @@ def ledger():
     return load("tasks/ledger.py")
 
 
-def play(ledger, folder: Path, source: str):
+def run_ledger(ledger, folder: Path, source: str):
     (folder / "test_eidolon.py").write_text(source)
     return ledger.run(folder, ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)])
 
 
-def test_what_waits_or_is_skipped_does_not_count_as_passed(ledger, tmp_path):
-    states, status, output = play(ledger, tmp_path, PLAYED)
+def test_expected_failures_and_skipped_tests_are_not_passed(ledger, tmp_path):
+    states, status, output = run_ledger(ledger, tmp_path, MODULE)
     assert {name: state for (_, name), state in states.items()} == {
         "test_passes": "pass",
-        "test_half": "wait",
-        "test_waits": "wait",
+        "test_half": "missing",
+        "test_missing": "missing",
         "test_skips": "skip",
     }
     assert status == 0, output
     assert ledger.table(states).splitlines()[1].split() == ["000", "eidolon", "4", "1", "2", "1", "0"]
 
 
-def test_a_forgotten_mark_and_a_real_failure_fail_the_ledger(ledger, tmp_path):
-    states, status, output = play(ledger, tmp_path, PLAYED + FORGOTTEN)
-    assert states["test_eidolon", "test_mark_left_behind"] == "fail", output
-    assert states["test_eidolon", "test_fails_otherwise"] == "fail"
+def test_forgotten_mark_and_real_failure_fail_the_run(ledger, tmp_path):
+    states, status, output = run_ledger(ledger, tmp_path, MODULE + FORGOTTEN_MARK)
+    assert states["test_eidolon", "test_forgotten_mark"] == "fail", output
+    assert states["test_eidolon", "test_fails_differently"] == "fail"
     assert status == 1
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 5])
-def test_the_exit_status_is_pytests_verdict(ledger, monkeypatch, capsys, status):
-    monkeypatch.setattr(ledger, "run", lambda folder, options: ({}, status, "what pytest said"))
+def test_exit_status_follows_pytest(ledger, monkeypatch, capsys, status):
+    monkeypatch.setattr(ledger, "run", lambda folder, options: ({}, status, "pytest output"))
     assert ledger.main() == (1 if status else 0)
-    assert ("what pytest said" in capsys.readouterr().err) == bool(status)
+    assert ("pytest output" in capsys.readouterr().err) == bool(status)
 
 
-def test_the_command_line_fixture_keeps_the_callers_world_out(monkeypatch, tmp_path):
-    monkeypatch.setenv("OPENAI_API_KEY", "a key of the caller")
+def test_command_line_fixture_hides_the_callers_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "the caller's key")
     monkeypatch.setenv("XDG_CONFIG_HOME", "/somewhere")
     ostler = load("tests/conftest.py").Ostler(tmp_path)
     assert set(ostler.environment({"EXTRA": "1"})) <= {"PATH", "TMPDIR", "HOME", "LANG", "EXTRA"}
@@ -117,7 +119,7 @@ def test_the_command_line_fixture_keeps_the_callers_world_out(monkeypatch, tmp_p
     assert list(ostler.home.iterdir()) == []
 
 
-def test_the_command_line_fixture_runs_ostler_in_its_workspace(tmp_path):
+def test_command_line_fixture_runs_in_its_workspace(tmp_path):
     ostler = load("tests/conftest.py").Ostler(tmp_path)
     outcome = ostler("--no-such-option", stdin="unread")
     assert outcome.code == 2

@@ -1,4 +1,4 @@
-"""Holds every module in src to the house's form: a docstring, a bounded length, an honest name, absolute imports."""
+"""Check every module in src: a docstring, a limited length, no `utils`, absolute imports, unique class names."""
 
 import ast
 import re
@@ -8,16 +8,16 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 MODULES = {str(path.relative_to(SOURCE)): path for path in sorted((SOURCE / "ostler").rglob("*.py"))}
-MOST_LINES = 450
-MAY_BE_RELATIVE = re.compile(r"from\s*\.|import_module")  # walking every tree takes longer than all the rest
+MAX_LINES = 450
+MAY_BE_RELATIVE = re.compile(r"from\s*\.|import_module")  # cheap test, because walking every syntax tree is slow
 
 
 def faults(name: str, source: str) -> list[str]:
-    """What is wrong with a module, one word each."""
+    """Return the names of the checks that a module fails."""
     tree = ast.parse(source)
     checks = {
         "docstring": not (ast.get_docstring(tree) or "").strip(),
-        "length": len(source.splitlines()) > MOST_LINES,
+        "length": len(source.splitlines()) > MAX_LINES,
         "name": re.search(r"(^|[/_])utils?([/_.]|$)", name) is not None,
         "relative": bool(MAY_BE_RELATIVE.search(source)) and any(map(is_relative_import, ast.walk(tree))),
     }
@@ -27,17 +27,17 @@ def faults(name: str, source: str) -> list[str]:
 def is_relative_import(node: ast.AST) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.level > 0
-    called = getattr(node, "func", None)
-    if not getattr(called, "attr", getattr(called, "id", "")).endswith("import_module"):
+    function = getattr(node, "func", None)
+    if not getattr(function, "attr", getattr(function, "id", "")).endswith("import_module"):
         return False
     args = getattr(node, "args", ())
     return any(isinstance(arg, ast.Constant) and str(arg.value).startswith(".") for arg in args)
 
 
-def test_every_module_keeps_the_form():
+def test_every_module_passes():
     assert MODULES
     found = {name: faults(name, path.read_text("utf-8")) for name, path in MODULES.items()}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert {name: failed for name, failed in found.items() if failed} == {}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_every_module_keeps_the_form():
         ("ostler/text/cut.py", "import re\n", "docstring"),
         ("ostler/text/cut.py", '"""  """', "docstring"),
         ("ostler/text/__init__.py", "", "docstring"),
-        ("ostler/text/cut.py", '"""Cuts."""\n' + "x = 1\n" * MOST_LINES, "length"),
+        ("ostler/text/cut.py", '"""Cuts."""\n' + "x = 1\n" * MAX_LINES, "length"),
         ("ostler/text/utils.py", '"""Cuts."""', "name"),
         ("ostler/utils/cut.py", '"""Cuts."""', "name"),
         ("ostler/text/cut_util.py", '"""Cuts."""', "name"),
@@ -55,10 +55,39 @@ def test_every_module_keeps_the_form():
         ("ostler/text/cut.py", '"""Cuts."""\nimportlib.import_module(".diff", __package__)', "relative"),
     ],
 )
-def test_a_fault_is_caught(name, source, fault):
+def test_fault_is_found(name, source, fault):
     assert faults(name, source) == [fault]
 
 
-def test_a_module_in_form_has_no_fault():
-    source = '"""Cuts."""\n' + "x = 1\n" * (MOST_LINES - 2) + "from ostler.text import diff\n"
+def test_correct_module_has_no_fault():
+    source = '"""Cuts."""\n' + "x = 1\n" * (MAX_LINES - 2) + "from ostler.text import diff\n"
     assert faults("ostler/text/utility_belt.py", source) == []
+
+
+MAX_REPEATED_NAMES = 15
+REPEATED_NAMES = {"BuiltPrompt"}  # class names that several modules may define
+
+
+def classes(source: str) -> set[str]:
+    """Return the names of the classes at the top level of a module."""
+    return {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+
+
+def repeated(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Return the class names that several modules define, with these modules."""
+    modules: dict[str, list[str]] = {}
+    for module, source in sources.items():
+        for name in classes(source):
+            modules.setdefault(name, []).append(module)
+    return {name: where for name, where in modules.items() if len(where) > 1}
+
+
+def test_class_names_are_defined_once():
+    found = repeated({name: path.read_text("utf-8") for name, path in MODULES.items()})
+    assert {name: where for name, where in found.items() if name not in REPEATED_NAMES} == {}
+    assert len(REPEATED_NAMES) <= MAX_REPEATED_NAMES
+
+
+def test_repeated_class_name_is_found():
+    sources = {"a.py": "class One: pass\nclass Two: pass", "b.py": "class Two: pass", "c.py": "def Two(): pass"}
+    assert repeated(sources) == {"Two": ["a.py", "b.py"]}

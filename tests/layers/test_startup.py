@@ -1,4 +1,4 @@
-"""Holds start-up to its promise: `--version` and `--help` import next to nothing, the package itself does nothing."""
+"""Check start-up: `--version` and `--help` import few modules, importing the package has no side effects."""
 
 import re
 import socket
@@ -10,14 +10,14 @@ import pytest
 import ostler
 
 IMPORT_LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|\s*([\w.]+)$", re.MULTILINE)
-CHEAP = {  # `collections.abc` is how the house spells its types, and this is all it brings along
+CHEAP = {  # `collections.abc` and what it imports
     *("_collections", "_operator", "collections", "collections.abc"),
     *("itertools", "keyword", "operator", "reprlib", "types"),
 }
 OURS = re.compile(r"ostler(\.cli(\.\w+)?)?")
-MOST_OF_OURS = 5  # the package, the entry, the command table: never the commands themselves
+MAX_OWN_MODULES = 5  # the package, the entry point and the command table, but no command
 
-# Runs before the import: whatever starts something, writes, listens or connects is told on stderr.
+# Runs before the import and reports on stderr whatever starts a process, writes a file or uses a socket.
 WATCH = """
 import sys
 def watch(event, args):
@@ -31,7 +31,7 @@ sys.addaudithook(watch)
 
 
 def python(folder, *args, **variables):
-    """A fresh interpreter in an empty folder that is also its home; bytecode is not written."""
+    """Run a new interpreter in an empty folder, which is also its home, without writing bytecode."""
     env = {"HOME": str(folder), "LANG": "C.UTF-8", **variables}
     command = [sys.executable, "-P", "-B", *args]
     return subprocess.run(
@@ -46,7 +46,7 @@ def imported(done) -> set[str]:
 
 @pytest.fixture
 def floor(tmp_path) -> set[str]:
-    """What the interpreter imports by itself, also to run a module by name."""
+    """The modules that the interpreter itself imports to run a module by name."""
     (tmp_path / "blank.py").touch()
     seen = imported(python(tmp_path, "-X", "importtime", "-m", "blank", PYTHONPATH=str(tmp_path)))
     assert {"site", "runpy"} <= seen
@@ -54,13 +54,13 @@ def floor(tmp_path) -> set[str]:
 
 
 @pytest.mark.parametrize("flag", ["--version", "--help"])
-def test_a_flag_that_only_prints_imports_next_to_nothing(tmp_path, floor, flag):
+def test_printing_flag_imports_few_modules(tmp_path, floor, flag):
     done = python(tmp_path, "-X", "importtime", "-m", "ostler", flag)
     extra = imported(done) - floor - CHEAP
     ours = {name for name in extra if OURS.fullmatch(name)}
     assert extra - ours == set()
     assert "ostler" in ours
-    assert len(ours) <= MOST_OF_OURS, ours
+    assert len(ours) <= MAX_OWN_MODULES, ours
     assert "ostler" in done.stdout
     assert list(tmp_path.iterdir()) == [tmp_path / "blank.py"]
 
@@ -76,21 +76,21 @@ def test_importing_the_package_imports_nothing_else(tmp_path):
     assert imported(python(tmp_path, "-X", "importtime", "-c", "import ostler")) - bare == {"ostler"}
 
 
-def test_importing_the_package_does_nothing(tmp_path):
+def test_importing_the_package_has_no_side_effects(tmp_path):
     done = python(tmp_path, "-c", WATCH + "import ostler")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_watch_would_tell(tmp_path):
+def test_side_effects_are_reported(tmp_path):
     """The check above can fail: a write and a socket are both reported."""
     busy = "\nimport socket\nsocket.socket().close()\nopen('f', 'w').close()"
-    told = python(tmp_path, "-c", WATCH + busy).stderr
-    assert "socket.__new__" in told
-    assert "open ('f', 'w'" in told
+    reported = python(tmp_path, "-c", WATCH + busy).stderr
+    assert "socket.__new__" in reported
+    assert "open ('f', 'w'" in reported
 
 
-def test_nothing_that_the_prompt_can_do_without_is_imported_before_it_is_there(tmp_path):
+def test_chat_prompt_opens_before_other_packages_are_imported(tmp_path):
     code = "import sys, ostler.cli.chat, ostler.app.chat, ostler.frontends.repl.line_editor; print(*sys.modules)"
     done = python(tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr
@@ -105,11 +105,11 @@ def test_nothing_that_the_prompt_can_do_without_is_imported_before_it_is_there(t
         "app.session_manager",
         "app.command_services",
     )
-    assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{room}" for room in late))}
+    assert not {name for name in done.stdout.split() if name.startswith(tuple(f"ostler.{package}" for package in late))}
 
 
-# Runs the program until it sends its first request to a model, and tells what it has read until then.
-UNTIL_ASKED = """
+# Runs the program until it sends its first request to a model, and prints the modules imported so far.
+UNTIL_FIRST_REQUEST = """
 import os, socket, sys
 plain = socket.socket.send
 def send(self, data, *more):
@@ -122,8 +122,8 @@ socket.socket.send = send
 from ostler.__main__ import main
 sys.exit(main())
 """
-MOST_BEFORE_A_REQUEST = 285  # modules of ours; each costs a quarter of a millisecond, whatever is in it
-LATER = (  # what only an answer, a call, a change or a quieter moment needs
+MAX_BEFORE_A_REQUEST = 285  # own modules; each takes a quarter of a millisecond to import
+LATER = (  # modules that are needed only for an answer, a call or a change
     *("h11", "yaml", "shutil", "sqlite3", "tree_sitter", "re2", "pathspec", "prompt_toolkit"),
     *("ostler.rendering.blocks", "ostler.rendering.tool_calls", "ostler.rendering.markdown", "ostler.policy.shell"),
     *("ostler.text.redact", "ostler.text.secret_shapes", "ostler.text.secret_pairs", "ostler.text.secret_value_span"),
@@ -143,13 +143,15 @@ LATER = (  # what only an answer, a call, a change or a quieter moment needs
 )
 
 
-def test_only_what_a_request_needs_is_imported_before_it_goes_out(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as nobody:  # whose listening is enough to be sent something
-        url = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
-        done = python(tmp_path, "-c", UNTIL_ASKED, "run", "--base-url", url, "--model", "m", "--api-key", "k", "hello")
+def test_only_modules_for_the_request_are_imported_before_it_is_sent(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:  # it accepts the connection and never answers
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        done = python(
+            tmp_path, "-c", UNTIL_FIRST_REQUEST, "run", "--base-url", url, "--model", "m", "--api-key", "k", "hello"
+        )
     assert done.returncode == 0, done.stderr
-    read = done.stdout.split()
-    assert set(LATER).isdisjoint(read), set(LATER) & set(read)
-    ours = [name for name in read if name.startswith("ostler.")]
+    modules = done.stdout.split()
+    assert set(LATER).isdisjoint(modules), set(LATER) & set(modules)
+    ours = [name for name in modules if name.startswith("ostler.")]
     assert "ostler.models.openai_request" in ours
-    assert len(ours) <= MOST_BEFORE_A_REQUEST, len(ours)
+    assert len(ours) <= MAX_BEFORE_A_REQUEST, len(ours)

@@ -1,4 +1,4 @@
-"""What the tests of this room share: clients that do not wait, certificates made on the spot."""
+"""Fixtures for model tests: clients that do not sleep, and generated certificates."""
 
 import shutil
 import ssl
@@ -16,30 +16,30 @@ from ostler.models.stall_detector import StallTimeouts
 sys.path.insert(0, str(Path(__file__).parent))
 
 
-class Naps:
-    """Sleeps that only remember."""
+class RecordedSleeps:
+    """A `sleep` that returns immediately and records the seconds."""
 
     def __init__(self):
-        self.taken = []
+        self.seconds = []
 
     async def __call__(self, seconds):
-        self.taken.append(seconds)
+        self.seconds.append(seconds)
 
 
 @pytest.fixture
-def naps():
-    return Naps()
+def sleeps():
+    return RecordedSleeps()
 
 
 @pytest.fixture
-def client(naps):
-    """Makes clients of a server that do not sleep and lose patience soon."""
+def client(sleeps):
+    """Return a factory of clients with short timeouts that do not sleep between retries."""
 
-    def make(server, kind="openai", *, attempts=3, patience=None, retries=None, clock=time.monotonic, **values):
+    def make(server, kind="openai", *, attempts=3, timeouts=None, retries=None, clock=time.monotonic, **values):
         network = NetworkConfig(
             environ={},
-            timeouts=patience or StallTimeouts(notice=0.05, first=2.0, silent=2.0, tick=0.02),
-            retry_policy=retries or RetryPolicy(attempts=attempts, sleep=naps, jitter=lambda: 1.0),
+            timeouts=timeouts or StallTimeouts(notice=0.05, first=2.0, silent=2.0, tick=0.02),
+            retry_policy=retries or RetryPolicy(attempts=attempts, sleep=sleeps, jitter=lambda: 1.0),
             clock=clock,
         )
         values.setdefault("base_url", server.base_url if server else "")
@@ -49,7 +49,7 @@ def client(naps):
 
 
 class Certificates:
-    """An authority, a server's certificate by it, and a client's."""
+    """A certificate authority, with a server certificate and a client certificate."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -71,16 +71,17 @@ class Certificates:
     def path(self, name):
         return str(self.folder / name)
 
-    def alien(self):
-        """A certificate that nobody knows, as a profile names it."""
+    def untrusted_client(self):
+        """Return a self-signed client certificate, as profile settings."""
         self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                      "-subj", "/CN=alien", "-keyout", "alien.key", "-out", "alien.pem", "-days", "2")  # fmt: skip
-        return {"client_cert": self.path("alien.pem"), "client_key": self.path("alien.key")}
+                      "-subj", "/CN=untrusted", "-days", "2",
+                      "-keyout", "untrusted.key", "-out", "untrusted.pem")  # fmt: skip
+        return {"client_cert": self.path("untrusted.pem"), "client_key": self.path("untrusted.key")}
 
-    def server_context(self, *, wants_client=False):
+    def server_context(self, *, require_client=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.path("server.pem"), self.path("server.key"))
-        if wants_client:
+        if require_client:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(self.path("ca.pem"))
         return context

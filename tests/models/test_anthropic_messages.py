@@ -1,10 +1,10 @@
-"""The Anthropic messages API over real HTTP: turns, seals, cache marks, and replies in every shape."""
+"""The Anthropic messages API over real HTTP: roles, signatures, cache marks, and replies of every shape."""
 
 import json
 from itertools import pairwise
 
 import pytest
-from model_talk import BASH, READ, ask, collect, only, thoughts, words
+from model_helpers import BASH, READ, collect, make_request, of_type, text_of, thoughts_of
 
 from ostler.core.errors import BackendError
 from ostler.core.message import CallPart, Message, ThoughtPart
@@ -27,12 +27,12 @@ from ostler.models.model_types import (
 from ostler.testing.model_server import ScriptedModelServer, ScriptedToolCall, calls, html, raw, sse_event, status, text
 
 MARK = {"type": "ephemeral"}
-PICTURE = ImageContent("image/png", "aWNl")
+IMAGE = ImageContent("image/png", "aWNl")
 HI = UserMessage((TextContent("hi"),))
 CALLED = AssistantMessage(
     Message(
         "m1",
-        (ThoughtPart("hm", "seal"), TextContent("look"), CallPart(ToolCall("c:1", "read", {"path": "a"}))),
+        (ThoughtPart("hm", "sig"), TextContent("look"), CallPart(ToolCall("c:1", "read", {"path": "a"}))),
         model="m",
     )
 )
@@ -43,13 +43,13 @@ def blocks(*history, model="m"):
     return alternating_messages(ModelRequest("", history), model)
 
 
-async def play(client, *replies, request=None, **values):
+async def run(client, *replies, request=None, **values):
     async with ScriptedModelServer(*replies) as server:
         chunks = await collect(client(server, "anthropic", **values), request)
     return chunks, server
 
 
-def told(*items):
+def event_stream(*items):
     return raw(*(sse_event(item, item["type"]) for item in items))
 
 
@@ -58,17 +58,17 @@ END = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {
 STOP = {"type": "message_stop"}
 
 
-def say(said, index=0):
-    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": said}}
+def text_delta(content, index=0):
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": content}}
 
 
 @pytest.mark.req("MD-1", "MD-4")
 @pytest.mark.parametrize("write_size", [0, 1])
-async def test_words_and_thoughts(client, write_size):
+async def test_text_and_thoughts(client, write_size):
     reply = text("Grüße 🐎", chunks=4, thought="hm, so").with_usage(20, 9, 4).with_write_size(write_size)
-    chunks, server = await play(client, reply)
-    assert (words(chunks), thoughts(chunks)) == ("Grüße 🐎", "hm, so")
-    assert [chunk.signature for chunk in only(chunks, ThoughtChunk) if chunk.signature] == ["sealed"]
+    chunks, server = await run(client, reply)
+    assert (text_of(chunks), thoughts_of(chunks)) == ("Grüße 🐎", "hm, so")
+    assert [chunk.signature for chunk in of_type(chunks, ThoughtChunk) if chunk.signature] == ["signed"]
     assert chunks[-2:] == [Usage(20, 9, 4), ReplyFinished("stop")]
     (request,) = server.requests
     assert request.path == "/v1/messages"
@@ -78,19 +78,19 @@ async def test_words_and_thoughts(client, write_size):
 
 
 @pytest.mark.req("MD-4")
-@pytest.mark.parametrize("whole", [False, True])
-async def test_calls(client, whole):
-    wanted = calls([("read", {"path": "ä"}), ScriptedToolCall("bash", {}, "toolu_7")], text="look")
-    chunks, _ = await play(client, wanted.as_json() if whole else wanted)
-    first, second = only(chunks, CallChunk)
+@pytest.mark.parametrize("plain_json", [False, True])
+async def test_calls(client, plain_json):
+    reply = calls([("read", {"path": "ä"}), ScriptedToolCall("bash", {}, "toolu_7")], text="look")
+    chunks, _ = await run(client, reply.as_json() if plain_json else reply)
+    first, second = of_type(chunks, CallChunk)
     assert (first.id, first.tool, json.loads(first.arguments)) == ("call_1_0", "read", {"path": "ä"})
     assert second == CallChunk("toolu_7", "bash", "{}")
-    assert (words(chunks), chunks[-1]) == ("look", ReplyFinished("calls"))
+    assert (text_of(chunks), chunks[-1]) == ("look", ReplyFinished("calls"))
 
 
-async def test_json_in_place_of_a_stream(client):
-    chunks, _ = await play(client, text("a", thought="b").as_json())
-    assert chunks == [ThoughtChunk("b", "sealed"), TextChunk("a"), Usage(10, 5, 0), ReplyFinished("stop")]
+async def test_json_instead_of_a_stream(client):
+    chunks, _ = await run(client, text("a", thought="b").as_json())
+    assert chunks == [ThoughtChunk("b", "signed"), TextChunk("a"), Usage(10, 5, 0), ReplyFinished("stop")]
 
 
 @pytest.mark.parametrize(
@@ -104,39 +104,45 @@ async def test_json_in_place_of_a_stream(client):
         ("pause_turn", "other"),
     ],
 )
-async def test_reasons(client, reason, finished):
-    chunks, _ = await play(client, text("a").with_finish_reason(reason))
+async def test_finish_reasons(client, reason, finished):
+    chunks, _ = await run(client, text("a").with_finish_reason(reason))
     assert chunks[-1] == ReplyFinished(finished, reason if finished == "other" else "")
 
 
-async def test_thoughts_that_may_not_be_read_keep_their_seal(client):
-    hidden = {"type": "content_block_start", "index": 0, "content_block": {"type": "redacted_thinking", "data": "xyz"}}
-    chunks, _ = await play(
-        client, told(START, hidden, {"type": "content_block_stop", "index": 0}, say("a", 1), END, STOP)
+async def test_redacted_thoughts_are_sent_back(client):
+    redacted = {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "redacted_thinking", "data": "xyz"},
+    }
+    chunks, _ = await run(
+        client, event_stream(START, redacted, {"type": "content_block_stop", "index": 0}, text_delta("a", 1), END, STOP)
     )
-    (thought,) = only(chunks, ThoughtChunk)
-    back = blocks(HI, AssistantMessage(Message("m", (ThoughtPart(thought.text, thought.signature), TextContent("a")))))
-    assert back[1]["content"][0] == {"type": "redacted_thinking", "data": "xyz"}
+    (thought,) = of_type(chunks, ThoughtChunk)
+    messages = blocks(
+        HI, AssistantMessage(Message("m", (ThoughtPart(thought.text, thought.signature), TextContent("a"))))
+    )
+    assert messages[1]["content"][0] == {"type": "redacted_thinking", "data": "xyz"}
 
 
 @pytest.mark.req("MD-4")
 @pytest.mark.parametrize(
     "reply",
     [
-        told(START, say("abc"), END),
-        told(START, say("a"), {"type": "ping"}, say("bc"), END, STOP),
-        told(START, say("abc"), {"type": "from the future", "index": 3, "x": [1]}, END, STOP),
-        told(
+        event_stream(START, text_delta("abc"), END),
+        event_stream(START, text_delta("a"), {"type": "ping"}, text_delta("bc"), END, STOP),
+        event_stream(START, text_delta("abc"), {"type": "from the future", "index": 3, "x": [1]}, END, STOP),
+        event_stream(
             START, {"type": "content_block_start", "index": "0", "content_block": {"type": "text", "text": "abc"}}, END
         ),
-        told(say("abc"), STOP),
-        told(START, say("abc"), END, STOP).stall_after(3),
-        told(START, say("abc"), END, STOP).stall_after(4),
+        event_stream(text_delta("abc"), STOP),
+        event_stream(START, text_delta("abc"), END, STOP).stall_after(3),
+        event_stream(START, text_delta("abc"), END, STOP).stall_after(4),
     ],
 )
-async def test_streams_that_are_good_enough(client, reply):
-    chunks, _ = await play(client, reply)
-    assert (words(chunks), chunks[-1]) == ("abc", ReplyFinished("stop"))
+async def test_incomplete_streams_are_accepted(client, reply):
+    chunks, _ = await run(client, reply)
+    assert (text_of(chunks), chunks[-1]) == ("abc", ReplyFinished("stop"))
 
 
 @pytest.mark.req("MD-5")
@@ -144,16 +150,16 @@ async def test_streams_that_are_good_enough(client, reply):
     "fault",
     [
         status(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-        told(START, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-        told(START, {"type": "error", "error": {"type": "api_error", "message": "oops"}}),
-        told(START),
-        told(START, {"type": "ping"}, STOP),
+        event_stream(START, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        event_stream(START, {"type": "error", "error": {"type": "api_error", "message": "oops"}}),
+        event_stream(START),
+        event_stream(START, {"type": "ping"}, STOP),
     ],
 )
-async def test_faults_before_any_words_are_asked_again(client, fault):
-    chunks, _ = await play(client, fault, text("hello"))
-    assert words(chunks) == "hello"
-    assert [waiting.attempt for waiting in only(chunks, RetryScheduled)] == [2]
+async def test_failures_before_any_text_are_retried(client, fault):
+    chunks, _ = await run(client, fault, text("hello"))
+    assert text_of(chunks) == "hello"
+    assert [retry.attempt for retry in of_type(chunks, RetryScheduled)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -168,25 +174,25 @@ async def test_faults_before_any_words_are_asked_again(client, fault):
         (raw(b"{broken"), "malformed"),
         (raw(b'{"some": "json"}'), "bad_request"),
         (raw(b"[1]"), "bad_request"),
-        (told(say("abc"), {"type": "error", "error": {"type": "overloaded_error"}}), "cut"),
-        (told(say("abc")), "cut"),
+        (event_stream(text_delta("abc"), {"type": "error", "error": {"type": "overloaded_error"}}), "cut"),
+        (event_stream(text_delta("abc")), "cut"),
     ],
 )
-async def test_failures(client, reply, code):
+async def test_error_codes(client, reply, code):
     async with ScriptedModelServer(reply) as server:
         with pytest.raises(BackendError) as caught:
             await collect(client(server, "anthropic"))
     assert caught.value.fault.code == code
 
 
-async def test_a_limit_above_the_models_own_is_lowered(client):
-    refusal = status(400, {"error": {"message": "max_tokens: 20000 > 8192, which is the maximum"}})
-    _, server = await play(client, refusal, text("a"))
+async def test_output_limit_is_lowered_to_the_models_maximum(client):
+    rejection = status(400, {"error": {"message": "max_tokens: 20000 > 8192, which is the maximum"}})
+    _, server = await run(client, rejection, text("a"))
     assert [request.json["max_tokens"] for request in server.requests] == [20_000, 8192]
 
 
 @pytest.mark.req("MD-9")
-async def test_cache_marks_and_the_shape_of_a_request(client):
+async def test_cache_marks_and_request_fields(client):
     history = (
         HI,
         CALLED,
@@ -195,7 +201,7 @@ async def test_cache_marks_and_the_shape_of_a_request(client):
         UserMessage((TextContent("more"),)),
     )
     request = ModelRequest("be brief", history, (READ, BASH), max_tokens=50, temperature=0.5)
-    _, server = await play(client, text("a"), request=request)
+    _, server = await run(client, text("a"), request=request)
     sent = server.requests[0].json
     assert (sent["max_tokens"], sent["temperature"], sent["stream"]) == (50, 0.5, True)
     assert sent["system"] == [{"type": "text", "text": "be brief", "cache_control": MARK}]
@@ -207,7 +213,7 @@ async def test_cache_marks_and_the_shape_of_a_request(client):
 
 
 @pytest.mark.req("MD-9")
-def test_but_for_the_marks_each_request_begins_with_the_one_before():
+def test_request_without_marks_is_a_prefix_of_the_next():
     history = [
         HI,
         CALLED,
@@ -217,28 +223,28 @@ def test_but_for_the_marks_each_request_begins_with_the_one_before():
         UserMessage((TextContent("x"),)),
     ]
     sizes = [1, 3, 6]
-    grown = [json.dumps(alternating_messages(ModelRequest("", tuple(history[:size])), "m")) for size in sizes]
-    for shorter, longer in pairwise(grown):
+    bodies = [json.dumps(alternating_messages(ModelRequest("", tuple(history[:size])), "m")) for size in sizes]
+    for shorter, longer in pairwise(bodies):
         assert longer.startswith(shorter.removesuffix("]"))
 
 
-def test_thinking_leaves_out_what_the_api_would_refuse_with_it():
+def test_temperature_is_omitted_with_thinking():
     from ostler.models.anthropic_request import messages_body
 
     sent = json.loads(
-        messages_body("m", ask(temperature=0.5), 9, {"thinking": {"type": "enabled", "budget_tokens": 5}})
+        messages_body("m", make_request(temperature=0.5), 9, {"thinking": {"type": "enabled", "budget_tokens": 5}})
     )
     assert "temperature" not in sent
     assert sent["thinking"]["budget_tokens"] == 5
 
 
-class TestTurns:
-    def test_a_call_and_its_result(self):
+class TestMessages:
+    def test_call_and_result(self):
         assert blocks(HI, CALLED, RESULT)[1:] == [
             {
                 "role": "assistant",
                 "content": [
-                    {"type": "thinking", "thinking": "hm", "signature": "seal"},
+                    {"type": "thinking", "thinking": "hm", "signature": "sig"},
                     {"type": "text", "text": "look"},
                     {"type": "tool_use", "id": "c_1", "name": "read", "input": {"path": "a"}},
                 ],
@@ -246,24 +252,24 @@ class TestTurns:
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c_1", "content": "content"}]},
         ]
 
-    def test_notes_stand_ahead_of_the_users_words_and_roles_take_turns(self):
-        said = blocks(
+    def test_system_notes_precede_user_text_and_roles_alternate(self):
+        messages = blocks(
             HI,
             CALLED,
             RESULT,
             SystemMessage("note"),
-            UserMessage((TextContent("a"), PICTURE)),
+            UserMessage((TextContent("a"), IMAGE)),
             UserMessage((TextContent("b"),)),
         )
-        assert [message["role"] for message in said] == ["user", "assistant", "user"]
-        kinds = [block["type"] for block in said[-1]["content"]]
+        assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+        kinds = [block["type"] for block in messages[-1]["content"]]
         assert kinds == ["tool_result", "text", "text", "image", "text"]
-        assert said[-1]["content"][1]["text"] == "<system>\nnote\n</system>"
+        assert messages[-1]["content"][1]["text"] == "<system>\nnote\n</system>"
 
-    def test_results_with_pictures_and_failures(self):
+    def test_results_with_images_and_failures(self):
         results = (
             ToolResult("a", "failed", "no"),
-            ToolResult("b", "ok", "see", images=(PICTURE,)),
+            ToolResult("b", "ok", "see", images=(IMAGE,)),
             ToolResult("c", "ok", ""),
         )
         first, second, third = blocks(HI, CALLED, ToolResultsMessage(results))[-1]["content"]
@@ -271,16 +277,16 @@ class TestTurns:
         assert [block["type"] for block in second["content"]] == ["text", "image"]
         assert third == {"type": "tool_result", "tool_use_id": "c"}
 
-    def test_thoughts_of_others_and_without_seal_stay_here(self):
-        thought = Message("m", (ThoughtPart("x", "seal"), TextContent("a")), model="other")
-        unsealed = Message("m", (ThoughtPart("x"), TextContent("b")), model="m")
-        said = blocks(HI, AssistantMessage(thought), HI, AssistantMessage(unsealed))
-        assert [len(message["content"]) for message in said] == [1, 1, 1, 1]
+    def test_thoughts_of_other_models_or_without_signature_are_not_sent(self):
+        thought = Message("m", (ThoughtPart("x", "sig"), TextContent("a")), model="other")
+        unsigned = Message("m", (ThoughtPart("x"), TextContent("b")), model="m")
+        messages = blocks(HI, AssistantMessage(thought), HI, AssistantMessage(unsigned))
+        assert [len(message["content"]) for message in messages] == [1, 1, 1, 1]
 
-    def test_what_is_empty_is_left_out_and_the_user_begins(self):
-        said = blocks(
+    def test_empty_content_is_omitted_and_the_user_starts(self):
+        messages = blocks(
             AssistantMessage(Message("m", (TextContent(" \n"),))), CALLED, UserMessage((TextContent(""),)), HI
         )
-        assert [message["role"] for message in said] == ["user", "assistant", "user"]
-        assert said[0]["content"][0]["text"]
+        assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+        assert messages[0]["content"][0]["text"]
         assert add_cache_marks(blocks()) != []

@@ -1,4 +1,4 @@
-"""Base URLs as people write them."""
+"""Base URLs as users write them."""
 
 import pytest
 
@@ -52,28 +52,28 @@ def test_anthropic(text, target):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "not one"),
-        ("http://", "not one"),
-        ("http:///v1", "not one"),
+        ("", "invalid base URL"),
+        ("http://", "invalid base URL"),
+        ("http:///v1", "invalid base URL"),
         ("ftp://x.example", "ftp://"),
         ("http://x.example:99999", "99999"),
         ("http://x.example:0", "port 0"),
-        ("http://x.example/a b", "blanks"),
-        ("http://x.example/\nX-Evil: 1", "blanks"),
-        ("http://" + "ü" * 80 + ".example", "not a name"),
-        ("http://[::1", "not one"),
+        ("http://x.example/a b", "spaces"),
+        ("http://x.example/\nX-Evil: 1", "spaces"),
+        ("http://" + "ü" * 80 + ".example", "invalid host name"),
+        ("http://[::1", "invalid base URL"),
     ],
 )
-def test_not_a_base_url(text, said):
+def test_invalid_base_url(text, message):
     with pytest.raises(UsageError) as caught:
         parse_base_url(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.req("MD-3")
-def test_a_key_in_the_url_is_refused_and_not_shown():
+def test_key_in_url_is_rejected_and_not_shown():
     with pytest.raises(UsageError) as caught:
         parse_base_url("https://sk-secret@api.example.com/v1")
     assert "sk-secret" not in str(caught.value)
@@ -95,5 +95,5 @@ def test_loopback(host, loopback):
         ("http://a@b@host/v1", "http://host/v1"),
     ],
 )
-def test_a_url_is_shown_without_its_secrets(url, shown):
+def test_secrets_are_stripped_from_url(url, shown):
     assert strip_secrets(url) == shown

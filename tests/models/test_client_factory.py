@@ -1,10 +1,10 @@
-"""A profile's values become a client, or a sentence about what is wrong with them."""
+"""Creating a client from a profile's values, and the errors for invalid ones."""
 
 import subprocess
 import sys
 
 import pytest
-from model_talk import collect, words
+from model_helpers import collect, text_of
 
 from ostler.core.errors import UsageError
 from ostler.models.anthropic_messages import AnthropicMessages
@@ -14,24 +14,26 @@ from ostler.testing.model_server import ScriptedModelServer, text
 
 
 @pytest.mark.req("MD-1")
-@pytest.mark.parametrize(("kind", "made"), [("openai", OpenAIChat), ("", OpenAIChat), ("anthropic", AnthropicMessages)])
-def test_kinds(kind, made):
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("openai", OpenAIChat), ("", OpenAIChat), ("anthropic", AnthropicMessages)]
+)
+def test_kinds(kind, expected):
     client = make_client(api_kind=kind, base_url="http://localhost", model=" m ")
-    assert type(client) is made
+    assert type(client) is expected
     assert client.name == "m"
 
 
 @pytest.mark.req("MD-1")
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"api_kind": "gopher"}, "openai or anthropic"),
-        ({"model": " "}, "no model is named"),
+        ({"model": " "}, "no model is set"),
         ({"base_url": "ftp://x"}, "http:// or https://"),
     ],
 )
-def test_values_that_will_not_do(values, said):
-    with pytest.raises(UsageError, match=said):
+def test_invalid_values(values, message):
+    with pytest.raises(UsageError, match=message):
         make_client(**({"api_kind": "openai", "base_url": "http://localhost", "model": "m"} | values))
 
 
@@ -44,7 +46,7 @@ async def test_headers_key_and_extra_fields_are_sent(client):
             headers={"X-Team": "blue"},
             extra={"top_k": 5},
         )
-        assert words(await collect(model)) == "a"
+        assert text_of(await collect(model)) == "a"
     (request,) = server.requests
     assert request.headers["authorization"] == "Bearer sk-1"
     assert request.headers["x-team"] == "blue"
@@ -52,13 +54,13 @@ async def test_headers_key_and_extra_fields_are_sent(client):
 
 
 @pytest.mark.req("MD-3")
-async def test_without_a_key_none_is_sent(client):
+async def test_without_a_key_no_header_is_sent(client):
     async with ScriptedModelServer(text("a")) as server:
         await collect(client(server, api_key=""))
     assert "authorization" not in server.requests[0].headers
 
 
-def test_only_the_adapter_that_is_needed_is_imported():
+def test_only_the_needed_adapter_is_imported():
     code = (
         "import sys; from ostler.models.client_factory import make_client;"
         "make_client(api_kind='openai', base_url='http://localhost', model='m'); print(*sys.modules)"

@@ -1,4 +1,4 @@
-"""A client over another drops nothing that the other has."""
+"""Client wrappers pass on every attribute of the wrapped client."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from ostler.models.dialects.dialect import apply_dialect
 from ostler.testing.scripted_model import ScriptedLine, ScriptedModel
 
 
-class Priced(ScriptedModel):
+class ClientWithExtras(ScriptedModel):
     price = "a price"
     reasoning = "tags"
 
@@ -20,7 +20,7 @@ class Priced(ScriptedModel):
         return 7
 
     async def wait_for_window(self):
-        return "learned"
+        return "fetched"
 
     async def fetch_window(self):
         return 4096
@@ -36,19 +36,19 @@ WRAPPERS = [
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS)
-async def test_what_only_some_clients_have_is_passed_on(wrap):
-    model = wrap(Priced([ScriptedLine("ok")]))
+async def test_optional_attributes_are_passed_on(wrap):
+    model = wrap(ClientWithExtras([ScriptedLine("ok")]))
     assert (model.price, model.reasoning) == ("a price", "tags")
-    assert (await model.wait_for_window(), await model.fetch_window()) == ("learned", 4096)
+    assert (await model.wait_for_window(), await model.fetch_window()) == ("fetched", 4096)
 
 
-def test_what_the_tools_take_in_words_is_known_through_every_wrapper():
-    model = RepetitionGuard(SampledModel(_BorrowedModel(Priced([ScriptedLine("ok")])), AgentRole()))
+def test_guide_size_is_available_through_every_wrapper():
+    model = RepetitionGuard(SampledModel(_BorrowedModel(ClientWithExtras([ScriptedLine("ok")])), AgentRole()))
     assert guide_size(model, PrefixBuilt("", ())) == 7
 
 
 @pytest.mark.parametrize("wrap", WRAPPERS)
-def test_what_the_other_has_not_is_not_there(wrap):
+def test_missing_attributes_stay_missing(wrap):
     model = wrap(ScriptedModel([ScriptedLine("ok")]))
     assert getattr(model, "wait_for_window", None) is None
     assert (model.name, model.context_limit) == (model._client.name, model._client.context_limit)

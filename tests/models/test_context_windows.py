@@ -1,9 +1,9 @@
-"""Windows, as each kind of server tells them, and which of several counts."""
+"""Context windows of each kind of server, and which of several values is used."""
 
 import json
 
 import pytest
-from model_talk import ask
+from model_helpers import make_request
 
 from ostler.models.base_url import parse_base_url
 from ostler.models.context_windows import DEFAULT_WINDOW, ContextWindow, fetch_window, window_by_name
@@ -17,15 +17,15 @@ VLLM = [{"id": "m", "max_model_len": 40_960, "owned_by": "vllm"}]
 OLLAMA = [{"id": "m", "owned_by": "library"}]
 LLAMA_CPP = [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 99_999}}]
 LM_STUDIO = [{"id": "m", "owned_by": "organization_owner"}]
-SHOWN = {"parameters": "temperature 1\nnum_ctx    16384\n", "model_info": {"q.context_length": 32_768}}
-LARGE = {"model_info": {"qwen3.context_length": 40_960}}
-RUNS = {"models": [{"name": "m", "context_length": 4096}]}
+DETAILS = {"parameters": "temperature 1\nnum_ctx    16384\n", "model_info": {"q.context_length": 32_768}}
+DETAILS_LARGE = {"model_info": {"qwen3.context_length": 40_960}}
+RUNNING = {"models": [{"name": "m", "context_length": 4096}]}
 LOADED = {"id": "m", "state": "loaded", "max_context_length": 32_768, "loaded_context_length": 4096}
-RESTS = {"id": "m", "state": "not-loaded", "max_context_length": 32_768}
+NOT_LOADED = {"id": "m", "state": "not-loaded", "max_context_length": 32_768}
 
 
 class Server(ScriptedModelServer):
-    """Keeps what was posted to it beside the model's API; a model that is loaded then runs with what was asked for."""
+    """Records requests to the server's own API. Loading a model sets its window to the requested one."""
 
     posted: list
 
@@ -38,35 +38,35 @@ class Server(ScriptedModelServer):
         return await super()._send_page(recorded, writer)
 
 
-def playing(*replies, **how):
-    server = Server(*replies, **how)
+def make_server(*replies, **options):
+    server = Server(*replies, **options)
     server.posted = []
     return server
 
 
-async def window(server, model="m", **how):
+async def query_window(server, model="m", **options):
     base = parse_base_url(server.base_url)
     http = HttpClient(Dialer(base.origin))
     try:
-        return await fetch_window(http, base, model, **how)
+        return await fetch_window(http, base, model, **options)
     finally:
         await http.aclose()
 
 
 @pytest.mark.parametrize(
-    ("models", "pages", "told"),
+    ("models", "pages", "expected"),
     [
         (VLLM, {}, ContextWindow(40_960, True)),
         ([{"id": "m", "context_length": 131_072}], {}, ContextWindow(131_072, True)),
         (LLAMA_CPP, {"/props": {"default_generation_settings": {"n_ctx": 8192}}}, ContextWindow(8192, True)),
         (LLAMA_CPP, {"/props": {"default_generation_settings": None}}, None),
-        (OLLAMA, {"/api/ps": RUNS, "/api/show": SHOWN}, ContextWindow(4096, True)),
-        (OLLAMA, {"/api/ps": {"models": []}, "/api/show": SHOWN}, ContextWindow(16_384, True)),
-        (OLLAMA, {"/api/show": LARGE}, ContextWindow(40_960, False)),
+        (OLLAMA, {"/api/ps": RUNNING, "/api/show": DETAILS}, ContextWindow(4096, True)),
+        (OLLAMA, {"/api/ps": {"models": []}, "/api/show": DETAILS}, ContextWindow(16_384, True)),
+        (OLLAMA, {"/api/show": DETAILS_LARGE}, ContextWindow(40_960, False)),
         (OLLAMA, {"/api/show": {"parameters": "num_ctx 7", "model_info": 5}}, None),
         (OLLAMA, {}, None),
         (LM_STUDIO, {"/api/v0/models": {"data": [LOADED]}}, ContextWindow(4096, True)),
-        (LM_STUDIO, {"/api/v0/models": {"data": [RESTS]}}, ContextWindow(32_768, False)),
+        (LM_STUDIO, {"/api/v0/models": {"data": [NOT_LOADED]}}, ContextWindow(32_768, False)),
         (LM_STUDIO, {"/api/v0/models": {"data": [None, 5, {"id": "other"}]}}, None),
         (LM_STUDIO, {}, None),
         ([{"id": "other", "max_model_len": 1024}], {}, None),
@@ -75,78 +75,78 @@ async def window(server, model="m", **how):
         ([], {}, None),
     ],
 )
-async def test_the_window_a_server_tells(models, pages, told):
-    async with playing(models=models, pages=pages) as server:
-        assert await window(server) == told
+async def test_window_reported_by_server(models, pages, expected):
+    async with make_server(models=models, pages=pages) as server:
+        assert await query_window(server) == expected
 
 
-async def window_of(model, listed, owner):
+async def ollama_window(model, listed, owner):
     running = {"models": [{"name": "other:latest", "context_length": 2048}, {"name": listed, "context_length": 4096}]}
-    pages = {"/api/ps": running, "/api/show": LARGE}
-    async with playing(models=[{"id": listed, "owned_by": owner}], pages=pages) as server:
-        return await window(server, model=model)
+    pages = {"/api/ps": running, "/api/show": DETAILS_LARGE}
+    async with make_server(models=[{"id": listed, "owned_by": owner}], pages=pages) as server:
+        return await query_window(server, model=model)
 
 
 @pytest.mark.parametrize(("model", "listed"), [("m", "m:latest"), ("M", "m:latest"), ("m:latest", "m:latest")])
-async def test_ollama_knows_a_model_without_its_tag(model, listed):
-    """What its file says is far more than it runs with, and it cuts off silently what it cannot hold."""
-    assert await window_of(model, listed, "library") == ContextWindow(4096, True)
+async def test_ollama_finds_model_without_tag(model, listed):
+    """The window in the model file is larger than the one in use, and Ollama silently truncates longer prompts."""
+    assert await ollama_window(model, listed, "library") == ContextWindow(4096, True)
 
 
-async def test_another_tag_is_another_model():
-    assert await window_of("m:7b", "m:latest", "library") == ContextWindow(40_960, False)
+async def test_other_tag_is_another_model():
+    assert await ollama_window("m:7b", "m:latest", "library") == ContextWindow(40_960, False)
 
 
 @pytest.mark.parametrize("name", ["hf.co/somebody/m-GGUF:Q4_K_M", "somebody/m:latest"])
-async def test_ollama_is_known_by_models_of_others_too(name):
-    assert await window_of(name, name, "somebody") == ContextWindow(4096, True)
+async def test_ollama_is_detected_by_models_of_other_owners(name):
+    assert await ollama_window(name, name, "somebody") == ContextWindow(4096, True)
 
 
-async def test_it_is_set_where_a_server_lets_one():
-    async with playing(
-        models=LM_STUDIO, pages={"/api/v0/models": {"data": [RESTS]}, "/api/v1/models/load": {}}
+async def test_requested_window_is_set_when_loading():
+    async with make_server(
+        models=LM_STUDIO, pages={"/api/v0/models": {"data": [NOT_LOADED]}, "/api/v1/models/load": {}}
     ) as server:
-        assert await window(server, requested=16_000) == ContextWindow(16_000, True)
+        assert await query_window(server, requested=16_000) == ContextWindow(16_000, True)
     assert server.posted == [("/api/v1/models/load", {"model": "m", "context_length": 16_000})]
 
 
-async def test_a_model_that_runs_is_left_alone():
-    async with playing(models=LM_STUDIO, pages={"/api/v0/models": {"data": [LOADED]}}) as server:
-        assert await window(server, requested=16_000) == ContextWindow(4096, True)
+async def test_loaded_model_is_not_reloaded():
+    async with make_server(models=LM_STUDIO, pages={"/api/v0/models": {"data": [LOADED]}}) as server:
+        assert await query_window(server, requested=16_000) == ContextWindow(4096, True)
     assert server.posted == []
 
 
 @pytest.mark.parametrize(
-    ("models", "pages", "set_to", "limit"),
+    ("models", "pages", "configured", "limit"),
     [
         (VLLM, {}, None, 40_960),
         (VLLM, {}, 8_000, 8_000),
         (VLLM, {}, 100_000, 40_960),
-        (OLLAMA, {"/api/ps": RUNS}, 32_000, 4096),
-        (OLLAMA, {"/api/show": LARGE}, 32_000, 32_000),
-        (OLLAMA, {"/api/show": LARGE}, None, 40_960),
+        (OLLAMA, {"/api/ps": RUNNING}, 32_000, 4096),
+        (OLLAMA, {"/api/show": DETAILS_LARGE}, 32_000, 32_000),
+        (OLLAMA, {"/api/show": DETAILS_LARGE}, None, 40_960),
         ([], {}, 9_000, 9_000),
         ([], {}, None, DEFAULT_WINDOW),
     ],
 )
-async def test_which_of_several_counts(client, models, pages, set_to, limit):
-    """More than a server holds would be cut off silently by some of them."""
-    async with playing(models=models, pages=pages) as server:
-        model = client(server, context_window=set_to)
-        assert model.context_limit == (set_to or DEFAULT_WINDOW)
+async def test_smallest_enforced_window_is_used(client, models, pages, configured, limit):
+    """Some servers silently truncate prompts that are longer than their window."""
+    async with make_server(models=models, pages=pages) as server:
+        model = client(server, context_window=configured)
+        assert model.context_limit == (configured or DEFAULT_WINDOW)
         assert await model.fetch_window() == limit == model.context_limit
         await model.aclose()
 
 
-async def test_a_model_that_was_not_loaded_is_asked_about_again_once_it_answered(client):
-    async with playing(text("a"), text("b"), models=OLLAMA, pages={"/api/show": LARGE}) as server:
+async def test_window_is_fetched_again_after_the_first_reply(client):
+    async with make_server(text("a"), text("b"), models=OLLAMA, pages={"/api/show": DETAILS_LARGE}) as server:
         model = client(server)
         assert await model.fetch_window() == 40_960
-        server._pages["/api/ps"] = RUNS
-        _ = [chunk async for chunk in model.stream(ask())]
+        server._pages["/api/ps"] = RUNNING
+        _ = [chunk async for chunk in model.stream(make_request())]
         await model._window_task
         assert model.context_limit == 4096
-        _ = [chunk async for chunk in model.stream(ask())]
+        _ = [chunk async for chunk in model.stream(make_request())]
         await model.aclose()
     assert json.loads(server.requests[1].body)["model"] == "m"
 

@@ -1,4 +1,4 @@
-"""The HTTP client against real sockets: framings, kept connections, broken peers, TLS and proxies."""
+"""The HTTP client with real sockets: framings, reused connections, broken peers, TLS and proxies."""
 
 import asyncio
 import contextlib
@@ -17,24 +17,24 @@ from ostler.models.tls import TlsFiles
 from ostler.testing.model_server import ScriptedModelServer, drop, raw, stall, status, text
 
 TARGET = "/v1/chat/completions"
-ASK = b'{"stream": true}'
+BODY = b'{"stream": true}'
 
 
-def http_to(port, **how):
-    return HttpClient(Dialer(ServerOrigin("http", "127.0.0.1", port), **how))
+def http_to(port, **options):
+    return HttpClient(Dialer(ServerOrigin("http", "127.0.0.1", port), **options))
 
 
 @contextlib.asynccontextmanager
-async def peer(*answers: bytes, keep_open: bool = False, waiting: bool = True):
-    """A server that answers each connection with bytes as they are, then closes or waits."""
-    left = list(answers)
+async def peer(*answers: bytes, keep_open: bool = False, read_head: bool = True):
+    """A server that answers each connection with raw bytes, then closes or waits."""
+    remaining = list(answers)
     tasks = set()
 
     async def serve(reader, writer):
         tasks.add(asyncio.current_task())
         try:
-            await (reader.readuntil(b"\r\n\r\n") if waiting else reader.read(1))
-            writer.write(left.pop(0))
+            await (reader.readuntil(b"\r\n\r\n") if read_head else reader.read(1))
+            writer.write(remaining.pop(0))
             await writer.drain()
             if keep_open:
                 await reader.read()
@@ -60,32 +60,32 @@ async def body_of(response):
 
 @pytest.mark.parametrize("framing", ["chunked", "length", "close"])
 @pytest.mark.parametrize("write_size", [0, 1, 7])
-async def test_the_body_is_what_httpx2_reads(framing, write_size):
-    pieces = (b"data: one\n\n", "data: zwölf\n\n".encode(), b"x" * 300)
-    reply = raw(*pieces).with_framing(framing).with_write_size(write_size)
+async def test_body_equals_that_of_httpx2(framing, write_size):
+    parts = (b"data: one\n\n", "data: zwölf\n\n".encode(), b"x" * 300)
+    reply = raw(*parts).with_framing(framing).with_write_size(write_size)
     async with ScriptedModelServer(reply, reply) as server:
         http = http_to(server.port)
-        ours = await body_of(await http.send("POST", TARGET, (), ASK))
-        async with httpx2.AsyncClient() as oracle:
-            theirs = await oracle.post(f"http://127.0.0.1:{server.port}{TARGET}", content=b"{}")
+        body = await body_of(await http.send("POST", TARGET, (), BODY))
+        async with httpx2.AsyncClient() as reference:
+            expected = await reference.post(f"http://127.0.0.1:{server.port}{TARGET}", content=b"{}")
         await http.aclose()
-    assert ours == theirs.content == b"".join(pieces)
+    assert body == expected.content == b"".join(parts)
 
 
-async def test_the_request_is_what_httpx2_sends():
+async def test_request_equals_that_of_httpx2():
     async with ScriptedModelServer(text("a"), text("a")) as server:
         http = http_to(server.port)
         headers = [("content-type", "application/json"), ("authorization", "Bearer k")]
         await body_of(await http.send("POST", TARGET, headers, b'{"a":"\xc3\xbc"}'))
-        async with httpx2.AsyncClient() as oracle:
+        async with httpx2.AsyncClient() as reference:
             url = f"http://127.0.0.1:{server.port}{TARGET}"
-            await oracle.post(url, headers=headers, content=b'{"a":"\xc3\xbc"}')
+            await reference.post(url, headers=headers, content=b'{"a":"\xc3\xbc"}')
         await http.aclose()
-    ours, theirs = server.requests
-    assert (ours.method, ours.path, ours.body) == (theirs.method, theirs.path, theirs.body)
+    sent, expected = server.requests
+    assert (sent.method, sent.path, sent.body) == (expected.method, expected.path, expected.body)
     for name in ("host", "content-length", "content-type", "authorization"):
-        assert ours.headers[name] == theirs.headers[name]
-    assert ours.headers["accept-encoding"] == "identity"
+        assert sent.headers[name] == expected.headers[name]
+    assert sent.headers["accept-encoding"] == "identity"
 
 
 @pytest.mark.req("DX-6")
@@ -93,84 +93,84 @@ async def test_one_connection_serves_many_requests():
     async with ScriptedModelServer(text("a"), status(500), text("b").with_framing("length"), text("c")) as server:
         http = http_to(server.port)
         for _ in range(4):
-            await body_of(await http.send("POST", TARGET, (), ASK))
+            await body_of(await http.send("POST", TARGET, (), BODY))
         await http.aclose()
     assert [request.connection for request in server.requests] == [1, 1, 1, 1]
 
 
-async def test_requests_side_by_side_each_have_a_connection_and_one_is_kept():
+async def test_concurrent_requests_have_own_connections_and_one_is_reused():
     async with ScriptedModelServer(text("a"), text("b"), text("c")) as server:
         http = http_to(server.port)
-        first, second = [await http.send("POST", TARGET, (), ASK) for _ in range(2)]
+        first, second = [await http.send("POST", TARGET, (), BODY) for _ in range(2)]
         await asyncio.gather(body_of(first), body_of(second))
-        await body_of(await http.send("POST", TARGET, (), ASK))
+        await body_of(await http.send("POST", TARGET, (), BODY))
         await http.aclose()
     assert server.connections == 2
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_kept_connection_that_died_is_replaced_once(reset):
+async def test_dead_idle_connection_is_replaced_once(reset):
     async with ScriptedModelServer(text("a"), drop(reset=reset), text("b")) as server:
         http = http_to(server.port)
-        await body_of(await http.send("POST", TARGET, (), ASK))
-        assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), ASK))
+        await body_of(await http.send("POST", TARGET, (), BODY))
+        assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), BODY))
         await http.aclose()
     assert [request.connection for request in server.requests] == [1, 1, 2]
 
 
-async def test_a_kept_connection_that_the_server_closed_is_not_used():
+async def test_closed_idle_connection_is_not_used():
     async with ScriptedModelServer(text("a").then_close(), text("b")) as server:
         http = http_to(server.port)
-        await body_of(await http.send("POST", TARGET, (), ASK))
-        assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), ASK))
+        await body_of(await http.send("POST", TARGET, (), BODY))
+        assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), BODY))
         await http.aclose()
     assert server.connections == 2
 
 
-async def test_a_new_connection_is_not_tried_twice():
+async def test_failed_new_connection_is_not_retried():
     async with ScriptedModelServer(drop()) as server:
         http = http_to(server.port)
-        response = await http.send("POST", TARGET, (), ASK)
+        response = await http.send("POST", TARGET, (), BODY)
         with pytest.raises(BackendError, match="closed the connection before it answered") as caught:
             await response.read_head()
     assert caught.value.fault.code == "closed"
 
 
-async def test_a_dead_kept_connection_is_not_replaced_twice():
+async def test_dead_idle_connection_is_not_replaced_twice():
     async with ScriptedModelServer(text("a"), drop(), drop()) as server:
         http = http_to(server.port)
-        await body_of(await http.send("POST", TARGET, (), ASK))
-        response = await http.send("POST", TARGET, (), ASK)
+        await body_of(await http.send("POST", TARGET, (), BODY))
+        response = await http.send("POST", TARGET, (), BODY)
         with pytest.raises(BackendError):
             await response.read_head()
 
 
 @pytest.mark.parametrize("framing", ["chunked", "length"])
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_body_that_breaks_off(framing, reset):
+async def test_interrupted_body(framing, reset):
     async with ScriptedModelServer(raw(b"x" * 100).with_framing(framing).cut_after(50, reset=reset)) as server:
         http = http_to(server.port)
-        response = await http.send("POST", TARGET, (), ASK)
+        response = await http.send("POST", TARGET, (), BODY)
         with pytest.raises(BackendError, match=r"closed the connection") as caught:
             await body_of(response)
     assert caught.value.fault.code == "closed"
     assert f"127.0.0.1:{server.port}" in str(caught.value)
 
 
-async def test_silence_is_told_and_the_head_can_be_asked_for_again():
+async def test_read_head_returns_false_on_timeout_and_can_be_repeated():
     async with ScriptedModelServer(stall()) as server:
         http = http_to(server.port)
-        response = await http.send("POST", TARGET, (), ASK)
+        response = await http.send("POST", TARGET, (), BODY)
         assert not await response.read_head(0.01)
         assert not await response.read_head(0.01)
         response.close()
         await server.wait_for_disconnects()
 
 
-async def test_silence_within_a_body_is_an_empty_read():
+async def test_silence_in_a_body_is_an_empty_read():
     async with ScriptedModelServer(raw(b"abc").stall_after(1)) as server:
         http = http_to(server.port)
-        response = await http.send("POST", TARGET, (), ASK)
+        response = await http.send("POST", TARGET, (), BODY)
         assert await response.read_head()
         reads = response.iter_data(0.01)
         assert await anext(reads) == b"abc"
@@ -182,33 +182,33 @@ async def test_silence_within_a_body_is_an_empty_read():
 
 
 @pytest.mark.parametrize(
-    ("answer", "code", "said"),
+    ("answer", "code", "message"),
     [
-        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "malformed", "not HTTP"),
-        (b"\x15\x03\x01\x00\x02\x02\x46\r\n\r\n", "malformed", "not HTTP"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", "malformed", "invalid HTTP"),
+        (b"\x15\x03\x01\x00\x02\x02\x46\r\n\r\n", "malformed", "invalid HTTP"),
         (b"", "closed", "before it answered"),
         (b"HTTP/1.1 200 OK\r\n", "closed", "before it answered"),
-        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, "malformed", "not HTTP"),
-        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 100_000, "malformed", "not HTTP"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n", "malformed", "not HTTP"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n", "malformed", "not HTTP"),
-        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n", "malformed", "not HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, "malformed", "invalid HTTP"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 100_000, "malformed", "invalid HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n", "malformed", "invalid HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n", "malformed", "invalid HTTP"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n", "malformed", "invalid HTTP"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "malformed", "broken framing"),
         (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\nx", "malformed", "compressed"),
         (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "malformed", ""),
     ],
 )
-async def test_hostile_peers(answer, code, said):
+async def test_malformed_responses(answer, code, message):
     async with peer(answer) as port:
         http = http_to(port)
         response = await http.send("POST", "/", (), b"{}")
         with pytest.raises(BackendError) as caught:
             await body_of(response)
-        assert (caught.value.fault.code, said in str(caught.value)) == (code, True)
+        assert (caught.value.fault.code, message in str(caught.value)) == (code, True)
         await http.aclose()
 
 
-async def test_interim_answers_and_old_versions_are_understood():
+async def test_interim_responses_and_http_1_0_are_supported():
     interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
     async with peer(
         interim + b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-a: 1\r\nX-A: 2\r\n\r\nok", b"HTTP/1.0 200 OK\r\n\r\nold"
@@ -221,7 +221,7 @@ async def test_interim_answers_and_old_versions_are_understood():
         await http.aclose()
 
 
-async def test_bytes_after_a_reply_end_the_connection():
+async def test_trailing_bytes_close_the_connection():
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n"
     async with peer(answer, b"HTTP/1.1 204 No Content\r\n\r\n", keep_open=True) as port:
         http = http_to(port)
@@ -232,51 +232,51 @@ async def test_bytes_after_a_reply_end_the_connection():
         await http.aclose()
 
 
-async def test_a_small_document_has_limits():
+async def test_document_has_size_and_time_limits():
     async with ScriptedModelServer(raw(b"x" * 1000), stall()) as server:
         http = http_to(server.port)
-        with pytest.raises(BackendError, match="far more"):
-            await http.fetch("POST", TARGET, (), ASK, timeout=5, limit=999)
+        with pytest.raises(BackendError, match="oversized"):
+            await http.fetch("POST", TARGET, (), BODY, timeout=5, limit=999)
         with pytest.raises(BackendError, match="did not answer within") as caught:
-            await http.fetch("POST", TARGET, (), ASK, timeout=0.05, limit=999)
+            await http.fetch("POST", TARGET, (), BODY, timeout=0.05, limit=999)
         assert caught.value.fault.code == "timeout"
         await server.wait_for_disconnects()
 
 
-async def test_nobody_there(unused_tcp_port):
-    with pytest.raises(BackendError, match=f"nothing answers at 127.0.0.1:{unused_tcp_port}") as caught:
+async def test_connection_refused(unused_tcp_port):
+    with pytest.raises(BackendError, match=f"connection refused by 127.0.0.1:{unused_tcp_port}") as caught:
         await http_to(unused_tcp_port).send("GET", "/")
     assert caught.value.fault.code == "unreachable"
     assert "start the server" in str(caught.value)
 
 
-async def test_a_name_nobody_knows():
+async def test_unknown_host():
     with pytest.raises(BackendError) as caught:
         await HttpClient(Dialer(ServerOrigin("http", "no-such-host.invalid", 80))).send("GET", "/")
     assert caught.value.fault.code in ("unreachable", "timeout")
 
 
-async def test_a_connection_that_is_not_made_in_time(monkeypatch):
+async def test_connection_timeout(monkeypatch):
     async def never(*_, **__):
         await asyncio.Event().wait()
 
     monkeypatch.setattr(asyncio.get_running_loop(), "create_connection", never)
-    with pytest.raises(BackendError, match=r"127.0.0.1:9 could not be reached within 0.01 s") as caught:
+    with pytest.raises(BackendError, match=r"127.0.0.1:9 did not accept a connection within 0.01 s") as caught:
         await http_to(9, timeout=0.01).send("GET", "/")
     assert caught.value.fault.code == "timeout"
 
 
 @pytest.mark.req("MD-3")
 @pytest.mark.parametrize("value", ["sk-secret\r\nx-evil: 1", "sk-secret-ключ", "sk-\x00secret"])
-async def test_a_key_that_http_forbids_is_not_shown(value):
+async def test_invalid_key_is_not_shown(value):
     with pytest.raises(UsageError, match="check the key") as caught:
         await http_to(9).send("POST", "/", [("authorization", value)], b"")
     assert "secret" not in str(caught.value)
 
 
-async def test_a_large_body_is_answered_before_it_was_read():
-    refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\n{}"
-    async with peer(refusal, keep_open=True) as port:
+async def test_response_before_a_large_body_was_read():
+    response_bytes = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\n{}"
+    async with peer(response_bytes, keep_open=True) as port:
         http = http_to(port)
         response = await http.send("POST", "/", (), b"x" * 20_000_000)
         assert await body_of(response) == b"{}"
@@ -285,59 +285,59 @@ async def test_a_large_body_is_answered_before_it_was_read():
 
 
 class TestTls:
-    async def _ask(self, server, trust, host="127.0.0.1"):
+    async def _post(self, server, trust, host="127.0.0.1"):
         http = HttpClient(Dialer(ServerOrigin("https", host, server.port), tls_files=trust))
         try:
-            return await body_of(await http.send("POST", TARGET, (), ASK))
+            return await body_of(await http.send("POST", TARGET, (), BODY))
         finally:
             await http.aclose()
 
-    async def test_a_company_authority(self, certificates):
+    async def test_custom_ca(self, certificates):
         async with ScriptedModelServer(text("a"), tls=certificates.server_context()) as server:
-            assert b"[DONE]" in await self._ask(server, TlsFiles(ca_file=certificates.path("ca.pem")))
+            assert b"[DONE]" in await self._post(server, TlsFiles(ca_file=certificates.path("ca.pem")))
 
-    async def test_the_store_named_by_the_environment(self, certificates, monkeypatch):
+    async def test_ca_from_environment(self, certificates, monkeypatch):
         monkeypatch.setenv("SSL_CERT_FILE", certificates.path("ca.pem"))
         async with ScriptedModelServer(text("a"), tls=certificates.server_context()) as server:
-            assert b"[DONE]" in await self._ask(server, None)
+            assert b"[DONE]" in await self._post(server, None)
 
-    async def test_a_certificate_nobody_vouches_for(self, certificates):
+    async def test_untrusted_certificate(self, certificates):
         async with ScriptedModelServer(tls=certificates.server_context()) as server:
             with pytest.raises(BackendError, match="not trusted") as caught:
-                await self._ask(server, None)
+                await self._post(server, None)
         assert caught.value.fault.code == "tls"
         assert "SSL_CERT_FILE or the profile's `ca`" in str(caught.value)
 
-    async def test_a_certificate_for_another_name(self, certificates):
+    async def test_certificate_for_another_name(self, certificates):
         async with ScriptedModelServer(tls=certificates.server_context()) as server:
             with pytest.raises(BackendError, match="not trusted") as caught:
-                await self._ask(server, TlsFiles(ca_file=certificates.path("ca.pem")), host="127.1")
+                await self._post(server, TlsFiles(ca_file=certificates.path("ca.pem")), host="127.1")
         assert caught.value.fault.code == "tls"
 
-    async def test_a_server_that_wants_to_know_us(self, certificates):
+    async def test_client_certificate(self, certificates):
         trust = TlsFiles(certificates.path("ca.pem"), certificates.path("client.pem"), certificates.path("client.key"))
-        async with ScriptedModelServer(text("a"), tls=certificates.server_context(wants_client=True)) as server:
-            assert b"[DONE]" in await self._ask(server, trust)
+        async with ScriptedModelServer(text("a"), tls=certificates.server_context(require_client=True)) as server:
+            assert b"[DONE]" in await self._post(server, trust)
             with pytest.raises(BackendError) as caught:
-                await self._ask(server, TlsFiles(ca_file=certificates.path("ca.pem")))
+                await self._post(server, TlsFiles(ca_file=certificates.path("ca.pem")))
         assert caught.value.fault.code in ("tls", "closed")
 
-    async def test_a_server_without_tls(self):
-        async with peer(b"HTTP/1.1 400 Bad Request\r\n\r\n", keep_open=True, waiting=False) as port:
-            with pytest.raises(BackendError, match="does not speak TLS; write http://") as caught:
+    async def test_server_without_tls(self):
+        async with peer(b"HTTP/1.1 400 Bad Request\r\n\r\n", keep_open=True, read_head=False) as port:
+            with pytest.raises(BackendError, match="does not speak TLS; use http://") as caught:
                 await HttpClient(Dialer(ServerOrigin("https", "127.0.0.1", port))).send("GET", "/")
         assert caught.value.fault.code == "tls"
 
     @pytest.mark.parametrize(
-        ("files", "said"),
+        ("files", "message"),
         [
-            ({"ca_file": "/nowhere/ca.pem"}, "cannot be read"),
-            ({"ca_file": __file__}, "not in PEM form"),
-            ({"client_cert": "/nowhere/c.pem"}, "cannot be read"),
+            ({"ca_file": "/nowhere/ca.pem"}, "cannot read"),
+            ({"ca_file": __file__}, "not a PEM file"),
+            ({"client_cert": "/nowhere/c.pem"}, "cannot read"),
         ],
     )
-    async def test_files_that_will_not_do(self, files, said):
-        with pytest.raises(BackendError, match=said) as caught:
+    async def test_invalid_files(self, files, message):
+        with pytest.raises(BackendError, match=message) as caught:
             await HttpClient(Dialer(ServerOrigin("https", "127.0.0.1", 9), tls_files=TlsFiles(**files))).send(
                 "GET", "/"
             )
@@ -345,7 +345,7 @@ class TestTls:
 
 
 class TestProxy:
-    """The target's name is known to the proxy alone."""
+    """Requests through a proxy; only the proxy can resolve the target's name."""
 
     @contextlib.asynccontextmanager
     async def _proxy(self, port, answer=b"HTTP/1.1 200 Connection established\r\n\r\n"):
@@ -362,17 +362,17 @@ class TestProxy:
             head = await reader.readuntil(b"\r\n\r\n")
             heads.append(head.decode())
             try:
-                there, back = await asyncio.open_connection("127.0.0.1", port)
+                upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", port)
                 if head.startswith(b"CONNECT"):
                     writer.write(answer)
                 else:
-                    back.write(head)
-                await asyncio.gather(pump(reader, back), pump(there, writer))
+                    upstream_writer.write(head)
+                await asyncio.gather(pump(reader, upstream_writer), pump(upstream_reader, writer))
             except (OSError, asyncio.CancelledError):
                 pass
             finally:
                 writer.close()
-                back.close()
+                upstream_writer.close()
 
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         try:
@@ -383,17 +383,17 @@ class TestProxy:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def test_a_tunnel_for_https(self, certificates):
+    async def test_https_uses_a_tunnel(self, certificates):
         trust = TlsFiles(ca_file=certificates.path("ca.pem"))
         context = certificates.server_context()
         async with (
             ScriptedModelServer(text("a"), text("b"), tls=context) as server,
-            self._proxy(server.port) as (where, heads),
+            self._proxy(server.port) as (address, heads),
         ):
-            proxy = parse_proxy(f"http://me:secret@{where}")
+            proxy = parse_proxy(f"http://me:secret@{address}")
             http = HttpClient(Dialer(ServerOrigin("https", "model.example", 443), proxy=proxy, tls_files=trust))
             for _ in range(2):
-                assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), ASK))
+                assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), BODY))
             await http.aclose()
         assert len(heads) == 1
         assert heads[0].startswith("CONNECT model.example:443 HTTP/1.1\r\n")
@@ -401,35 +401,35 @@ class TestProxy:
         assert [request.headers["host"] for request in server.requests] == ["model.example"] * 2
         assert all("proxy-authorization" not in request.headers for request in server.requests)
 
-    async def test_the_whole_address_for_http(self):
-        async with ScriptedModelServer(text("a")) as server, self._proxy(server.port) as (where, heads):
-            proxy = parse_proxy(f"http://me:secret@{where}")
+    async def test_http_uses_the_absolute_url(self):
+        async with ScriptedModelServer(text("a")) as server, self._proxy(server.port) as (address, heads):
+            proxy = parse_proxy(f"http://me:secret@{address}")
             http = HttpClient(Dialer(parse_base_url("http://model.example/v1").origin, proxy=proxy))
-            assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), ASK))
+            assert b"[DONE]" in await body_of(await http.send("POST", TARGET, (), BODY))
             await http.aclose()
         assert heads[0].startswith(f"POST http://model.example{TARGET} HTTP/1.1\r\n")
         assert "proxy-authorization" in heads[0].lower()
 
     @pytest.mark.parametrize(
-        ("answer", "said"),
+        ("answer", "message"),
         [
-            (b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n", "name and password"),
-            (b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", "refused the way to model.example:443"),
-            (b"hello\r\n\r\n", "does not answer as one"),
+            (b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n", "user name and password"),
+            (b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", "refused the connection to model.example:443"),
+            (b"hello\r\n\r\n", "sent an invalid response"),
         ],
     )
-    async def test_a_proxy_that_refuses(self, answer, said):
-        async with ScriptedModelServer() as server, self._proxy(server.port, answer) as (where, _):
+    async def test_proxy_errors(self, answer, message):
+        async with ScriptedModelServer() as server, self._proxy(server.port, answer) as (address, _):
             http = HttpClient(
-                Dialer(ServerOrigin("https", "model.example", 443), proxy=parse_proxy(f"me:hunter2@{where}"))
+                Dialer(ServerOrigin("https", "model.example", 443), proxy=parse_proxy(f"me:hunter2@{address}"))
             )
             with pytest.raises(BackendError) as caught:
                 await http.send("GET", "/")
         assert caught.value.fault.code == "proxy"
-        assert said in str(caught.value)
+        assert message in str(caught.value)
         assert "hunter2" not in str(caught.value)
 
-    async def test_a_proxy_that_is_not_there(self, unused_tcp_port):
+    async def test_unreachable_proxy(self, unused_tcp_port):
         proxy = parse_proxy(f"127.0.0.1:{unused_tcp_port}")
         with pytest.raises(BackendError, match=f"proxy.*127.0.0.1:{unused_tcp_port}") as caught:
             await HttpClient(Dialer(ServerOrigin("https", "model.example", 443), proxy=proxy)).send("GET", "/")
@@ -437,8 +437,17 @@ class TestProxy:
 
 
 @pytest.mark.req("DX-6")
-def test_the_import_is_cheap():
+def test_import_is_fast():
     code = "import sys, ostler.models.http, ostler.models.dialer; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"httpx2", "urllib.request", "http.client", "email", "json", "ipaddress", "ostler.models.tls", "random"}
-    assert heavy.isdisjoint(loaded)
+    slow_imports = {
+        "httpx2",
+        "urllib.request",
+        "http.client",
+        "email",
+        "json",
+        "ipaddress",
+        "ostler.models.tls",
+        "random",
+    }
+    assert slow_imports.isdisjoint(loaded)

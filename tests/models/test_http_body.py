@@ -1,4 +1,4 @@
-"""Bodies end where their framing says, however they are cut."""
+"""Body framing, for any split of the bytes."""
 
 from itertools import pairwise
 
@@ -20,34 +20,34 @@ def read(body, *reads: bytes) -> bytes:
     st.lists(st.integers(0, 400), max_size=6),
 )
 @settings(max_examples=150, deadline=None)
-def test_chunks_with_any_cuts(chunks, extension, trailers, cuts):
-    wire = (
+def test_chunks_split_anywhere(chunks, extension, trailers, cuts):
+    data = (
         b"".join(b"%x%s\r\n%s\r\n" % (len(chunk), extension, chunk) for chunk in chunks) + b"0\r\n" + trailers + b"\r\n"
     )
     body = ChunkedBody()
-    places = sorted({min(cut, len(wire)) for cut in cuts} | {0, len(wire)})
-    got = read(body, *(wire[start:end] for start, end in pairwise(places)))
-    assert got == b"".join(chunks)
+    offsets = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    content = read(body, *(data[start:end] for start, end in pairwise(offsets)))
+    assert content == b"".join(chunks)
     assert body.done
     assert body.trailing_data == b""
 
 
-def test_chunks_one_byte_at_a_time_and_what_follows():
-    wire = b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\nHTTP/1.1"
+def test_chunks_byte_by_byte_and_trailing_data():
+    data = b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\nHTTP/1.1"
     body = ChunkedBody()
-    got = b""
-    for at in range(len(wire)):
+    content = b""
+    for index in range(len(data)):
         if body.done:
             break
-        got += body.feed(wire[at : at + 1])
-    assert got == b"abc0123456789"
-    whole = ChunkedBody()
-    assert whole.feed(wire) == got
-    assert whole.trailing_data == b"HTTP/1.1"
+        content += body.feed(data[index : index + 1])
+    assert content == b"abc0123456789"
+    at_once = ChunkedBody()
+    assert at_once.feed(data) == content
+    assert at_once.trailing_data == b"HTTP/1.1"
 
 
 @pytest.mark.parametrize(
-    "wire",
+    "data",
     [
         b"xyz\r\n",
         b"-1\r\n",
@@ -63,16 +63,16 @@ def test_chunks_one_byte_at_a_time_and_what_follows():
         b"0\r\n" + b"x: y\r\n" * 4000,
     ],
 )
-def test_broken_chunks(wire):
+def test_invalid_chunks(data):
     with pytest.raises(FramingError):
-        ChunkedBody().feed(wire)
+        ChunkedBody().feed(data)
     body = ChunkedBody()
     with pytest.raises(FramingError):
-        for at in range(len(wire)):
-            body.feed(wire[at : at + 1])
+        for index in range(len(data)):
+            body.feed(data[index : index + 1])
 
 
-def test_counted():
+def test_fixed_length():
     body = FixedLengthBody(5)
     assert read(body, b"ab", b"cdeXY") == b"abcde"
     assert body.done
@@ -90,5 +90,5 @@ def test_counted():
         (304, {"content-length": "5"}, FixedLengthBody),
     ],
 )
-def test_which_framing(status, headers, kind):
+def test_framing_by_headers(status, headers, kind):
     assert isinstance(make_body(status, headers), kind)

@@ -1,4 +1,4 @@
-"""Local servers are found quickly, whatever else listens on their ports."""
+"""Finding local servers, also if other programs listen on their ports."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from ostler.testing.model_server import ScriptedModelServer
 
 @contextlib.asynccontextmanager
 async def listener(answer: bytes | None):
-    """Something on a port that answers with these bytes, or never."""
+    """A listener that answers with these bytes, or never."""
     tasks = set()
 
     async def serve(reader, writer):
@@ -36,13 +36,13 @@ async def listener(answer: bytes | None):
 
 
 @pytest.mark.req("MD-10")
-async def test_servers_are_found_and_named_by_what_they_say():
-    signed = [{"id": "qwen", "owned_by": "vllm"}]
-    async with ScriptedModelServer(models=signed) as one, ScriptedModelServer(models=["a", "b"]) as two:
-        found = await find_local_servers({two.port: "llama.cpp", one.port: "Ollama"}, timeout=5)
+async def test_servers_are_found_and_named_by_model_owner():
+    models = [{"id": "qwen", "owned_by": "vllm"}]
+    async with ScriptedModelServer(models=models) as first, ScriptedModelServer(models=["a", "b"]) as second:
+        found = await find_local_servers({second.port: "llama.cpp", first.port: "Ollama"}, timeout=5)
     assert found == [
-        LocalServer("llama.cpp", f"http://127.0.0.1:{two.port}/v1", ("a", "b")),
-        LocalServer("vLLM", f"http://127.0.0.1:{one.port}/v1", ("qwen",)),
+        LocalServer("llama.cpp", f"http://127.0.0.1:{second.port}/v1", ("a", "b")),
+        LocalServer("vLLM", f"http://127.0.0.1:{first.port}/v1", ("qwen",)),
     ]
 
 
@@ -59,7 +59,7 @@ async def test_servers_are_found_and_named_by_what_they_say():
         b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 6_000_000,
     ],
 )
-async def test_what_is_no_model_server_is_passed_over(answer, unused_tcp_port):
+async def test_other_servers_are_skipped(answer, unused_tcp_port):
     async with listener(answer) as port, ScriptedModelServer() as server:
         found = await find_local_servers({port: "x", unused_tcp_port: "y", server.port: "z"}, timeout=5)
     assert [server.name for server in found] == ["z"]
@@ -67,13 +67,13 @@ async def test_what_is_no_model_server_is_passed_over(answer, unused_tcp_port):
 
 @pytest.mark.slow
 @pytest.mark.req("MD-10")
-async def test_silent_ports_cost_no_more_than_the_time_for_all():
+async def test_silent_ports_are_queried_concurrently():
     async with contextlib.AsyncExitStack() as stack:
         ports = [await stack.enter_async_context(listener(None)) for _ in range(4)]
-        begun = time.monotonic()
+        started = time.monotonic()
         assert await find_local_servers(dict.fromkeys(ports, "x"), timeout=0.1) == []
-        assert time.monotonic() - begun < 0.3
+        assert time.monotonic() - started < 0.3
 
 
-def test_the_usual_ports():
+def test_common_ports():
     assert COMMON_PORTS == {8000: "vLLM", 11434: "Ollama", 8080: "llama.cpp", 1234: "LM Studio"}

@@ -1,4 +1,4 @@
-"""Requests are the same bytes for the same history, always valid JSON, and only grow at their end."""
+"""Requests: the same bytes for the same history, always valid JSON, and only extended at their end."""
 
 import json
 from itertools import pairwise
@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_talk import BASH, READ, ask
+from model_helpers import BASH, READ, make_request
 
 from ostler.core.message import CallPart, Message, ThoughtPart
 from ostler.core.prompt import EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -14,7 +14,7 @@ from ostler.core.tools import ToolCall, ToolResult
 from ostler.models.model_types import AssistantMessage, ModelRequest, SystemMessage, ToolResultsMessage, UserMessage
 from ostler.models.openai_request import ServerQuirks, chat_body, chat_messages
 
-PICTURE = ImageContent("image/png", "aWNl")
+IMAGE = ImageContent("image/png", "aWNl")
 CALLED = AssistantMessage(
     Message(
         "m1",
@@ -29,23 +29,23 @@ CALLED = AssistantMessage(
 RESULTS = ToolResultsMessage((ToolResult("c1", "ok", "content"), ToolResult("c2", "failed", "no such file")))
 
 
-def messages(*history, habits=None, system="be brief"):
-    return chat_messages(ModelRequest(system, history), habits or ServerQuirks())
+def messages(*history, quirks=None, system="be brief"):
+    return chat_messages(ModelRequest(system, history), quirks or ServerQuirks())
 
 
-def body(request, habits=None, **extra):
-    return chat_body("m", request, habits or ServerQuirks(), extra)
+def body(request, quirks=None, **extra):
+    return chat_body("m", request, quirks or ServerQuirks(), extra)
 
 
-def test_a_whole_conversation():
-    said = messages(
+def test_complete_conversation():
+    result = messages(
         UserMessage((TextContent("hi"),)),
         CALLED,
         RESULTS,
         SystemMessage("note"),
         UserMessage((TextContent("a"), TextContent("b"))),
     )
-    assert said == [
+    assert result == [
         {"role": "system", "content": "be brief"},
         {"role": "user", "content": "hi"},
         {
@@ -71,7 +71,7 @@ def test_a_whole_conversation():
         ((ResourceLink("file:///x"),), "file:///x"),
         ((EmbeddedResource("notes.md", "text"),), "@file:notes.md\ntext"),
         (
-            (TextContent("see"), PICTURE, TextContent("that")),
+            (TextContent("see"), IMAGE, TextContent("that")),
             [
                 {"type": "text", "text": "see"},
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,aWNl"}},
@@ -80,30 +80,30 @@ def test_a_whole_conversation():
         ),
     ],
 )
-def test_what_the_user_says(blocks, content):
+def test_user_content(blocks, content):
     assert messages(UserMessage(blocks), system="") == [{"role": "user", "content": content}]
 
 
-def test_pictures_of_tools_follow_in_the_users_name():
-    said = messages(
-        CALLED, ToolResultsMessage((ToolResult("c1", "ok", "seen", images=(PICTURE,)), ToolResult("c2", "ok", "ok")))
+def test_tool_images_follow_in_a_user_message():
+    result = messages(
+        CALLED, ToolResultsMessage((ToolResult("c1", "ok", "seen", images=(IMAGE,)), ToolResult("c2", "ok", "ok")))
     )
-    assert [message["role"] for message in said[2:]] == ["tool", "tool", "user"]
-    assert said[-1]["content"][1]["type"] == "image_url"
+    assert [message["role"] for message in result[2:]] == ["tool", "tool", "user"]
+    assert result[-1]["content"][1]["type"] == "image_url"
 
 
-def test_a_call_without_words_and_words_without_a_call():
+def test_call_without_text_and_text_without_call():
     calls_only = messages(AssistantMessage(Message("m", (CallPart(ToolCall("c", "", {})),))), system="")[0]
     assert calls_only["content"] is None
     assert calls_only["tool_calls"][0]["function"]["name"] == "unknown"
     assert messages(AssistantMessage(Message("m", ())), system="") == [{"role": "assistant", "content": ""}]
 
 
-def test_options_are_sent_only_when_set():
-    plain = json.loads(body(ask()))
+def test_parameters_are_sent_only_if_set():
+    plain = json.loads(body(make_request()))
     assert plain.keys() == {"model", "stream", "stream_options", "tools", "messages"}
     full = json.loads(
-        body(ask(max_tokens=9, temperature=0.0, top_p=0.5), chat_template_kwargs={"enable_thinking": False})
+        body(make_request(max_tokens=9, temperature=0.0, top_p=0.5), chat_template_kwargs={"enable_thinking": False})
     )
     assert (full["max_tokens"], full["temperature"], full["top_p"]) == (9, 0.0, 0.5)
     assert full["chat_template_kwargs"] == {"enable_thinking": False}
@@ -111,7 +111,7 @@ def test_options_are_sent_only_when_set():
 
 
 @pytest.mark.req("MD-9")
-def test_each_request_begins_with_all_of_the_one_before():
+def test_request_is_a_prefix_of_the_next():
     history = [
         UserMessage((TextContent("hi"),)),
         CALLED,
@@ -137,26 +137,26 @@ values = st.recursive(
 @pytest.mark.req("MD-4")
 @given(st.dictionaries(st.text(st.characters(codec=None), max_size=4), values, max_size=3))
 @settings(max_examples=150, deadline=None)
-def test_whatever_a_model_put_into_its_arguments_goes_back_as_json(arguments):
-    def refuse(word):
-        raise AssertionError(f"{word} is not JSON")
+def test_any_arguments_are_sent_as_valid_json(arguments):
+    def reject(constant):
+        raise AssertionError(f"{constant} is not JSON")
 
     request = ModelRequest("", (AssistantMessage(Message("m", (CallPart(ToolCall("c", "read", arguments)),))),))
-    written = json.loads(body(request).decode(), parse_constant=refuse)
+    written = json.loads(body(request).decode(), parse_constant=reject)
     sent = written["messages"][0]["tool_calls"][0]["function"]["arguments"]
-    assert isinstance(json.loads(sent, parse_constant=refuse), dict)
+    assert isinstance(json.loads(sent, parse_constant=reject), dict)
 
 
-def test_half_characters_in_a_tools_output_do_not_break_the_request():
+def test_lone_surrogates_in_tool_output_are_replaced():
     request = ModelRequest(
         "", (CALLED, ToolResultsMessage((ToolResult("c1", "ok", "a\udcffb"), ToolResult("c2", "ok", "ü"))))
     )
-    said = json.loads(body(request))["messages"]
-    assert [message["content"] for message in said[1:]] == ["a?b", "ü"]
+    result = json.loads(body(request))["messages"]
+    assert [message["content"] for message in result[1:]] == ["a?b", "ü"]
 
 
 @pytest.mark.parametrize(
-    "refusal",
+    "error_message",
     [
         "System message must be at the beginning.",
         "Conversation roles must alternate user/assistant/user",
@@ -165,28 +165,28 @@ def test_half_characters_in_a_tools_output_do_not_break_the_request():
         "Unexpected role 'system' after role 'user'",
     ],
 )
-def test_a_server_that_wants_its_system_message_first_gets_notes_in_the_users_name(refusal):
-    habits = ServerQuirks().adapt(refusal, ask())
-    said = messages(
+def test_system_notes_become_user_text_after_role_error(error_message):
+    quirks = ServerQuirks().adapt(error_message, make_request())
+    result = messages(
         UserMessage((TextContent("hi"),)),
         CALLED,
         RESULTS,
         SystemMessage("note"),
-        UserMessage((PICTURE,)),
+        UserMessage((IMAGE,)),
         UserMessage((TextContent("x"),)),
-        habits=habits,
+        quirks=quirks,
     )
-    assert [message["role"] for message in said] == ["system", "user", "assistant", "tool", "tool", "user"]
-    texts = [part.get("text") for part in said[-1]["content"]]
+    assert [message["role"] for message in result] == ["system", "user", "assistant", "tool", "tool", "user"]
+    texts = [part.get("text") for part in result[-1]["content"]]
     assert texts == ["<system>\nnote\n</system>", None, "x"]
-    never = habits.adapt(refusal, ask())
+    never = quirks.adapt(error_message, make_request())
     assert never.system_role == "never"
-    assert never.adapt(refusal, ask()) is None
+    assert never.adapt(error_message, make_request()) is None
 
 
-def test_habits_change_only_by_what_was_sent():
-    assert ServerQuirks().adapt("temperature is not supported", ask()) is None
-    assert ServerQuirks().adapt("something else", ask(temperature=1.0)) is None
+def test_quirks_change_only_for_parameters_that_were_sent():
+    assert ServerQuirks().adapt("temperature is not supported", make_request()) is None
+    assert ServerQuirks().adapt("something else", make_request(temperature=1.0)) is None
 
 
 @pytest.mark.req("CL-3")
@@ -197,9 +197,9 @@ def test_habits_change_only_by_what_was_sent():
         (False, [{"role": "user", "content": "@file:notes.md\nfirst\n\n\nsee"}]),
     ],
 )
-def test_a_file_goes_ahead_of_the_words_that_mention_it(anywhere, messages):
-    said = UserMessage((TextContent("see"), EmbeddedResource("notes.md", "first\n")))
+def test_attached_file_precedes_the_text(anywhere, messages):
+    message = UserMessage((TextContent("see"), EmbeddedResource("notes.md", "first\n")))
     assert (
-        chat_messages(ModelRequest("", (said,)), ServerQuirks(system_role="anywhere" if anywhere else "first"))
+        chat_messages(ModelRequest("", (message,)), ServerQuirks(system_role="anywhere" if anywhere else "first"))
         == messages
     )

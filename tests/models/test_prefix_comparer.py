@@ -1,7 +1,7 @@
-"""What requests have in common: all of the one before, or the first byte that is not."""
+"""Comparing requests: the shared prefix, or the first byte that differs."""
 
 import pytest
-from model_talk import READ, ask, collect, only
+from model_helpers import READ, collect, make_request, of_type
 
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import TextContent
@@ -36,15 +36,15 @@ STEPS = (1, 3, 4, 6)
 
 
 def lines(api, *requests):
-    watch = PrefixComparer()
-    return [watch.compare(WRITERS[api](request)) for request in requests]
+    comparer = PrefixComparer()
+    return [comparer.compare(WRITERS[api](request)) for request in requests]
 
 
 @pytest.mark.req("MD-9")
 @pytest.mark.parametrize("api", WRITERS)
-def test_a_conversation_that_grows_keeps_its_beginning(api):
-    first, *later = lines(api, *(ask(history=HISTORY[:end]) for end in STEPS))
-    assert "the first of its kind" in first
+def test_growing_conversation_keeps_its_prefix(api):
+    first, *later = lines(api, *(make_request(history=HISTORY[:end]) for end in STEPS))
+    assert "the first request" in first
     assert [line.partition(": ")[2].partition(" bytes of ")[2] for line in later] == [f"request {n}" for n in (1, 2, 3)]
     assert all(": all " in line for line in later)
 
@@ -52,7 +52,7 @@ def test_a_conversation_that_grows_keeps_its_beginning(api):
 @pytest.mark.req("MD-9")
 @pytest.mark.parametrize("api", WRITERS)
 @pytest.mark.parametrize(
-    ("changed", "place", "was", "became"),
+    ("changed", "path", "old_text", "new_text"),
     [
         ({"system": "be brief at 09:41"},
          {"openai": "messages[0].content", "anthropic": "system[0].text"}, "", " at 0"),
@@ -63,39 +63,39 @@ def test_a_conversation_that_grows_keeps_its_beginning(api):
     ],
     ids=["a clock", "an old message", "a tool", "a setting"],
 )  # fmt: skip
-def test_the_first_byte_that_broke_it_is_named(api, changed, place, was, became):
-    before = ask(history=HISTORY)
+def test_first_differing_byte_is_named(api, changed, path, old_text, new_text):
+    before = make_request(history=HISTORY)
     values = {"system": before.system, "history": before.history, "tools": before.tools} | changed
     _, line = lines(api, before, ModelRequest(**values))
     assert "broken after" in line
-    assert f"in {place[api]}" in line
+    assert f"in {path[api]}" in line
     old, _, new = line.rpartition(": ")[2].partition(" became ")
-    assert was in old and became in new
+    assert old_text in old and new_text in new
 
 
-def test_a_request_beside_the_conversation_does_not_hide_it():
-    asked = [ask(history=HISTORY[:end]) for end in STEPS[:2]]
-    told = lines("openai", asked[0], ModelRequest("Write a summary.", HISTORY[:1]), asked[1])
-    assert "broken after" in told[1]
-    assert told[2].endswith("bytes of request 1")
+def test_unrelated_request_does_not_hide_the_conversation():
+    requests = [make_request(history=HISTORY[:end]) for end in STEPS[:2]]
+    notes = lines("openai", requests[0], ModelRequest("Write a summary.", HISTORY[:1]), requests[1])
+    assert "broken after" in notes[1]
+    assert notes[2].endswith("bytes of request 1")
 
 
 @pytest.mark.req("MD-9")
-async def test_each_reply_begins_with_it_where_that_was_asked_for(client):
+async def test_each_reply_starts_with_a_note_if_enabled(client):
     async with ScriptedModelServer(status(503), text("a"), text("b")) as server:
         model = client(server, explain_cache=True)
-        first = [chunk async for chunk in model.stream(ask())]
+        first = [chunk async for chunk in model.stream(make_request())]
         second = await collect(model)
-    told = [chunk.text.partition(" (")[0] for chunk in only([*first, *second], RequestNote)]
-    assert told == ["prefix of request 1", "prefix of request 2", "prefix of request 3"]
+    notes = [chunk.text.partition(" (")[0] for chunk in of_type([*first, *second], RequestNote)]
+    assert notes == ["prefix of request 1", "prefix of request 2", "prefix of request 3"]
     async with ScriptedModelServer(text("a")) as server:
-        assert not only(await collect(client(server)), RequestNote)
+        assert not of_type(await collect(client(server)), RequestNote)
 
 
 @pytest.mark.req("MD-9")
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
-def test_how_long_a_reply_may_get_is_no_part_of_it(name):
-    watch, habits = PrefixComparer(), ServerQuirks(limit_name=name)
-    asked = [ask(history=HISTORY[:end], max_tokens=900 - 100 * end) for end in STEPS]
-    told = [watch.compare(chat_body("m", request, habits, {})) for request in asked]
-    assert [": all " in line for line in told] == [False, True, True, True]
+def test_reply_limit_is_ignored(name):
+    comparer, quirks = PrefixComparer(), ServerQuirks(limit_name=name)
+    requests = [make_request(history=HISTORY[:end], max_tokens=900 - 100 * end) for end in STEPS]
+    notes = [comparer.compare(chat_body("m", request, quirks, {})) for request in requests]
+    assert [": all " in line for line in notes] == [False, True, True, True]

@@ -1,4 +1,4 @@
-"""Proxies by the usual variables."""
+"""Selecting a proxy by the usual environment variables."""
 
 import pytest
 
@@ -10,7 +10,7 @@ HTTPS = ServerOrigin("https", "api.example.com", 443)
 
 
 @pytest.mark.parametrize(
-    ("environ", "where"),
+    ("environ", "address"),
     [
         ({}, None),
         ({"HTTPS_PROXY": "http://p:3128"}, "p:3128"),
@@ -31,9 +31,9 @@ HTTPS = ServerOrigin("https", "api.example.com", 443)
         ({"HTTPS_PROXY": "p:3128", "NO_PROXY": "10.0.0.0/8"}, "p:3128"),
     ],
 )
-def test_which_proxy(environ, where):
+def test_proxy_by_environment(environ, address):
     proxy = proxy_for(HTTPS, environ)
-    assert (proxy.origin.address if proxy else None) == where
+    assert (proxy.origin.address if proxy else None) == address
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_which_proxy(environ, where):
         ("127.0.0.1", "", False),
     ],
 )
-def test_addresses(host, no_proxy, used):
+def test_no_proxy_addresses(host, no_proxy, used):
     environ = {"HTTPS_PROXY": "http://p:1", "NO_PROXY": no_proxy}
     assert (proxy_for(ServerOrigin("https", host, 443), environ) is not None) is used
 
 
-def test_a_request_header_of_a_cgi_script_is_no_proxy():
+def test_http_proxy_is_ignored_in_cgi_scripts():
     environ = {"HTTP_PROXY": "http://evil:1", "REQUEST_METHOD": "GET"}
     assert proxy_for(ServerOrigin("http", "x.example", 80), environ) is None
 
@@ -66,14 +66,14 @@ def test_credentials_are_decoded_into_a_header():
 
 
 @pytest.mark.parametrize("url", ["socks5://p:1", "https://p:1", "http://", "http://p:1:2"])
-def test_what_cannot_be_a_proxy(url):
+def test_invalid_proxy_url(url):
     with pytest.raises(BackendError) as caught:
         parse_proxy(url)
     assert caught.value.fault.code == "proxy"
     assert "HTTPS_PROXY" in str(caught.value)
 
 
-def test_a_password_is_not_shown():
+def test_password_is_not_shown():
     with pytest.raises(BackendError) as caught:
         parse_proxy("http://me:hunter2@:x")
     assert "hunter2" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The head of a request: what h11 reads again, and nothing that HTTP forbids."""
+"""Request heads: readable by h11, and without characters that HTTP forbids."""
 
 import h11
 import pytest
@@ -11,7 +11,7 @@ HEADERS = [("host", "a.example:8080"), ("authorization", "Bearer sk-1 2"), ("x-e
 
 
 @pytest.mark.req("MD-3")
-def test_a_server_reads_what_was_meant():
+def test_server_reads_the_same_values():
     server = h11.Connection(h11.SERVER)
     server.receive_data(request_head("POST", "/v1/chat?x=1", HEADERS))
     event = server.next_event()
@@ -39,13 +39,13 @@ def test_a_server_reads_what_was_meant():
         ("PO ST", "/", ("x", "1")),
     ],
 )
-def test_what_http_forbids_is_refused_and_not_shown(method, target, header):
+def test_forbidden_characters_are_rejected_and_not_shown(method, target, header):
     with pytest.raises(ValueError, match=r"^a character that HTTP forbids$"):
         request_head(method, target, [("host", "a"), header])
 
 
 @given(st.text(max_size=20), st.text(max_size=20), st.text(max_size=20))
-def test_a_head_has_as_many_lines_as_were_meant_or_is_refused(target, name, value):
+def test_head_has_the_expected_lines_or_is_rejected(target, name, value):
     try:
         head = request_head("GET", target, [(name, value)])
     except ValueError:

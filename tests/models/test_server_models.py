@@ -1,4 +1,4 @@
-"""Model lists, as each kind of server tells them."""
+"""Model lists of each kind of server."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from ostler.testing.model_server import ScriptedModelServer
         ([{"id": "a"}], ["a"]),
         ({"data": [{"id": "a\x1b[2J"}, {"id": "b\nc"}, {"id": 5}, {"id": "x" * 500}, None, "d", {}]}, []),
         ({"data": "no"}, []),
-        ({"data": [{"id": str(at)} for at in range(5000)]}, [str(at) for at in range(2000)]),
+        ({"data": [{"id": str(number)} for number in range(5000)]}, [str(number) for number in range(2000)]),
         ({}, []),
         (None, []),
     ],
@@ -30,7 +30,7 @@ def test_lists_in_any_shape(document, names):
 @pytest.mark.parametrize(
     ("page", "code"), [("<html>", "wrong_url"), (None, "not_found"), ("x" * 5_000_000, "malformed")]
 )
-async def test_lists_that_are_none(page, code, monkeypatch):
+async def test_invalid_lists(page, code, monkeypatch):
     async with ScriptedModelServer(models=[]) as server:
         base = parse_base_url(server.base_url if page is not None else f"http://127.0.0.1:{server.port}/elsewhere")
         monkeypatch.setattr("ostler.testing.model_server.json.dumps", lambda _: page or "{}")

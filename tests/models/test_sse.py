@@ -1,4 +1,4 @@
-"""Events come out the same wherever the reads cut them, and in linear time."""
+"""Splitting events: the same result for any split of the bytes, in linear time."""
 
 import time
 from itertools import pairwise
@@ -46,9 +46,9 @@ def split(*reads: bytes, limit: int = 1 << 20) -> list[bytes]:
 )
 def test_events(stream, events):
     assert split(stream) == events
-    assert split(*(stream[at : at + 1] for at in range(len(stream)))) == events
-    for at in range(len(stream)):
-        assert split(stream[:at], stream[at:]) == events
+    assert split(*(stream[index : index + 1] for index in range(len(stream)))) == events
+    for index in range(len(stream)):
+        assert split(stream[:index], stream[index:]) == events
 
 
 @given(
@@ -60,14 +60,14 @@ def test_events(stream, events):
 )
 @example([b"data: a", b"", b"data: a"], [b"\n"] * 12, [9, 10])
 @settings(max_examples=150, deadline=None)
-def test_cuts_change_nothing(lines, ends, cuts):
+def test_any_split_gives_the_same_events(lines, ends, cuts):
     stream = b"".join(line + end for line, end in zip(lines, ends, strict=False))
-    places = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})
-    reads = [stream[start:end] for start, end in pairwise(places)]
-    assert split(*reads) == split(stream) == _by_the_book(stream)
+    offsets = sorted({min(cut, len(stream)) for cut in cuts} | {0, len(stream)})
+    reads = [stream[start:end] for start, end in pairwise(offsets)]
+    assert split(*reads) == split(stream) == _reference_split(stream)
 
 
-def _by_the_book(stream: bytes) -> list[bytes]:
+def _reference_split(stream: bytes) -> list[bytes]:
     events: list[bytes] = []
     data: list[bytes] = []
     for line in [*stream.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), b""]:
@@ -87,27 +87,27 @@ def test_comments_are_counted(stream):
     assert splitter.comments == 2
 
 
-@pytest.mark.parametrize("piece", [b"x" * 100, b"data: y\n", b"\rdata: y", b"data\n"])
-def test_an_event_without_end_is_an_error(piece):
+@pytest.mark.parametrize("part", [b"x" * 100, b"data: y\n", b"\rdata: y", b"data\n"])
+def test_endless_event_is_an_error(part):
     splitter = SseSplitter(limit=10_000)
     splitter.feed(b"data: ")
     with pytest.raises(EventTooLongError):
         for _ in range(10_000):
-            splitter.feed(piece)
+            splitter.feed(part)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
-def test_a_giant_event_in_tiny_reads_takes_linear_time(newline):
+def test_large_event_in_tiny_reads_takes_linear_time(newline):
     def cost(size: int) -> float:
         splitter = SseSplitter(limit=1 << 24)
-        begun = time.process_time()
+        started = time.process_time()
         splitter.feed(b": x" + newline)
         splitter.feed(b"data: ")
         for _ in range(size):
             splitter.feed(b"abcdefgh")
         assert len(splitter.feed(newline * 2)[0]) == 8 * size
-        return time.process_time() - begun
+        return time.process_time() - started
 
     small, large = min(cost(5_000) for _ in range(3)), min(cost(40_000) for _ in range(3))
     assert large < 8 * small * 4

@@ -1,4 +1,4 @@
-"""Calls that models write into their answers: a corpus, cut anywhere, and what only looks like one."""
+"""Calls in answers: a corpus, split anywhere, and text that only looks like a call."""
 
 import json
 import time
@@ -29,19 +29,19 @@ PARAMETERS = {
     "bash": {"command": "string", "timeout": "number", "background": "boolean"},
     "list": {"path": "string"},
 }
-KNOWN = {
+TOOLS = {
     name: ToolSpec(
-        name, "other", "", {"type": "object", "properties": {key: {"type": kind} for key, kind in of.items()}}
+        name, "other", "", {"type": "object", "properties": {key: {"type": kind} for key, kind in types.items()}}
     )
-    for name, of in PARAMETERS.items()
+    for name, types in PARAMETERS.items()
 }
-ALIASES = {"read_file": KNOWN["read"]}
+ALIASES = {"read_file": TOOLS["read"]}
 
 
-def play(pieces, **options):
-    """What comes out, with neighbouring texts joined."""
-    calls = TextCallFinder(KNOWN, ALIASES, **options)
-    found = [item for piece in pieces for item in calls.feed(piece)] + calls.finish()
+def find_calls(parts, **options):
+    """Return the texts and calls found, with consecutive texts joined."""
+    finder = TextCallFinder(TOOLS, ALIASES, **options)
+    found = [item for part in parts for item in finder.feed(part)] + finder.finish()
     joined = []
     for item in found:
         if isinstance(item, str) and joined and isinstance(joined[-1], str):
@@ -51,23 +51,23 @@ def play(pieces, **options):
     return joined
 
 
-def said(found):
+def text_of(found):
     return "".join(item for item in found if isinstance(item, str))
 
 
-def wrong(case, found):
-    """What of a case is not as it should be, or nothing."""
+def describe_error(case, found):
+    """Return how the result differs from the case, or an empty string."""
     calls = [item for item in found if isinstance(item, TextCall)]
-    if said(found) != case["said"]:
-        return f"said {said(found)!r}"
+    if text_of(found) != case["said"]:
+        return f"text {text_of(found)!r}"
     if [call.tool for call in calls] != [call["tool"] for call in case["calls"]]:
-        return f"called {calls}"
-    for call, wanted in zip(calls, case["calls"], strict=True):
-        if "broken" in wanted:
-            if wanted["broken"] not in call.arguments or is_object(call.arguments):
-                return f"made {call} of what is broken"
-        elif json.loads(call.arguments) != wanted["arguments"]:
-            return f"called {call}"
+        return f"calls {calls}"
+    for call, expected in zip(calls, case["calls"], strict=True):
+        if "broken" in expected:
+            if expected["broken"] not in call.arguments or is_object(call.arguments):
+                return f"{call} instead of an invalid call"
+        elif json.loads(call.arguments) != expected["arguments"]:
+            return f"call {call}"
     return ""
 
 
@@ -80,25 +80,25 @@ def is_object(text):
 
 @pytest.mark.req("MD-6", "TL-8")
 @pytest.mark.parametrize("style", BY_STYLE)
-def test_each_answer_is_understood(style):
-    found = [(case["text"], told) for case in BY_STYLE[style] if (told := wrong(case, play([case["text"]])))]
-    assert found == []
+def test_each_answer_of_the_corpus(style):
+    results = [(case["text"], describe_error(case, find_calls([case["text"]]))) for case in BY_STYLE[style]]
+    assert [(text, error) for text, error in results if error] == []
 
 
 @pytest.mark.req("MD-6")
 @pytest.mark.parametrize("style", BY_STYLE)
-def test_wherever_it_is_cut(style):
+def test_any_split_of_the_corpus_gives_the_same(style):
     for case in BY_STYLE[style]:
         text = case["text"]
-        whole = play([text])
-        assert play(text) == whole, text
-        assert play([text[at : at + 3] for at in range(0, len(text), 3)]) == whole, text
-        for at in range(0, len(text), 5):
-            assert play([text[:at], text[at:]]) == whole, (text, at)
+        expected = find_calls([text])
+        assert find_calls(text) == expected, text
+        assert find_calls([text[index : index + 3] for index in range(0, len(text), 3)]) == expected, text
+        for index in range(0, len(text), 5):
+            assert find_calls([text[:index], text[index:]]) == expected, (text, index)
 
 
 @pytest.mark.req("MD-6")
-def test_the_corpus_is_wide():
+def test_corpus_covers_all_styles():
     assert len(CORPUS) >= 280
     styles = Counter(case["style"] for case in CORPUS)
     assert {"hermes", "qwen", "llama", "fenced", "bare", "unclosed", "cut", "thought", "unknown", "prose"} <= set(
@@ -109,7 +109,7 @@ def test_the_corpus_is_wide():
     assert sum(not case["calls"] for case in CORPUS) >= 50
 
 
-PIECES = st.sampled_from(
+PARTS = st.sampled_from(
     [
         *("<tool_call>", "</tool_call>", "<function=read>", "</function>", "<parameter=path>", "</parameter>"),
         *('{"name": "read", "arguments": {"path": "a"}}', '{"name": "', "read", '", "arguments": {', "}", '"', "\\"),
@@ -133,26 +133,26 @@ PIECES = st.sampled_from(
 
 @pytest.mark.req("MD-6")
 @settings(max_examples=150, deadline=None)
-@given(st.lists(PIECES, max_size=25), st.lists(st.integers(0, 200), max_size=8))
-def test_any_chunking_gives_the_same(pieces, cuts):
-    text = "".join(pieces)
-    places = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
-    whole = play([text])
-    assert play([text[begin:end] for begin, end in pairwise(places)]) == whole
-    assert play(text) == whole
+@given(st.lists(PARTS, max_size=25), st.lists(st.integers(0, 200), max_size=8))
+def test_any_chunking_gives_the_same(parts, cuts):
+    text = "".join(parts)
+    offsets = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    expected = find_calls([text])
+    assert find_calls([text[start:end] for start, end in pairwise(offsets)]) == expected
+    assert find_calls(text) == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(st.sampled_from("<>{}[]`\"'\n =/abtool_cnamerfunci:,"), max_size=80))
-def test_nothing_is_lost_of_what_is_no_call(text):
-    found = play(text)
+def test_text_without_calls_is_unchanged(text):
+    found = find_calls(text)
     if all(isinstance(item, str) for item in found):
-        assert said(found) == text
+        assert text_of(found) == text
 
 
 @pytest.mark.req("MD-6")
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "output"),
     [
         ("a <", "a "),
         ("a <b", "a <b"),
@@ -172,37 +172,37 @@ def test_nothing_is_lost_of_what_is_no_call(text):
         ('x\n{"name": "read", "arguments": {}}\ny', 'x\n{"name": "read", "arguments": {}}\ny'),
     ],
 )
-def test_text_is_held_back_only_while_it_may_be_a_call(text, shown):
-    calls = TextCallFinder(KNOWN)
-    assert said([item for char in text for item in calls.feed(char)]) == shown
+def test_text_is_held_back_only_while_it_may_be_a_call(text, output):
+    finder = TextCallFinder(TOOLS)
+    assert text_of([item for char in text for item in finder.feed(char)]) == output
 
 
-def test_tags_alone_can_be_asked_for():
+def test_tags_only():
     call = '{"name": "read", "arguments": {"path": "a"}}'
-    assert play([call], tags_only=True) == [call]
-    assert play([f"```json\n{call}\n```"], tags_only=True) == [f"```json\n{call}\n```"]
-    assert len(play([f"<tool_call>{call}</tool_call>"], tags_only=True)) == 1
+    assert find_calls([call], tags_only=True) == [call]
+    assert find_calls([f"```json\n{call}\n```"], tags_only=True) == [f"```json\n{call}\n```"]
+    assert len(find_calls([f"<tool_call>{call}</tool_call>"], tags_only=True)) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.req("DX-6")
-def test_plain_text_in_tiny_pieces_costs_next_to_nothing():
+def test_plain_text_in_tiny_parts_is_cheap():
     answer = "A word, and (more) words: it's all plain text.\n" * 4300
-    pieces = [answer[at : at + 4] for at in range(0, len(answer), 4)]
+    parts = [answer[start : start + 4] for start in range(0, len(answer), 4)]
     assert len(answer) > 200_000
 
-    def ours():
-        calls = TextCallFinder(KNOWN)
-        for piece in pieces:
-            calls.feed(piece)
+    def find_all():
+        finder = TextCallFinder(TOOLS)
+        for part in parts:
+            finder.feed(part)
 
     def seconds(work):
-        begun = time.process_time()
+        started = time.process_time()
         work()
-        return time.process_time() - begun
+        return time.process_time() - started
 
-    best = min(seconds(ours) for _ in range(3))
-    floor = min(seconds(lambda: [json.loads('{"delta": {"content": "abcd"}}') for _ in pieces]) for _ in range(3))
+    best = min(seconds(find_all) for _ in range(3))
+    floor = min(seconds(lambda: [json.loads('{"delta": {"content": "abcd"}}') for _ in parts]) for _ in range(3))
     assert best < 4 * floor
 
 
@@ -225,12 +225,12 @@ HOSTILE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
 @pytest.mark.parametrize("before", ["", "<function=read><parameter=path>", '<tool_call>{"name": "read", '])
-def test_hostile_text_takes_time_in_proportion(unit, before):
+def test_hostile_text_takes_linear_time(unit, before):
     def seconds(size):
         text = before + unit * (size // len(unit))
-        begun = time.process_time()
-        play([text[at : at + 7] for at in range(0, len(text), 7)])
-        return time.process_time() - begun
+        started = time.process_time()
+        find_calls([text[start : start + 7] for start in range(0, len(text), 7)])
+        return time.process_time() - started
 
     small = max(min(seconds(8_000) for _ in range(2)), 0.002)
     assert seconds(32_000) < 12 * small

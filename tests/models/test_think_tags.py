@@ -1,13 +1,13 @@
-"""Reasoning written into the answer is told apart, wherever the pieces are cut."""
+"""Separating reasoning from the answer, for any split of the text."""
 
 import pytest
 
 from ostler.models.think_tags import ThinkSplitter
 
 
-def play(*pieces: str) -> tuple[str, str]:
+def split(*parts: str) -> tuple[str, str]:
     splitter = ThinkSplitter()
-    runs = [run for piece in pieces for run in splitter.feed(piece)] + splitter.flush()
+    runs = [run for part in parts for run in splitter.feed(part)] + splitter.flush()
     return "".join(text for is_thought, text in runs if is_thought), "".join(
         text for thought, text in runs if not thought
     )
@@ -33,12 +33,12 @@ def play(*pieces: str) -> tuple[str, str]:
     ],
 )
 def test_split(text, thought, answer):
-    assert play(text) == (thought, answer)
-    for at in range(len(text) + 1):
-        got = play(text[:at], text[at:])
-        assert (got[0].strip("\n"), got[1]) == (thought, answer)
-    got = play(*text)
-    assert (got[0].strip("\n"), got[1]) == (thought, answer)
+    assert split(text) == (thought, answer)
+    for index in range(len(text) + 1):
+        result = split(text[:index], text[index:])
+        assert (result[0].strip("\n"), result[1]) == (thought, answer)
+    result = split(*text)
+    assert (result[0].strip("\n"), result[1]) == (thought, answer)
 
 
 @pytest.mark.req("MD-4")
@@ -53,21 +53,21 @@ def test_split(text, thought, answer):
         ("one\n</think>two\n</think>three", "one", "two\n</think>three"),
     ],
 )
-def test_a_closing_tag_that_nothing_opened_makes_all_before_it_reasoning(text, thought, answer):
-    for pieces in ([text], text, [text[:4], text[4:]], [text[:12], text[12:]]):
+def test_text_before_a_lone_closing_tag_is_reasoning(text, thought, answer):
+    for parts in ([text], text, [text[:4], text[4:]], [text[:12], text[12:]]):
         splitter = ThinkSplitter()
-        thoughts, answers, taken_back = [], [], 0
-        for piece in pieces:
-            runs = splitter.feed(piece)
+        thoughts, answers, reclassified = [], [], 0
+        for part in parts:
+            runs = splitter.feed(part)
             if splitter.lone_close:
                 splitter.lone_close = False
-                taken_back += 1
+                reclassified += 1
                 thoughts, answers = answers, []
             for is_thought, run in runs:
                 (thoughts if is_thought else answers).append(run)
         answers += [run for _, run in splitter.flush()]
         assert ("".join(thoughts).rstrip("\n"), "".join(answers)) == (thought, answer)
-        assert taken_back == 1
+        assert reclassified == 1
 
 
 @pytest.mark.parametrize(
@@ -82,24 +82,24 @@ def test_a_closing_tag_that_nothing_opened_makes_all_before_it_reasoning(text, t
         "almost </think",
     ],
 )
-def test_a_tag_that_is_only_spoken_of_changes_nothing(text):
-    for pieces in ([text], text, [text[:9], text[9:]]):
+def test_mentioned_tag_is_text(text):
+    for parts in ([text], text, [text[:9], text[9:]]):
         splitter = ThinkSplitter()
-        runs = [run for piece in pieces for run in splitter.feed(piece)] + splitter.flush()
+        runs = [run for part in parts for run in splitter.feed(part)] + splitter.flush()
         assert ("".join(run for _, run in runs), any(thought for thought, _ in runs)) == (text, False)
         assert not splitter.lone_close
 
 
-def test_a_server_that_tells_reasoning_apart_is_believed():
-    for told_first in (True, False):
+def test_tags_are_ignored_if_the_server_separates_reasoning():
+    for reasoning_first in (True, False):
         splitter = ThinkSplitter()
-        runs = [] if told_first else splitter.feed("a")
+        runs = [] if reasoning_first else splitter.feed("a")
         splitter.ignore_tags()
         runs += splitter.feed("b\n</think>c")
         assert "".join(run for thought, run in runs if not thought).endswith("b\n</think>c")
 
 
-def test_nothing_is_held_back_once_the_answer_has_begun():
+def test_opening_tag_is_not_held_back_after_the_start():
     splitter = ThinkSplitter()
     assert splitter.feed("a") == [(False, "a")]
     assert splitter.feed("<thi") == [(False, "<thi")]

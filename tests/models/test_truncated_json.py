@@ -1,11 +1,11 @@
-"""Events that were torn off: what is there of them counts, and the reply goes on."""
+"""Truncated events: their available part is used, and the reply continues."""
 
 import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_talk import collect, only, words
+from model_helpers import collect, of_type, text_of
 
 from ostler.core.errors import BackendError
 from ostler.models.loose_json import LooseJsonError
@@ -15,7 +15,7 @@ from ostler.testing.model_server import ScriptedModelServer, raw, sse_event
 
 
 @pytest.mark.parametrize(
-    ("torn", "value"),
+    ("truncated", "value"),
     [
         ('{"a": "he', {"a": "he"}),
         ('{"a": "he\\', {"a": "he"}),
@@ -30,12 +30,12 @@ from ostler.testing.model_server import ScriptedModelServer, raw, sse_event
         ('[{"a": "]}', [{"a": "]}"}]),
     ],
 )
-def test_what_is_there_is_read(torn, value):
-    assert parse_truncated(torn.encode()) == value
+def test_available_part_is_read(truncated, value):
+    assert parse_truncated(truncated.encode()) == value
 
 
 @pytest.mark.parametrize("broken", ["", "x", "{]", '{"a": 1}}', '{"a" 1', "[" * 500, '{"a": "b"} c'])
-def test_what_is_broken_otherwise_is_not_guessed_at(broken):
+def test_other_invalid_json_is_rejected(broken):
     with pytest.raises(LooseJsonError):
         parse_truncated(broken.encode())
 
@@ -49,46 +49,48 @@ VALUES = st.recursive(
 
 @settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=3), st.data())
-def test_any_object_can_be_torn_anywhere(value, data):
+def test_any_object_can_be_truncated_anywhere(value, data):
     text = json.dumps(value)
-    at = data.draw(st.integers(1, len(text) - 1))
-    assert isinstance(parse_truncated(text[:at].encode()), dict)
+    index = data.draw(st.integers(1, len(text) - 1))
+    assert isinstance(parse_truncated(text[:index].encode()), dict)
 
 
-def ev(delta, finish=None):
+def event(delta, finish=None):
     return sse_event({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
 
 @pytest.mark.req("MD-4")
-async def test_a_reply_goes_on_after_a_torn_event(client):
-    torn = ev({"content": "two, three"})[:-20] + b"\n\n"
-    async with ScriptedModelServer(raw(ev({"content": "one "}), torn, ev({"content": "!"}), ev({}, "stop"))) as server:
-        assert words(await collect(client(server))).startswith("one two")
+async def test_reply_continues_after_a_truncated_event(client):
+    truncated = event({"content": "two, three"})[:-20] + b"\n\n"
+    async with ScriptedModelServer(
+        raw(event({"content": "one "}), truncated, event({"content": "!"}), event({}, "stop"))
+    ) as server:
+        assert text_of(await collect(client(server))).startswith("one two")
 
 
 @pytest.mark.req("MD-4")
-async def test_no_call_is_made_of_a_torn_one(client):
-    """Its arguments are no JSON: whoever runs calls sees that, and the model is told."""
+async def test_truncated_call_keeps_its_invalid_arguments(client):
+    """Its arguments are not valid JSON, so the call does not run and the model gets an error."""
     call = {
         "tool_calls": [{"index": 0, "id": "c", "function": {"name": "bash", "arguments": '{"command": "rm -r build"}'}}]
     }
-    whole = ev(call)
-    torn = whole[: whole.index(b"build")] + b"\n\n"
-    async with ScriptedModelServer(raw(torn, ev({}, "tool_calls"))) as server:
-        [made] = only(await collect(client(server)), CallChunk)
-    assert made.arguments == '{"command": "rm -r '
+    complete = event(call)
+    truncated = complete[: complete.index(b"build")] + b"\n\n"
+    async with ScriptedModelServer(raw(truncated, event({}, "tool_calls"))) as server:
+        [truncated_call] = of_type(await collect(client(server)), CallChunk)
+    assert truncated_call.arguments == '{"command": "rm -r '
 
 
-async def test_a_reply_that_ends_with_half_an_event_was_cut(client):
+async def test_reply_that_ends_in_an_event_is_incomplete(client):
     async with ScriptedModelServer(
-        raw(ev({"content": "one "}), b'data: {"choices":[{"delta":{"content":"tw')
+        raw(event({"content": "one "}), b'data: {"choices":[{"delta":{"content":"tw')
     ) as server:
-        with pytest.raises(BackendError, match="cut"):
+        with pytest.raises(BackendError, match="the reply is incomplete"):
             await collect(client(server))
 
 
 @pytest.mark.parametrize("framing", ["close", "length"])
-async def test_a_reply_that_is_one_document_is_not_mended(client, framing):
+async def test_truncated_document_is_not_repaired(client, framing):
     body = json.dumps({"choices": [{"message": {"content": "all of it"}, "finish_reason": "stop"}]}).encode()[:-30]
     async with ScriptedModelServer(raw(body, content_type="application/json").with_framing(framing)) as server:
         with pytest.raises(BackendError):

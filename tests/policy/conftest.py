@@ -1,4 +1,4 @@
-"""What the tests of policy share: a home that is nobody's scratch folder, wherever the tests run."""
+"""Fixtures of the policy tests: a fixed home directory that is not a temporary folder and occurs in the corpora."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an analysis tells besides its verdict: the commands, their paths, what is written, and the user's patterns."""
+"""The analysis of a command line: its commands, paths, written files, and the user's patterns."""
 
 import os
 
@@ -6,15 +6,15 @@ import pytest
 
 from ostler.policy.shell import analyse
 
-THERE = {"/w", "/w/.", "/w/notes.txt", "/w/src", "/w/src/.", "/w/src/main.py", "/etc", "/etc/.", "/etc/passwd"}
+EXISTING = {"/w", "/w/.", "/w/notes.txt", "/w/src", "/w/src/.", "/w/src/main.py", "/etc", "/etc/.", "/etc/passwd"}
 
 
-def look(line, **more):
-    return analyse(line, cwd="/w", exists=THERE.__contains__, **more)
+def analyse_line(line, **more):
+    return analyse(line, cwd="/w", exists=EXISTING.__contains__, **more)
 
 
-def texts(line):
-    return [command.text for command in look(line).commands]
+def command_texts(line):
+    return [command.text for command in analyse_line(line).commands]
 
 
 @pytest.mark.req("SH-5", "PM-1")
@@ -39,8 +39,8 @@ def texts(line):
         ("", []),
     ],
 )
-def test_every_command_is_told(line, commands):
-    assert texts(line) == commands
+def test_every_command_is_listed(line, commands):
+    assert command_texts(line) == commands
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_every_command_is_told(line, commands):
         ("/bin/l?", False),
     ],
 )
-def test_literal_says_that_every_word_is_known(line, literal):
-    assert look(line).commands[-1].literal is literal
+def test_literal_is_set_if_every_word_is_known(line, literal):
+    assert analyse_line(line).commands[-1].literal is literal
 
 
 @pytest.mark.req("PM-1")
@@ -82,12 +82,12 @@ def test_literal_says_that_every_word_is_known(line, literal):
         ("cat $X/y", ()),
     ],
 )
-def test_paths_are_absolute_where_the_command_would_stand(line, paths):
-    assert look(line).commands[-1].paths == paths
+def test_paths_are_resolved_from_the_working_directory(line, paths):
+    assert analyse_line(line).commands[-1].paths == paths
 
 
 @pytest.mark.parametrize(
-    ("line", "writes"),
+    ("line", "written_paths"),
     [
         ("echo x > new.txt", ("/w/new.txt",)),
         ("echo x >> notes.txt", ("/w/notes.txt",)),
@@ -100,45 +100,45 @@ def test_paths_are_absolute_where_the_command_would_stand(line, paths):
         ("sh -c 'ls > z'", ("/w/z",)),
     ],
 )
-def test_writes_are_the_files_written_to(line, writes):
-    assert look(line).written_paths == writes
+def test_written_paths_are_listed(line, written_paths):
+    assert analyse_line(line).written_paths == written_paths
 
 
 @pytest.mark.parametrize(
     "line", ["ls 'a", "echo $(", "if true", "ls )", "cat <<E", "done", "a && ", "(ls", "${x", "`ls"]
 )
-def test_what_cannot_be_read_is_asked_about(line):
-    found = look(line)
+def test_unparsable_lines_need_approval(line):
+    found = analyse_line(line)
     assert (found.verdict, found.parsed) == ("confirm", False)
-    assert "cannot be read" in found.reason
+    assert "cannot be parsed" in found.reason
 
 
 @pytest.mark.req("SH-6")
-def test_what_was_read_before_an_error_still_counts():
-    assert look("rm -rf /; ls 'a").verdict == "deny"
+def test_commands_before_a_syntax_error_are_evaluated():
+    assert analyse_line("rm -rf /; ls 'a").verdict == "deny"
 
 
 @pytest.mark.parametrize(
     "character", ["\0", "\r", "\x1b", "\u200b", "\u202e", "\u2066", "\U000e0041", "\ufeff", "\x85"]
 )
-def test_characters_that_cannot_be_seen_are_asked_about(character):
-    found = look(f"ls a{character}b")
+def test_invisible_characters_need_approval(character):
+    found = analyse_line(f"ls a{character}b")
     assert found.verdict == "confirm"
-    assert "cannot be seen" in found.reason
+    assert "invisible characters" in found.reason
 
 
 @pytest.mark.req("SH-3", "SH-6")
-def test_a_character_that_cannot_be_seen_hides_no_other_reason():
-    found = look("rm a\u200b")
-    assert (found.verdict, found.reason) == ("confirm", "it holds characters that cannot be seen; rm: deletes files")
-    found = look("rm -rf / \u200b")
+def test_invisible_characters_do_not_hide_other_reasons():
+    found = analyse_line("rm a\u200b")
+    assert (found.verdict, found.reason) == ("confirm", "it contains invisible characters; rm: deletes files")
+    found = analyse_line("rm -rf / \u200b")
     assert found.verdict == "deny"
-    assert "cannot be seen" in found.reason
+    assert "invisible characters" in found.reason
     assert "the whole file system" in found.reason
 
 
-def test_tabs_newlines_and_letters_of_any_script_are_fine():
-    assert look("ls\t-l\n./écho 'naïve 日本 → ✓'").verdict == "ordinary"
+def test_tabs_newlines_and_letters_of_any_script_are_ordinary():
+    assert analyse_line("ls\t-l\n./écho 'naïve 日本 → ✓'").verdict == "ordinary"
 
 
 @pytest.mark.req("SH-6", "SH-7")
@@ -154,38 +154,38 @@ def test_tabs_newlines_and_letters_of_any_script_are_fine():
         ("ls 'a", "ls"),
     ],
 )
-def test_a_blacklisted_line_is_refused(line, pattern):
-    found = look(line, blacklist_patterns=[pattern])
+def test_blacklisted_line_is_denied(line, pattern):
+    found = analyse_line(line, blacklist_patterns=[pattern])
     assert found.verdict == "deny"
     assert pattern in found.reason
 
 
 @pytest.mark.req("SH-3")
-def test_danger_patterns_add():
-    assert look("npm publish", danger_patterns=["npm publish"]).verdict == "confirm"
-    assert look("npm test", danger_patterns=["npm publish"]).verdict == "ordinary"
+def test_danger_patterns_require_approval():
+    assert analyse_line("npm publish", danger_patterns=["npm publish"]).verdict == "confirm"
+    assert analyse_line("npm test", danger_patterns=["npm publish"]).verdict == "ordinary"
 
 
 @pytest.mark.req("SH-3", "SH-6")
 @pytest.mark.parametrize("pattern", ["", "^$", "(?!)", "rm"])
-def test_patterns_never_take_away(pattern):
-    assert look("rm x", danger_patterns=[pattern]).verdict != "ordinary"
-    assert look("rm -rf /", danger_patterns=[pattern], blacklist_patterns=[]).verdict == "deny"
+def test_patterns_never_lower_the_verdict(pattern):
+    assert analyse_line("rm x", danger_patterns=[pattern]).verdict != "ordinary"
+    assert analyse_line("rm -rf /", danger_patterns=[pattern], blacklist_patterns=[]).verdict == "deny"
 
 
-def test_a_costly_pattern_does_not_hang():
+def test_expensive_pattern_does_not_hang():
     line = "echo " + "a" * 4000 + "!"
-    assert look(line, blacklist_patterns=[r"(a+)+$"]).verdict == "ordinary"
+    assert analyse_line(line, blacklist_patterns=[r"(a+)+$"]).verdict == "ordinary"
 
 
-def test_without_re2_patterns_still_work(monkeypatch):
+def test_patterns_work_without_re2(monkeypatch):
     from ostler.policy.shell import user_patterns
 
     monkeypatch.setitem(__import__("sys").modules, "re2", None)
     user_patterns._compile_search.cache_clear()
-    assert look("npm version", blacklist_patterns=["VERSION"]).verdict == "deny"
-    assert look("npm version", blacklist_patterns=["version("]).verdict == "ordinary"
-    assert look("npm 'version('", blacklist_patterns=["version("]).verdict == "deny"
+    assert analyse_line("npm version", blacklist_patterns=["VERSION"]).verdict == "deny"
+    assert analyse_line("npm version", blacklist_patterns=["version("]).verdict == "ordinary"
+    assert analyse_line("npm 'version('", blacklist_patterns=["version("]).verdict == "deny"
     user_patterns._compile_search.cache_clear()
 
 
@@ -211,8 +211,8 @@ def test_without_re2_patterns_still_work(monkeypatch):
         ("env -C src sh -c 'echo x > main.py'", "confirm"),
     ],
 )
-def test_redirections_are_resolved_where_the_shell_stands(line, verdict):
-    assert look(line).verdict == verdict
+def test_redirections_are_resolved_from_the_working_directory(line, verdict):
+    assert analyse_line(line).verdict == verdict
 
 
 @pytest.mark.req("SH-3")
@@ -234,11 +234,11 @@ def test_redirections_are_resolved_where_the_shell_stands(line, verdict):
         ("x=$(mktemp); echo hi > $x", "ordinary"),
     ],
 )
-def test_variables_are_followed(line, verdict):
-    assert look(line).verdict == verdict
+def test_variable_values_are_tracked(line, verdict):
+    assert analyse_line(line).verdict == verdict
 
 
-def test_a_path_that_cannot_be_asked_about_counts_as_there():
+def test_path_that_cannot_be_checked_is_assumed_to_exist():
     def exists(path):
         raise OSError(path)
 
@@ -246,11 +246,11 @@ def test_a_path_that_cannot_be_asked_about_counts_as_there():
 
 
 @pytest.mark.parametrize("line", ["echo x > 'a\0b'", "cat 'a\0b'", "cd 'a\0b'; echo > x"])
-def test_a_nul_in_a_name_is_no_crash(line):
+def test_nul_in_a_name_needs_approval(line):
     assert analyse(line, cwd="/w").verdict == "confirm"
 
 
-def test_the_default_asks_the_file_system(tmp_path):
+def test_file_system_is_used_by_default(tmp_path):
     (tmp_path / "old").write_text("x")
     (tmp_path / "dangling").symlink_to("nowhere")
     verdicts = [analyse(f"echo > {name}", cwd=str(tmp_path)).verdict for name in ("old", "dangling", "new")]
@@ -259,10 +259,10 @@ def test_the_default_asks_the_file_system(tmp_path):
 
 @pytest.mark.req("SH-3")
 @pytest.mark.parametrize("name", ["~", "~root", "$HOME", "${HOME}", '"$HOME"'])
-def test_a_home_folder_is_found(name):
-    there = os.path.expanduser("~root/x" if name == "~root" else "~/x")
-    assert analyse(f"echo > {name}/x", cwd="/w", exists=lambda path: path == there).verdict == "confirm"
-    assert analyse(f"echo > {name}/y", cwd="/w", exists=lambda path: path == there).verdict == "ordinary"
+def test_home_folder_is_expanded(name):
+    existing = os.path.expanduser("~root/x" if name == "~root" else "~/x")
+    assert analyse(f"echo > {name}/x", cwd="/w", exists=lambda path: path == existing).verdict == "confirm"
+    assert analyse(f"echo > {name}/y", cwd="/w", exists=lambda path: path == existing).verdict == "ordinary"
 
 
 @pytest.mark.req("SH-5")
@@ -280,5 +280,5 @@ def test_a_home_folder_is_found(name):
 @pytest.mark.parametrize(
     "form", ["truncate -s {} gone.log", "truncate gone.log --size={}", "busybox truncate -s {} gone.log"]
 )
-def test_who_shortens_a_file_means_one_that_is_there_by_then(form, size, verdict):
-    assert look(form.format(size)).verdict == verdict
+def test_shortening_a_missing_file_needs_approval(form, size, verdict):
+    assert analyse_line(form.format(size)).verdict == verdict

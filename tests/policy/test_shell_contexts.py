@@ -1,4 +1,4 @@
-"""A verdict never falls when a command is put inside something else that would run it all the same."""
+"""A verdict is never lower when a command is wrapped in another one that runs it."""
 
 import base64
 from collections.abc import Callable
@@ -169,63 +169,63 @@ CONTEXTS: dict[str, Callable[[str], str]] = {
     "tmux": lambda c: f"tmux new-session -d {quote(c)}",
     "docker": lambda c: f"docker run --rm alpine sh -c {quote(c)}",
     "kubectl": lambda c: f"kubectl exec web -- sh -c {quote(c)}",
-    "a stranger": lambda c: f"some-wrapper --quiet sh -c {quote(c)}",
-    "a stranger's rest": lambda c: f"some-wrapper run -- bash -c {quote(c)}",
+    "unknown program": lambda c: f"some-wrapper --quiet sh -c {quote(c)}",
+    "unknown program with --": lambda c: f"some-wrapper run -- bash -c {quote(c)}",
     "env -S with more": lambda c: f"env -S bash -c {quote(c)}",
     "rcfile": lambda c: f"bash --rcfile <(printf '%s\\n' {quote(c)}) -i",
     "ipython": lambda c: f"ipython -c {quote('import os; os.system(' + repr(c) + ')')}",
     "python module": lambda c: f"python3 -m code <<< {quote('import os; os.system(' + repr(c) + ')')}",
     "any command variable": lambda c: f"SOME_PASSWORD_COMMAND={quote(c)} ls",
 }
-NEUTRAL = {  # harmless commands may be stopped here: the context itself is not plain
+NEUTRAL = {  # the context itself may need approval, also for harmless commands
     "fed by base64", "git alias", "default value", "arithmetic", "index", "output substitution", "exec", "alias",
-    "a stranger", "a stranger's rest",
+    "unknown program", "unknown program with --",
 }  # fmt: skip
 
 
 @cache
-def judged(line: str) -> str:
+def verdict(line: str) -> str:
     return analyse(line, cwd="/w", exists=EXISTING.__contains__).verdict
 
 
-def least(command: str, context: str) -> int:
-    """What a command is worth inside a context: some hide it so well that it can only be asked about."""
-    rank = RANK[judged(command)]
-    blind = context == "fed by base64" or (context == "make" and ";" in command)
-    return min(rank, 1) if blind else rank
+def lowest_rank(command: str, context: str) -> int:
+    """Return the lowest acceptable rank of a command in a context. In some contexts the command is unknown."""
+    rank = RANK[verdict(command)]
+    is_hidden = context == "fed by base64" or (context == "make" and ";" in command)
+    return min(rank, 1) if is_hidden else rank
 
 
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_a_verdict_does_not_fall(context):
-    fallen = [
+def test_verdict_is_not_lower_in_a_context(context):
+    lowered = [
         (command, wrapped)
         for command in COMMANDS
-        if RANK[judged(wrapped := CONTEXTS[context](command))] < least(command, context)
+        if RANK[verdict(wrapped := CONTEXTS[context](command))] < lowest_rank(command, context)
     ]
-    assert fallen == []
+    assert lowered == []
 
 
 @pytest.mark.req("SH-5")
 @given(command=st.sampled_from(COMMANDS), outer=st.sampled_from(list(CONTEXTS)), inner=st.sampled_from(list(CONTEXTS)))
 @settings(max_examples=200, deadline=None)
-def test_a_verdict_does_not_fall_in_two_contexts(command, outer, inner):
+def test_verdict_is_not_lower_in_two_contexts(command, outer, inner):
     once = CONTEXTS[inner](command)
-    assume(outer != "make" or "\n" not in once)  # a recipe is one line
+    assume(outer != "make" or "\n" not in once)  # a recipe has one line
     wrapped = CONTEXTS[outer](once)
-    assert RANK[judged(wrapped)] >= min(least(command, inner), least(command, outer)), wrapped
+    assert RANK[verdict(wrapped)] >= min(lowest_rank(command, inner), lowest_rank(command, outer)), wrapped
 
 
 @pytest.mark.req("SH-5")
 @pytest.mark.parametrize("context", sorted(set(CONTEXTS) - NEUTRAL))
-def test_harmless_commands_stay_harmless(context):
-    assert [judged(CONTEXTS[context](command)) for command in ("ls", "echo 'rm notes.txt'")] == ["ordinary"] * 2
+def test_harmless_commands_stay_ordinary(context):
+    assert [verdict(CONTEXTS[context](command)) for command in ("ls", "echo 'rm notes.txt'")] == ["ordinary"] * 2
 
 
 @pytest.mark.req("SH-5")
-@pytest.mark.parametrize("context", sorted(set(CONTEXTS) - {"uv run", "docker"}))  # the own ones
-def test_a_stranger_stays_one(context):
-    assert judged(CONTEXTS[context]("frobnicate x")) == "confirm"
+@pytest.mark.parametrize("context", sorted(set(CONTEXTS) - {"uv run", "docker"}))  # they run the project's own programs
+def test_unknown_programs_need_approval_in_every_context(context):
+    assert verdict(CONTEXTS[context]("frobnicate x")) == "confirm"
 
 
 def test_there_are_enough_contexts():

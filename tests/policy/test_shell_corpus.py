@@ -1,4 +1,4 @@
-"""Every line of the corpora gets its verdict: the dangerous are stopped, the harmless are not."""
+"""Every command line of the corpora gets the expected verdict."""
 
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ FILES = (
 
 
 def lines(name: str) -> list[str]:
-    """The commands of a corpus; ⏎ stands for a newline inside one."""
+    """Return the command lines of a corpus; ⏎ means a newline."""
     text = (CORPUS / f"{name}.txt").read_text("utf-8")
     return [line.replace("⏎", "\n") for line in text.splitlines() if line]
 
@@ -33,58 +33,58 @@ def tree(tmp_path_factory) -> str:
 
 
 @cache
-def judged(name: str, tree: str) -> dict[str, Analysis]:
+def analyses(name: str, tree: str) -> dict[str, Analysis]:
     return {line: analyse(line, cwd=tree) for line in lines(name)}
 
 
 def verdicts(name: str, tree: str) -> dict[str, str]:
-    return {line: found.verdict for line, found in judged(name, tree).items()}
+    return {line: found.verdict for line, found in analyses(name, tree).items()}
 
 
 @pytest.mark.req("SH-3", "SH-5")
 @pytest.mark.parametrize("tier", ["tier1", "tier2", "tier3"])
-def test_the_dangerous_are_stopped(tier, tree):
+def test_dangerous_lines_need_approval(tier, tree):
     assert [line for line, verdict in verdicts(tier, tree).items() if verdict == "ordinary"] == []
 
 
 @pytest.mark.req("SH-5")
-def test_the_harmless_pass(tree):
+def test_harmless_lines_are_ordinary(tree):
     assert [line for line, verdict in verdicts("harmless", tree).items() if verdict != "ordinary"] == []
 
 
 @pytest.mark.req("SH-5")
-def test_strangers_are_asked_about_for_nothing_else(tree):
-    found = judged("strangers", tree)
+def test_unknown_programs_need_approval_for_no_other_reason(tree):
+    found = analyses("strangers", tree)
     assert [
         line for line, analysis in found.items() if analysis.verdict != "confirm" or not analysis.no_danger_found
     ] == []
 
 
 @pytest.mark.req("SH-6")
-def test_the_hopeless_are_refused(tree):
+def test_denied_lines_are_denied(tree):
     assert [line for line, verdict in verdicts("deny", tree).items() if verdict != "deny"] == []
 
 
 @pytest.mark.req("SH-6")
 @pytest.mark.parametrize("tier", ["tier1", "tier2", "tier3"])
-def test_refusal_is_for_the_hopeless_alone(tier, tree):
-    hopeless = set(lines("deny"))
-    assert {line for line, verdict in verdicts(tier, tree).items() if verdict == "deny"} <= hopeless
+def test_only_listed_lines_are_denied(tier, tree):
+    denied = set(lines("deny"))
+    assert {line for line, verdict in verdicts(tier, tree).items() if verdict == "deny"} <= denied
 
 
-def test_every_stop_says_why_in_one_short_clause(tree):
+def test_every_reason_is_one_short_line(tree):
     for tier in ("tier1", "tier2", "tier3", "deny"):
-        for line, found in judged(tier, tree).items():
+        for line, found in analyses(tier, tree).items():
             assert found.reason, line
             assert len(found.reason) < 160, (line, found.reason)
             assert "\n" not in found.reason, line
 
 
-def test_an_ordinary_line_has_no_why(tree):
-    assert {found.reason for found in judged("harmless", tree).values()} == {""}
+def test_ordinary_lines_have_no_reason(tree):
+    assert {found.reason for found in analyses("harmless", tree).values()} == {""}
 
 
-def test_the_corpora_are_large_and_without_doubles():
+def test_corpora_are_large_and_have_no_duplicates():
     sizes = {name: len(lines(name)) for name in ("tier1", "tier2", "tier3", "harmless", "deny")}
     assert sizes["tier1"] + sizes["tier2"] + sizes["tier3"] >= 300
     assert sizes["harmless"] >= 250

@@ -1,4 +1,4 @@
-"""No input makes the analysis raise, hang or forget itself."""
+"""No input makes the analysis raise or hang."""
 
 import time
 
@@ -37,7 +37,7 @@ def test_any_text_gets_a_verdict(line):
 
 @given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join))
 @settings(max_examples=400, deadline=None)
-def test_any_heap_of_shell_gets_a_verdict(line):
+def test_any_token_sequence_gets_a_verdict(line):
     check(line)
 
 
@@ -46,7 +46,7 @@ def test_any_heap_of_shell_gets_a_verdict(line):
     st.sampled_from(["sed", "awk", "python3 -c", "perl -e", "node -e", "sqlite3 x", "eval", "make --eval"]),
 )
 @settings(max_examples=200, deadline=None)
-def test_any_program_text_gets_a_verdict(text, program):
+def test_any_code_gets_a_verdict(text, program):
     check(f"{program} '" + text.replace("'", "'\\''") + "'")
 
 
@@ -87,23 +87,23 @@ HOSTILE = {
     "sql": lambda n: 'psql -c "' + "update a " * (n // 9) + '"',
     "makefile": lambda n: "make --eval='" + "$(shell " * (n // 8) + "'",
     "options": lambda n: "git " + "-c a=b " * (n // 7),
-    "a stranger's words": lambda n: "frob " + "a=b -e x -- " * (n // 12),
-    "a stranger's text": lambda n: "frob '" + "a=(;|: " * (n // 7) + "'",
-    "a stranger's code": lambda n: "frob -e '" + "open (" * (n // 6) + "'",
-    "strangers in strangers": lambda n: "frob sh -c " * (n // 11),
-    "a file for a stranger": lambda n: "echo '" + "a: x\n" * (n // 6) + "' > new; frob new",
-    "a looker's dashes": lambda n: "hostname " + "-" * n,
-    "a looker's words": lambda n: "mkcert " + "a" * (n // 2) + " " + "a " * (n // 4) + "-x",
-    "a printed text": lambda n: "julia -e 'print(" + '"a' * (n // 2) + "'",
-    "a quoted text": lambda n: "perl -e 'print " + '"' + "\\" * n + "'",
-    "words not known": lambda n: "find . " + "$x " * (n // 3),
-    "loops behind": lambda n: "while :; do { " * 20 + "a & " * (n // 40) + "} ; done; " * 20,
+    "arguments of an unknown program": lambda n: "frob " + "a=b -e x -- " * (n // 12),
+    "text for an unknown program": lambda n: "frob '" + "a=(;|: " * (n // 7) + "'",
+    "code for an unknown program": lambda n: "frob -e '" + "open (" * (n // 6) + "'",
+    "nested unknown programs": lambda n: "frob sh -c " * (n // 11),
+    "file for an unknown program": lambda n: "echo '" + "a: x\n" * (n // 6) + "' > new; frob new",
+    "dashes for a read-only program": lambda n: "hostname " + "-" * n,
+    "words for a read-only program": lambda n: "mkcert " + "a" * (n // 2) + " " + "a " * (n // 4) + "-x",
+    "printed text": lambda n: "julia -e 'print(" + '"a' * (n // 2) + "'",
+    "quoted text": lambda n: "perl -e 'print " + '"' + "\\" * n + "'",
+    "unknown words": lambda n: "find . " + "$x " * (n // 3),
+    "background loops": lambda n: "while :; do { " * 20 + "a & " * (n // 40) + "} ; done; " * 20,
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_lines_cost_little(kind):
+def test_hostile_lines_are_fast(kind):
     line = HOSTILE[kind](8000)
     start = time.process_time()
     check(line)
@@ -112,7 +112,7 @@ def test_hostile_lines_cost_little(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_lines_of_full_length_cost_in_proportion(kind):
+def test_hostile_lines_of_full_length_are_fast_enough(kind):
     line = HOSTILE[kind](65000)
     start = time.process_time()
     check(line)
@@ -120,19 +120,19 @@ def test_hostile_lines_of_full_length_cost_in_proportion(kind):
 
 
 @pytest.mark.req("SH-3")
-def test_a_line_that_is_too_long_is_asked_about():
+def test_line_that_is_too_long_needs_approval():
     found = analyse("ls " + "a" * 70000, cwd="/w")
     assert (found.verdict, found.parsed) == ("confirm", False)
 
 
 @pytest.mark.req("SH-3")
-def test_many_commands_do_not_hide_one():
+def test_many_commands_do_not_hide_a_dangerous_one():
     assert analyse("true; " * 5000 + "rm x", cwd="/w").verdict == "confirm"
     assert analyse("true && " * 60 + "rm -rf /", cwd="/w").verdict == "deny"
 
 
 @pytest.mark.slow
-def test_an_ordinary_line_takes_less_than_a_millisecond():
+def test_ordinary_line_takes_less_than_a_millisecond():
     line = "cd src && git log --oneline -5 | head -3 && python -m pytest -q 2>&1 | tail -5"
     analyse(line, cwd="/w")
     best = min(_time(line) for _ in range(20))

@@ -1,4 +1,4 @@
-"""The analysis against the real thing: bash runs lines in a jail, and what happened is compared with what was told."""
+"""Compares the analysis with real runs: bash runs command lines in a jail (bubblewrap)."""
 
 import random
 import re
@@ -14,16 +14,16 @@ from ostler.policy.shell import analyse
 
 CORPUS = Path(__file__).parents[1] / "data" / "shell"
 BASE = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--dev", "/dev", "--proc", "/proc", "--unshare-all"]
-JAIL = [*BASE, "--die-with-parent", "--new-session", "--as-pid-1"]  # with the first process all others end
-RUN = 700  # so many lines of the corpus are really run, others each time that it grows
-CHANGES_ON_PURPOSE = (
+JAIL = [*BASE, "--die-with-parent", "--new-session", "--as-pid-1"]  # all processes end with the first one
+RUN = 700  # number of corpus lines to run; the sample changes when the corpus grows
+INTENDED_CHANGES = (
     "git mv",
     "git revert",
     "git stash",
     "git switch",
     'sqlite3 db.sqlite "insert',
     "sqlite3 db.sqlite 'insert",
-)  # what is lost can be had again
+)  # the lost content can be restored
 
 FIXTURE = r"""
 set -e
@@ -54,11 +54,11 @@ def jail():
     if not shutil.which("bwrap") or not shutil.which("bash"):
         pytest.skip("bubblewrap or bash is not installed")
     if subprocess.run([*JAIL, "bash", "-c", ":"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine lets nobody make a jail")
+        pytest.skip("bubblewrap does not work on this machine")
 
 
 def state(root):
-    """Every file of a tree with its mode and content; what git keeps for itself is left out."""
+    """Return every file of a tree with its mode and content, without `.git`."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -73,7 +73,7 @@ def state(root):
 
 
 def lost(before, after):
-    """What was there before and is gone or different; text added at the end is no loss."""
+    """Return the files that are gone or different; appended text is not a loss."""
     return [
         name
         for name, (mode, content) in before.items()
@@ -95,7 +95,7 @@ def fixture(tmp_path_factory):
     return root
 
 
-def test_what_is_called_ordinary_loses_nothing(fixture, tmp_path):
+def test_ordinary_lines_lose_nothing(fixture, tmp_path):
     corpus = [line.replace("⏎", "\n") for line in (CORPUS / "harmless.txt").read_text("utf-8").splitlines() if line]
     lines = random.Random(len(corpus)).sample(corpus, RUN)
     before = state(fixture)
@@ -106,16 +106,18 @@ def test_what_is_called_ordinary_loses_nothing(fixture, tmp_path):
         subprocess.run(["cp", "-a", str(fixture), str(root)], check=True)
         if analyse(line, cwd=str(root)).verdict == "ordinary":
             run_jailed(root, 'eval "$0"', line)
-        gone = lost(before, state(root))
+        lost_files = lost(before, state(root))
         shutil.rmtree(root, ignore_errors=True)
-        return (line, gone)
+        return (line, lost_files)
 
     with ThreadPoolExecutor(2) as pool:
         found = dict(pool.map(losses, enumerate(lines)))
-    assert {line: gone for line, gone in found.items() if gone and not line.startswith(CHANGES_ON_PURPOSE)} == {}
+    assert {
+        line: lost_files for line, lost_files in found.items() if lost_files and not line.startswith(INTENDED_CHANGES)
+    } == {}
 
 
-def test_the_verbs_as_named_really_lose_something(fixture, tmp_path):
+def test_dangerous_lines_lose_something(fixture, tmp_path):
     for number, line in enumerate(
         ["rm notes.txt", "mv a.txt b.txt", "chmod 000 notes.txt", "echo > notes.txt", "git clean -fdx; rm x"]
     ):
@@ -127,15 +129,15 @@ def test_the_verbs_as_named_really_lose_something(fixture, tmp_path):
         assert lost(state(fixture), state(root)), line
 
 
-# markers: small programs M1…M20 that leave a trace when they run
+# markers: small programs M1…M20 that record that they ran
 
 
 def quote(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-class Maker:
-    """Makes lines of shell that run markers in every roundabout way."""
+class ScriptGenerator:
+    """Generates shell scripts that run markers directly and indirectly."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -146,22 +148,24 @@ class Maker:
         return f"M{self.count}"
 
     def name(self):
-        m = self.marker()
-        ways = (
-            m,
-            m,
-            f"'{m}'",
-            f"{m[0]}''{m[1:]}",
-            f"\\{m}",
-            f"$(echo {m})",
-            f"`echo {m}`",
-            f"{{{m},a}}",
-            f"$'\\x4d'{m[1:]}",
+        marker = self.marker()
+        forms = (
+            marker,
+            marker,
+            f"'{marker}'",
+            f"{marker[0]}''{marker[1:]}",
+            f"\\{marker}",
+            f"$(echo {marker})",
+            f"`echo {marker}`",
+            f"{{{marker},a}}",
+            f"$'\\x4d'{marker[1:]}",
         )
-        return self.random.choice((*ways, f"{m[0]}$@{m[1:]}", f"{m[0]}\\\n{m[1:]}", f"${{unset:-{m}}}"))
+        return self.random.choice(
+            (*forms, f"{marker[0]}$@{marker[1:]}", f"{marker[0]}\\\n{marker[1:]}", f"${{unset:-{marker}}}")
+        )
 
     def noise(self):
-        bits = (
+        fragments = (
             "'",
             '"',
             "`",
@@ -182,14 +186,14 @@ class Maker:
             "a#b",
             "$(:)",
         )
-        return "".join(self.random.choice(bits) for _ in range(self.random.randint(0, 3)))
+        return "".join(self.random.choice(fragments) for _ in range(self.random.randint(0, 3)))
 
     def line(self, depth):
         if depth <= 0 or self.random.random() < 0.2:
             return self.random.choice(
                 (self.name, self.name, lambda: ": " + self.noise(), lambda: f': "{self.noise()}"')
             )()
-        return self.random.choice((self._nested, self._nested, self._wrapped, self._roundabout))(depth - 1)
+        return self.random.choice((self._nested, self._nested, self._wrapped, self._indirect))(depth - 1)
 
     def _nested(self, depth):
         a, b = self.line(depth), self.line(depth)
@@ -246,7 +250,7 @@ class Maker:
         )
         return self.random.choice(forms)
 
-    def _roundabout(self, depth):
+    def _indirect(self, depth):
         m, n, body = self.marker(), self.marker(), self.line(depth)
         forms = (
             f"x={m}; $x",
@@ -290,9 +294,9 @@ done < in
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_command_runs_that_was_not_seen(tmp_path, seed):
-    maker = Maker(seed)
-    lines = [maker.line(maker.random.randint(1, 3)) for _ in range(1000)]
+def test_every_command_that_runs_was_found(tmp_path, seed):
+    generator = ScriptGenerator(seed)
+    lines = [generator.line(generator.random.randint(1, 3)) for _ in range(1000)]
     for folder in ("bin", "out"):
         (tmp_path / folder).mkdir()
     (tmp_path / "in").write_text("\0".join(lines) + "\0")
@@ -301,10 +305,10 @@ def test_no_command_runs_that_was_not_seen(tmp_path, seed):
     subprocess.run([*command, RUN_ALL], check=False, capture_output=True)
     ran = {int(path.name): set(path.read_text().split()) for path in (tmp_path / "out").iterdir()}
     assert len(ran) > 500
-    unseen = {}
+    missed = {}
     for number, names in ran.items():
         found = analyse(lines[number], cwd="/tmp")
-        seen = {simple.words[0].rpartition("/")[2] for simple in found.commands}
-        if found.verdict == "ordinary" and names - seen:
-            unseen[lines[number]] = names - seen
-    assert unseen == {}
+        found_names = {simple.words[0].rpartition("/")[2] for simple in found.commands}
+        if found.verdict == "ordinary" and names - found_names:
+            missed[lines[number]] = names - found_names
+    assert missed == {}

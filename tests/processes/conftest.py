@@ -1,4 +1,4 @@
-"""What the tests of processes share: a session's processes, and a look at what is really running."""
+"""Fixtures for process tests: the processes of a session, and what is really running."""
 
 import os
 import time
@@ -11,21 +11,21 @@ import pytest
 from ostler.processes.sandbox_policy import SandboxPolicy
 from ostler.processes.session_processes import SessionProcesses
 
-OFF = SandboxPolicy(mode="off")
+NO_SANDBOX = SandboxPolicy(mode="off")
 
 
-def eventually(holds: Callable[[], bool], limit: float = 60.0) -> bool:
-    """Whether it comes true before the deadline."""
+def eventually(condition: Callable[[], bool], limit: float = 60.0) -> bool:
+    """Wait for a condition. Return False if it is not true before the deadline."""
     deadline = time.monotonic() + limit
-    while not holds():
+    while not condition():
         if time.monotonic() > deadline:
             return False
         os.sched_yield()
     return True
 
 
-class Marked:
-    """Every process that has our mark in its environment, wherever it hides."""
+class MarkedProcesses:
+    """All processes with a unique mark in their environment."""
 
     def __init__(self) -> None:
         self.value = uuid.uuid4().hex
@@ -55,19 +55,19 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.fixture
-def marked() -> Iterator[Marked]:
-    mark = Marked()
-    yield mark
-    for pid in mark.pids():
+def marked() -> Iterator[MarkedProcesses]:
+    marked_processes = MarkedProcesses()
+    yield marked_processes
+    for pid in marked_processes.pids():
         os.kill(pid, 9)
 
 
 @pytest.fixture
 async def processes(tmp_path: Path) -> AsyncIterator[SessionProcesses]:
-    """Unconfined, with grace periods too short to wait for."""
-    made = SessionProcesses(str(tmp_path), policy=OFF, grace=0.3)
-    yield made
-    await made.aclose()
+    """Session processes without a sandbox and with short grace periods."""
+    session_processes = SessionProcesses(str(tmp_path), policy=NO_SANDBOX, grace=0.3)
+    yield session_processes
+    await session_processes.aclose()
 
 
 @pytest.fixture(name="eventually")

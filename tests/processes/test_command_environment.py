@@ -1,4 +1,4 @@
-"""The environment of commands: secrets out, prompts off, the rest as it is."""
+"""The environment of commands: no secrets, no prompts, the rest unchanged."""
 
 import pytest
 
@@ -16,12 +16,12 @@ _HARMLESS = [
 
 
 @pytest.mark.parametrize("name", _SECRETS)
-def test_secrets_are_left_out(name):
+def test_secrets_are_removed(name):
     assert is_secret(name, "x") and name not in command_environment({name: "x"})
 
 
 @pytest.mark.parametrize("name", _HARMLESS)
-def test_the_rest_stays(name):
+def test_harmless_variables_are_kept(name):
     assert command_environment({name: "/x"})[name] == "/x"
 
 
@@ -35,28 +35,28 @@ def test_the_rest_stays(name):
         ("http://host:8080/a@b", False),
     ],
 )
-def test_an_address_with_a_password_is_a_secret(value, secret):
+def test_url_with_password_is_secret(value, secret):
     assert is_secret("DATABASE_URL", value) is secret
 
 
 @pytest.mark.parametrize("name", ["BASH_ENV", "ENV", "PROMPT_COMMAND", "BASH_FUNC_ls%%", "SHELLOPTS"])
-def test_nothing_runs_before_the_command(name):
+def test_code_variables_are_removed(name):
     assert name not in command_environment({name: "x"})
 
 
 @pytest.mark.parametrize("name", ["SSH_AUTH_SOCK", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST"])
-def test_ways_out_of_a_sandbox_are_dropped_in_one(name):
+def test_escape_variables_are_removed_in_sandbox(name):
     assert name in command_environment({name: "x"})
     assert name not in command_environment({name: "x"}, sandboxed=True)
 
 
-def test_pagers_and_prompts_are_off_and_a_person_s_ssh_is_kept():
+def test_pagers_and_prompts_are_off_and_ssh_command_is_kept():
     assert command_environment({"PAGER": "less", "TERM": "xterm"}) == NON_INTERACTIVE_ENV
     assert command_environment({"GIT_SSH_COMMAND": "ssh -i k"})["GIT_SSH_COMMAND"] == "ssh -i k"
 
 
 @pytest.mark.req("SH-1")
-async def test_a_command_sees_it_so(processes, monkeypatch):
+async def test_command_gets_this_environment(processes, monkeypatch):
     monkeypatch.setenv("SOME_SECRET", "sk-1")
-    ran = await processes.run('echo "[$SOME_SECRET] $PAGER $TERM $EXTRA"', timeout=60, env={"EXTRA": "given"})
-    assert ran.stdout == "[] cat dumb given\n"
+    result = await processes.run('echo "[$SOME_SECRET] $PAGER $TERM $EXTRA"', timeout=60, env={"EXTRA": "given"})
+    assert result.stdout == "[] cat dumb given\n"

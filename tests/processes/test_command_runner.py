@@ -1,4 +1,4 @@
-"""Commands: what they return, how they end, and that nothing of them is left."""
+"""Commands: their results, how they end, and that no process is left."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from ostler.processes import spawner_client
 from ostler.processes.sandbox_policy import SandboxPolicy
 from ostler.processes.session_processes import SessionProcesses
 
-OFF = SandboxPolicy(mode="off")
+NO_SANDBOX = SandboxPolicy(mode="off")
 
 
 @pytest.mark.req("SH-1")
@@ -35,20 +35,20 @@ OFF = SandboxPolicy(mode="off")
         ("ls /proc/self/fd | wc -l", "4\n", "", 0),
     ],
 )
-async def test_a_command_returns_what_it_did(processes, command, stdout, stderr, exit_code):
-    ran = await processes.run(command, timeout=60)
-    assert (ran.stdout, ran.stderr, ran.exit_code) == (stdout, stderr, exit_code)
-    assert not ran.timed_out and not ran.truncated and ran.seconds < 20
+async def test_result_of_command(processes, command, stdout, stderr, exit_code):
+    result = await processes.run(command, timeout=60)
+    assert (result.stdout, result.stderr, result.exit_code) == (stdout, stderr, exit_code)
+    assert not result.timed_out and not result.truncated and result.seconds < 20
 
 
 @pytest.mark.req("SH-1")
-async def test_it_runs_in_the_workspace_or_a_folder_of_it(processes, tmp_path):
+async def test_working_directory(processes, tmp_path):
     (tmp_path / "sub").mkdir()
     assert (await processes.run("pwd", timeout=60)).stdout == f"{tmp_path}\n"
     assert (await processes.run("pwd", timeout=60, cwd="sub")).stdout == f"{tmp_path}/sub\n"
 
 
-async def test_input_of_any_size_is_given_and_ended(processes):
+async def test_input_of_any_size_is_passed_and_closed(processes):
     data = b"line\n" * 200_000
     assert (await processes.run("wc -c", timeout=60, stdin=data)).stdout == f"{len(data)}\n"
     assert (await processes.run("head -n 1", timeout=60, stdin=data)).stdout == "line\n"
@@ -56,19 +56,19 @@ async def test_input_of_any_size_is_given_and_ended(processes):
 
 
 @pytest.mark.parametrize(
-    ("command", "cwd", "says"),
+    ("command", "cwd", "reason"),
     [
         ("echo", "nowhere", "does not exist"),
         ("echo a\0b", "", "zero byte"),
         (": " + "x" * 200_000, "", "128 KiB"),
     ],
 )
-async def test_what_cannot_start_says_why(processes, command, cwd, says):
-    with pytest.raises(ToolError, match=says):
+async def test_command_that_cannot_start_gives_reason(processes, command, cwd, reason):
+    with pytest.raises(ToolError, match=reason):
         await processes.run(command, timeout=60, cwd=cwd)
 
 
-async def test_a_full_table_of_descriptors_is_a_failure_and_no_bug(processes, monkeypatch):
+async def test_too_many_open_files_is_tool_error(processes, monkeypatch):
     def full() -> tuple[int, int]:
         raise OSError(24, "Too many open files")
 
@@ -93,10 +93,10 @@ async def test_a_full_table_of_descriptors_is_a_failure_and_no_bug(processes, mo
         "sleep 1000 & kill -STOP $!; echo ok",
     ],
 )
-async def test_what_a_command_leaves_behind_is_killed_at_once(processes, marked, command):
-    ran = await processes.run(command, timeout=30, env=marked.env)
-    assert (ran.stdout, ran.exit_code, ran.timed_out) == ("ok\n", 0, False)
-    assert ran.seconds < 5
+async def test_leftover_processes_are_killed(processes, marked, command):
+    result = await processes.run(command, timeout=30, env=marked.env)
+    assert (result.stdout, result.exit_code, result.timed_out) == ("ok\n", 0, False)
+    assert result.seconds < 5
     assert not marked.pids()
 
 
@@ -111,32 +111,32 @@ async def test_what_a_command_leaves_behind_is_killed_at_once(processes, marked,
         "(sleep 1000 &); exec sleep 1000",
         "kill -STOP $$",
         "bash -c 'exec setsid sleep 1000' & wait",
-        pytest.param("vim -u NONE x", marks=pytest.mark.skipif(not shutil.which("vim"), reason="no vim here")),
+        pytest.param("vim -u NONE x", marks=pytest.mark.skipif(not shutil.which("vim"), reason="vim is not installed")),
     ],
 )
-async def test_a_timeout_kills_the_whole_tree(processes, marked, command):
-    ran = await processes.run(command, timeout=0.3, env=marked.env)
-    assert ran.timed_out and ran.exit_code is None
-    assert ran.seconds < 3
+async def test_timeout_kills_process_tree(processes, marked, command):
+    result = await processes.run(command, timeout=0.3, env=marked.env)
+    assert result.timed_out and result.exit_code is None
+    assert result.seconds < 3
     assert not marked.pids()
 
 
 @pytest.mark.req("SH-1", "SH-2")
-async def test_output_from_before_a_timeout_is_kept(processes):
-    ran = await processes.run("echo before; sleep 1000; echo after", timeout=0.5)
-    assert ran.timed_out and ran.stdout == "before\n"
+async def test_output_before_timeout_is_returned(processes):
+    result = await processes.run("echo before; sleep 1000; echo after", timeout=0.5)
+    assert result.timed_out and result.stdout == "before\n"
 
 
 @pytest.mark.req("SH-2")
-async def test_the_time_limit_holds_although_somebody_else_holds_the_pipe(processes, tmp_path):
-    """A process outside the tree has our pipe open: all that was written is returned, nobody waits for its end."""
+async def test_command_ends_even_if_other_process_holds_pipe(processes, tmp_path):
+    """A process outside the tree holds the pipe open: the output is returned without waiting for that process."""
     fifo = tmp_path / "hold"
     os.mkfifo(fifo)
     running = asyncio.create_task(processes.run(f"echo $$; read x < {fifo}", timeout=30))
     holder = await asyncio.to_thread(_hold_output_of, tmp_path, fifo)
     try:
-        ran = await asyncio.wait_for(running, 60)
-        assert ran.exit_code == 0 and ran.stdout.strip().isdigit()
+        result = await asyncio.wait_for(running, 60)
+        assert result.exit_code == 0 and result.stdout.strip().isdigit()
     finally:
         os.close(holder)
 
@@ -146,16 +146,16 @@ def _hold_output_of(folder: Path, fifo: Path) -> int:
         for name in os.listdir("/proc"):
             try:
                 if name.isdigit() and str(fifo).encode() in Path(f"/proc/{name}/cmdline").read_bytes():
-                    held = os.open(f"/proc/{name}/fd/1", os.O_WRONLY)
+                    fd = os.open(f"/proc/{name}/fd/1", os.O_WRONLY)
                     writer.write("go\n")
-                    return held
+                    return fd
             except OSError:
                 continue
-    raise AssertionError("the command was not found")
+    raise AssertionError("command not found")
 
 
 @pytest.mark.req("SH-2")
-async def test_cancelling_kills_the_tree_and_waits_for_its_end(processes, marked, eventually):
+async def test_cancel_kills_process_tree_and_waits(processes, marked, eventually):
     command = "setsid sleep 1000 & (trap '' TERM; sleep 1000 & wait) & echo up; wait"
     up = asyncio.Event()
     running = asyncio.create_task(processes.run(command, timeout=60, env=marked.env, on_output=lambda _: up.set()))
@@ -167,8 +167,8 @@ async def test_cancelling_kills_the_tree_and_waits_for_its_end(processes, marked
 
 
 @pytest.mark.req("SH-2")
-async def test_a_shared_end_stops_what_still_runs(tmp_path, marked):
-    processes = SessionProcesses(str(tmp_path), policy=OFF, grace=0.3)
+async def test_closing_session_stops_running_command(tmp_path, marked):
+    processes = SessionProcesses(str(tmp_path), policy=NO_SANDBOX, grace=0.3)
     up = asyncio.Event()
     running = asyncio.create_task(
         processes.run("echo up; sleep 1000", timeout=60, env=marked.env, on_output=lambda _: up.set())
@@ -182,23 +182,23 @@ async def test_a_shared_end_stops_what_still_runs(tmp_path, marked):
 
 
 @pytest.mark.req("SH-1")
-async def test_output_is_told_while_the_command_runs(processes, tmp_path):
+async def test_output_is_streamed_while_command_runs(processes, tmp_path):
     os.mkfifo(tmp_path / "go")
-    go = os.open(tmp_path / "go", os.O_RDWR | os.O_NONBLOCK)  # open at both ends: no matter who comes first
-    told: list[str] = []
+    fifo = os.open(tmp_path / "go", os.O_RDWR | os.O_NONBLOCK)  # open at both ends, so that the order does not matter
+    chunks: list[str] = []
 
-    def hear(text: str) -> None:
-        told.append(text)
-        if len(told) == 1:  # only now may it go on
-            os.write(go, b"x\n")
+    def on_output(text: str) -> None:
+        chunks.append(text)
+        if len(chunks) == 1:  # only now the command continues
+            os.write(fifo, b"x\n")
 
-    ran = await processes.run("printf 'gr\\303'; read x < go; printf '\\274n'", timeout=60, on_output=hear)
-    os.close(go)
-    assert "".join(told) == ran.stdout == "grün"
-    assert told[0] == "gr"
+    result = await processes.run("printf 'gr\\303'; read x < go; printf '\\274n'", timeout=60, on_output=on_output)
+    os.close(fifo)
+    assert "".join(chunks) == result.stdout == "grün"
+    assert chunks[0] == "gr"
 
 
-async def test_a_listener_that_fails_is_heard_after_the_end(processes, marked):
+async def test_callback_error_is_raised_after_command_ends(processes, marked):
     def fail(text: str) -> None:
         raise ValueError(text)
 
@@ -208,31 +208,31 @@ async def test_a_listener_that_fails_is_heard_after_the_end(processes, marked):
 
 
 @pytest.mark.req("SH-1")
-async def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(processes):
-    ran = await processes.run("echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end", timeout=30)
-    assert ran.truncated and len(ran.stdout) < 300_000
-    assert ran.stdout.startswith("begin\nx") and ran.stdout.endswith("x\nend\n") and "left out" in ran.stdout
-    assert os.stat(ran.output_file).st_mode & 0o777 == 0o600
-    assert Path(ran.output_file).read_bytes() == b"begin\n" + b"x" * 3_000_000 + b"\nend\n"
+async def test_long_output_is_truncated_and_saved_to_file(processes):
+    result = await processes.run("echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end", timeout=30)
+    assert result.truncated and len(result.stdout) < 300_000
+    assert result.stdout.startswith("begin\nx") and result.stdout.endswith("x\nend\n") and "left out" in result.stdout
+    assert os.stat(result.output_file).st_mode & 0o777 == 0o600
+    assert Path(result.output_file).read_bytes() == b"begin\n" + b"x" * 3_000_000 + b"\nend\n"
 
 
 @pytest.mark.req("SH-2")
-async def test_a_dead_keeper_harms_no_running_command_and_is_replaced(processes, eventually):
+async def test_dead_spawner_does_not_affect_running_command_and_is_replaced(processes, eventually):
     await processes.run("true", timeout=60)
-    keeper = spawner_client.shared_spawner()
+    spawner = spawner_client.shared_spawner()
     up = asyncio.Event()
     running = asyncio.create_task(
         processes.run("echo up; sleep 0.2; echo on", timeout=60, on_output=lambda _: up.set())
     )
     await up.wait()
-    os.kill(keeper._process.pid, signal.SIGKILL)
+    os.kill(spawner._process.pid, signal.SIGKILL)
     assert (await running).stdout == "up\non\n"
     assert (await processes.run("echo again", timeout=60)).stdout == "again\n"
-    assert spawner_client.shared_spawner() is not keeper
+    assert spawner_client.shared_spawner() is not spawner
 
 
 @pytest.mark.req("SH-2")
-async def test_a_stopped_keeper_is_told_apart_from_a_slow_one(processes, monkeypatch):
+async def test_stopped_spawner_is_detected_and_replaced(processes, monkeypatch):
     monkeypatch.setattr("ostler.processes.running_command._START_TIMEOUT", 0.2)
     await processes.run("true", timeout=60)
     os.kill(spawner_client.shared_spawner()._process.pid, signal.SIGSTOP)
@@ -243,31 +243,33 @@ async def test_a_stopped_keeper_is_told_apart_from_a_slow_one(processes, monkeyp
 
 
 @pytest.mark.req("SH-2")
-async def test_a_command_that_kills_its_warden_gains_nothing(processes, marked):
+async def test_command_that_kills_its_supervisor_is_killed(processes, marked):
     command = "(trap '' TERM; setsid sleep 1000 &); sleep 1000 & kill -9 $PPID; sleep 1000"
-    ran = await processes.run(command, timeout=60, env=marked.env)
-    assert ran.exit_code is None and "was killed" in ran.stderr
+    result = await processes.run(command, timeout=60, env=marked.env)
+    assert result.exit_code is None and "was killed" in result.stderr
     assert marked.all_gone()
 
 
 @pytest.mark.req("SH-2")
-async def test_a_command_that_stops_its_warden_gains_nothing(processes, marked, monkeypatch):
+async def test_command_that_stops_its_supervisor_is_killed(processes, marked, monkeypatch):
     monkeypatch.setattr("ostler.processes.running_command._ANSWER_TIMEOUT", 0.3)
-    ran = await processes.run("setsid sleep 1000 & kill -STOP $PPID; sleep 1000", timeout=0.3, env=marked.env)
-    assert ran.timed_out
+    result = await processes.run("setsid sleep 1000 & kill -STOP $PPID; sleep 1000", timeout=0.3, env=marked.env)
+    assert result.timed_out
     assert marked.all_gone()
 
 
 @pytest.mark.req("SH-2")
-async def test_many_at_once_do_not_mix(processes, marked):
+async def test_concurrent_commands_are_independent(processes, marked):
     commands = [f"echo {number}; (setsid sleep 1000 &) ; exit {number}" for number in range(20)]
-    ran = await asyncio.gather(*(processes.run(command, timeout=30, env=marked.env) for command in commands))
-    assert [(one.stdout, one.exit_code) for one in ran] == [(f"{number}\n", number) for number in range(20)]
+    results = await asyncio.gather(*(processes.run(command, timeout=30, env=marked.env) for command in commands))
+    assert [(result.stdout, result.exit_code) for result in results] == [
+        (f"{number}\n", number) for number in range(20)
+    ]
     assert not marked.pids()
 
 
 @pytest.mark.req("SH-2")
-async def test_the_end_of_one_command_leaves_another_alone(processes, marked):
+async def test_end_of_command_does_not_affect_others(processes, marked):
     other = await processes.start_background("setsid sleep 1000 & wait", env=marked.env)
     await processes.run("sleep 1000 & true", timeout=60)
     with pytest.raises(TimeoutError):
@@ -278,26 +280,26 @@ async def test_the_end_of_one_command_leaves_another_alone(processes, marked):
 
 
 @pytest.mark.req("SH-2")
-async def test_a_quick_forker_does_not_slip_through(processes, marked):
-    """Processes that are born faster than anyone can list them."""
+async def test_fast_forking_command_is_killed(processes, marked):
+    """The command forks faster than its processes can be listed."""
     command = "f() { for i in 1 2 3 4; do (sleep 0.01; setsid bash -c 'sleep 1000' &) & done; }; while :; do f; done"
-    ran = await processes.run(command, timeout=0.5, env=marked.env)
-    assert ran.timed_out
+    result = await processes.run(command, timeout=0.5, env=marked.env)
+    assert result.timed_out
     assert marked.all_gone()
 
 
-async def test_limits_hold(tmp_path):
-    processes = SessionProcesses(str(tmp_path), policy=OFF, limits={"RLIMIT_FSIZE": 4096})
-    ran = await processes.run("head -c 100000 /dev/zero > big; wc -c < big", timeout=60)
+async def test_limits_are_enforced(tmp_path):
+    processes = SessionProcesses(str(tmp_path), policy=NO_SANDBOX, limits={"RLIMIT_FSIZE": 4096})
+    result = await processes.run("head -c 100000 /dev/zero > big; wc -c < big", timeout=60)
     await processes.aclose()
-    assert ran.stdout == "4096\n"
+    assert result.stdout == "4096\n"
 
 
 @pytest.mark.parametrize("command", ["git commit", "git rebase -i HEAD", "ssh -p 1 127.0.0.1", "git log -p"])
-async def test_interactive_programs_end_by_themselves(processes, tmp_path, command):
+async def test_interactive_programs_end(processes, tmp_path, command):
     await processes.run(
         "git init -q . && git config user.email a@b.c && git config user.name n && git commit -q --allow-empty -m m",
         timeout=60,
     )
-    ran = await processes.run(f"touch new && git add new && {command}", timeout=60)
-    assert not ran.timed_out
+    result = await processes.run(f"touch new && git add new && {command}", timeout=60)
+    assert not result.timed_out

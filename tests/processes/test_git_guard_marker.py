@@ -1,4 +1,4 @@
-"""What commands left when Ostler was killed in the middle of them."""
+"""Recovery of git files after Ostler was killed while commands ran."""
 
 import os
 
@@ -13,8 +13,8 @@ EVIL = "[core]\n\tfsmonitor = evil\n"
 
 
 @pytest.fixture
-def marks(tmp_path):
-    return str(tmp_path / "marks")
+def marker_dir(tmp_path):
+    return str(tmp_path / "markers")
 
 
 @pytest.fixture
@@ -23,67 +23,67 @@ def work(tmp_path):
     return tmp_path / "work"
 
 
-async def _begun(work, marks):
+async def _started_guard(work, marker_dir):
     guard = GitGuard((str(work),))
-    guard.marker = GuardMarker(marks)
+    guard.marker = GuardMarker(marker_dir)
     await guard.command_started()
     return guard
 
 
 def _kill(guard):
-    """As `kill -9` does: what is held is let go, and nothing else happens."""
+    """Simulate `kill -9`: locks are released and nothing else happens."""
     guard._watch_task.cancel()
     os.close(guard.marker._fd)
     guard.marker._fd = -1
 
 
-def _make(path, text=EVIL):
+def _write_config(path, text=EVIL):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-async def test_what_a_killed_session_left_is_set_aside_by_the_next(work, marks):
-    mine = _make(work / "old" / ".git" / "config", "[core]\n\teditor = mine\n")
-    guard = await _begun(work, marks)
-    config = _make(work / "caf\udce9" / ".git" / "config")
+async def test_files_of_killed_session_are_quarantined(work, marker_dir):
+    user_config = _write_config(work / "old" / ".git" / "config", "[core]\n\teditor = mine\n")
+    guard = await _started_guard(work, marker_dir)
+    config = _write_config(work / "caf\udce9" / ".git" / "config")
     _kill(guard)
-    (told,) = await recover_stale_markers(marks)
-    assert "core.fsmonitor" in told
+    (note,) = await recover_stale_markers(marker_dir)
+    assert "core.fsmonitor" in note
     assert "evil" not in config.read_text() and config.with_name("config" + QUARANTINE_SUFFIX).exists()
-    assert mine.read_text() == "[core]\n\teditor = mine\n"
-    assert os.listdir(marks) == []
+    assert user_config.read_text() == "[core]\n\teditor = mine\n"
+    assert os.listdir(marker_dir) == []
 
 
-async def test_what_runs_elsewhere_is_left_to_who_runs_it(work, marks):
-    guard = await _begun(work, marks)
-    config = _make(work / "new" / ".git" / "config")
-    assert await recover_stale_markers(marks) == []
+async def test_marker_of_running_session_is_ignored(work, marker_dir):
+    guard = await _started_guard(work, marker_dir)
+    config = _write_config(work / "new" / ".git" / "config")
+    assert await recover_stale_markers(marker_dir) == []
     assert config.read_text() == EVIL
     await guard.command_ended()
-    assert "evil" not in config.read_text() and os.listdir(marks) == []
+    assert "evil" not in config.read_text() and os.listdir(marker_dir) == []
 
 
-async def test_when_nothing_runs_there_is_no_mark(work, marks):
-    guard = await _begun(work, marks)
+async def test_no_marker_without_running_commands(work, marker_dir):
+    guard = await _started_guard(work, marker_dir)
     await guard.command_ended()
-    config = _make(work / "a-person-s" / ".git" / "config")
-    assert await recover_stale_markers(marks) == []
+    config = _write_config(work / "created-by-user" / ".git" / "config")
+    assert await recover_stale_markers(marker_dir) == []
     assert config.read_text() == EVIL
 
 
 @pytest.mark.parametrize("data", [b"", b"\x92", b"{}"])
-async def test_a_mark_that_was_not_finished_says_nothing(work, marks, data):
-    os.mkdir(marks)
-    with open(os.path.join(marks, "1-x"), "wb") as file:
+async def test_incomplete_marker_is_ignored(work, marker_dir, data):
+    os.mkdir(marker_dir)
+    with open(os.path.join(marker_dir, "1-x"), "wb") as file:
         file.write(data)
-    config = _make(work / "mine" / ".git" / "config")
-    assert await recover_stale_markers(marks) == []
-    assert config.read_text() == EVIL and os.listdir(marks) == []
+    config = _write_config(work / "mine" / ".git" / "config")
+    assert await recover_stale_markers(marker_dir) == []
+    assert config.read_text() == EVIL and os.listdir(marker_dir) == []
 
 
-async def test_a_workspace_that_is_gone_is_no_error(work, marks):
-    guard = await _begun(work, marks)
+async def test_missing_workspace_is_ignored(work, marker_dir):
+    guard = await _started_guard(work, marker_dir)
     _kill(guard)
     work.rmdir()
-    assert await recover_stale_markers(marks) == []
+    assert await recover_stale_markers(marker_dir) == []

@@ -1,4 +1,4 @@
-"""Settings of Mercurial, Sapling, Jujutsu, darcs and the like that a command made."""
+"""Settings of Mercurial, Sapling, Jujutsu, darcs and others that a command created."""
 
 import os
 
@@ -12,19 +12,19 @@ pytestmark = pytest.mark.req("SH-8")
 
 
 @pytest.mark.parametrize("name", SETTINGS_PATHS)
-@pytest.mark.parametrize("above", ["", "deep/er/"])
-async def test_new_settings_are_set_aside_at_any_depth(tmp_path, name, above):
+@pytest.mark.parametrize("folder", ["", "deep/er/"])
+async def test_new_settings_are_quarantined_at_any_depth(tmp_path, name, folder):
     guard = GitGuard((str(tmp_path),))
     await guard.command_started()
-    file = tmp_path / above / name
+    file = tmp_path / folder / name
     file.parent.mkdir(parents=True)
     file.write_text("[hooks]\npost-status = evil\n")
     await guard.command_ended()
     assert not file.exists() and file.with_name(file.name + QUARANTINE_SUFFIX).exists()
-    assert f"{file} was set aside" in guard.take_notes()[0]
+    assert f"{file} was quarantined" in guard.take_notes()[0]
 
 
-async def test_settings_that_were_there_are_as_they_were(tmp_path):
+async def test_changed_settings_are_restored(tmp_path):
     file = tmp_path / ".hg" / "hgrc"
     file.parent.mkdir()
     file.write_text("[hooks]\npost-status = mine\n")
@@ -35,7 +35,7 @@ async def test_settings_that_were_there_are_as_they_were(tmp_path):
     assert file.read_text() == "[hooks]\npost-status = mine\n"
 
 
-async def test_a_link_to_a_repository_is_set_aside(tmp_path):
+async def test_symlink_to_repository_is_quarantined(tmp_path):
     guard = GitGuard((str(tmp_path),))
     await guard.command_started()
     (tmp_path / "elsewhere").mkdir()
@@ -46,7 +46,7 @@ async def test_a_link_to_a_repository_is_set_aside(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
-async def test_what_leads_to_another_folder_with_settings_is_set_aside(tmp_path, kind):
+async def test_pointer_to_other_settings_is_quarantined(tmp_path, kind):
     guard = GitGuard((str(tmp_path),))
     await guard.command_started()
     (tmp_path / "elsewhere").mkdir()
@@ -61,7 +61,7 @@ async def test_what_leads_to_another_folder_with_settings_is_set_aside(tmp_path,
     assert not os.path.lexists(pointer)
 
 
-async def test_a_person_s_pointer_to_a_repository_stays(tmp_path):
+async def test_pointer_of_user_is_restored(tmp_path):
     (tmp_path / ".jj").mkdir()
     pointer = tmp_path / ".jj" / "repo"
     pointer.write_text("../mine")
@@ -73,7 +73,7 @@ async def test_a_person_s_pointer_to_a_repository_stays(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "stays"),
+    ("text", "safe"),
     [
         ("# example repository config\n[paths]\ndefault = https://example.org/a b\n", False),
         ("# example repository config\n[paths]\ndefault = https://example.org/hg\n\n; more\n", True),
@@ -86,5 +86,5 @@ async def test_a_person_s_pointer_to_a_repository_stays(tmp_path):
         ("", True),
     ],
 )
-def test_where_a_clone_came_from_may_be_said(text, stays):
-    assert is_safe_config(text.encode()) is stays
+def test_only_clone_source_is_safe(text, safe):
+    assert is_safe_config(text.encode()) is safe

@@ -1,4 +1,4 @@
-"""What is kept of an output, and where."""
+"""Captured output in memory and in spill files."""
 
 import os
 
@@ -7,7 +7,7 @@ import pytest
 from ostler.processes.output import CommandOutput, SpillFile
 
 
-def test_nothing_is_spilled_while_memory_holds_it_all(tmp_path):
+def test_short_output_is_not_spilled(tmp_path):
     output = CommandOutput(lambda: pytest.fail("spilled"), cap=100)
     output.feed("stdout", b"a" * 100)
     output.feed("stderr", b"b" * 100)
@@ -15,7 +15,7 @@ def test_nothing_is_spilled_while_memory_holds_it_all(tmp_path):
     assert not output.truncated and output.spill_path == ""
 
 
-def test_a_spill_has_both_streams_in_order_from_the_start(tmp_path):
+def test_spill_file_has_both_streams_in_order(tmp_path):
     output = CommandOutput(lambda: SpillFile(str(tmp_path / "new"), "x"), cap=10)
     for stream, chunk in (("stdout", b"one "), ("stderr", b"two "), ("stdout", b"three more"), ("stderr", b" four")):
         output.feed(stream, chunk)
@@ -25,7 +25,7 @@ def test_a_spill_has_both_streams_in_order_from_the_start(tmp_path):
     assert os.stat(tmp_path / "new").st_mode & 0o777 == 0o700
 
 
-def test_a_spill_has_a_cap_of_its_own(tmp_path):
+def test_spill_file_has_its_own_limit(tmp_path):
     spill = SpillFile(str(tmp_path), "x", cap=5)
     for chunk in (b"abc", b"def", b"ghi"):
         spill.feed(chunk)
@@ -33,14 +33,14 @@ def test_a_spill_has_a_cap_of_its_own(tmp_path):
     assert (tmp_path / "x").read_bytes() == b"abcde"
 
 
-def test_a_spill_never_follows_what_was_laid_out_for_it(tmp_path):
+def test_spill_file_does_not_follow_symlink(tmp_path):
     (tmp_path / "target").write_text("precious")
     (tmp_path / "x").symlink_to(tmp_path / "target")
     with pytest.raises(OSError, match="exists"):
         SpillFile(str(tmp_path), "x")
 
 
-def test_a_full_disk_is_no_error():
+def test_full_disk_is_ignored():
     spill = SpillFile.__new__(SpillFile)
     spill.path, spill._bytes_left, spill._fd = "/dev/full", 100, os.open("/dev/full", os.O_WRONLY)
     spill.feed(b"x")
@@ -48,7 +48,7 @@ def test_a_full_disk_is_no_error():
     assert spill._fd == -1
 
 
-def test_a_folder_that_cannot_be_written_leaves_the_head_and_the_tail():
+def test_unwritable_folder_leaves_head_and_tail():
     output = CommandOutput(lambda: SpillFile("/proc/nowhere", "x"), cap=10)
     output.feed("stdout", b"x" * 100)
     output.feed("stdout", b"end")

@@ -1,4 +1,4 @@
-"""Protected paths that nothing locks: put right when a command has ended, and never elsewhere."""
+"""Protected paths that are not locked are corrected after a command, and nothing else is touched."""
 
 import os
 
@@ -21,16 +21,16 @@ def unlocked(work, *paths):
     return UnlockedPaths(tuple(str(work / path) for path in paths), (str(work),))
 
 
-def test_what_was_absent_is_absent_again(work):
+def test_new_path_is_quarantined(work):
     before = unlocked(work, "in/a", "in/b")
     (work / "in" / "a").mkdir()
     (work / "in" / "a" / "x").write_text("evil")
-    (told,) = before.restore()
-    assert "in/a was set aside" in told
+    (note,) = before.restore()
+    assert "in/a was quarantined" in note
     assert os.listdir(work / "in") == ["a" + QUARANTINE_SUFFIX]
 
 
-def test_a_link_leads_where_it_led(work):
+def test_changed_symlink_is_restored(work):
     (work / "a").symlink_to("in")
     before = unlocked(work, "a")
     (work / "a").unlink()
@@ -40,15 +40,15 @@ def test_a_link_leads_where_it_led(work):
     assert before.restore() == []
 
 
-def test_what_was_there_is_told(work):
+def test_changed_file_is_reported(work):
     (work / "a").write_text("mine")
     before = unlocked(work, "a")
-    (work / "a").write_text("theirs now")
+    (work / "a").write_text("changed")
     assert "protected paths changed" in before.restore()[0]
 
 
 @pytest.mark.parametrize("kind", ["absent", "link"])
-def test_nothing_is_done_where_a_link_leads_meanwhile(work, kind):
+def test_swapped_folder_is_not_followed(work, kind):
     if kind == "link":
         (work / "in" / "a").symlink_to("x")
     before = unlocked(work, "in/a")
@@ -56,6 +56,6 @@ def test_nothing_is_done_where_a_link_leads_meanwhile(work, kind):
     (work / "in").symlink_to("../outside")
     outside = work.parent / "outside"
     if kind == "absent":
-        (outside / "a").write_text("a person's")
-    assert "could not be set aside" in before.restore()[0]
+        (outside / "a").write_text("by the user")
+    assert "could not be quarantined" in before.restore()[0]
     assert os.listdir(outside) == (["a"] if kind == "absent" else [])

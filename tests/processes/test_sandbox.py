@@ -1,4 +1,4 @@
-"""The sandboxes of this kernel, really tried: as root and as nobody, by both backends."""
+"""Real sandboxes on this kernel: as root and as nobody, with both backends."""
 
 import asyncio
 import json
@@ -25,17 +25,17 @@ _CHECKOUT = Path(__file__).parents[2]
 
 
 def _outside_temp():
-    """A folder that the sandbox does not mask, wherever the checkout lies."""
+    """Return a folder that the sandbox does not mask."""
     masked = ("/tmp", "/var/tmp", "/run", os.path.realpath(tempfile.gettempdir()))
-    places = (str(_CHECKOUT), os.path.expanduser("~"), "/opt", "/srv")
-    for place in places:
-        if os.access(place, os.W_OK) and not os.path.realpath(place).startswith(masked):
-            return place
-    pytest.skip("there is no folder outside the temporary ones that can be written")
+    folders = (str(_CHECKOUT), os.path.expanduser("~"), "/opt", "/srv")
+    for folder in folders:
+        if os.access(folder, os.W_OK) and not os.path.realpath(folder).startswith(masked):
+            return folder
+    pytest.skip("no writable folder outside the temporary ones")
 
 
 _NOBODY = 65534
-# What Landlock leaves open, said in its module; all else must hold with either backend.
+# What Landlock does not block (see its module); everything else must be blocked by both backends.
 _OPEN_WITH_LANDLOCK = {
     "chmod",
     "protected hooks",
@@ -51,12 +51,12 @@ _BACKENDS = [
         "landlock", marks=pytest.mark.skipif(bool(landlock.unavailable_reason()), reason=landlock.unavailable_reason())
     ),
 ]
-both = pytest.mark.parametrize("backend", _BACKENDS)
+with_both_backends = pytest.mark.parametrize("backend", _BACKENDS)
 
 
 @pytest.fixture
 def base():
-    """A folder outside the temporary ones, which bubblewrap would hide and so prove nothing about."""
+    """A folder outside the temporary ones, because bubblewrap masks those."""
     folder = tempfile.mkdtemp(prefix=".proof-", dir=_outside_temp())
     os.chmod(folder, 0o755)
     yield Path(folder)
@@ -65,39 +65,39 @@ def base():
 
 @pytest.fixture
 async def sandboxed(base):
-    """Make the processes of a sandboxed session, closed at the end."""
-    made: list[SessionProcesses] = []
+    """Return a function that creates the processes of a sandboxed session; all are closed at the end."""
+    sessions: list[SessionProcesses] = []
     workspace = base / "workspace"
     subprocess.run(["git", "init", "-q", str(workspace)], check=True)
 
     def make(backend: str, **policy) -> SessionProcesses:
         policy = {"writable": (str(workspace),), **policy}
-        confinement = SandboxPolicy(mode="require", **policy)
-        made.append(SessionProcesses(str(workspace), policy=confinement, backends=(backend,), grace=0.3))
-        return made[-1]
+        sandbox_policy = SandboxPolicy(mode="require", **policy)
+        sessions.append(SessionProcesses(str(workspace), policy=sandbox_policy, backends=(backend,), grace=0.3))
+        return sessions[-1]
 
     yield make
-    for processes in made:
+    for processes in sessions:
         await processes.aclose()
 
 
-def _breaches(proofs: list[list[object]]) -> set[str]:
-    return {name for name, held, _ in proofs if not held}
+def _breaches(results: list[list[object]]) -> set[str]:
+    return {name for name, blocked, _ in results if not blocked}
 
 
-def _expect(proofs: list[list[object]], backend: str) -> None:
-    assert proofs[0] == ["sandbox", True, backend]
-    assert len(proofs) == 24
+def _check_results(results: list[list[object]], backend: str) -> None:
+    assert results[0] == ["sandbox", True, backend]
+    assert len(results) == 24
     expected = set() if backend == "bubblewrap" else _OPEN_WITH_LANDLOCK
     if landlock.abi() < 6 and backend == "landlock":
         expected = expected | {"kill"}
-    assert _breaches(proofs) == expected
+    assert _breaches(results) == expected
 
 
-@both
-async def test_what_is_forbidden_does_not_work(backend, base):
-    proofs = await run_selftest((backend,), base=str(base))
-    _expect([[proof.name, proof.blocked, proof.detail] for proof in proofs], backend)
+@with_both_backends
+async def test_attacks_are_blocked(backend, base):
+    results = await run_selftest((backend,), base=str(base))
+    _check_results([[result.name, result.blocked, result.detail] for result in results], backend)
     assert os.listdir(base) == []
 
 
@@ -105,18 +105,18 @@ _AS_NOBODY = textwrap.dedent("""
     import asyncio, json, os, sys
     os.chdir("/")
     from ostler.processes.sandbox_selftest import run_selftest
-    proofs = asyncio.run(run_selftest((sys.argv[1],), base=sys.argv[2]))
-    print(json.dumps([[proof.name, proof.blocked, proof.detail] for proof in proofs]))
+    results = asyncio.run(run_selftest((sys.argv[1],), base=sys.argv[2]))
+    print(json.dumps([[result.name, result.blocked, result.detail] for result in results]))
 """)
 
 
-def _as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
+def _as_nobody(*argv: str) -> subprocess.CompletedProcess[str]:
     import msgspec
 
     packages = Path(msgspec.__file__).parents[1]
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{_CHECKOUT / 'src'}:{packages}", "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        words,
+        argv,
         user=_NOBODY,
         group=_NOBODY,
         extra_groups=[],
@@ -129,7 +129,7 @@ def _as_nobody(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _interpreter_of_nobody() -> str:
-    """A Python that a user without any rights can start and that has our library."""
+    """Return a Python that the user nobody can start and that can import Ostler."""
     for python in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         try:
             if _as_nobody(python, "-c", "import ostler.processes.session_processes").returncode == 0:
@@ -139,21 +139,21 @@ def _interpreter_of_nobody() -> str:
     return ""
 
 
-@both
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody; the other tests ran unprivileged already")
-def test_what_is_forbidden_does_not_work_for_an_ordinary_user_either(backend, base):
+@with_both_backends
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_attacks_are_blocked_for_ordinary_user(backend, base):
     python = _interpreter_of_nobody()
     if not python:
-        pytest.skip("no Python here that the user nobody may start")
+        pytest.skip("no Python that the user nobody can start")
     os.chown(base, _NOBODY, _NOBODY)
-    answer = _as_nobody(python, "-c", _AS_NOBODY, backend, str(base))
-    assert answer.returncode == 0, answer.stderr
-    _expect(json.loads(answer.stdout), backend)
+    completed = _as_nobody(python, "-c", _AS_NOBODY, backend, str(base))
+    assert completed.returncode == 0, completed.stderr
+    _check_results(json.loads(completed.stdout), backend)
 
 
 @pytest.mark.req("SH-8")
 @pytest.mark.parametrize("writable", [True, False])
-def test_a_sandbox_that_the_workspace_brings_along_is_not_taken(tmp_path, monkeypatch, writable):
+def test_bwrap_in_workspace_is_ignored(tmp_path, monkeypatch, writable):
     work, system = tmp_path / "work", tmp_path / "system"
     for folder in (work / ".venv" / "bin", system):
         folder.mkdir(parents=True)
@@ -167,22 +167,22 @@ def test_a_sandbox_that_the_workspace_brings_along_is_not_taken(tmp_path, monkey
     assert bubblewrap.unavailable_reason(layout)
 
 
-def test_a_place_that_could_not_be_kept_does_not_keep_the_sandbox_from_starting(tmp_path):
-    """As in a workspace that belongs to somebody else."""
+def test_missing_placeholder_does_not_prevent_sandbox(tmp_path):
+    """For example in a workspace of another user."""
     layout = resolve_layout(SandboxPolicy(writable=(str(tmp_path),)), str(tmp_path))
     (tmp_path / ".vscode").mkdir()
-    words = bubblewrap.wrapper_command(layout)
-    assert str(tmp_path / ".vscode") in words and str(tmp_path / ".mcp.json") not in words
+    argv = bubblewrap.wrapper_command(layout)
+    assert str(tmp_path / ".vscode") in argv and str(tmp_path / ".mcp.json") not in argv
 
 
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
-async def test_a_socket_that_goes_while_the_sandbox_starts_is_no_reason_to_have_none(sandboxed, base, monkeypatch):
-    answers = iter([[str(base / "gone" / "socket")], []])
-    monkeypatch.setattr(bubblewrap, "_socket_paths", lambda: next(answers, []))
-    assert await sandboxed("bubblewrap").ready() == "bubblewrap"
+async def test_socket_removed_during_start_does_not_prevent_sandbox(sandboxed, base, monkeypatch):
+    socket_lists = iter([[str(base / "gone" / "socket")], []])
+    monkeypatch.setattr(bubblewrap, "_socket_paths", lambda: next(socket_lists, []))
+    assert await sandboxed("bubblewrap").prepare() == "bubblewrap"
 
 
-def test_the_probe_starts_no_bwrap_of_the_folder_it_is_asked_in(tmp_path, monkeypatch):
+def test_probe_does_not_run_bwrap_of_current_folder(tmp_path, monkeypatch):
     planted = tmp_path / "bin" / "bwrap"
     planted.parent.mkdir()
     planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\n")
@@ -193,19 +193,19 @@ def test_the_probe_starts_no_bwrap_of_the_folder_it_is_asked_in(tmp_path, monkey
     assert not (tmp_path / "was-run").exists()
 
 
-def test_the_probe_tells_what_there_is():
+def test_probe_reports_capabilities():
     found = {capability.name: capability for capability in probe()}
     assert found["bubblewrap"].available is not bool(bubblewrap.unavailable_reason())
     assert found["landlock"].available is not bool(landlock.unavailable_reason())
     assert all(capability.detail for capability in found.values())
 
 
-@both
-async def test_the_workspace_is_writable_and_ordinary_work_goes_on(backend, sandboxed, base):
+@with_both_backends
+async def test_workspace_is_writable_and_ordinary_work_succeeds(backend, sandboxed, base):
     processes = sandboxed(backend)
     assert (
         await processes.prepare() == processes.sandbox == backend
-        and f"run in {backend}, without a network" in processes.description
+        and f"run in {backend}, without network access" in processes.description
     )
     work = """
         set -e
@@ -216,23 +216,23 @@ async def test_the_workspace_is_writable_and_ordinary_work_goes_on(backend, sand
         python3 -c 'import tempfile; tempfile.TemporaryFile().write(b"x")'
         echo x | tee /dev/null > /dev/null; cat /proc/self/status > /dev/null
     """
-    ran = await processes.run(work, timeout=30)
-    assert (ran.stderr, ran.stdout, ran.exit_code) == ("", "1\n", 0)
+    result = await processes.run(work, timeout=30)
+    assert (result.stderr, result.stdout, result.exit_code) == ("", "1\n", 0)
     assert (base / "workspace" / "a" / "b" / "moved").read_text() == "text\n"
 
 
-@both
-async def test_temporary_files_serve_later_commands_and_our_own_tools(backend, sandboxed):
+@with_both_backends
+async def test_temporary_files_are_visible_to_later_commands_and_tools(backend, sandboxed):
     processes = sandboxed(backend)
-    made = (await processes.run("f=$(mktemp); echo kept > $f; echo $f", timeout=60)).stdout.strip()
-    assert (await processes.run(f"cat {made}", timeout=60)).stdout == "kept\n"
-    assert Path(made).read_text() == "kept\n"
+    temp_file = (await processes.run("f=$(mktemp); echo kept > $f; echo $f", timeout=60)).stdout.strip()
+    assert (await processes.run(f"cat {temp_file}", timeout=60)).stdout == "kept\n"
+    assert Path(temp_file).read_text() == "kept\n"
     await processes.aclose()
-    assert not Path(made).parents[1].exists()
+    assert not Path(temp_file).parents[1].exists()
 
 
-@both
-async def test_a_read_only_workspace_is_one(backend, sandboxed, base):
+@with_both_backends
+async def test_read_only_workspace_cannot_be_changed(backend, sandboxed, base):
     file = base / "workspace" / "file"
     file.write_text("precious")
     file.chmod(0o640)
@@ -246,30 +246,30 @@ async def test_a_read_only_workspace_is_one(backend, sandboxed, base):
     assert sorted(os.listdir(base / "workspace")) == [".git", "file"]
 
 
-@both
-async def test_a_read_only_workspace_among_the_temporary_folders_can_be_read(backend, tmp_path):
+@with_both_backends
+async def test_read_only_workspace_in_temporary_folder_can_be_read(backend, tmp_path):
     (tmp_path / "file").write_text("text")
     processes = SessionProcesses(str(tmp_path), policy=SandboxPolicy(mode="require"), backends=(backend,))
-    ran = await processes.run("cat file; echo x > file", timeout=60)
+    result = await processes.run("cat file; echo x > file", timeout=60)
     await processes.aclose()
-    assert ran.stdout == "text" and ran.exit_code != 0
+    assert result.stdout == "text" and result.exit_code != 0
 
 
-@both
-async def test_a_grant_to_write_everywhere_uncovers_nothing(backend, sandboxed, base, monkeypatch):
+@with_both_backends
+async def test_write_access_everywhere_unmasks_nothing(backend, sandboxed, base, monkeypatch):
     monkeypatch.setattr(git_discovery, "MAX_FOLDERS", 100)
     processes = sandboxed(backend, writable=("/",))
     command = (
         f"echo x > {base}/new; cat /proc/1/comm; ls /run /dev/vda /dev/sda; v=/proc/sys/vm/swappiness; cat $v > $v"
     )
-    ran = await processes.run(command, timeout=60)
+    result = await processes.run(command, timeout=60)
     assert (base / "new").exists()
     if backend == "bubblewrap":
-        assert ran.exit_code != 0 and ran.stdout == "ostler-keeper\n/run:\n"
+        assert result.exit_code != 0 and result.stdout == "ostler-keeper\n/run:\n"
 
 
-@both
-async def test_the_network_is_there_when_granted(backend, sandboxed):
+@with_both_backends
+async def test_network_is_available_if_granted(backend, sandboxed):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         command = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo hello >&3"
@@ -282,56 +282,58 @@ async def test_the_network_is_there_when_granted(backend, sandboxed):
             assert connection.recv(16) == b"hello\n"
 
 
-@both
-async def test_a_grant_for_the_network_opens_no_files(backend, base):
-    proofs = await run_selftest((backend,), base=str(base), network=True)
-    held = {"write", "create", "truncate", "delete", "ptrace", "mount"}
-    held |= {"kill", "abstract socket"} if landlock.abi() >= 6 else set()
-    assert held <= {proof.name for proof in proofs if proof.blocked}
+@with_both_backends
+async def test_network_access_does_not_allow_file_access(backend, base):
+    results = await run_selftest((backend,), base=str(base), network=True)
+    blocked = {"write", "create", "truncate", "delete", "ptrace", "mount"}
+    blocked |= {"kill", "abstract socket"} if landlock.abi() >= 6 else set()
+    assert blocked <= {result.name for result in results if result.blocked}
 
 
-@both
-async def test_what_is_hidden_cannot_be_read(backend, sandboxed, base):
+@with_both_backends
+async def test_hidden_paths_cannot_be_read(backend, sandboxed, base):
     secrets = base / "secrets"
     secrets.mkdir()
     (secrets / "key").write_text("sk-1")
     (base / "token").write_text("sk-2")
     (base / "open").write_text("readable")
     processes = sandboxed(backend, hidden=(str(secrets), str(base / "token")))
-    ran = await processes.run(f"cat {secrets}/key {base}/token {base}/open ./.git/HEAD; ls / > /dev/null", timeout=60)
-    assert "sk-" not in ran.stdout and "readable" in ran.stdout and "refs/heads" in ran.stdout
+    result = await processes.run(
+        f"cat {secrets}/key {base}/token {base}/open ./.git/HEAD; ls / > /dev/null", timeout=60
+    )
+    assert "sk-" not in result.stdout and "readable" in result.stdout and "refs/heads" in result.stdout
 
 
-@both
-async def test_protected_paths_are_locked_or_at_least_told(backend, sandboxed, base):
+@with_both_backends
+async def test_protected_paths_are_locked_or_quarantined(backend, sandboxed, base):
     processes = sandboxed(backend)
     hook = "echo '#!' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"
-    ran = await processes.run(f"{hook}; mkdir -p .vscode; echo x > .vscode/tasks.json", timeout=60)
+    result = await processes.run(f"{hook}; mkdir -p .vscode; echo x > .vscode/tasks.json", timeout=60)
     hook = base / "workspace" / ".git" / "hooks" / "pre-commit"
     if backend == "bubblewrap":
-        assert not hook.exists() and "Read-only" in ran.stderr
+        assert not hook.exists() and "Read-only" in result.stderr
         await processes.aclose()
-        assert os.listdir(base / "workspace") == [".git"]  # nothing of ours is left in the workspace
+        assert os.listdir(base / "workspace") == [".git"]  # no placeholder is left in the workspace
     else:
-        assert f"{base}/workspace/.vscode was set aside" in ran.stderr
+        assert f"{base}/workspace/.vscode was quarantined" in result.stderr
         assert not (base / "workspace" / ".vscode").exists()
-        assert not hook.exists() and f"{hook} was set aside" in ran.stderr
+        assert not hook.exists() and f"{hook} was quarantined" in result.stderr
 
 
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
-async def test_what_no_sandbox_could_lock_is_set_aside_when_it_was_made(sandboxed, base):
+async def test_unlockable_path_is_quarantined_when_created(sandboxed, base):
     processes = sandboxed("bubblewrap", read_only=(f"{base}/workspace/a/b",))
-    ran = await processes.run("mkdir a; echo x > a/b", timeout=60)
-    assert f"{base}/workspace/a/b was set aside" in ran.stderr
+    result = await processes.run("mkdir a; echo x > a/b", timeout=60)
+    assert f"{base}/workspace/a/b was quarantined" in result.stderr
     assert os.listdir(base / "workspace" / "a") == ["b.set-aside-by-ostler"]
     started = await processes.start_background("echo x > a/b")
-    told = await processes.read_background(started, wait=60)
-    assert "was set aside" in told.text
+    output = await processes.read_background(started, wait=60)
+    assert "was quarantined" in output.text
 
 
 @pytest.fixture
-def at_home(base, monkeypatch, sandboxed):
-    """A workspace that is somebody's home."""
+def home_workspace(base, monkeypatch, sandboxed):
+    """A workspace that is a home directory."""
     home = base / "workspace"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr("ostler.processes.startup_files.home_directories", lambda: (str(home),))
@@ -354,99 +356,101 @@ def _tree(folder):
     }
 
 
-_START_UP = (
+_STARTUP_FILES = (
     *(".bashrc", ".profile", ".bash_profile", ".zshenv", ".xprofile", ".xsession", ".gitconfig", ".pam_environment"),
     *(".config/autostart/x.desktop", ".config/systemd/user/x.service", ".ssh/authorized_keys", ".ostler/config.json"),
     *(".local/bin/ls", ".vscode/tasks.json", ".mcp.json", "dotfiles/zshrc"),
 )
 
 
-@both
-async def test_start_up_files_of_a_home_are_as_they_were_there_or_not(backend, sandboxed, at_home):
-    before = _tree(at_home)
+@with_both_backends
+async def test_startup_files_of_home_are_unchanged(backend, sandboxed, home_workspace):
+    before = _tree(home_workspace)
     processes = sandboxed(backend)
-    lines = [f"mkdir -p $(dirname {name}); echo evil >> {name}" for name in _START_UP]
+    lines = [f"mkdir -p $(dirname {name}); echo evil >> {name}" for name in _STARTUP_FILES]
     lines += ["rm -f .zshrc; echo evil > .zshrc", "mv .ssh away; mv .ostler away", "echo mine > project/file"]
     await processes.run("\n".join(lines), timeout=60)
     await processes.aclose()
-    after = {name: held for name, held in _tree(at_home).items() if "set-aside" not in name}
+    after = {name: content for name, content in _tree(home_workspace).items() if "set-aside" not in name}
     assert after == {**before, "project/file": "mine\n"}
 
 
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
-async def test_a_login_goes_on_as_usual_while_a_sandbox_holds_a_home(sandboxed, at_home):
-    (at_home / ".profile").write_text("echo from the profile\n")
-    await sandboxed("bubblewrap").ready()
-    said = subprocess.run(
-        ["bash", "-l", "-c", "true"], env={"HOME": str(at_home)}, capture_output=True, text=True, check=True
+async def test_login_works_while_home_is_sandboxed(sandboxed, home_workspace):
+    (home_workspace / ".profile").write_text("echo from the profile\n")
+    await sandboxed("bubblewrap").prepare()
+    completed = subprocess.run(
+        ["bash", "-l", "-c", "true"], env={"HOME": str(home_workspace)}, capture_output=True, text=True, check=True
     )
-    assert (said.stdout, said.stderr) == ("from the profile\n", "")
+    assert (completed.stdout, completed.stderr) == ("from the profile\n", "")
 
 
 @pytest.mark.skipif(bool(landlock.unavailable_reason()), reason=landlock.unavailable_reason())
-async def test_keys_in_a_home_cannot_be_read_under_landlock_either(sandboxed, at_home):
-    (at_home / ".ssh" / "id").write_text("secret")
-    (at_home / ".pypirc").write_text("secret")
-    processes = sandboxed("landlock", hidden=(str(at_home / ".ssh"), str(at_home / ".pypirc")))
-    ran = await processes.run(
+async def test_keys_in_home_cannot_be_read_with_landlock(sandboxed, home_workspace):
+    (home_workspace / ".ssh" / "id").write_text("secret")
+    (home_workspace / ".pypirc").write_text("secret")
+    processes = sandboxed("landlock", hidden=(str(home_workspace / ".ssh"), str(home_workspace / ".pypirc")))
+    result = await processes.run(
         "cat .ssh/id .pypirc; echo new > project/x; cat project/x .bashrc; echo y > y", timeout=60
     )
-    assert ran.stdout == "new\nmine\n"
-    assert "nothing new" in processes.description
+    assert result.stdout == "new\nmine\n"
+    assert "cannot create files" in processes.description
 
 
-@both
-async def test_what_ostler_itself_writes_in_a_home_is_not_a_command_s_doing(backend, base, at_home):
-    own = at_home / ".ostler"
+@with_both_backends
+async def test_files_written_by_ostler_in_home_are_not_reported(backend, base, home_workspace):
+    own = home_workspace / ".ostler"
     shutil.rmtree(own)
-    confinement = SandboxPolicy(mode="require", writable=(str(at_home),), read_only=(str(own),))
-    marks = str(own / "running")
-    processes = SessionProcesses(str(at_home), policy=confinement, backends=(backend,), marker_dir=marks, grace=0.3)
-    ran = await processes.run(f"echo hi; echo evil > {own}/config.json", timeout=60)
+    policy = SandboxPolicy(mode="require", writable=(str(home_workspace),), read_only=(str(own),))
+    marker_dir = str(own / "running")
+    processes = SessionProcesses(
+        str(home_workspace), policy=policy, backends=(backend,), marker_dir=marker_dir, grace=0.3
+    )
+    result = await processes.run(f"echo hi; echo evil > {own}/config.json", timeout=60)
     await processes.aclose()
-    assert ran.stdout == "hi\n" and "set aside" not in ran.stderr and "changed" not in ran.stderr
+    assert result.stdout == "hi\n" and "quarantined" not in result.stderr and "changed" not in result.stderr
     assert os.listdir(own) == ["running"] and own.stat().st_mode & 0o777 == 0o700
 
 
-@both
-async def test_programs_and_settings_that_a_login_would_find_first_are_held_or_set_aside(backend, sandboxed, at_home):
+@with_both_backends
+async def test_programs_and_settings_of_login_are_blocked_or_quarantined(backend, sandboxed, home_workspace):
     lines = ["mkdir -p bin .kube .docker/cli-plugins", "echo evil > bin/ls; echo evil > .kube/config"]
     await sandboxed(backend).run("\n".join([*lines, "echo evil > .bash_completion"]), timeout=60)
-    assert not any((at_home / name).exists() for name in ("bin", ".kube/config", ".docker/cli-plugins"))
-    assert not (at_home / ".bash_completion").exists()
+    assert not any((home_workspace / name).exists() for name in ("bin", ".kube/config", ".docker/cli-plugins"))
+    assert not (home_workspace / ".bash_completion").exists()
 
 
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
-async def test_what_is_locked_stays_so_when_a_person_has_replaced_it(sandboxed, base):
-    """git writes settings by putting a new file in the old one's place, and a lock lies on the old one."""
+async def test_file_replaced_by_user_stays_locked(sandboxed, base):
+    """git replaces the config file when it writes settings, and the lock is on the old file."""
     processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
-    await processes.ready()
+    await processes.prepare()
     subprocess.run(["git", "-C", str(base / "workspace"), "config", "core.editor", "mine"], check=True)
     before = config.read_text()
-    ran = await processes.run("echo '[core] fsmonitor = evil' >> .git/config", timeout=60)
-    assert "Read-only" in ran.stderr and config.read_text() == before
+    result = await processes.run("echo '[core] fsmonitor = evil' >> .git/config", timeout=60)
+    assert "Read-only" in result.stderr and config.read_text() == before
 
 
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
-async def test_a_lock_lost_while_a_command_runs_is_made_up_for_when_it_ends(sandboxed, base):
+async def test_lock_lost_during_command_is_compensated_afterwards(sandboxed, base):
     processes, config = sandboxed("bubblewrap"), base / "workspace" / ".git" / "config"
     subprocess.run(["git", "-C", str(base / "workspace"), "config", "core.editor", "mine"], check=True)
     work = base / "workspace"
     os.mkfifo(work / "go")
-    with open(work / "go", "r+b", buffering=0) as go:
-        poison = "printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config"
-        running = asyncio.create_task(processes.run(f"touch started; read x < go; {poison}", timeout=600))
+    with open(work / "go", "r+b", buffering=0) as fifo:
+        attack = "printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config"
+        running = asyncio.create_task(processes.run(f"touch started; read x < go; {attack}", timeout=600))
         while not (running.done() or (work / "started").exists()):
             await asyncio.sleep(0.01)
         subprocess.run(["git", "-C", str(work), "config", "user.name", "me"], check=True)
-        go.write(b"on\n")
-        ran = await running
-    assert "it sets core.fsmonitor" in ran.stderr
+        fifo.write(b"on\n")
+        result = await running
+    assert "it sets core.fsmonitor" in result.stderr
     assert "evil" not in config.read_text() and "mine" in config.read_text() and "me" in config.read_text()
 
 
-@both
-async def test_no_new_rights_and_no_way_up(backend, sandboxed):
+@with_both_backends
+async def test_command_has_no_new_privileges(backend, sandboxed):
     status = (await sandboxed(backend).run("cat /proc/self/status", timeout=60)).stdout
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     assert fields["NoNewPrivs"] == "1" and fields["Seccomp"] == "2"
@@ -454,7 +458,7 @@ async def test_no_new_rights_and_no_way_up(backend, sandboxed):
     assert int(fields["CapEff"], 16) & dangerous == 0
 
 
-@both
+@with_both_backends
 @pytest.mark.parametrize(
     "command",
     [
@@ -466,64 +470,64 @@ async def test_no_new_rights_and_no_way_up(backend, sandboxed):
         "dd if=/dev/null of=/proc/sysrq-trigger conv=nocreat,notrunc",
     ],
 )
-async def test_ways_out_are_shut(backend, sandboxed, command):
-    ran = await sandboxed(backend).run(command, timeout=60)
-    assert ran.exit_code != 0 and not ran.timed_out
+async def test_escapes_are_blocked(backend, sandboxed, command):
+    result = await sandboxed(backend).run(command, timeout=60)
+    assert result.exit_code != 0 and not result.timed_out
 
 
-@both
-async def test_a_command_may_signal_another_of_the_session(backend, sandboxed):
+@with_both_backends
+async def test_command_can_signal_command_of_same_session(backend, sandboxed):
     processes = sandboxed(backend)
     job = await processes.start_background("echo $$ > pid; exec sleep 1000")
     assert (await processes.run("until [ -s pid ]; do :; done; kill $(cat pid)", timeout=60)).exit_code == 0
     assert (await processes.read_background(job, wait=10)).job.exit_code == 128 + signal.SIGTERM
 
 
-@both
-async def test_a_command_that_kills_all_it_can_leaves_nothing(backend, sandboxed, marked):
-    """It may kill its warden, and under Landlock the keeper too; the guard outside and the namespace stay."""
+@with_both_backends
+async def test_command_that_kills_its_supervisor_leaves_no_process(backend, sandboxed, marked):
+    """It may kill its supervisor, and under Landlock the spawner; the guard process and the namespace remain."""
     processes = sandboxed(backend)
     command = "(setsid sleep 1000 &); kill -9 $(cut -d' ' -f4 /proc/$PPID/stat) $PPID; sleep 1000"
-    ran = await processes.run(command, timeout=60, env=marked.env)
-    assert ran.exit_code is None
+    result = await processes.run(command, timeout=60, env=marked.env)
+    assert result.exit_code is None
     await processes.aclose()
     assert marked.all_gone()
 
 
-@both
-async def test_a_dead_keeper_is_replaced_inside_a_sandbox_again(backend, sandboxed, eventually):
+@with_both_backends
+async def test_dead_spawner_is_replaced_in_sandbox(backend, sandboxed, eventually):
     processes = sandboxed(backend)
     await processes.run("true", timeout=60)
     (sandbox,) = processes._sandboxes.values()
     os.kill(sandbox.spawner._process.pid, signal.SIGKILL)
     assert eventually(lambda: not sandbox.is_alive)
-    ran = await processes.run("echo back; echo x > /etc/ostler-test", timeout=60)
-    assert ran.stdout == "back\n" and ran.exit_code != 0
+    result = await processes.run("echo back; echo x > /etc/ostler-test", timeout=60)
+    assert result.stdout == "back\n" and result.exit_code != 0
     assert processes.sandbox == backend
 
 
-async def test_a_sandbox_that_is_required_and_missing_is_a_refusal(tmp_path, monkeypatch):
+async def test_missing_required_sandbox_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("ostler.processes.bubblewrap.unavailable_reason", lambda _: "not installed")
-    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "switched off")
+    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "disabled")
     processes = SessionProcesses(str(tmp_path), policy=SandboxPolicy(mode="require", writable=(str(tmp_path),)))
-    with pytest.raises(SandboxUnavailable, match="bubblewrap: not installed; landlock: switched off"):
+    with pytest.raises(SandboxUnavailable, match="bubblewrap: not installed; landlock: disabled"):
         await processes.run("touch ran", timeout=60)
     await processes.aclose()
     assert os.listdir(tmp_path) == []
 
 
-async def test_a_sandbox_that_is_preferred_and_missing_is_said(tmp_path, monkeypatch):
+async def test_missing_preferred_sandbox_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("ostler.processes.bubblewrap.unavailable_reason", lambda _: "not installed")
-    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "switched off")
+    monkeypatch.setattr("ostler.processes.landlock.unavailable_reason", lambda: "disabled")
     processes = SessionProcesses(str(tmp_path))
     assert processes.sandbox == "not started"
     assert (await processes.run("echo ran", timeout=60)).stdout == "ran\n"
-    assert processes.sandbox == "none: bubblewrap: not installed; landlock: switched off"
-    assert processes.description == "commands run without a sandbox (bubblewrap: not installed; landlock: switched off)"
+    assert processes.sandbox == "none: bubblewrap: not installed; landlock: disabled"
+    assert processes.description == "commands run without a sandbox (bubblewrap: not installed; landlock: disabled)"
     await processes.aclose()
 
 
-async def test_a_sandbox_that_does_not_start_says_why(tmp_path, monkeypatch):
+async def test_sandbox_that_does_not_start_gives_reason(tmp_path, monkeypatch):
     work, system = tmp_path / "work", tmp_path / "system"
     work.mkdir()
     system.mkdir()
@@ -538,7 +542,7 @@ async def test_a_sandbox_that_does_not_start_says_why(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
-async def test_what_was_confined_once_is_not_run_unconfined_later(tmp_path, monkeypatch, eventually):
+async def test_sandboxed_session_never_runs_unsandboxed_later(tmp_path, monkeypatch, eventually):
     processes = SessionProcesses(str(tmp_path))
     assert not (await processes.prepare()).startswith("none")
     (sandbox,) = processes._sandboxes.values()
@@ -552,11 +556,11 @@ async def test_what_was_confined_once_is_not_run_unconfined_later(tmp_path, monk
     assert os.listdir(tmp_path) == []
 
 
-@both
-async def test_long_output_can_be_read_by_a_later_command(backend, sandboxed):
+@with_both_backends
+async def test_long_output_can_be_read_by_later_command(backend, sandboxed):
     processes = sandboxed(backend)
-    ran = await processes.run("head -c 1M /dev/zero | tr '\\0' x", timeout=60)
+    result = await processes.run("head -c 1M /dev/zero | tr '\\0' x", timeout=60)
     assert (
-        await processes.run(f"wc -c < {ran.output_file}; rm -f {ran.output_file}", timeout=60)
+        await processes.run(f"wc -c < {result.output_file}; rm -f {result.output_file}", timeout=60)
     ).stdout == "1048576\n"
-    assert os.path.exists(ran.output_file)
+    assert os.path.exists(result.output_file)

@@ -1,4 +1,4 @@
-"""From a policy to real paths: what is locked, held, pinned and watched."""
+"""Resolving a policy to real paths, path snapshots and placeholders."""
 
 import os
 
@@ -24,7 +24,7 @@ def _names(paths, root):
     return {os.path.relpath(path, root) for path in paths}
 
 
-def test_what_there_is_is_locked_and_what_there_is_not_is_held(workspace):
+def test_existing_paths_are_locked_and_missing_ones_must_not_exist(workspace):
     layout = resolve_layout(SandboxPolicy(writable=(str(workspace),)), "/tmp")
     assert _names(layout.locked, workspace) == {".git/hooks", ".git/config"}
     assert _names(layout.must_not_exist, workspace) == {".ostler", ".mcp.json", ".vscode"}
@@ -32,22 +32,22 @@ def test_what_there_is_is_locked_and_what_there_is_not_is_held(workspace):
     assert _names(layout.must_not_move, workspace) == {".git"}
 
 
-def test_a_read_only_workspace_needs_no_protection(workspace):
+def test_read_only_workspace_needs_no_protection(workspace):
     layout = resolve_layout(SandboxPolicy(), "/tmp")
     assert layout.writable == layout.protected == layout.must_not_move == ()
 
 
-def test_without_a_repository_there_is_nothing_of_git_to_hold(tmp_path):
+def test_without_repository_no_git_paths_are_protected(tmp_path):
     layout = resolve_layout(SandboxPolicy(writable=(str(tmp_path),)), "/tmp")
     assert not any(".git/" in path for path in (*layout.locked, *layout.must_not_exist))
 
 
-def test_a_worktree_s_pointer_is_locked(tmp_path):
+def test_git_pointer_of_worktree_is_locked(tmp_path):
     (tmp_path / ".git").write_text("gitdir: /elsewhere\n")
     assert str(tmp_path / ".git") in resolve_layout(SandboxPolicy(writable=(str(tmp_path),)), "/tmp").locked
 
 
-def test_hooks_of_submodules_are_locked_also_of_those_in_a_folder(workspace):
+def test_hooks_of_nested_submodules_are_locked(workspace):
     for name in ("sub", "lib/sub"):
         module = workspace / ".git" / "modules" / name
         (module / "hooks").mkdir(parents=True)
@@ -61,7 +61,7 @@ def test_hooks_of_submodules_are_locked_also_of_those_in_a_folder(workspace):
     assert between == _names(layout.must_not_move, workspace)
 
 
-def test_the_caller_s_paths_count_only_inside_a_writable_folder(workspace):
+def test_read_only_paths_are_protected_only_in_writable_folders(workspace):
     read_only = (str(workspace / "state"), "/etc/ostler", str(workspace / "deep" / "state"))
     layout = resolve_layout(SandboxPolicy(writable=(str(workspace),), read_only=read_only), "/tmp")
     assert str(workspace / "state") in layout.must_not_exist
@@ -69,16 +69,16 @@ def test_the_caller_s_paths_count_only_inside_a_writable_folder(workspace):
     assert "/etc/ostler" not in layout.protected
 
 
-def test_start_up_files_of_a_shell_are_protected_when_the_home_is_writable(workspace, monkeypatch):
+def test_startup_files_are_protected_in_writable_home(workspace, monkeypatch):
     monkeypatch.setenv("HOME", str(workspace))
     (workspace / ".bashrc").write_text("")
     layout = resolve_layout(SandboxPolicy(writable=(str(workspace),)), "/tmp")
     assert str(workspace / ".bashrc") in layout.locked
     assert {str(workspace / ".zshrc"), str(workspace / ".ssh")} <= set(layout.must_not_exist)
-    assert str(workspace / ".xsession") in layout.checked_afterwards  # an empty one would end every session at once
+    assert str(workspace / ".xsession") in layout.checked_afterwards  # an empty one would end every login
 
 
-def test_a_link_in_place_of_a_protected_path_is_watched(workspace, tmp_path):
+def test_symlink_at_protected_path_is_checked_afterwards(workspace, tmp_path):
     (workspace / ".vscode").symlink_to(tmp_path)
     assert (
         str(workspace / ".vscode")
@@ -86,7 +86,7 @@ def test_a_link_in_place_of_a_protected_path_is_watched(workspace, tmp_path):
     )
 
 
-def test_links_to_the_workspace_are_resolved(workspace, tmp_path):
+def test_symlinks_to_workspace_are_resolved(workspace, tmp_path):
     (tmp_path / "link").symlink_to(workspace)
     assert resolve_layout(SandboxPolicy(writable=(str(tmp_path / "link"),)), "/tmp").writable == (str(workspace),)
 
@@ -95,11 +95,11 @@ def test_links_to_the_workspace_are_resolved(workspace, tmp_path):
     ("path", "folder", "expected"),
     [("/a/b", "/a", True), ("/a", "/a", True), ("/ab", "/a", False), ("/a", "/a/b", False), ("/x", "/", True)],
 )
-def test_inside(path, folder, expected):
+def test_is_inside(path, folder, expected):
     assert is_inside(path, folder) is expected
 
 
-def test_a_change_in_a_watched_path_is_seen(tmp_path):
+def test_snapshot_detects_changes(tmp_path):
     hooks = tmp_path / "hooks"
     paths = [str(hooks), str(tmp_path / "absent")]
     hooks.mkdir()
@@ -113,7 +113,7 @@ def test_a_change_in_a_watched_path_is_seen(tmp_path):
     }
 
 
-def test_placeholders_go_with_the_last_session_that_needs_them(tmp_path):
+def test_placeholders_are_removed_on_close(tmp_path):
     path = tmp_path / ".vscode"
     first = Placeholders([str(path)])
     assert path.is_dir()
@@ -121,28 +121,28 @@ def test_placeholders_go_with_the_last_session_that_needs_them(tmp_path):
     assert not path.exists()
 
 
-def test_a_placeholder_somebody_used_stays(tmp_path):
+def test_used_placeholder_is_kept(tmp_path):
     path = tmp_path / ".vscode"
-    places = Placeholders([str(path)])
+    session_placeholders = Placeholders([str(path)])
     (path / "settings.json").write_text("{}")
-    places.close()
+    session_placeholders.close()
     assert (path / "settings.json").exists()
 
 
-def test_a_placeholder_that_goes_at_this_very_moment_is_made_anew(tmp_path, monkeypatch):
-    """Between a look at it and the hold on it another session may end."""
+def test_placeholder_removed_during_locking_is_created_again(tmp_path, monkeypatch):
+    """Another session may end between the check and the lock."""
     path = tmp_path / ".vscode"
     first = Placeholders([str(path)])
-    really_open, gone = os.open, []
+    real_open, opened_names = os.open, []
 
-    def opened(name, *arguments, **more):
-        fd = really_open(name, *arguments, **more)
-        if name == str(path) and len(gone) == 1:  # once it was seen that it is one
+    def open_and_remove(name, *arguments, **options):
+        fd = real_open(name, *arguments, **options)
+        if name == str(path) and len(opened_names) == 1:  # after the check that it is a placeholder
             path.rmdir()
-        gone.append(name)
+        opened_names.append(name)
         return fd
 
-    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "open", open_and_remove)
     second = Placeholders([str(path)])
     first.close()
     assert path.is_dir()
@@ -150,17 +150,17 @@ def test_a_placeholder_that_goes_at_this_very_moment_is_made_anew(tmp_path, monk
     assert not path.exists()
 
 
-def test_two_sessions_that_begin_at_once_hold_the_same_placeholder(tmp_path, monkeypatch):
+def test_concurrent_sessions_share_placeholder(tmp_path, monkeypatch):
     path = tmp_path / ".profile"
-    really_make = placeholders._create
+    real_create = placeholders._create
     first: list[Placeholders] = []
 
-    def made(name):
-        monkeypatch.setattr(placeholders, "_create", really_make)
-        first.append(Placeholders([str(path)]))  # just before us
-        really_make(name)
+    def create_after_other(name):
+        monkeypatch.setattr(placeholders, "_create", real_create)
+        first.append(Placeholders([str(path)]))  # another session is faster
+        real_create(name)
 
-    monkeypatch.setattr(placeholders, "_create", made)
+    monkeypatch.setattr(placeholders, "_create", create_after_other)
     second = Placeholders([str(path)])
     first[0].close()
     assert path.exists()
@@ -168,38 +168,38 @@ def test_two_sessions_that_begin_at_once_hold_the_same_placeholder(tmp_path, mon
     assert not path.exists()
 
 
-def test_what_a_person_puts_into_a_placeholder_of_a_home_is_for_nobody_else(tmp_path):
-    places = Placeholders([str(tmp_path / ".ssh"), str(tmp_path / ".npmrc")])
+def test_used_placeholders_in_home_are_private(tmp_path):
+    session_placeholders = Placeholders([str(tmp_path / ".ssh"), str(tmp_path / ".npmrc")])
     (tmp_path / ".ssh" / "id").write_text("secret")
     (tmp_path / ".npmrc").write_text("token")
-    places.close()
+    session_placeholders.close()
     modes = [(tmp_path / name).stat().st_mode & 0o777 for name in (".ssh", ".npmrc")]
     assert modes == [0o700, 0o600]
 
 
-def test_what_a_killed_session_left_goes_with_any_other_unless_it_is_held(tmp_path):
-    left, held = tmp_path / ".profile", tmp_path / ".bashrc"
-    for _, fd in Placeholders([str(left)])._locks:
-        os.close(fd)  # as `kill -9` does
-    living = Placeholders([str(held)])
-    mine = tmp_path / ".zshrc"
-    mine.touch()
-    remove_stale_placeholders([str(left), str(held), str(mine), str(tmp_path / "absent")])
-    assert not left.exists() and held.exists() and mine.exists()
-    living.close()
+def test_stale_placeholders_are_removed_unless_locked(tmp_path):
+    stale, locked = tmp_path / ".profile", tmp_path / ".bashrc"
+    for _, fd in Placeholders([str(stale)])._locks:
+        os.close(fd)  # like `kill -9`
+    other_session = Placeholders([str(locked)])
+    user_file = tmp_path / ".zshrc"
+    user_file.touch()
+    remove_stale_placeholders([str(stale), str(locked), str(user_file), str(tmp_path / "absent")])
+    assert not stale.exists() and locked.exists() and user_file.exists()
+    other_session.close()
 
 
-def test_a_placeholder_that_a_killed_session_left_goes_with_the_next(tmp_path):
-    ours, theirs = tmp_path / ".mcp.json", tmp_path / ".vscode"
-    theirs.mkdir()
-    left = Placeholders([str(ours), str(theirs)])
-    for _, folder in left._locks:
-        os.close(folder)  # as `kill -9` does
-    assert ours.is_dir()
+def test_stale_placeholder_is_reused_and_removed_by_next_session(tmp_path):
+    placeholder, real_folder = tmp_path / ".mcp.json", tmp_path / ".vscode"
+    real_folder.mkdir()
+    stale = Placeholders([str(placeholder), str(real_folder)])
+    for _, folder in stale._locks:
+        os.close(folder)  # like `kill -9`
+    assert placeholder.is_dir()
     layout = resolve_layout(SandboxPolicy(writable=(str(tmp_path),)), str(tmp_path))
-    assert str(ours) in layout.must_not_exist
-    assert str(theirs) in layout.locked
-    again = Placeholders(layout.must_not_exist)
-    again.close()
-    assert not ours.exists()
-    assert theirs.is_dir()
+    assert str(placeholder) in layout.must_not_exist
+    assert str(real_folder) in layout.locked
+    next_session = Placeholders(layout.must_not_exist)
+    next_session.close()
+    assert not placeholder.exists()
+    assert real_folder.is_dir()

@@ -1,4 +1,4 @@
-"""The filter program, run by a small BPF machine: what each call gets, on each kind of machine."""
+"""The seccomp filter, run by a small BPF interpreter: the result of each call on each architecture."""
 
 import errno
 import struct
@@ -13,11 +13,11 @@ _X86, _ARM = 0xC000003E, 0xC00000B7
 
 def _verdict(program: bytes, architecture: int, number: int, *arguments: int):
     data = struct.pack("<IIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
-    steps = [struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)]
-    at, register = 0, 0
+    steps = [struct.unpack_from("<HBBI", program, index) for index in range(0, len(program), 8)]
+    index, register = 0, 0
     while True:
-        code, yes, no, value = steps[at]
-        at += 1
+        code, yes, no, value = steps[index]
+        index += 1
         if code == 0x06:
             return _KILL if value == 0x80000000 else _ALLOW if value == 0x7FFF0000 else errno.errorcode[value & 0xFFFF]
         if code == 0x20:
@@ -25,8 +25,8 @@ def _verdict(program: bytes, architecture: int, number: int, *arguments: int):
         elif code == 0x54:
             register &= value
         else:
-            holds = {0x15: register == value, 0x35: register >= value, 0x45: bool(register & value)}[code]
-            at += yes if holds else no
+            jumps = {0x15: register == value, 0x35: register >= value, 0x45: bool(register & value)}[code]
+            index += yes if jumps else no
 
 
 def _program(monkeypatch, machine, **options):
@@ -65,39 +65,39 @@ def _program(monkeypatch, machine, **options):
         ("ioctl TCGETS", 16, 29, (0, 0x5401), _ALLOW),
         ("ptrace", 101, 117, (), _ALLOW),
         ("fchmodat", 268, 53, (0, 0, 0o755), _ALLOW),
-        ("fchmodat, as its owner", 268, 53, (0, 0, 0o4755), "EPERM"),
-        ("fchmod, as its group, which folders have", 91, 52, (0, 0o2775), _ALLOW),
-        ("fchmod, as its owner", 91, 52, (0, 0o104755), "EPERM"),
-        ("mknodat, as its owner", 259, 33, (0, 0, 0o104755), "EPERM"),
+        ("fchmodat, setuid", 268, 53, (0, 0, 0o4755), "EPERM"),
+        ("fchmod, setgid, which folders have", 91, 52, (0, 0o2775), _ALLOW),
+        ("fchmod, setuid", 91, 52, (0, 0o104755), "EPERM"),
+        ("mknodat, setuid", 259, 33, (0, 0, 0o104755), "EPERM"),
         ("openat", 257, 56, (0, 0, 0o101, 0o644), _ALLOW),
-        ("openat, a new file as its owner", 257, 56, (0, 0, 0o101, 0o4755), "EPERM"),
-        ("openat, one without a name", 257, 56, (0, 0, 0o20200002, 0o4755), "EPERM"),
-        ("openat, a mode that does not count", 257, 56, (0, 0, 0o2, 0o4755), _ALLOW),
+        ("openat, a new setuid file", 257, 56, (0, 0, 0o101, 0o4755), "EPERM"),
+        ("openat, an unnamed setuid file", 257, 56, (0, 0, 0o20200002, 0o4755), "EPERM"),
+        ("openat, an ignored mode", 257, 56, (0, 0, 0o2, 0o4755), _ALLOW),
         ("openat2", 437, 437, (), "ENOSYS"),
     ],
 )
-def test_each_call_gets_its_verdict(monkeypatch, call, x86, arm, arguments, expected):
+def test_result_of_each_call(monkeypatch, call, x86, arm, arguments, expected):
     assert _verdict(_program(monkeypatch, "x86_64"), _X86, x86, *arguments) == expected
     assert _verdict(_program(monkeypatch, "aarch64"), _ARM, arm, *arguments) == expected
 
 
-def test_grants_open_what_they_name(monkeypatch):
+def test_granted_calls_are_allowed(monkeypatch):
     program = _program(monkeypatch, "x86_64", families=None, connect=True)
     assert _verdict(program, _X86, 41, 2, 2) == _ALLOW and _verdict(program, _X86, 42) == _ALLOW
     assert _verdict(program, _X86, 53, 1, 2) == _ALLOW
 
 
 @pytest.mark.parametrize("number", [90, 91, 268, 452, 92, 93, 94, 260, 188, 189, 190])
-def test_attributes_can_be_refused(monkeypatch, number):
+def test_attribute_calls_can_be_blocked(monkeypatch, number):
     assert _verdict(_program(monkeypatch, "x86_64", attributes=False), _X86, number) == "EPERM"
 
 
-def test_calls_of_another_machine_do_not_pass(monkeypatch):
+def test_calls_of_other_architectures_are_blocked(monkeypatch):
     program = _program(monkeypatch, "x86_64")
-    assert _verdict(program, 0x40000003, 0) == _KILL  # 32 bit, where the numbers mean something else
+    assert _verdict(program, 0x40000003, 0) == _KILL  # 32 bit, where the call numbers are different
     assert _verdict(program, _X86, 0x40000000 | 41, 2) == "ENOSYS"  # x32
 
 
-def test_an_unknown_machine_is_told(monkeypatch):
+def test_unknown_architecture_is_not_supported(monkeypatch):
     monkeypatch.setattr(seccomp, "machine", lambda: "riscv64")
     assert not seccomp.is_supported()

@@ -1,4 +1,4 @@
-"""The temporary folder of a session: private, gone with it, and swept when it was killed."""
+"""The temporary folder of a session: private, removed with it, or later if it was killed."""
 
 import os
 
@@ -13,11 +13,11 @@ def temp(tmp_path, monkeypatch):
     return tmp_path
 
 
-def _age(path):
+def _make_old(path):
     os.utime(path, (0, 0))
 
 
-def test_it_is_private_made_late_and_removed(temp):
+def test_folder_is_private_created_on_use_and_removed(temp):
     folder = SessionTempFolder()
     assert os.listdir(temp) == []
     path = folder.subfolder("output")
@@ -27,23 +27,23 @@ def test_it_is_private_made_late_and_removed(temp):
     folder.remove()
 
 
-def test_what_a_killed_session_left_is_swept(temp):
+def test_folder_of_killed_session_is_removed(temp):
     dead = temp / "ostler-session-dead"
     (dead / "output").mkdir(parents=True)
     (dead / "output" / "big").write_text("x")
-    _age(dead)
+    _make_old(dead)
     folder = SessionTempFolder()
     folder.subfolder("temp")
     folder.remove()
     assert os.listdir(temp) == []
 
 
-def test_what_lives_or_is_young_or_is_not_ours_stays(temp):
-    living = SessionTempFolder()
-    _age(os.path.dirname(living.subfolder("temp")))
+def test_used_recent_and_foreign_folders_are_kept(temp):
+    other = SessionTempFolder()
+    _make_old(os.path.dirname(other.subfolder("temp")))
     (temp / "ostler-session-young").mkdir()
     (temp / "something-else").mkdir()
-    _age(temp / "something-else")
+    _make_old(temp / "something-else")
     target = temp / "target"
     target.mkdir()
     (temp / "ostler-session-link").symlink_to(target)
@@ -51,4 +51,4 @@ def test_what_lives_or_is_young_or_is_not_ours_stays(temp):
     folder.subfolder("temp")
     folder.remove()
     assert len(os.listdir(temp)) == 5
-    living.remove()
+    other.remove()

@@ -1,4 +1,4 @@
-"""A journal that cannot be written ends the turn, whoever finds it out; the session goes on when it can be again."""
+"""A journal that cannot be written ends the turn; the session continues once it is writable again."""
 
 import asyncio
 
@@ -17,12 +17,12 @@ from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("SE-1")
 
-WORDS = MessageDone(Message("m", (TextContent("x"),)))
+MESSAGE = MessageDone(Message("m", (TextContent("x"),)))
 NO_SPACE = "cannot write the journal: no space left"
 
 
 class FullJournal(MemoryJournal):
-    """Takes nothing while it is full, and cannot sync while the disk is broken."""
+    """A journal that rejects records while it is full, and cannot sync while `unsynced` is set."""
 
     def __init__(self):
         super().__init__("s")
@@ -49,64 +49,64 @@ def workspace(tmp_path):
     return LocalWorkspace(str(tmp_path))
 
 
-async def ending(session):
+async def run_to_end(session):
     async with asyncio.timeout(60):
         return await session.start(make_prompt("go")).wait()
 
 
-async def test_a_full_disk_ends_the_turn_with_one_clear_error(workspace, journal):
-    async def act(context, said):
+async def test_full_disk_ends_turn_with_one_error(workspace, journal):
+    async def act(context, prompt):
         journal.full = True
-        context.emit(WORDS)
+        context.emit(MESSAGE)
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace, journal=journal)
-    reading = session.subscribe(since=2**62)
-    ended = await ending(session)
+    subscription = session.subscribe(since=2**62)
+    ended = await run_to_end(session)
     assert (ended.reason, ended.fault.message) == ("failed", NO_SPACE)
-    reading.close()
-    assert [envelope.event async for envelope in reading if isinstance(envelope.event, TurnEnded)] == [ended]
+    subscription.close()
+    assert [envelope.event async for envelope in subscription if isinstance(envelope.event, TurnEnded)] == [ended]
     await session.aclose()
 
 
-async def test_it_ends_the_turn_also_where_another_task_heard_of_it(workspace, journal):
-    """An agent's words arrive in the task that reads them, which cannot end the turn that waits."""
-    heard = []
+async def test_journal_error_in_another_task_ends_turn(workspace, journal):
+    """Messages of a remote agent arrive in a reader task, which cannot end the waiting turn itself."""
+    errors = []
 
-    async def act(context, said):
-        def arrive():
+    async def act(context, prompt):
+        def receive():
             journal.full = True
             try:
-                context.emit(WORDS)
+                context.emit(MESSAGE)
             except JournalError as error:
-                heard.append(error)
+                errors.append(error)
 
-        asyncio.get_running_loop().call_soon(arrive)
+        asyncio.get_running_loop().call_soon(receive)
         await asyncio.Event().wait()
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace, journal=journal)
-    ended = await ending(session)
+    ended = await run_to_end(session)
     assert (ended.reason, ended.fault.message) == ("failed", NO_SPACE)
-    assert len(heard) == 1
+    assert len(errors) == 1
     await session.aclose()
 
 
-async def test_it_is_told_also_where_the_backend_takes_it_for_something_else(workspace, journal):
-    async def act(context, said):
+async def test_journal_error_is_reported_even_if_backend_raises_another(workspace, journal):
+    async def act(context, prompt):
         journal.full = True
         try:
-            context.emit(WORDS)
+            context.emit(MESSAGE)
         except JournalError:
             raise ZeroDivisionError("a bug of its own") from None
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace, journal=journal)
-    assert (await ending(session)).fault.message == NO_SPACE
+    assert (await run_to_end(session)).fault.message == NO_SPACE
     await session.aclose()
 
 
-async def test_an_intent_that_is_not_on_disk_ends_the_turn(workspace, journal):
+async def test_turn_ends_if_start_record_cannot_be_synced(workspace, journal):
     tool = FakeTool("probe")
 
-    async def act(context, said):
+    async def act(context, prompt):
         journal.unsynced = True
         call = ToolCall("1", "probe", {})
         context.emit(ToolCalled(call))
@@ -114,27 +114,27 @@ async def test_an_intent_that_is_not_on_disk_ends_the_turn(workspace, journal):
         await asyncio.Event().wait()
 
     session = await open_test_session(ScriptedBackend([act]), [tool], workspace, journal=journal)
-    ended = await ending(session)
+    ended = await run_to_end(session)
     assert (ended.reason, ended.fault.message, tool.runs) == ("failed", NO_SPACE, [])
     journal.unsynced = False
     await session.aclose()
 
 
-async def test_the_next_turn_first_finishes_what_could_not_be_written(workspace, journal):
-    async def breaking(context, said):
+async def test_next_turn_first_writes_missing_closing_events(workspace, journal):
+    async def break_journal(context, prompt):
         context.emit(ToolCalled(ToolCall("1", "probe", {})))
         journal.full = True
-        context.emit(WORDS)
+        context.emit(MESSAGE)
 
-    async def fine(context, said):
+    async def succeed(context, prompt):
         return None
 
-    session = await open_test_session(ScriptedBackend([breaking, fine]), [], workspace, journal=journal)
-    await ending(session)
+    session = await open_test_session(ScriptedBackend([break_journal, succeed]), [], workspace, journal=journal)
+    await run_to_end(session)
     journal.full = False
     _, ended = await run_turn(session, "again")
     assert ended.reason == "done"
     kinds = (TurnStarted, ToolFinished, TurnEnded)
-    told = [type(event).__name__ for event in session.events() if isinstance(event, kinds)]
-    assert told == ["TurnStarted", "ToolFinished", "TurnEnded", "TurnStarted", "TurnEnded"]
+    names = [type(event).__name__ for event in session.events() if isinstance(event, kinds)]
+    assert names == ["TurnStarted", "ToolFinished", "TurnEnded", "TurnStarted", "TurnEnded"]
     await session.aclose()

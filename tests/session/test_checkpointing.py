@@ -1,4 +1,4 @@
-"""What undo would not reach, told before the first effect and not again."""
+"""Paths that undo cannot restore are reported before the first side effect, once."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from ostler.session.checkpointing import Checkpointer
 pytestmark = pytest.mark.req("EN-13")
 
 
-class Uncovered:
-    """An undo that leaves out what it is told to."""
+class PartialUndo:
+    """An undo with some uncovered paths."""
 
     def __init__(self) -> None:
         self.paths = ["node_modules"]
@@ -26,15 +26,15 @@ class Uncovered:
         pass
 
 
-async def test_each_thing_is_named_once_in_a_session():
-    undo = Uncovered()
-    keeping = Checkpointer(undo, "s/")
-    await keeping.start("1").finish()  # no effect, nothing told
-    second = keeping.start("2")
+async def test_uncovered_path_is_reported_once_per_session():
+    undo = PartialUndo()
+    checkpointer = Checkpointer(undo, "s/")
+    await checkpointer.start("1").finish()  # no side effect, nothing reported
+    second = checkpointer.start("2")
     assert list(await second.wait_ready()) == ["node_modules"]
     assert list(await second.wait_ready()) == []
     await second.finish()
     undo.paths.append("dist")
-    third = keeping.start("3")
+    third = checkpointer.start("3")
     assert list(await third.wait_ready()) == ["dist"]
     await third.finish()

@@ -1,4 +1,4 @@
-"""What is withheld: the very values, in every event, and nothing that only looks alike."""
+"""Masking of secrets: exact values, in every event, and nothing that only looks similar."""
 
 import pytest
 
@@ -41,41 +41,41 @@ CALL = ToolCall("c1", "bash", {"command": f"echo {KEY}", KEY: [KEY]}, raw=KEY)
         ToolFinished(ToolResult("c1", "ok", f"<{KEY}>", Display(KEY), data={"out": KEY})),
         TextDelta("m", f"so {KEY}"),
         Notice("info", "in a URL: sk-p%C3%A4ss%22w%C3%B6rd%5C0123456789"),
-        UnknownEvent("later", {"told": [KEY]}),
+        UnknownEvent("later", {"text": [KEY]}),
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_a_value_is_taken_out_of_every_event(event):
-    concealed = make_mask([KEY])(event)
-    assert type(concealed) is type(event)
-    assert MASK_MARKER in str(concealed)
-    assert "0123456789" not in str(concealed)
-    assert make_mask([KEY])(concealed) == concealed
+def test_secret_is_masked_in_every_event(event):
+    masked = make_mask([KEY])(event)
+    assert type(masked) is type(event)
+    assert MASK_MARKER in str(masked)
+    assert "0123456789" not in str(masked)
+    assert make_mask([KEY])(masked) == masked
 
 
-def test_what_is_none_stays_as_it_is():
+def test_event_without_secret_is_unchanged():
     event = Notice("info", "sk-other-0123456789")
     assert make_mask(["sk-planted-0123456789"])(event) is event
     assert make_mask(()) is mask_nothing
 
 
 @pytest.mark.parametrize("secret", ["tool_finished", "call_id_of_it", "123456789012"])
-def test_a_secret_that_is_a_word_of_ours_harms_no_event(secret):
-    def event(word):
-        data = {"size": 123456789012, word: [word, None, 1.5]}
-        return ToolFinished(ToolResult("c1", "ok", f"so {word}", data=data))
+def test_secret_equal_to_field_name_does_not_break_event(secret):
+    def event(text):
+        data = {"size": 123456789012, text: [text, None, 1.5]}
+        return ToolFinished(ToolResult("c1", "ok", f"so {text}", data=data))
 
     assert make_mask([secret])(event(secret)) == event(MASK_MARKER)
     harmless = ToolFinished(ToolResult("c1", "ok", "so", data={"size": 123456789012}))
     assert make_mask([secret])(harmless) is harmless
 
 
-def test_the_longest_value_goes_first():
-    told = make_mask(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
-    assert told == Notice("info", f"{MASK_MARKER}!")
+def test_longest_secret_is_masked_first():
+    received = make_mask(["abcdefghijkl", "abcdefghijklmnop"])(Notice("info", "abcdefghijklmnop!"))
+    assert received == Notice("info", f"{MASK_MARKER}!")
 
 
-def concealed(folder, backend, tool):
+def masked_session(folder, backend, tool):
     return LocalSession(
         backend=backend,
         tools=LocalToolHost([tool], LocalWorkspace(str(folder))),
@@ -86,34 +86,34 @@ def concealed(folder, backend, tool):
     )
 
 
-async def test_a_session_keeps_the_mark_and_says_so_once(tmp_path):
+async def test_session_saves_marker_and_reports_masking_once(tmp_path):
     tool = FakeTool("probe")
-    session = concealed(tmp_path, ScriptedBackend([]), tool)
+    session = masked_session(tmp_path, ScriptedBackend([]), tool)
     await session.open(version="1", backend="none", options={})
     for number in range(2):
         await session.call(ToolCall(f"c{number}", "probe", {"subject": KEY}))
-    past = list(session.events())
+    events = list(session.events())
     await session.aclose()
-    assert [event for event in past if isinstance(event, Notice)] == [Notice("warning", MASKED_NOTICE)]
-    assert "0123456789" not in str(past)
+    assert [event for event in events if isinstance(event, Notice)] == [Notice("warning", MASKED_NOTICE)]
+    assert "0123456789" not in str(events)
     assert len(tool.runs) == 2
 
 
-async def test_who_thinks_is_told_what_is_kept(tmp_path):
-    """A backend that folds no records, as that of another's agent or of a server, gets prompts and results from us."""
-    told = []
+async def test_backend_gets_masked_prompt_and_result(tmp_path):
+    """A backend that does not build its history from the records gets prompts and results directly."""
+    received = []
 
     async def act(context, prompt):
-        told.extend([prompt.text, (await context.run_tool(ToolCall("c1", "probe", {}))).for_model])
+        received.extend([prompt.text, (await context.run_tool(ToolCall("c1", "probe", {}))).for_model])
 
     async def answer(arguments, context):
         return f"it is {KEY}"
 
     backend = ScriptedBackend([act])
-    session = concealed(tmp_path, backend, FakeTool("probe", answer))
+    session = masked_session(tmp_path, backend, FakeTool("probe", answer))
     await session.open(version="1", backend="other", options={})
     await session.start(Prompt("p", (TextContent(f"use {KEY}"),))).wait()
     assert await session.apply(Steer(Prompt("q", (TextContent(f"and {KEY}"),))))
     await session.aclose()
-    assert told == [f"use {MASK_MARKER}", f"it is {MASK_MARKER}"]
+    assert received == [f"use {MASK_MARKER}", f"it is {MASK_MARKER}"]
     assert [change.prompt.text for change in backend.changes] == [f"and {MASK_MARKER}"]

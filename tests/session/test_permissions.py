@@ -1,4 +1,4 @@
-"""From a permission to a decision: what a person is asked, and what their answer lasts for."""
+"""Decisions about permissions: what the user is asked, and the rules created from the answer."""
 
 import asyncio
 
@@ -9,20 +9,22 @@ from ostler.core.permission import Decision, Need, Permission
 from ostler.policy.verdict import Policy
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 
-LOOKS = Need("bash", "ls src", rule_pattern="ls *")  # the baseline allows it
-BUILDS = Need("bash", "make test", rule_pattern="make test *")
+READ_ONLY = Need("bash", "ls src", rule_pattern="ls *")  # the baseline allows it
+BUILD = Need("bash", "make test", rule_pattern="make test *")
 
 
 @pytest.mark.req("PM-5", "PM-6")
-@pytest.mark.parametrize("lasts", ["session", "project"])
-async def test_a_lasting_answer_makes_rules_for_nothing_but_what_was_asked(lasts):
+@pytest.mark.parametrize("scope", ["session", "project"])
+async def test_standing_rules_cover_only_what_was_asked(scope):
     events = []
-    judge = PermissionDecider(Policy(), NoStandingRules(), events.append, lambda kind: kind)
-    deciding = asyncio.create_task(judge.decide(Permission("ls src && make test", (LOOKS, BUILDS)), "model", (), ()))
+    decider = PermissionDecider(Policy(), NoStandingRules(), events.append, lambda kind: kind)
+    decision = asyncio.create_task(
+        decider.decide(Permission("ls src && make test", (READ_ONLY, BUILD)), "model", (), ())
+    )
     while not events:
         await asyncio.sleep(0)
-    (asked,) = [event for event in events if isinstance(event, PermissionAsked)]
-    assert asked.permission.needs == (BUILDS,)
-    judge.pending.answer(asked.ask_id, Decision("allow", by="person", scope=lasts))
-    assert (await deciding).answer == "allow"
+    (request,) = [event for event in events if isinstance(event, PermissionAsked)]
+    assert request.permission.needs == (BUILD,)
+    decider.pending.answer(request.ask_id, Decision("allow", by="person", scope=scope))
+    assert (await decision).answer == "allow"
     assert [event.rule.pattern for event in events if isinstance(event, RuleAdded)] == ["make test *"]

@@ -1,4 +1,4 @@
-"""A session that goes on: what was reverted, what was damaged, what was cut, and what a disk was asked to keep."""
+"""Resumed sessions: after reverts, damage and crashes, and with slow or failing disks."""
 
 import asyncio
 import random
@@ -47,57 +47,57 @@ def workspace(tmp_path):
     return LocalWorkspace(str(tmp_path))
 
 
-def saying(words, *events):
-    async def act(context, said):
+def reply_act(text, *events):
+    async def act(context, prompt):
         for event in events:
             context.emit(event)
-        context.emit(MessageDone(Message(f"m-{words}", (TextContent(words),))))
+        context.emit(MessageDone(Message(f"m-{text}", (TextContent(text),))))
 
     return act
 
 
-def words(session):
+def message_texts(session):
     return [event.message.text for event in session.events() if isinstance(event, MessageDone)]
 
 
-def number(session, kind, which=-1):
-    """The record of an event of a kind."""
+def seq_of(session, kind, which=-1):
+    """Return the sequence number of a record with an event of this type."""
     return [envelope.seq for envelope in session._journal.records() if isinstance(envelope.event, kind)][which]
 
 
 @pytest.mark.req("SE-3", "EN-13")
-async def test_a_revert_takes_the_conversation_and_the_plan_back_and_a_later_one_brings_them_again(workspace):
+async def test_revert_undoes_conversation_and_todos_and_later_revert_restores_them(workspace):
     todo = TodosChanged((Todo("1", "later"),))
     journal = MemoryJournal("s")
     session = await open_test_session(
-        ScriptedBackend([saying("a"), saying("b", todo), saying("c")]), [], workspace, journal=journal
+        ScriptedBackend([reply_act("a"), reply_act("b", todo), reply_act("c")]), [], workspace, journal=journal
     )
     await run_turn(session, "one")
-    first, _ = number(session, TurnEnded), await run_turn(session, "two")
-    second = number(session, TurnEnded)
+    first, _ = seq_of(session, TurnEnded), await run_turn(session, "two")
+    second = seq_of(session, TurnEnded)
     assert await session.apply(Revert(first))
-    assert (words(session), session.state.todos) == (["a"], ())
+    assert (message_texts(session), session.state.todos) == (["a"], ())
     await run_turn(session, "three")
-    assert words(session) == ["a", "c"]
+    assert message_texts(session) == ["a", "c"]
     assert await session.apply(Revert(second))
-    assert (words(session), session.state.todos) == (["a", "b"], todo.items)
-    again = await open_test_session(ScriptedBackend([]), [], workspace, journal=journal)
-    assert (words(again), again.state.todos) == (["a", "b"], todo.items)
-    assert again.state.turns == 3
-    await again.aclose()
+    assert (message_texts(session), session.state.todos) == (["a", "b"], todo.items)
+    reopened = await open_test_session(ScriptedBackend([]), [], workspace, journal=journal)
+    assert (message_texts(reopened), reopened.state.todos) == (["a", "b"], todo.items)
+    assert reopened.state.turns == 3
+    await reopened.aclose()
 
 
 @pytest.mark.req("SE-3")
-async def test_a_revert_waits_for_its_turn_to_end_and_goes_only_where_the_session_was(workspace):
-    hold = asyncio.Event()
+async def test_revert_is_rejected_during_turn_and_for_invalid_numbers(workspace):
+    release = asyncio.Event()
 
-    async def act(context, said):
-        await hold.wait()
+    async def act(context, prompt):
+        await release.wait()
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace)
     turn = session.start(Prompt("p", (TextContent("go"),)))
     assert not await session.apply(Revert(1))
-    hold.set()
+    release.set()
     await turn.wait()
     assert not await session.apply(Revert(-1))
     assert not await session.apply(Revert(10_000))
@@ -106,7 +106,7 @@ async def test_a_revert_waits_for_its_turn_to_end_and_goes_only_where_the_sessio
 
 
 @pytest.mark.req("SE-3", "PM-6")
-def test_a_revert_does_not_take_back_what_a_person_allowed_revoked_or_chose_or_what_was_spent():
+def test_revert_keeps_rules_options_and_costs():
     rule = Rule("bash", "*", "allow", "yes")
     events = [RuleAdded(rule), UsageReported("m", 1, 1, cost=0.5), OptionChanged("model", "big"), Renamed("title")]
     records = [Envelope(seq, 1.0, event) for seq, event in enumerate([*events, RuleRevoked(rule), Reverted(1)], 1)]
@@ -115,11 +115,11 @@ def test_a_revert_does_not_take_back_what_a_person_allowed_revoked_or_chose_or_w
 
 
 @pytest.mark.req("SE-1")
-async def test_the_state_of_old_turns_is_the_same_whether_it_was_lived_or_read(workspace, tmp_path):
+async def test_state_loaded_from_journal_equals_live_state(workspace, tmp_path):
     calls = [ToolCall(str(n), "probe", {}) for n in range(4)]
 
     def calling(call, *events):
-        async def act(context, said):
+        async def act(context, prompt):
             context.emit(MessageDone(Message("m", (CallPart(call),))))
             await context.run_tool(call)
             for event in events:
@@ -133,120 +133,122 @@ async def test_the_state_of_old_turns_is_the_same_whether_it_was_lived_or_read(w
         calling(calls[2], TodosChanged((Todo("1", "x"),)), OptionChanged("model", "m2")),
     ]
     store = JournalStore(tmp_path)
-    place = store.session("p", "s1")
-    session = await open_test_session(ScriptedBackend(acts), [FakeTool("probe")], workspace, journal=store.open(place))
+    location = store.session("p", "s1")
+    session = await open_test_session(
+        ScriptedBackend(acts), [FakeTool("probe")], workspace, journal=store.open(location)
+    )
     for text in "abc":
         await run_turn(session, text)
-    lived = {**vars(session.state)}
+    live_state = {**vars(session.state)}
     await session.aclose()
-    read = {**vars(state_from_records(store.open(place).records()))}
-    assert lived == read
-    assert lived["calls"] == {}
+    loaded_state = {**vars(state_from_records(store.open(location).records()))}
+    assert live_state == loaded_state
+    assert live_state["calls"] == {}
 
 
 @pytest.mark.req("SE-1")
-async def test_a_call_of_an_old_turn_is_answered_from_the_journal_and_not_run_again(workspace, tmp_path):
+async def test_call_of_earlier_turn_is_answered_from_journal(workspace, tmp_path):
     tool, call = FakeTool("probe"), ToolCall("c1", "probe", {})
 
-    async def act(context, said):
+    async def act(context, prompt):
         context.emit(ToolCalled(call))
         await context.run_tool(call)
 
     store = JournalStore(tmp_path)
-    place = store.session("p", "s1")
-    first = await open_test_session(ScriptedBackend([act]), [tool], workspace, journal=store.open(place))
+    location = store.session("p", "s1")
+    first = await open_test_session(ScriptedBackend([act]), [tool], workspace, journal=store.open(location))
     await run_turn(first, "one")
     await first.aclose()
-    again = await open_test_session(ScriptedBackend([act]), [tool], workspace, journal=store.open(place))
-    await run_turn(again, "two")
+    reopened = await open_test_session(ScriptedBackend([act]), [tool], workspace, journal=store.open(location))
+    await run_turn(reopened, "two")
     assert len(tool.runs) == 1
-    await again.aclose()
+    await reopened.aclose()
 
 
 @pytest.mark.req("SE-1")
-async def test_damage_is_told_as_a_notice_once(workspace, tmp_path):
+async def test_damage_is_reported_once(workspace, tmp_path):
     journal = FileJournal(tmp_path / "s", "s")
-    session = await open_test_session(ScriptedBackend([saying("a")]), [], workspace, journal=journal)
+    session = await open_test_session(ScriptedBackend([reply_act("a")]), [], workspace, journal=journal)
     await run_turn(session, "one")
     await session.aclose()
     path = tmp_path / "s" / JOURNAL_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], b"\0" * 40 + b"\n", *lines[2:], b'{"v":1,"se']))
-    told = []
+    notices = []
     for _ in range(2):
-        again = await open_test_session(ScriptedBackend([]), [], workspace, journal=FileJournal(tmp_path / "s", "s"))
-        told.append([event.text for event in again.events() if isinstance(event, Notice)])
-        await again.aclose()
-    assert len(told[0]) == 2
-    assert "skipped 1 damaged record (line 3)" in told[0][0]
-    assert "set aside in journal.torn" in told[0][1]
-    assert told[1] == told[0]
+        reopened = await open_test_session(ScriptedBackend([]), [], workspace, journal=FileJournal(tmp_path / "s", "s"))
+        notices.append([event.text for event in reopened.events() if isinstance(event, Notice)])
+        await reopened.aclose()
+    assert len(notices[0]) == 2
+    assert "skipped 1 damaged record (line 3)" in notices[0][0]
+    assert "moved to journal.torn" in notices[0][1]
+    assert notices[1] == notices[0]
 
 
 class SlowDisk(MemoryJournal):
-    """Each sync waits until it is let through, and may then fail."""
+    """A journal whose syncs wait until they are released, and may then fail."""
 
     def __init__(self):
         super().__init__("s")
-        self.let_through, self.broken = threading.Event(), False
-        self.safe = 0
-        self.begun, self.done = [], []
+        self.released, self.broken = threading.Event(), False
+        self.synced_count = 0
+        self.started, self.done = [], []
 
     def sync(self):
         last = self.kinds()[-1]
-        self.begun.append(last)
+        self.started.append(last)
         on_disk = len(self.envelopes)
-        assert self.let_through.wait(60)
+        assert self.released.wait(60)
         if self.broken:
             raise JournalError("the disk is broken")
         self.done.append(last)
-        self.safe = max(self.safe, on_disk)
+        self.synced_count = max(self.synced_count, on_disk)
 
     def kinds(self):
         return [type(record.event).__name__ for record in self.envelopes]
 
 
 @pytest.mark.req("SE-1")
-async def test_a_result_is_synced_beside_the_work_and_the_next_effect_waits_for_it(workspace):
-    disk, unsafe, seen = SlowDisk(), [], asyncio.Event()
+async def test_result_is_synced_in_background_and_next_side_effect_waits(workspace):
+    disk, unsynced, looked = SlowDisk(), [], asyncio.Event()
 
     async def behaviour(arguments, context):
-        unsafe.append(disk.kinds()[disk.safe :])
+        unsynced.append(disk.kinds()[disk.synced_count :])
         return "ok"
 
-    async def act(context, said):
+    async def act(context, prompt):
         await context.run_tool(ToolCall("1", "change", {}))
-        disk.let_through.clear()
-        await context.run_tool(ToolCall("2", "look", {}))  # no effect: waits for no disk
-        seen.set()
+        disk.released.clear()
+        await context.run_tool(ToolCall("2", "look", {}))  # no side effect: does not wait for the disk
+        looked.set()
         await context.run_tool(ToolCall("3", "change", {}))
 
     tools = [FakeTool("change", behaviour), FakeTool("look", behaviour, effects=False)]
-    disk.let_through.set()
+    disk.released.set()
     session = await open_test_session(ScriptedBackend([act]), tools, workspace, journal=disk)
     turn = session.start(Prompt("p", (TextContent("go"),)))
-    await asyncio.wait_for(seen.wait(), 60)
-    assert len(unsafe) == 2
-    assert disk.safe < len(disk.envelopes)
-    disk.let_through.set()
+    await asyncio.wait_for(looked.wait(), 60)
+    assert len(unsynced) == 2
+    assert disk.synced_count < len(disk.envelopes)
+    disk.released.set()
     assert (await turn.wait()).reason == "done"
-    assert unsafe[0] == []
-    assert unsafe[2] == []
+    assert unsynced[0] == []
+    assert unsynced[2] == []
     assert disk.done[-1] == "TurnEnded"
     await session.aclose()
 
 
 @pytest.mark.req("SE-1")
-async def test_a_sync_that_failed_beside_the_work_stops_the_next_effect(workspace):
+async def test_failed_background_sync_stops_next_side_effect(workspace):
     disk, tool = SlowDisk(), FakeTool("change")
 
-    async def act(context, said):
+    async def act(context, prompt):
         await context.run_tool(ToolCall("1", "change", {}))
         disk.broken = True
         context.emit(ToolCalled(ToolCall("2", "change", {})))
         await context.run_tool(ToolCall("2", "change", {}))
 
-    disk.let_through.set()
+    disk.released.set()
     session = await open_test_session(ScriptedBackend([act]), [tool], workspace, journal=disk)
     ended = await session.start(Prompt("p", (TextContent("go"),))).wait()
     assert (ended.reason, ended.fault.message) == ("failed", "the disk is broken")
@@ -254,11 +256,11 @@ async def test_a_sync_that_failed_beside_the_work_stops_the_next_effect(workspac
     await session.aclose()
 
 
-def a_turn(chance, seq):
-    """The records of a turn as a process would have written them, with several calls in several messages."""
+def random_turn(rng, seq):
+    """Yield the events of a random turn, with several calls in several messages."""
     yield TurnStarted(f"t{seq}", Prompt("p", (TextContent("go"),)))
-    for step in range(chance.randint(1, 3)):
-        calls = [ToolCall(f"{seq}-{step}-{n}", "probe", {}) for n in range(chance.randint(0, 3))]
+    for step in range(rng.randint(1, 3)):
+        calls = [ToolCall(f"{seq}-{step}-{n}", "probe", {}) for n in range(rng.randint(0, 3))]
         yield MessageDone(Message(f"m{seq}-{step}", (TextContent("so"), *map(CallPart, calls))))
         for call in calls:
             yield ToolCalled(call)
@@ -268,26 +270,26 @@ def a_turn(chance, seq):
 
 
 @pytest.mark.req("SE-1")
-async def test_wherever_a_session_is_cut_its_next_request_is_valid(workspace):
-    chance = random.Random(7)
+async def test_interrupted_session_gives_valid_next_request(workspace):
+    rng = random.Random(7)
     for _ in range(150):
-        events = [event for turn in range(3) for event in a_turn(chance, turn)]
-        cut = events[: chance.randint(0, len(events))]
-        journal = MemoryJournal("s", [Envelope(seq, 1.0, event) for seq, event in enumerate(cut, 1)])
+        events = [event for turn in range(3) for event in random_turn(rng, turn)]
+        prefix = events[: rng.randint(0, len(events))]
+        journal = MemoryJournal("s", [Envelope(seq, 1.0, event) for seq, event in enumerate(prefix, 1)])
         session = await open_test_session(ScriptedBackend([]), [], workspace, journal=journal)
-        said = fold_history(session.events())
-        for before, after in zip([None, *said], [*said, None], strict=True):
+        messages = fold_history(session.events())
+        for before, after in zip([None, *messages], [*messages, None], strict=True):
             calls = [call.id for call in before.message.calls] if isinstance(before, AssistantMessage) else []
             assert calls == (
                 [result.call_id for result in after.results] if isinstance(after, ToolResultsMessage) else []
             )
-        assert not said or isinstance(said[0], UserMessage)
+        assert not messages or isinstance(messages[0], UserMessage)
         assert session.state.turn is None
         await session.aclose()
 
 
 @pytest.mark.req("SE-3")
-def test_a_session_nobody_plays_can_be_named_and_mended(tmp_path):
+def test_closed_session_can_be_renamed_and_repaired(tmp_path):
     journal = FileJournal(tmp_path, "s1")
     journal.append(Envelope(1, 1.0, TurnStarted("t", Prompt("p", (TextContent("go"),)))))
     journal.append(Envelope(2, 1.0, ToolCalled(ToolCall("c", "probe", {}))))

@@ -1,4 +1,4 @@
-"""A session's own promises: order, once-only calls, asks that are settled once, and repair."""
+"""Guarantees of a session: event order, calls that run once, requests answered once, and repair."""
 
 import asyncio
 
@@ -32,8 +32,8 @@ def workspace(tmp_path):
     return LocalWorkspace(str(tmp_path))
 
 
-def calling(*calls):
-    async def act(context, said):
+def make_act(*calls):
+    async def act(context, prompt):
         for call in calls:
             context.emit(ToolCalled(call))
         await asyncio.gather(*(context.run_tool(call) for call in calls))
@@ -41,16 +41,16 @@ def calling(*calls):
     return act
 
 
-async def wait_for(reading, kind):
+async def wait_for(subscription, kind):
     async with asyncio.timeout(5):
-        async for envelope in reading:
+        async for envelope in subscription:
             if isinstance(envelope.event, kind):
                 return envelope.event
     raise AssertionError("the stream ended first")
 
 
-async def test_the_intent_is_on_disk_before_an_effect(workspace):
-    """`ToolStarted` of a call with effects is synced before the tool runs; a read-only one costs no sync."""
+async def test_start_record_is_on_disk_before_side_effect(workspace):
+    """`ToolStarted` of a call with side effects is synced before the tool runs; a read-only call needs no sync."""
     synced = []
 
     class WatchedJournal(MemoryJournal):
@@ -59,12 +59,12 @@ async def test_the_intent_is_on_disk_before_an_effect(workspace):
 
     seen = []
 
-    async def look(arguments, context):
+    async def record_syncs(arguments, context):
         seen.append(list(synced))
         return "ok"
 
-    tools = [FakeTool("effect", look), FakeTool("glance", look, effects=False)]
-    backend = ScriptedBackend([calling(ToolCall("1", "glance", {})), calling(ToolCall("2", "effect", {}))])
+    tools = [FakeTool("effect", record_syncs), FakeTool("glance", record_syncs, effects=False)]
+    backend = ScriptedBackend([make_act(ToolCall("1", "glance", {})), make_act(ToolCall("2", "effect", {}))])
     session = await open_test_session(backend, tools, workspace, journal=WatchedJournal("s"))
     await run_turn(session, "look")
     await run_turn(session, "act")
@@ -73,23 +73,23 @@ async def test_the_intent_is_on_disk_before_an_effect(workspace):
     await session.aclose()
 
 
-async def test_one_turn_at_a_time(workspace):
-    hold = asyncio.Event()
+async def test_only_one_turn_can_run(workspace):
+    release = asyncio.Event()
 
-    async def act(context, said):
-        await hold.wait()
+    async def act(context, prompt):
+        await release.wait()
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace)
     turn = session.start(make_prompt("go"))
     with pytest.raises(UsageError, match="still running"):
         session.start(make_prompt("again"))
-    hold.set()
+    release.set()
     assert (await turn.wait()).reason == "done"
     await session.aclose()
 
 
-async def test_cancel_at_once_and_twice_still_ends_the_turn(workspace):
-    async def act(context, said):
+async def test_turn_cancelled_immediately_and_twice_ends(workspace):
+    async def act(context, prompt):
         await asyncio.Event().wait()
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace)
@@ -101,75 +101,82 @@ async def test_cancel_at_once_and_twice_still_ends_the_turn(workspace):
     await session.aclose()
 
 
-async def test_late_readers_see_the_past_first_and_nothing_twice(workspace):
-    async def act(context, said):
+async def test_late_subscriber_gets_earlier_events_once_and_in_order(workspace):
+    async def act(context, prompt):
         context.emit(TextDelta("m", "x"))
         context.emit(MessageDone(Message("m", (TextContent("x"),))))
 
     session = await open_test_session(ScriptedBackend([act, act]), [], workspace)
     await run_turn(session, "one")
-    late = session.subscribe()
+    late_subscription = session.subscribe()
     await run_turn(session, "two")
     await session.aclose()
-    seqs = [envelope.seq async for envelope in late if envelope.event.persisted]
+    seqs = [envelope.seq async for envelope in late_subscription if envelope.event.persisted]
     assert seqs == sorted(set(seqs))
-    again = [envelope.seq for envelope in session._journal.records()]
-    assert set(again) <= set(seqs)
+    reopened = [envelope.seq for envelope in session._journal.records()]
+    assert set(reopened) <= set(seqs)
 
 
 @pytest.mark.req("PM-6")
-async def test_an_answer_for_the_session_is_a_rule_that_can_be_revoked(workspace):
+async def test_session_wide_answer_creates_revocable_rule(workspace):
     tool = FakeTool("probe")
-    calls = [calling(ToolCall(str(n), "probe", {})) for n in range(3)]
+    calls = [make_act(ToolCall(str(n), "probe", {})) for n in range(3)]
     session = await open_test_session(ScriptedBackend(calls), [tool], workspace, policy=ASK_ALL)
-    reading = session.subscribe(since=2**62)
+    subscription = session.subscribe(since=2**62)
     turn = session.start(make_prompt("one"))
-    ask = await wait_for(reading, PermissionAsked)
-    assert [option.kind for option in ask.permission.options] == ["allow_once", "allow_session", "allow_always", "deny"]
-    session.answer(ask.ask_id, Decision("allow", by="person", scope="session"))
+    request = await wait_for(subscription, PermissionAsked)
+    assert [option.kind for option in request.permission.options] == [
+        "allow_once",
+        "allow_session",
+        "allow_always",
+        "deny",
+    ]
+    session.answer(request.ask_id, Decision("allow", by="person", scope="session"))
     await turn.wait()
     events, _ = await run_turn(session, "two")
     assert not any(isinstance(event, PermissionAsked) for event in events)
     (rule,) = [event.rule for event in session.events() if isinstance(event, RuleAdded)]
     await session.apply(RevokeRule(rule))
     turn = session.start(make_prompt("three"))
-    ask = await wait_for(reading, PermissionAsked)
-    session.answer(ask.ask_id, Decision("deny", by="person"))
+    request = await wait_for(subscription, PermissionAsked)
+    session.answer(request.ask_id, Decision("deny", by="person"))
     await turn.wait()
     assert len(tool.runs) == 2
     await session.aclose()
 
 
 @pytest.mark.req("SH-3", "PM-5")
-async def test_the_dangerous_class_cannot_be_allowed_for_longer(workspace):
+async def test_dangerous_call_can_only_be_allowed_once(workspace):
     tool = FakeTool("probe", danger="confirm")
-    session = await open_test_session(ScriptedBackend([calling(ToolCall("1", "probe", {}))]), [tool], workspace)
-    reading = session.subscribe(since=2**62)
+    session = await open_test_session(ScriptedBackend([make_act(ToolCall("1", "probe", {}))]), [tool], workspace)
+    subscription = session.subscribe(since=2**62)
     turn = session.start(make_prompt("go"))
-    ask = await wait_for(reading, PermissionAsked)
-    assert [option.kind for option in ask.permission.options] == ["allow_once", "deny"]
-    session.answer(ask.ask_id, Decision("allow", by="person", scope="project"))
+    request = await wait_for(subscription, PermissionAsked)
+    assert [option.kind for option in request.permission.options] == ["allow_once", "deny"]
+    session.answer(request.ask_id, Decision("allow", by="person", scope="project"))
     await turn.wait()
     assert len(tool.runs) == 1
     assert not any(isinstance(event, RuleAdded) for event in session.events())
     await session.aclose()
 
 
-async def test_a_rule_that_a_call_carries_can_only_narrow(workspace):
+async def test_rules_of_a_call_can_only_restrict(workspace):
     tool = FakeTool("probe")
     denied = ToolCall("1", "probe", {}, rules=(Rule("probe", "*", "deny", "plan"),))
-    widened = ToolCall("2", "probe", {}, rules=(Rule("probe", "*", "allow", "hostile"),))
-    attended = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
-    first = await open_test_session(ScriptedBackend([calling(denied)]), [tool], workspace, policy=ALLOW_ALL)
+    extended = ToolCall("2", "probe", {}, rules=(Rule("probe", "*", "allow", "hostile"),))
+    non_interactive_policy = type(ASK_ALL)(rules=ASK_ALL.rules, interactive=False)
+    first = await open_test_session(ScriptedBackend([make_act(denied)]), [tool], workspace, policy=ALLOW_ALL)
     await run_turn(first, "go")
-    second = await open_test_session(ScriptedBackend([calling(widened)]), [tool], workspace, policy=attended)
+    second = await open_test_session(
+        ScriptedBackend([make_act(extended)]), [tool], workspace, policy=non_interactive_policy
+    )
     await run_turn(second, "go")
     assert tool.runs == []
     await first.aclose()
     await second.aclose()
 
 
-async def test_a_tools_failure_is_a_value_and_a_bug_keeps_its_traceback(workspace):
+async def test_tool_error_is_result_and_bug_has_traceback(workspace):
     async def fail(arguments, context):
         raise ToolError("try the other file", code="no_match")
 
@@ -177,7 +184,7 @@ async def test_a_tools_failure_is_a_value_and_a_bug_keeps_its_traceback(workspac
         raise ZeroDivisionError("oops")
 
     tools = [FakeTool("fail", fail), FakeTool("bug", bug)]
-    backend = ScriptedBackend([calling(ToolCall("1", "fail", {})), calling(ToolCall("2", "bug", {}))])
+    backend = ScriptedBackend([make_act(ToolCall("1", "fail", {})), make_act(ToolCall("2", "bug", {}))])
     session = await open_test_session(backend, tools, workspace)
     await run_turn(session, "one")
     await run_turn(session, "two")
@@ -188,14 +195,14 @@ async def test_a_tools_failure_is_a_value_and_a_bug_keeps_its_traceback(workspac
     await session.aclose()
 
 
-async def test_a_backends_bug_ends_the_turn_and_not_the_session(workspace):
-    async def bug(context, said):
+async def test_bug_in_backend_ends_only_the_turn(workspace):
+    async def bug(context, prompt):
         raise ZeroDivisionError("oops")
 
-    async def fine(context, said):
+    async def succeed(context, prompt):
         return None
 
-    session = await open_test_session(ScriptedBackend([bug, fine]), [], workspace)
+    session = await open_test_session(ScriptedBackend([bug, succeed]), [], workspace)
     _, ended = await run_turn(session, "one")
     assert (ended.reason, ended.fault.code) == ("failed", "bug")
     _, ended = await run_turn(session, "two")
@@ -203,55 +210,57 @@ async def test_a_backends_bug_ends_the_turn_and_not_the_session(workspace):
     await session.aclose()
 
 
-async def test_questions_are_declined_when_nobody_is_home_and_answered_when_somebody_is(workspace):
+async def test_questions_are_declined_in_non_interactive_sessions_only(workspace):
     replies = []
 
-    async def act(context, said):
+    async def act(context, prompt):
         replies.append(await context.ask(Question("q", "Which?")))
 
-    alone = await open_test_session(ScriptedBackend([act]), [], workspace, policy=type(ASK_ALL)(interactive=False))
-    await run_turn(alone, "go")
-    together = await open_test_session(ScriptedBackend([act]), [], workspace)
-    turn = together.start(make_prompt("go"))
-    while not together.state.questions:
+    non_interactive = await open_test_session(
+        ScriptedBackend([act]), [], workspace, policy=type(ASK_ALL)(interactive=False)
+    )
+    await run_turn(non_interactive, "go")
+    interactive = await open_test_session(ScriptedBackend([act]), [], workspace)
+    turn = interactive.start(make_prompt("go"))
+    while not interactive.state.questions:
         await asyncio.sleep(0)
-    (question_id,) = together.state.questions
-    assert together.answer(question_id, QuestionReply("accept", {"x": 1}))
+    (question_id,) = interactive.state.questions
+    assert interactive.answer(question_id, QuestionReply("accept", {"x": 1}))
     await turn.wait()
     assert replies == [QuestionReply("decline"), QuestionReply("accept", {"x": 1})]
-    await alone.aclose()
-    await together.aclose()
+    await non_interactive.aclose()
+    await interactive.aclose()
 
 
-async def test_two_who_ask_with_one_id_have_an_answer_each(workspace):
+async def test_questions_with_same_id_get_separate_answers(workspace):
     replies = []
 
-    async def act(context, said):
+    async def act(context, prompt):
         replies.extend(await asyncio.gather(*(context.ask(Question("q", text)) for text in ("Which?", "Whose?"))))
 
     session = await open_test_session(ScriptedBackend([act]), [], workspace)
     turn = session.start(make_prompt("go"))
     while len(session.state.questions) < 2:
         await asyncio.sleep(0)
-    for question_id, asked in tuple(session.state.questions.items()):
-        session.answer(question_id, QuestionReply("accept", {"said": asked.question.text}))
+    for question_id, request in tuple(session.state.questions.items()):
+        session.answer(question_id, QuestionReply("accept", {"text": request.question.text}))
     await turn.wait()
-    assert [reply.content for reply in replies] == [{"said": "Which?"}, {"said": "Whose?"}]
+    assert [reply.content for reply in replies] == [{"text": "Which?"}, {"text": "Whose?"}]
     await session.aclose()
 
 
-async def test_a_tool_may_ask_the_person_and_its_name_is_told(workspace):
+async def test_question_of_a_tool_names_the_tool(workspace):
     async def behaviour(arguments, context):
         reply = await context.ask(Question("", "Go there?", url="https://example.com/login"))
         return reply.action
 
     tool = FakeTool("probe", behaviour)
-    session = await open_test_session(ScriptedBackend([calling(ToolCall("1", "probe", {}))]), [tool], workspace)
+    session = await open_test_session(ScriptedBackend([make_act(ToolCall("1", "probe", {}))]), [tool], workspace)
     turn = session.start(make_prompt("go"))
     while not session.state.questions:
         await asyncio.sleep(0)
-    ((question_id, asked),) = session.state.questions.items()
-    assert (asked.question.asked_by, asked.question.url) == ("probe", "https://example.com/login")
+    ((question_id, request),) = session.state.questions.items()
+    assert (request.question.asked_by, request.question.url) == ("probe", "https://example.com/login")
     session.answer(question_id, QuestionReply("accept"))
     await turn.wait()
     (finished,) = [event for event in session.events() if isinstance(event, ToolFinished)]
@@ -259,7 +268,7 @@ async def test_a_tool_may_ask_the_person_and_its_name_is_told(workspace):
     await session.aclose()
 
 
-async def test_a_persons_call_outside_a_turn_goes_through_the_same_door(workspace):
+async def test_user_call_outside_turn_uses_tool_host(workspace):
     tool = FakeTool("probe")
     session = await open_test_session(ScriptedBackend([]), [tool], workspace, policy=ASK_ALL)
     result = await session.call(ToolCall("h1", "probe", {}, "person"))
@@ -268,7 +277,7 @@ async def test_a_persons_call_outside_a_turn_goes_through_the_same_door(workspac
     await session.aclose()
 
 
-async def test_small_changes(workspace):
+async def test_rename_and_unsupported_requests(workspace):
     session = await open_test_session(ScriptedBackend([]), [], workspace)
     assert await session.apply(Rename("A title"))
     assert session.state.title == "A title"
@@ -277,26 +286,30 @@ async def test_small_changes(workspace):
     await session.aclose()
 
 
-async def test_started_calls_of_a_dead_process_are_unknown_and_others_cancelled(workspace):
-    past = [ToolCalled(ToolCall("a", "probe", {})), ToolCalled(ToolCall("b", "probe", {})), ToolStarted("a", "probe")]
+async def test_calls_of_dead_process_are_unknown_if_started_else_cancelled(workspace):
+    earlier = [
+        ToolCalled(ToolCall("a", "probe", {})),
+        ToolCalled(ToolCall("b", "probe", {})),
+        ToolStarted("a", "probe"),
+    ]
     journal = MemoryJournal("s")
     first = await open_test_session(ScriptedBackend([]), [], workspace, journal=journal)
-    for event in past:
+    for event in earlier:
         first.emit(event)
-    again = await open_test_session(ScriptedBackend([]), [], workspace, journal=journal)
-    results = {e.result.call_id: e.result.status for e in again.events() if isinstance(e, ToolFinished)}
+    reopened = await open_test_session(ScriptedBackend([]), [], workspace, journal=journal)
+    results = {e.result.call_id: e.result.status for e in reopened.events() if isinstance(e, ToolFinished)}
     assert results == {"a": "unknown", "b": "cancelled"}
-    assert (await again.run_tool(ToolCall("a", "probe", {}))).status == "unknown"
-    await again.aclose()
+    assert (await reopened.run_tool(ToolCall("a", "probe", {}))).status == "unknown"
+    await reopened.aclose()
 
 
-async def test_a_checkpoint_that_fails_at_the_end_does_not_keep_the_turn_from_ending(workspace):
+async def test_turn_ends_even_if_checkpoint_fails(workspace):
     class BrokenUndo:
         async def begin(self, turn_id):
             return ()
 
         def heartbeat(self, turn_id):
-            """It is not asked for."""
+            pass
 
         def mark_idle(self, turn_id):
             pass
@@ -308,7 +321,7 @@ async def test_a_checkpoint_that_fails_at_the_end_does_not_keep_the_turn_from_en
     from ostler.tools.host import LocalToolHost
 
     tools = LocalToolHost([FakeTool("probe")], workspace)
-    backend = ScriptedBackend([calling(ToolCall("1", "probe", {}))])
+    backend = ScriptedBackend([make_act(ToolCall("1", "probe", {}))])
     session = LocalSession(
         backend=backend,
         tools=tools,
@@ -324,39 +337,39 @@ async def test_a_checkpoint_that_fails_at_the_end_does_not_keep_the_turn_from_en
     await session.aclose()
 
 
-async def test_a_cancel_that_comes_while_a_turn_tidies_up_is_too_late(workspace):
-    tidying, go_on = asyncio.Event(), asyncio.Event()
+async def test_cancel_during_cleanup_is_ignored(workspace):
+    cleaning_up, resume = asyncio.Event(), asyncio.Event()
 
     class SlowUndo:
         async def begin(self, turn_id):
             return ()
 
         def heartbeat(self, turn_id):
-            """It is not asked for."""
+            pass
 
         def mark_idle(self, turn_id):
             pass
 
         async def finish(self, turn_id):
-            tidying.set()
-            await go_on.wait()
+            cleaning_up.set()
+            await resume.wait()
 
     from ostler.session.session import LocalSession
     from ostler.tools.host import LocalToolHost
 
-    async def fine(context, said):
+    async def succeed(context, prompt):
         return None
 
     tools = LocalToolHost([FakeTool("probe")], workspace)
-    backend = ScriptedBackend([calling(ToolCall("1", "probe", {})), fine])
+    backend = ScriptedBackend([make_act(ToolCall("1", "probe", {})), succeed])
     session = LocalSession(
         backend=backend, tools=tools, journal=MemoryJournal("s"), policy=ALLOW_ALL, cwd=workspace.root, undo=SlowUndo()
     )
     await session.open(version="t", backend="t", options={})
     turn = session.start(make_prompt("go"))
-    await tidying.wait()
+    await cleaning_up.wait()
     turn.cancel()
-    go_on.set()
+    resume.set()
     assert (await turn.wait()).reason == "done"
     assert (await run_turn(session, "next"))[1].reason == "done"
     await session.aclose()

@@ -1,4 +1,4 @@
-"""Events as blocks on a screen."""
+"""Events as transcript blocks."""
 
 import pytest
 
@@ -21,7 +21,7 @@ CALL = ToolCall("c", "read", {})
 
 
 @pytest.mark.req("CL-5")
-def test_text_before_calls_is_a_plan_and_the_last_is_the_answer():
+def test_text_before_calls_is_plan_and_last_text_is_answer():
     transcript = Transcript()
     plan = transcript.apply(MessageDone(Message("m1", (TextContent("I will look."), CallPart(CALL)))))
     answer = transcript.apply(MessageDone(Message("m2", (TextContent("Found."),))))
@@ -29,7 +29,7 @@ def test_text_before_calls_is_a_plan_and_the_last_is_the_answer():
 
 
 @pytest.mark.req("CL-5", "MD-6")
-def test_what_follows_calls_in_one_reply_is_no_answer_yet():
+def test_text_after_calls_in_same_reply_is_plan():
     transcript = Transcript()
     transcript.apply(MessageDone(Message("m1", (TextContent("I look."), CallPart(CALL)))))
     rest = transcript.apply(MessageDone(Message("m1-1", (TextContent("And more."),), continues=True)))
@@ -37,7 +37,7 @@ def test_what_follows_calls_in_one_reply_is_no_answer_yet():
 
 
 @pytest.mark.req("CL-6")
-def test_an_answer_grows_in_place_and_is_settled_whole():
+def test_answer_grows_in_one_block_until_final():
     transcript = Transcript()
     first = transcript.apply(TextDelta("m", "Hel"))
     second = transcript.apply(TextDelta("m", "lo"))
@@ -49,14 +49,14 @@ def test_an_answer_grows_in_place_and_is_settled_whole():
     assert len(transcript.blocks) == 1
 
 
-def test_thoughts_are_apart():
+def test_thoughts_have_their_own_block():
     transcript = Transcript()
     transcript.apply(ThoughtDelta("m", "hm"))
     transcript.apply(MessageDone(Message("m", (ThoughtPart("hmm"), TextContent("yes")))))
     assert [(type(b), b.text) for b in transcript.blocks] == [(ThoughtBlock, "hmm"), (TextBlock, "yes")]
 
 
-def test_a_call_is_one_block_from_its_making_to_its_result():
+def test_call_has_one_block_from_request_to_result():
     transcript = Transcript()
     transcript.apply(ToolCalled(CALL))
     assert transcript.apply(ToolStarted("c", "read")).status == "running"
@@ -67,7 +67,7 @@ def test_a_call_is_one_block_from_its_making_to_its_result():
 
 
 @pytest.mark.req("MD-5")
-def test_what_an_attempt_that_was_given_up_had_said_does_not_stay():
+def test_text_of_abandoned_attempt_is_removed():
     transcript = Transcript()
     transcript.apply(ThoughtDelta("m", "void"))
     transcript.apply(MessageDone(Message("m", (TextContent("yes"),))))
@@ -78,7 +78,7 @@ def test_what_an_attempt_that_was_given_up_had_said_does_not_stay():
 
 
 @pytest.mark.req("MD-4")
-def test_words_that_turn_out_to_be_reasoning_are_shown_as_such():
+def test_text_that_becomes_reasoning_moves_to_thought_block():
     transcript = Transcript()
     transcript.apply(TextDelta("m", "let me see"))
     transcript.apply(MessageDone(Message("m", (ThoughtPart("let me see"), CallPart(ToolCall("c", "read", {}))))))
@@ -86,7 +86,7 @@ def test_words_that_turn_out_to_be_reasoning_are_shown_as_such():
 
 
 @pytest.mark.req("CL-6")
-def test_what_was_said_so_far_replaces_what_was_heard_of_it():
+def test_snapshot_replaces_received_deltas():
     transcript = Transcript()
     transcript.apply(TextDelta("m", "Hel"))
     transcript.apply(MessageSnapshot("m", "Hello", "hm"))

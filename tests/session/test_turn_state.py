@@ -1,4 +1,4 @@
-"""What a turn waits for is told whenever it changes, whoever thinks."""
+"""The turn state is published whenever it changes, with every kind of backend."""
 
 import asyncio
 
@@ -16,8 +16,8 @@ from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = pytest.mark.req("EN-1")
 
-PATIENCE = 60
-FAR = SessionInfo("far", runs_own_tools=True)
+TIMEOUT = 60
+REMOTE_INFO = SessionInfo("far", runs_own_tools=True)
 
 
 @pytest.fixture
@@ -29,102 +29,106 @@ def states(events):
     return [event.state for event in events if isinstance(event, StateChanged)]
 
 
-async def calling(context, said):
+async def call_probe(context, prompt):
     call = ToolCall("1", "probe", {})
     context.emit(ToolCalled(call))
     await context.run_tool(call)
     context.emit(TextDelta("m", "well"))
 
 
-async def test_after_an_answered_ask_the_tool_runs(workspace):
-    seen = []
+async def test_states_of_approved_call(workspace):
+    states_seen = []
 
     async def probe(arguments, context):
-        seen.append(session._turn_state.reported)
+        states_seen.append(session._turn_state.reported)
         return "ok"
 
-    session = await open_test_session(ScriptedBackend([calling]), [FakeTool("probe", probe)], workspace, policy=ASK_ALL)
-    reading = session.subscribe(since=2**62)
-    async with asyncio.timeout(PATIENCE):
+    session = await open_test_session(
+        ScriptedBackend([call_probe]), [FakeTool("probe", probe)], workspace, policy=ASK_ALL
+    )
+    subscription = session.subscribe(since=2**62)
+    async with asyncio.timeout(TIMEOUT):
         turn = session.start(make_prompt("go"))
         events = []
-        while not isinstance(event := (await anext(reading)).event, PermissionAsked):
+        while not isinstance(event := (await anext(subscription)).event, PermissionAsked):
             events.append(event)
         session.answer(event.ask_id, Decision("allow"))
         await turn.wait()
-    reading.close()
-    events += [envelope.event async for envelope in reading]
+    subscription.close()
+    events += [envelope.event async for envelope in subscription]
     generated = ["planning", "model_generating", "done", "idle"]
     assert states(events) == ["planning", "awaiting_permission", "planning", "tool_running", *generated]
-    assert seen == ["tool_running"]
+    assert states_seen == ["tool_running"]
     await session.aclose()
 
 
-async def test_nobody_generates_between_an_answer_and_the_call(workspace):
-    async def said_so(context, said):
+async def test_state_is_planning_between_approval_and_call(workspace):
+    async def report_generating(context, prompt):
         context.emit(StateChanged("model_generating"))
-        await calling(context, said)
+        await call_probe(context, prompt)
 
-    session = await open_test_session(ScriptedBackend([said_so]), [FakeTool("probe")], workspace, policy=ASK_ALL)
-    reading = session.subscribe(since=2**62)
+    session = await open_test_session(
+        ScriptedBackend([report_generating]), [FakeTool("probe")], workspace, policy=ASK_ALL
+    )
+    subscription = session.subscribe(since=2**62)
     events = []
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         turn = session.start(make_prompt("go"))
-        while not isinstance(event := (await anext(reading)).event, PermissionAsked):
+        while not isinstance(event := (await anext(subscription)).event, PermissionAsked):
             events.append(event)
         session.answer(event.ask_id, Decision("allow"))
         await turn.wait()
-    reading.close()
-    events += [envelope.event async for envelope in reading]
+    subscription.close()
+    events += [envelope.event async for envelope in subscription]
     assert states(events)[:5] == ["planning", "model_generating", "awaiting_permission", "planning", "tool_running"]
     await session.aclose()
 
 
-async def test_a_far_side_that_acts_by_itself_has_states_too(workspace):
-    async def act(context, said):
+async def test_backend_with_own_tools_has_states(workspace):
+    async def act(context, prompt):
         context.emit(TextDelta("m", "let me look"))
         context.emit(TextDelta("m", " at it"))
         context.emit(ToolCalled(ToolCall("far-1", "look", {})))
         context.emit(ToolFinished(ToolResult("far-1", "ok", "seen")))
         context.emit(TextDelta("n", "so"))
 
-    session = await open_test_session(ScriptedBackend([act], FAR), [], workspace)
+    session = await open_test_session(ScriptedBackend([act], REMOTE_INFO), [], workspace)
     events, _ = await run_turn(session, "go")
-    looking = ["planning", "model_generating", "tool_running"]
-    assert states(events) == [*looking, "planning", "model_generating", "done", "idle"]
+    until_tool = ["planning", "model_generating", "tool_running"]
+    assert states(events) == [*until_tool, "planning", "model_generating", "done", "idle"]
     await session.aclose()
 
 
-async def test_how_a_turn_ends(workspace):
-    async def fails(context, said):
+async def test_states_of_failed_and_cancelled_turn(workspace):
+    async def fail(context, prompt):
         raise BackendError("no")
 
-    async def waits(context, said):
+    async def wait(context, prompt):
         await asyncio.Event().wait()
 
-    session = await open_test_session(ScriptedBackend([fails, waits]), [], workspace)
+    session = await open_test_session(ScriptedBackend([fail, wait]), [], workspace)
     assert states((await run_turn(session, "one"))[0]) == ["planning", "error", "idle"]
-    reading = session.subscribe(since=2**62)
+    subscription = session.subscribe(since=2**62)
     turn = session.start(make_prompt("two"))
     turn.cancel()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         await turn.wait()
-    reading.close()
-    assert states([envelope.event async for envelope in reading]) == ["planning", "idle"]
+    subscription.close()
+    assert states([envelope.event async for envelope in subscription]) == ["planning", "idle"]
     await session.aclose()
 
 
-async def test_a_call_by_hand_is_no_state_of_a_turn(workspace):
+async def test_manual_call_does_not_change_state(workspace):
     session = await open_test_session(ScriptedBackend([]), [FakeTool("probe")], workspace, policy=ALLOW_ALL)
-    reading = session.subscribe(since=2**62)
+    subscription = session.subscribe(since=2**62)
     await session.call(ToolCall("h", "probe", {}, "person"))
-    reading.close()
-    assert states([envelope.event async for envelope in reading]) == []
+    subscription.close()
+    assert states([envelope.event async for envelope in subscription]) == []
     await session.aclose()
 
 
-async def test_what_a_backend_tells_of_more_than_its_thinking_is_not_heard(workspace):
-    async def act(context, said):
+async def test_backend_can_only_report_model_states(workspace):
+    async def act(context, prompt):
         context.emit(StateChanged("tool_running"))
         context.emit(StateChanged("done"))
         context.emit(StateChanged("model_generating"))

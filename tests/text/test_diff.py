@@ -1,4 +1,4 @@
-"""A diff tells exactly what changed, at a bounded cost."""
+"""Diffs are exact and take bounded time."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_f
 
 
 @pytest.mark.req("FS-5")
-def test_a_changed_line():
+def test_changed_line():
     diff = unified_diff("a\nb\nc\n", "a\nB\nc\n", "dir/f.txt")
     assert diff.text == "--- a/dir/f.txt\n+++ b/dir/f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
     assert (diff.additions, diff.deletions, diff.truncated) == (1, 1, False)
@@ -34,11 +34,11 @@ def test_a_changed_line():
         ("same\n", "same\n", ""),
     ],
 )
-def test_edges(before, after, expected):
+def test_edge_cases(before, after, expected):
     assert unified_diff(before, after, "f").text == expected
 
 
-def test_distant_changes_are_hunks_of_their_own_and_near_ones_share():
+def test_distant_changes_get_separate_hunks():
     before = [f"{number}\n" for number in range(40)]
     after = before.copy()
     after[5] = after[8] = after[30] = "new\n"
@@ -48,7 +48,7 @@ def test_distant_changes_are_hunks_of_their_own_and_near_ones_share():
     assert "@@ -28,7 +28,7 @@\n" in diff.text
 
 
-def test_a_long_diff_is_cut_and_says_so():
+def test_long_diff_is_truncated_with_a_marker():
     diff = unified_diff("", "".join(f"{number}\n" for number in range(100)), "f", max_lines=10)
     assert diff.truncated
     assert diff.additions == 100
@@ -56,7 +56,7 @@ def test_a_long_diff_is_cut_and_says_so():
     assert len(diff.text.splitlines()) == 11
 
 
-def test_a_line_feed_in_a_path_begins_no_line():
+def test_line_feed_in_a_path_is_escaped():
     diff = unified_diff("a\n", "b\n", 'x\n+++ "evil\\')
     assert diff.text.splitlines()[0] == '--- "a/x\\012+++ \\"evil\\\\"'
     assert sum(line.startswith("+++") for line in diff.text.splitlines()) == 1
@@ -65,7 +65,7 @@ def test_a_line_feed_in_a_path_begins_no_line():
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @settings(max_examples=25, deadline=None)
 @given(TEXTS, TEXTS)
-def test_git_applies_it(tmp_path_factory, before, after):
+def test_git_can_apply_the_diff(tmp_path_factory, before, after):
     folder = tmp_path_factory.mktemp("apply")
     if before == after:
         return
@@ -77,7 +77,7 @@ def test_git_applies_it(tmp_path_factory, before, after):
 
 
 @given(TEXTS, TEXTS)
-def test_counts_fit_the_text(before, after):
+def test_counts_match_the_text(before, after):
     diff = unified_diff(before, after, "f", context=100)
     lines = diff.text.splitlines()[3:]
     assert sum(line.startswith("+") for line in lines) == diff.additions
@@ -85,24 +85,24 @@ def test_counts_fit_the_text(before, after):
 
 
 @given(LINES, LINES)
-def test_blocks_match_and_rise(left, right):
-    at_left = at_right = 0
+def test_blocks_match_and_are_ascending(left, right):
+    left_end = right_end = 0
     for start_left, start_right, size in matching_blocks(left, right):
-        assert start_left >= at_left
-        assert start_right >= at_right
+        assert start_left >= left_end
+        assert start_right >= right_end
         assert size > 0
         assert left[start_left : start_left + size] == right[start_right : start_right + size]
-        at_left, at_right = start_left + size, start_right + size
+        left_end, right_end = start_left + size, start_right + size
 
 
 @given(LINES, st.integers(0, 25), st.lists(st.sampled_from(["new 1", "new 2"]), max_size=3))
-def test_an_insertion_removes_nothing(lines, place, added):
-    changed = lines[:place] + added + lines[place:]
+def test_insertion_removes_nothing(lines, index, added):
+    changed = lines[:index] + added + lines[index:]
     assert sum(size for _, _, size in matching_blocks(lines, changed)) == len(lines)
 
 
 @pytest.mark.slow
-def test_a_small_change_in_a_large_file_is_quick():
+def test_small_change_in_a_large_file_is_fast():
     before = "".join(f"some line of code number {number}\n" for number in range(180_000))
     after = before.replace("number 90000\n", "number ninety\n")
     assert len(before) > 5_000_000
@@ -124,14 +124,14 @@ def test_a_small_change_in_a_large_file_is_quick():
         ),
     ],
 )
-def test_hostile_repetition_is_bounded(before, after):
+def test_hostile_repetition_takes_bounded_time(before, after):
     started = time.perf_counter()
     diff = unified_diff(before, after, "f")
     assert diff.additions - diff.deletions == after.count("\n") - before.count("\n")
     assert time.perf_counter() - started < 10
 
 
-def test_words_of_a_changed_line():
+def test_word_diff_of_a_changed_line():
     assert word_diff("call(one, two)", "call(one, three)") == [
         ("same", "call(one, "),
         ("removed", "two"),
@@ -140,16 +140,16 @@ def test_words_of_a_changed_line():
     ]
 
 
-def test_a_line_too_long_to_compare_is_replaced_whole():
+def test_line_that_is_too_long_is_replaced_completely():
     old, new = "a " * 5000, "b " * 5000
     assert word_diff(old, new) == [("removed", old), ("added", new)]
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_words_rebuild_both_lines(old, new):
-    pieces = word_diff(old, new)
-    assert "".join(text for op, text in pieces if op != "added") == old
-    assert "".join(text for op, text in pieces if op != "removed") == new
+def test_word_diff_contains_both_lines(old, new):
+    parts = word_diff(old, new)
+    assert "".join(text for op, text in parts if op != "added") == old
+    assert "".join(text for op, text in parts if op != "removed") == new
 
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "e"]), max_size=40).map("".join)
@@ -157,10 +157,18 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d\n", "e"]), max_size=40
 
 @settings(deadline=None)
 @given(LINES, LINES, st.integers(0, 60))
-def test_a_diff_that_is_cut_is_the_beginning_of_the_whole_one(before, after, most):
-    whole, cut = unified_diff(before, after, "f"), unified_diff(before, after, "f", max_lines=most)
-    lines = whole.text.replace("\n\\ No newline", "\0\\ No newline").splitlines(keepends=True)
-    shown = "".join(lines[:most]).replace("\0", "\n")
-    assert (cut.additions, cut.deletions, cut.truncated) == (whole.additions, whole.deletions, len(lines) > most)
-    assert cut.text.startswith(shown)
-    assert (str(len(lines) - most) in cut.text[len(shown) :]) if cut.truncated else cut.text == whole.text
+def test_truncated_diff_is_the_start_of_the_full_diff(before, after, max_lines):
+    full, truncated = unified_diff(before, after, "f"), unified_diff(before, after, "f", max_lines=max_lines)
+    lines = full.text.replace("\n\\ No newline", "\0\\ No newline").splitlines(keepends=True)
+    expected = "".join(lines[:max_lines]).replace("\0", "\n")
+    assert (truncated.additions, truncated.deletions, truncated.truncated) == (
+        full.additions,
+        full.deletions,
+        len(lines) > max_lines,
+    )
+    assert truncated.text.startswith(expected)
+    assert (
+        (str(len(lines) - max_lines) in truncated.text[len(expected) :])
+        if truncated.truncated
+        else truncated.text == full.text
+    )

@@ -1,4 +1,4 @@
-"""An expression that waits for its first use does what a compiled one does."""
+"""A lazy regular expression behaves like a compiled one."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from ostler.text.lazy_regex import lazy_regex
 
 
-def test_it_is_used_as_a_compiled_one():
+def test_behaves_like_a_compiled_pattern():
     word = lazy_regex(r"(?P<first>[a-z])\w*")
     assert word.fullmatch("abc")["first"] == "a"
     assert word.sub("-", "ab cd") == "- -"
@@ -20,7 +20,7 @@ def test_flags_and_bytes():
     assert lazy_regex(rb"\d+").findall(b"1 22") == [b"1", b"22"]
 
 
-def test_nothing_is_compiled_before_it_is_used():
-    wrong = lazy_regex("(")
+def test_pattern_is_compiled_on_first_use():
+    invalid = lazy_regex("(")
     with pytest.raises(re.error):
-        wrong.search("x")
+        invalid.search("x")

@@ -1,4 +1,4 @@
-"""Secrets leave no text, and what is no secret stays."""
+"""Secrets are redacted, and everything else is unchanged."""
 
 import random
 import re
@@ -17,7 +17,7 @@ REDACTOR = Redactor()
 
 
 def samples(name):
-    """The lines of a data file; see its head for the notation."""
+    """Yield the samples of a data file; its first lines describe the notation."""
     for line in (DATA / name).read_text(encoding="utf-8").splitlines():
         if line and not line.startswith(("# ---", "# One sample")):
             yield line.replace("¦", "").replace("⏎", "\n")
@@ -27,20 +27,20 @@ SECRETS = [(re.sub("[⟦⟧]", "", line), re.findall("⟦(.*?)⟧", line, re.DOT
 HARMLESS = list(samples("harmless.txt"))
 
 
-def test_the_corpus_is_large():
+def test_corpus_is_large():
     assert len(SECRETS) >= 250
     assert all(secrets for _, secrets in SECRETS)
     assert len(HARMLESS) >= 150
 
 
 @pytest.mark.req("AZ-5")
-def test_no_secret_of_the_corpus_remains():
+def test_every_secret_of_the_corpus_is_redacted():
     leaks = [text for text, secrets in SECRETS if any(secret in REDACTOR.redact(text) for secret in secrets)]
     assert leaks == []
 
 
 @pytest.mark.req("AZ-5")
-def test_nothing_harmless_is_touched():
+def test_harmless_text_is_unchanged():
     touched = [(text, REDACTOR.redact(text)) for text in HARMLESS if REDACTOR.redact(text) != text]
     assert touched == []
 
@@ -51,13 +51,13 @@ def test_redacting_twice_changes_nothing():
         assert REDACTOR.redact(once) == once
 
 
-def test_a_file_of_all_samples_holds_no_secret_line_either():
+def test_secrets_are_redacted_in_one_large_file():
     text = "\n".join(text for text, _ in SECRETS)
     redacted = REDACTOR.redact(text)
     assert REDACTOR.redact(redacted) == redacted
-    for shape in ("hunter2", "ghp_16C7", "AKIAIOS", "sk_live_4eC", "MIIEvQIBADAN", "letmein"):
-        assert shape in text
-        assert shape not in redacted
+    for secret in ("hunter2", "ghp_16C7", "AKIAIOS", "sk_live_4eC", "MIIEvQIBADAN", "letmein"):
+        assert secret in text
+        assert secret not in redacted
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_file_of_all_samples_holds_no_secret_line_either():
         ('"{\\"secret\\": \\"abc\\"}"', f'"{{\\"secret\\": \\"{REDACTION_MARKER}\\"}}"'),
     ],
 )
-def test_what_is_around_a_secret_stays(text, expected):
+def test_text_around_a_secret_is_unchanged(text, expected):
     assert REDACTOR.redact(text) == expected
 
 
@@ -102,29 +102,29 @@ CONTEXTS = [
 ]  # fmt: skip
 
 
-def made_up(chance):
-    """A secret as machines and people make them."""
+def random_secret(rng):
+    """Return a secret like those of machines and people."""
     letters = string.ascii_letters + string.digits
-    return chance.choice(
+    return rng.choice(
         [
-            "".join(chance.choices("0123456789abcdef", k=32)),
-            "".join(chance.choices(letters, k=chance.randint(8, 40))),
-            "".join(chance.choices(letters + "+/", k=39)) + "=",
-            "".join(chance.choices(letters, k=8)) + chance.choice("!@#%*_") + "".join(chance.choices(letters, k=3)),
-            "-".join("".join(chance.choices(letters, k=4)) for _ in range(4)),
-            chance.choice(["hunter2", "letmein", "swordfish", "qwerty123", "supersecret", "s3cr3t", "trustno1"]),
+            "".join(rng.choices("0123456789abcdef", k=32)),
+            "".join(rng.choices(letters, k=rng.randint(8, 40))),
+            "".join(rng.choices(letters + "+/", k=39)) + "=",
+            "".join(rng.choices(letters, k=8)) + rng.choice("!@#%*_") + "".join(rng.choices(letters, k=3)),
+            "-".join("".join(rng.choices(letters, k=4)) for _ in range(4)),
+            rng.choice(["hunter2", "letmein", "swordfish", "qwerty123", "supersecret", "s3cr3t", "trustno1"]),
         ]
     )
 
 
 @pytest.mark.req("AZ-5")
-def test_names_and_notations_in_all_combinations():
-    chance = random.Random(20240501)
+def test_all_combinations_of_names_and_notations():
+    rng = random.Random(20240501)
     leaks, total = [], 0
     for context in CONTEXTS:
         for key in KEYS:
             name = re.sub(r"\W", "_", key)
-            value = made_up(chance)
+            value = random_secret(rng)
             flag = key.lower().replace("_", "-")
             text = context.format(key=key, upper=name.upper(), name=name, flag=flag, value=value)
             total += 1
@@ -134,7 +134,7 @@ def test_names_and_notations_in_all_combinations():
 
 
 @pytest.mark.req("AZ-5")
-def test_keys_of_the_user():
+def test_user_defined_keys():
     redactor = Redactor(keys=("badge", "pet_name"))
     assert (
         redactor.redact("badge: blue\nmyPetName=rex\nbadger: x")
@@ -145,67 +145,67 @@ def test_keys_of_the_user():
 
 
 @pytest.mark.req("AZ-5")
-def test_patterns_of_the_user():
+def test_user_defined_patterns():
     redactor = Redactor(patterns=(r"emp-\d+", r"x*"))
     assert redactor.redact("EMP-123 and emp-7 xx") == f"{REDACTION_MARKER} and {REDACTION_MARKER} {REDACTION_MARKER}"
 
 
-def test_a_pattern_that_matches_the_marker_does_not_grow_it():
+def test_pattern_that_matches_the_marker_is_idempotent():
     redactor = Redactor(patterns=("RED[A-Z]+", r"\*"))
     once = redactor.redact("a REDO *")
     assert redactor.redact(once) == once
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "(?P<x", r"(a)\1", "a{5000}"])
-def test_a_bad_pattern_is_named(pattern):
+def test_invalid_pattern_is_reported(pattern):
     with pytest.raises(ValueError, match=re.escape(repr(pattern))):
         Redactor(patterns=("fine", pattern))
 
 
 @pytest.mark.slow
-def test_a_costly_pattern_costs_little():
+def test_expensive_pattern_is_fast():
     redactor = Redactor(patterns=("(a+)+$",))
     started = time.perf_counter()
     redactor.redact("a" * 50_000 + "!")
     assert time.perf_counter() - started < 5
 
 
-def test_known_values_go_in_every_spelling():
+def test_known_values_are_redacted_in_every_encoding():
     value = 'p w/"ü\n1'
     redactor = Redactor(known_values=(value, "", "abc"))
-    for spelling in (value, r"p w/\"ü\n1", r"p w/\"\u00fc\n1", "p%20w%2F%22%C3%BC%0A1", "p+w%2F%22%C3%BC%0A1"):
-        assert redactor.redact(f"<{spelling}>") == f"<{REDACTION_MARKER}>"
+    for encoded in (value, r"p w/\"ü\n1", r"p w/\"\u00fc\n1", "p%20w%2F%22%C3%BC%0A1", "p+w%2F%22%C3%BC%0A1"):
+        assert redactor.redact(f"<{encoded}>") == f"<{REDACTION_MARKER}>"
     assert redactor.redact("abc") == "abc"
 
 
-def test_overlapping_finds_are_one():
+def test_overlapping_matches_are_merged():
     assert Redactor(known_values=("hunter2abc", "abcdef")).redact("x hunter2abcdef y") == f"x {REDACTION_MARKER} y"
 
 
 @pytest.mark.parametrize(
     "context", ["password={}", "x password={} y", "password: {}", '"password": "{}"', "--token {} x"]
 )
-def test_a_very_long_secret_goes_as_a_whole(context):
+def test_very_long_secret_is_redacted_completely(context):
     secret = "k3Y" * (1300 if "--" in context else 3000)
     assert REDACTOR.redact(context.format(secret)) == context.format(REDACTION_MARKER)
 
 
-PIECES = st.sampled_from(
+FRAGMENTS = st.sampled_from(
     ["password", "token", "api_key", "Authorization", ": ", "=", '"', "'", "\\", "\n", " ", "hunter2", "Bearer ",
-     "{", "}", "(", ")", ",", "--", "://", "@", ":", "abc", "12345678", REDACTION_MARKER, "sk-", "${", "<", ">", "|\n  ",
-     "ghp_" + "a1" * 18, "-----BEGIN PRIVATE" + " KEY-----", "-----END PRIVATE" + " KEY-----", "A" * 40, "is "]
+     "{", "}", "(", ")", ",", "--", "://", "@", ":", "abc", "12345678", REDACTION_MARKER, "sk-", "${", "<", ">",
+     "|\n  ", "ghp_" + "a1" * 18, "-----BEGIN PRIVATE" + " KEY-----", "-----END PRIVATE" + " KEY-----", "A" * 40, "is "]
 )  # fmt: skip
 
 
 @settings(max_examples=300)
-@given(st.lists(PIECES, max_size=14).map("".join))
-def test_any_text_is_stable_after_one_pass(text):
+@given(st.lists(FRAGMENTS, max_size=14).map("".join))
+def test_redaction_of_any_text_is_idempotent(text):
     once = REDACTOR.redact(text)
     assert REDACTOR.redact(once) == once
 
 
 @given(st.text())
-def test_any_text_is_taken(text):
+def test_any_text_is_accepted(text):
     assert isinstance(REDACTOR.redact(text), str)
 
 
@@ -219,7 +219,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def ratio_of_costs(unit, size):
+def cost_ratio(unit, size):
     costs = []
     for length in (size, 4 * size):
         text = (unit * (length // len(unit) + 1))[:length]
@@ -232,14 +232,14 @@ def ratio_of_costs(unit, size):
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear(unit):
-    assert ratio_of_costs(unit, 10_000) < 10
+    assert cost_ratio(unit, 10_000) < 10
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_time_is_linear_up_to_a_megabyte(unit):
-    assert ratio_of_costs(unit, 250_000) < 10
+    assert cost_ratio(unit, 250_000) < 10
 
 
 @pytest.mark.parametrize(

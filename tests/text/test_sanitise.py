@@ -1,4 +1,4 @@
-"""Nothing from outside may command the terminal or hide from the reader."""
+"""Untrusted text cannot control the terminal or contain invisible characters."""
 
 import unicodedata
 
@@ -10,7 +10,7 @@ from ostler.text.sanitise import MAX_SEQUENCE_LENGTH, Sanitiser, escape_invisibl
 
 ESC = "\x1b"
 
-SHOWN = {
+SANITISED = {
     "colour": (f"{ESC}[1;31mred{ESC}[0m", "red"),
     "invisible text": (f"{ESC}[8mhidden{ESC}[0m", "hidden"),
     "cursor over the prompt": (f"safe{ESC}[1A{ESC}[2K{ESC}[Gevil", "safeevil"),
@@ -55,11 +55,11 @@ SHOWN = {
     "tags": ("a\U000e0041\U000e007fb", "ab"),
     "variation selectors as data": ("a\ufe01b\ufe0fc\U000e0101", "abc"),
     "fillers": ("a\u3164b\uffa0c\u115fd", "abcd"),
-    "joiners without work": ("a\u200db\u200cc", "abc"),
+    "joiners without effect": ("a\u200db\u200cc", "abc"),
     "lone surrogate": ("a\ud83db", "a\ufffdb"),
 }
 
-KEPT = [
+UNCHANGED = [
     "plain text\n\twith a tab",
     "Grüße, 日本語, العربية, עברית, हिन्दी",
     "👩‍💻 👨‍👩‍👧‍👦 ❤️ ❤️‍🔥 1️⃣ 🏳️‍🌈 👍🏽 🇩🇪",
@@ -71,18 +71,18 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), SHOWN.values(), ids=SHOWN)
-def test_harm_is_taken_out(text, expected):
+@pytest.mark.parametrize(("text", "expected"), SANITISED.values(), ids=SANITISED)
+def test_harmful_characters_are_removed(text, expected):
     assert sanitise(text) == expected
 
 
-@pytest.mark.parametrize("text", KEPT)
-def test_ordinary_text_is_kept(text):
+@pytest.mark.parametrize("text", UNCHANGED)
+def test_ordinary_text_is_unchanged(text):
     assert sanitise(text) == text
 
 
 @pytest.mark.parametrize("opener", [f"{ESC}]0;", f"{ESC}P", f"{ESC}_", "\x9d", f"{ESC}[", f"{ESC}("])
-def test_an_open_sequence_does_not_swallow_for_ever(opener):
+def test_open_sequence_removes_a_bounded_length(opener):
     filler = " " if opener[-1] in "([" else "x"
     result = sanitise("before" + opener + filler * (MAX_SEQUENCE_LENGTH + 10) + "after")
     assert result.startswith("before")
@@ -90,14 +90,14 @@ def test_an_open_sequence_does_not_swallow_for_ever(opener):
     assert "\x1b" not in result
 
 
-def test_an_escape_split_over_chunks_never_shows():
+def test_escape_split_over_chunks_is_removed():
     sanitiser = Sanitiser()
-    shown = [sanitiser.feed(chunk) for chunk in ("a\x1b", "]5", "2;c;ZX", "Zp", "bA==\x1b", "\\b\x1b[", "3", "1mc")]
-    assert shown == ["a", "", "", "", "", "b", "", "c"]
+    output = [sanitiser.feed(chunk) for chunk in ("a\x1b", "]5", "2;c;ZX", "Zp", "bA==\x1b", "\\b\x1b[", "3", "1mc")]
+    assert output == ["a", "", "", "", "", "b", "", "c"]
     assert sanitiser.flush() == ""
 
 
-def test_a_sanitiser_starts_anew_after_flush():
+def test_flush_resets_the_sanitiser():
     sanitiser = Sanitiser()
     sanitiser.feed("a\x1b]0;open")
     assert sanitiser.flush() == ""
@@ -117,15 +117,15 @@ HOSTILE = st.text(
 @given(HOSTILE, st.lists(st.integers(1, 7), max_size=20))
 def test_chunking_does_not_matter(text, sizes):
     sanitiser = Sanitiser()
-    shown, at = "", 0
+    output, pos = "", 0
     for size in sizes:
-        shown += sanitiser.feed(text[at : at + size])
-        at += size
-    assert shown + sanitiser.feed(text[at:]) + sanitiser.flush() == sanitise(text)
+        output += sanitiser.feed(text[pos : pos + size])
+        pos += size
+    assert output + sanitiser.feed(text[pos:]) + sanitiser.flush() == sanitise(text)
 
 
 @given(HOSTILE)
-def test_the_result_is_harmless_and_stays(text):
+def test_result_is_harmless_and_stable(text):
     result = sanitise(text)
     assert sanitise(result) == result
     assert not [char for char in result if unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t"]
@@ -153,10 +153,10 @@ def test_plain_text_is_unchanged(text):
         ("tab\tand\nline", "tab\tand\nline"),
     ],
 )
-def test_a_judge_sees_what_is_invisible(text, expected):
+def test_invisible_characters_are_escaped(text, expected):
     assert escape_invisible(text) == expected
 
 
 @given(HOSTILE)
-def test_what_a_judge_sees_has_nothing_invisible(text):
+def test_escaped_text_has_no_invisible_characters(text):
     assert sanitise(escape_invisible(text)) == escape_invisible(text)

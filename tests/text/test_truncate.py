@@ -1,4 +1,4 @@
-"""Bounded text says that it is bounded, and keeps whole characters."""
+"""Truncated text has a marker and only whole characters."""
 
 import pytest
 from hypothesis import given
@@ -8,39 +8,39 @@ from ostler.text.truncate import HeadTail, truncate_lines, truncate_middle
 
 
 @pytest.mark.req("TL-10", "SH-1")
-def test_the_middle_gives_way_to_a_marker():
+def test_middle_is_replaced_by_a_marker():
     text = "head\n" + "x" * 1000 + "\ntail"
-    cut = truncate_middle(text, 100)
-    assert cut.truncated
-    assert cut.text.startswith("head\n")
-    assert cut.text.endswith("\ntail") or cut.text.endswith("tail")
-    assert f"[... {cut.omitted} characters left out ...]" in cut.text
-    assert len(cut.text) <= 100
+    result = truncate_middle(text, 100)
+    assert result.truncated
+    assert result.text.startswith("head\n")
+    assert result.text.endswith("\ntail") or result.text.endswith("tail")
+    assert f"[... {result.omitted} characters left out ...]" in result.text
+    assert len(result.text) <= 100
 
 
-def test_text_within_the_limit_is_whole():
-    cut = truncate_middle("abc", 3)
-    assert (cut.text, cut.truncated, cut.omitted) == ("abc", False, 0)
+def test_text_within_the_limit_is_unchanged():
+    result = truncate_middle("abc", 3)
+    assert (result.text, result.truncated, result.omitted) == ("abc", False, 0)
 
 
-def test_a_cut_prefers_the_border_of_a_line():
+def test_cut_is_at_a_line_break_if_possible():
     text = "".join(f"line {number}\n" for number in range(1000))
-    cut = truncate_middle(text, 400)
-    head, _, tail = cut.text.partition("[... ")
+    result = truncate_middle(text, 400)
+    head, _, tail = result.text.partition("[... ")
     assert head.endswith("\n")
     assert tail.split("\n", 1)[1].startswith("line ")
 
 
-def test_the_marker_names_what_was_cut():
+def test_marker_names_the_unit():
     assert "bytes left out" in truncate_middle("x" * 200, 100, unit="bytes").text
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301", "👩\u200d💻", "❤\ufe0f", "👍\U0001f3fd", "\ud83d\ude00", "\r\n"])
-def test_a_cut_splits_no_character(cluster):
+def test_characters_are_not_split(cluster):
     text = cluster * 300
     for limit in range(60, 90):
-        cut = truncate_middle(text, limit)
-        head, _, rest = cut.text.partition("[... ")
+        result = truncate_middle(text, limit)
+        head, _, rest = result.text.partition("[... ")
         tail = rest.split("\n", 1)[1]
         assert head.removesuffix("\n") in (text[: len(head)], text[: len(head) - 1])
         assert len(head.removesuffix("\n").removesuffix("\r")) % len(cluster) in (0, len(cluster) - 2)
@@ -48,19 +48,19 @@ def test_a_cut_splits_no_character(cluster):
 
 
 @given(st.text(max_size=300), st.integers(-1, 200))
-def test_a_cut_is_within_its_limit_and_honest(text, limit):
-    cut = truncate_middle(text, limit)
-    assert cut.truncated == (len(text) > limit)
-    if cut.truncated:
-        assert len(cut.text) <= max(limit, 0)
+def test_length_and_count_are_correct(text, limit):
+    result = truncate_middle(text, limit)
+    assert result.truncated == (len(text) > limit)
+    if result.truncated:
+        assert len(result.text) <= max(limit, 0)
     else:
-        assert cut.text == text
-    if "left out ...]\n" in cut.text:
-        head, tail = cut.text.rsplit(f"[... {cut.omitted} characters left out ...]\n", 1)
+        assert result.text == text
+    if "left out ...]\n" in result.text:
+        head, tail = result.text.rsplit(f"[... {result.omitted} characters left out ...]\n", 1)
         assert text.endswith(tail)
         assert text.startswith(head.removesuffix("\n"))
-        kept = len(tail) + len(head)
-        assert cut.omitted in (len(text) - kept, len(text) - kept + 1)
+        shown_length = len(tail) + len(head)
+        assert result.omitted in (len(text) - shown_length, len(text) - shown_length + 1)
 
 
 @pytest.mark.parametrize(
@@ -74,53 +74,53 @@ def test_a_cut_is_within_its_limit_and_honest(text, limit):
         ("", 0, ""),
     ],
 )
-def test_lines_are_cut_in_the_middle(text, lines, expected):
-    cut = truncate_lines(text, lines)
-    assert cut.text == expected
-    assert cut.truncated == (expected != text)
+def test_lines_are_truncated_in_the_middle(text, lines, expected):
+    result = truncate_lines(text, lines)
+    assert result.text == expected
+    assert result.truncated == (expected != text)
 
 
 @pytest.mark.req("SH-1")
-def test_a_stream_keeps_its_head_and_tail():
-    kept = HeadTail(4, 4)
+def test_stream_keeps_its_head_and_tail():
+    buffer = HeadTail(4, 4)
     for byte in b"0123456789abcdef":
-        kept.feed(bytes([byte]))
-    assert kept.total == 16
-    assert kept.truncated
-    assert kept.text() == "0123\n[... 8 bytes left out ...]\ncdef"
+        buffer.feed(bytes([byte]))
+    assert buffer.total == 16
+    assert buffer.truncated
+    assert buffer.text() == "0123\n[... 8 bytes left out ...]\ncdef"
 
 
-def test_a_short_stream_is_whole():
-    kept = HeadTail(4, 4)
-    kept.feed("né".encode())
-    kept.feed("ä€".encode())
-    assert not kept.truncated
-    assert kept.text() == "néä€"
+def test_short_stream_is_complete():
+    buffer = HeadTail(4, 4)
+    buffer.feed("né".encode())
+    buffer.feed("ä€".encode())
+    assert not buffer.truncated
+    assert buffer.text() == "néä€"
 
 
-def test_a_stream_leaves_out_split_characters():
-    kept = HeadTail(4, 4)
-    kept.feed("€€€€€€".encode())
-    assert kept.text() == "€\n[... 12 bytes left out ...]\n€"
+def test_split_characters_of_a_stream_are_omitted():
+    buffer = HeadTail(4, 4)
+    buffer.feed("€€€€€€".encode())
+    assert buffer.text() == "€\n[... 12 bytes left out ...]\n€"
 
 
-def test_bytes_that_are_no_text_do_not_break_it():
-    kept = HeadTail(4, 4)
-    kept.feed(b"\xff\xfe" * 20)
-    assert kept.text().count("\ufffd") == 8
-    assert "left out" in kept.text()
+def test_invalid_utf8_is_replaced():
+    buffer = HeadTail(4, 4)
+    buffer.feed(b"\xff\xfe" * 20)
+    assert buffer.text().count("\ufffd") == 8
+    assert "left out" in buffer.text()
 
 
 def test_memory_is_bounded():
-    kept = HeadTail(10, 10)
+    buffer = HeadTail(10, 10)
     for _ in range(1000):
-        kept.feed(b"x" * 1000)
-    assert len(kept._head) + len(kept._tail) <= 40
-    assert kept.total == 1_000_000
+        buffer.feed(b"x" * 1000)
+    assert len(buffer._head) + len(buffer._tail) <= 40
+    assert buffer.total == 1_000_000
 
 
 @given(st.lists(st.binary(max_size=20), max_size=20), st.integers(0, 12), st.integers(0, 12))
-def test_chunks_of_a_stream_do_not_matter(chunks, head, tail):
+def test_chunking_of_a_stream_does_not_matter(chunks, head, tail):
     parts, whole = HeadTail(head, tail), HeadTail(head, tail)
     for chunk in chunks:
         parts.feed(chunk)

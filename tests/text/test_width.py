@@ -1,4 +1,4 @@
-"""Columns are counted as a terminal draws them."""
+"""Width of text in terminal columns."""
 
 import pytest
 from hypothesis import given
@@ -42,5 +42,5 @@ def test_clip_with_another_ellipsis():
 
 
 @given(st.text(st.sampled_from("ab日👩\u200d💻❤\ufe0fe\u0301")), st.integers(0, 12))
-def test_a_clipped_text_fits(text, columns):
+def test_clipped_text_fits(text, columns):
     assert width(clip(text, columns)) <= columns

@@ -1,4 +1,4 @@
-"""The protocol's words: read from anybody, written as the schema wants them, nothing unknown lost."""
+"""ACP structs: lenient decoding, encoding that matches the schema, and unknown data preserved."""
 
 import json
 from pathlib import Path
@@ -18,18 +18,18 @@ FRAMES = Path(__file__).parents[1] / "data" / "acp" / "frames"
 AGENTS = sorted(path.stem for path in FRAMES.iterdir())
 
 
-def recorded(name):
+def recorded_lines(name):
     return [json.loads(line) for line in (FRAMES / f"{name}.jsonl").read_text().splitlines()]
 
 
 def updates(name):
-    frames = (line["frame"] for line in recorded(name))
+    frames = (line["frame"] for line in recorded_lines(name))
     return [frame["params"]["update"] for frame in frames if frame.get("method") == "session/update"]
 
 
 @pytest.mark.req("AC-2", "AC-7")
 @pytest.mark.parametrize("name", AGENTS)
-def test_every_update_of_a_real_agent_survives_reading_and_writing(name):
+def test_recorded_updates_survive_a_round_trip(name):
     for raw in updates(name):
         update = decode_update(raw)
         assert not isinstance(update, UnknownUpdate)
@@ -43,18 +43,18 @@ def test_every_update_of_a_real_agent_survives_reading_and_writing(name):
 
 @pytest.mark.req("AC-7")
 @pytest.mark.parametrize("name", AGENTS)
-def test_the_answers_of_a_real_agent_are_read(name):
-    asked, sessions = {}, 0
-    for line in recorded(name):
+def test_recorded_responses_are_decoded(name):
+    methods, sessions = {}, 0
+    for line in recorded_lines(name):
         frame = line["frame"]
         if line["dir"] == "->" and "method" in frame:
-            asked[frame.get("id")] = frame["method"]
+            methods[frame.get("id")] = frame["method"]
         elif line["dir"] == "<-" and "result" in frame:
-            method = asked[frame["id"]]
+            method = methods[frame["id"]]
             if method == "initialize":
-                told = decode_lenient(acp_requests.InitializeResponse, frame["result"])
-                assert (told.protocol_version, bool(told.agent_info.name)) == (1, True)
-                assert told.agent_capabilities.load_session is True
+                info = decode_lenient(acp_requests.InitializeResponse, frame["result"])
+                assert (info.protocol_version, bool(info.agent_info.name)) == (1, True)
+                assert info.agent_capabilities.load_session is True
             elif method == "session/new":
                 opened = decode_lenient(acp_requests.OpenSessionResponse, frame["result"])
                 sessions += bool(opened.session_id)
@@ -71,23 +71,23 @@ def test_the_answers_of_a_real_agent_are_read(name):
 @pytest.mark.parametrize(
     "raw", [{"sessionUpdate": "compaction_update", "status": "x"}, {"sessionUpdate": None}, {}, {"sessionUpdate": [1]}]
 )
-def test_an_unknown_update_is_kept_word_for_word(raw):
+def test_unknown_update_is_kept_unchanged(raw):
     update = decode_update(raw)
     assert isinstance(update, UnknownUpdate)
     assert update.raw == raw
 
 
-def test_an_update_that_is_no_object_is_kept_too():
+def test_update_that_is_not_an_object_is_kept():
     assert decode_update([1, 2]) == UnknownUpdate("", {"update": [1, 2]})
 
 
-def test_meta_stays_by_itself():
+def test_meta_is_kept_separate():
     raw = {"sessionId": "real", "path": "/a", "_meta": {"sessionId": "forged", "path": "/etc/passwd"}}
-    told = decode_lenient(acp_requests.ReadTextFileRequest, raw)
-    assert (told.session_id, told.path, told.meta) == ("real", "/a", raw["_meta"])
+    request = decode_lenient(acp_requests.ReadTextFileRequest, raw)
+    assert (request.session_id, request.path, request.meta) == ("real", "/a", raw["_meta"])
 
 
-def test_what_is_wrong_is_left_out_and_the_rest_taken():
+def test_invalid_fields_are_dropped():
     raw = {
         "sessionUpdate": "tool_call",
         "toolCallId": "c",
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_left_out_and_the_rest_taken():
     }
     call = decode_update(raw)
     assert (call.tool_call_id, call.title, call.kind) == ("c", None, "brand_new_kind")
-    assert [(place.path, place.line) for place in call.locations] == [("/a", None), ("/b", 2)]
+    assert [(location.path, location.line) for location in call.locations] == [("/a", None), ("/b", 2)]
     assert [item.type for item in call.content] == ["content", ""]
     assert call.content[0].content.type == "hologram"
 
@@ -121,18 +121,18 @@ NAMES = ["toolCallId", "content", "locations", "entries", "availableCommands", "
 
 @given(st.sampled_from(KINDS), st.dictionaries(st.sampled_from(NAMES), JSON | st.lists(JSON)))
 @settings(max_examples=150, deadline=None)
-def test_nothing_a_peer_sends_is_an_error(kind, fields):
+def test_any_update_can_be_decoded(kind, fields):
     update = decode_update({**fields, "sessionUpdate": kind})
     assert not isinstance(update, UnknownUpdate)
 
 
-def test_a_call_is_put_together_from_all_that_told_of_it():
+def test_tool_call_is_merged_from_its_updates():
     calls = ToolCallTracker()
-    request = {"toolCallId": "c", "title": "Run ls", "kind": "execute", "status": "pending"}
-    asked = decode_lenient(
-        acp_requests.RequestPermissionRequest, {"sessionId": "s", "toolCall": request, "options": []}
+    tool_call = {"toolCallId": "c", "title": "Run ls", "kind": "execute", "status": "pending"}
+    permission_request = decode_lenient(
+        acp_requests.RequestPermissionRequest, {"sessionId": "s", "toolCall": tool_call, "options": []}
     )
-    calls.upsert(asked.tool_call)
+    calls.upsert(permission_request.tool_call)
     calls.upsert(
         AcpToolCallUpdate("c", status="in_progress", content=(acp.ToolCallContent("terminal", terminal_id="t"),))
     )
@@ -143,7 +143,7 @@ def test_a_call_is_put_together_from_all_that_told_of_it():
     assert calls.get("other") is None
 
 
-def test_config_choices_come_out_of_their_groups():
+def test_config_choices_are_ungrouped():
     raw = {"id": "model", "name": "Model", "type": "select", "currentValue": "a"}
     grouped = [{"group": "g", "name": "G", "options": [{"value": "a", "name": "A"}, {"value": "b", "name": "B"}]}]
     option = decode_lenient(acp.SessionConfigOption, {**raw, "options": grouped})
@@ -157,7 +157,7 @@ def test_config_choices_come_out_of_their_groups():
     ]
 
 
-SAID = [
+REQUESTS = [
     ("client", "initialize", acp_requests.InitializeRequest(1, client_info=acp_requests.Implementation("ostler", "0"))),
     ("client", "session/new", acp_requests.OpenSessionParams("/w", ())),
     (
@@ -186,15 +186,15 @@ SAID = [
 
 
 @pytest.mark.req("AC-2")
-@pytest.mark.parametrize(("speaker", "method", "params"), SAID)
-def test_what_we_write_is_as_the_schema_wants_it(speaker, method, params):
+@pytest.mark.parametrize(("sender", "method", "params"), REQUESTS)
+def test_requests_match_the_schema(sender, method, params):
     if isinstance(params, dict):
         params = {**params, "sessionId": "s"}
     frame = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-    assert AcpValidator().check_line(speaker, frame) == []
+    assert AcpValidator().check_line(sender, frame) == []
 
 
-ANSWERS = [
+RESPONSES = [
     (
         "agent",
         "initialize",
@@ -228,19 +228,19 @@ ANSWERS = [
 
 
 @pytest.mark.req("AC-2")
-@pytest.mark.parametrize(("speaker", "method", "result"), ANSWERS)
-def test_what_we_answer_is_as_the_schema_wants_it(speaker, method, result):
+@pytest.mark.parametrize(("sender", "method", "result"), RESPONSES)
+def test_responses_match_the_schema(sender, method, result):
     from ostler.wire.acp_schema import find_problems
     from ostler.wire.acp_validator import _response_schemas
 
-    assert find_problems(_response_schemas()[speaker, method], json.loads(msgspec.json.encode(result))) == []
+    assert find_problems(_response_schemas()[sender, method], json.loads(msgspec.json.encode(result))) == []
 
 
-def test_every_kind_of_update_can_be_written():
-    made = [
+def test_every_kind_of_update_can_be_encoded():
+    updates = [
         acp_updates.PlanUpdate((acp.PlanEntry("x", "high", "pending"),)),
         acp_updates.AvailableCommandsUpdate(
-            (acp.AvailableCommand("init", "begin", acp.AvailableCommandInput("what")),)
+            (acp.AvailableCommand("init", "start", acp.AvailableCommandInput("what")),)
         ),
         acp_updates.CurrentModeUpdate("plan"),
         acp_updates.SessionInfoUpdate("title"),
@@ -248,7 +248,7 @@ def test_every_kind_of_update_can_be_written():
         acp_updates.AgentThoughtChunk(acp.text_content("hm"), "m1"),
         AcpToolCall("c", "Edit", "edit", "pending", (acp.ToolCallContent("diff", path="/a", new_text="x"),)),
     ]
-    for update in made:
+    for update in updates:
         frame = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}}
         assert AcpValidator().check_line("agent", msgspec.json.encode(frame)) == []
         assert decode_update(json.loads(msgspec.json.encode(update))) == update

@@ -1,4 +1,4 @@
-"""The checker: true to the official schema, sharp about what is wrong, quiet about what is right."""
+"""The ACP validator: matches the official schema, reports violations and accepts valid frames."""
 
 import json
 from pathlib import Path
@@ -17,24 +17,24 @@ PLAIN = ("type", "required", "enum", "const", "minimum", "$ref", "x-side", "x-me
 
 
 def slim(schema):
-    """A schema without prose, `_meta`, and hints for code generators: what is shipped."""
+    """Return a schema as shipped: without descriptions, `_meta`, and hints for code generators."""
     if not isinstance(schema, dict):
         return schema
-    made = {key: schema[key] for key in PLAIN if key in schema}
-    made |= {key: [slim(part) for part in schema[key]] for key in UNIONS if key in schema}
-    made |= {key: slim(schema[key]) for key in INNER if key in schema}
+    result = {key: schema[key] for key in PLAIN if key in schema}
+    result |= {key: [slim(part) for part in schema[key]] for key in UNIONS if key in schema}
+    result |= {key: slim(schema[key]) for key in INNER if key in schema}
     if "properties" in schema:
-        made["properties"] = {name: slim(part) for name, part in schema["properties"].items() if name != "_meta"}
-    return made
+        result["properties"] = {name: slim(part) for name, part in schema["properties"].items() if name != "_meta"}
+    return result
 
 
 def official():
-    whole = json.loads((DATA / "schema.json").read_text())
-    return {name: slim(schema) for name, schema in whole["$defs"].items()}
+    schema_file = json.loads((DATA / "schema.json").read_text())
+    return {name: slim(schema) for name, schema in schema_file["$defs"].items()}
 
 
 @pytest.mark.req("AC-2")
-def test_what_is_shipped_is_the_official_schema():
+def test_shipped_schema_is_the_official_one():
     assert definitions() == official()
     assert SHIPPED.stat().st_size < 60_000
 
@@ -45,33 +45,33 @@ def recorded(name):
         yield ("client" if line["dir"] == "->" else "agent"), json.dumps(line["frame"]).encode()
 
 
-# What these agents really send beside the protocol; the recorder's own probe is `foo/bar`.
+# Known violations in the recordings; the recorder itself sends the probe `foo/bar`.
 QWEN_MODE = "qwen/notify/session/mode-update"
-PROBE = "foo/bar is no method that an agent has"
+PROBE = "foo/bar is not a method of an agent"
 KNOWN = {
     "auggie": set(),
     "claude-old": {PROBE},
     "gemini": {PROBE},
     "opencode": {PROBE},
     "pi": {PROBE},
-    "qwen": {PROBE, *(f"{m} is no method that a client has" for m in ("craft/drainMidTurnQueue", QWEN_MODE))},
+    "qwen": {PROBE, *(f"{m} is not a method of a client" for m in ("craft/drainMidTurnQueue", QWEN_MODE))},
 }
 
 
 @pytest.mark.req("AC-7")
 @pytest.mark.parametrize("name", KNOWN)
-def test_what_real_agents_say_is_held_to_the_protocol(name):
-    checker = AcpValidator()
-    found = {told for speaker, line in recorded(name) for told in checker.check_line(speaker, line)}
-    assert found == KNOWN[name]
+def test_recorded_connections_have_only_known_violations(name):
+    validator = AcpValidator()
+    problems = {problem for sender, line in recorded(name) for problem in validator.check_line(sender, line)}
+    assert problems == KNOWN[name]
 
 
-def checked(*said):
-    checker, found = AcpValidator(), []
-    for speaker, frame in said:
+def problems_in(*frames):
+    validator, problems = AcpValidator(), []
+    for sender, frame in frames:
         line = frame if isinstance(frame, bytes) else json.dumps({"jsonrpc": "2.0", **frame}).encode()
-        found += checker.check_line(speaker, line)
-    return found
+        problems += validator.check_line(sender, line)
+    return problems
 
 
 def update(**fields):
@@ -80,22 +80,25 @@ def update(**fields):
 
 PROMPT = ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s", "prompt": []}})
 
-WRONG = [
-    ([("agent", b"hello")], "this is no JSON"),
-    ([("agent", b"42")], "a frame is a JSON object"),
+VIOLATIONS = [
+    ([("agent", b"hello")], "not valid JSON"),
+    ([("agent", b"42")], "a frame must be a JSON object"),
     ([("agent", b'{"method":"_x"}')], '"jsonrpc" is not "2.0"'),
-    ([("agent", {})], "a frame has a method, or the id of a request"),
-    ([("agent", {"id": 4, "result": {}})], "nothing was asked with the id 4"),
-    ([("agent", {"id": 1.5, "method": "fs/read_text_file"})], "fs/read_text_file: the id is no number and no text"),
-    ([("agent", {"method": "session/new"})], "session/new is no method that a client has"),
+    ([("agent", {})], "a frame must have a method or a request id"),
+    ([("agent", {"id": 4, "result": {}})], "no open request has the id 4"),
+    (
+        [("agent", {"id": 1.5, "method": "fs/read_text_file"})],
+        "fs/read_text_file: the id must be an integer or a string",
+    ),
+    ([("agent", {"method": "session/new"})], "session/new is not a method of a client"),
     ([PROMPT, ("agent", {"id": 1})], "the answer to session/prompt has no result and no error"),
     ([PROMPT, ("agent", {"id": 1, "result": {}})], "the answer to session/prompt: it has no stopReason"),
     (
         [PROMPT, ("agent", {"id": 1, "result": {"stopReason": "bored"}})],
-        "the answer to session/prompt: stopReason is 'bored', which is none of end_turn, max_tokens",
+        "the answer to session/prompt: stopReason is 'bored'; expected one of end_turn, max_tokens",
     ),
     ([PROMPT, ("agent", {"id": 1, "error": "x"})], "the error that answers session/prompt: it is not object"),
-    ([update(sessionUpdate="dance")], "session/update: update has sessionUpdate 'dance', which is none of user_mess"),
+    ([update(sessionUpdate="dance")], "session/update: update has sessionUpdate 'dance'; expected one of user_mess"),
     ([update(sessionUpdate="tool_call", title="x")], "session/update: update has no toolCallId"),
     (
         [update(sessionUpdate="plan", entries=[{"content": 1, "priority": "high", "status": "pending"}])],
@@ -109,16 +112,16 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("said", "told"), WRONG)
-def test_what_is_wrong_is_told(said, told):
-    found = checked(*said)
-    assert len(found) == 1
-    assert found[0].startswith(told)
+@pytest.mark.parametrize(("frames", "message"), VIOLATIONS)
+def test_violations_are_reported(frames, message):
+    problems = problems_in(*frames)
+    assert len(problems) == 1
+    assert problems[0].startswith(message)
 
 
-def test_what_is_right_passes():
+def test_valid_frames_pass():
     call = {"toolCallId": "c", "title": "t", "content": [{"type": "diff", "path": "/a", "newText": "x"}]}
-    assert not checked(
+    assert not problems_in(
         PROMPT,
         update(sessionUpdate="tool_call", **call, _meta={"anything": 1}),
         ("agent", {"method": "_own/thing"}),

@@ -1,4 +1,4 @@
-"""Events as JSON: golden files, a round trip for anything that can be said, and unknown types that survive."""
+"""Events as JSON: golden files, round trips, and unknown types that survive."""
 
 import json
 from pathlib import Path
@@ -102,7 +102,7 @@ def test_every_event_has_an_example():
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
 def test_golden(event):
-    """The bytes an older version wrote are the bytes a newer one must read and write."""
+    """Events that older versions wrote must be read and written unchanged."""
     path = GOLDEN / f"{event.__struct_config__.tag}.json"
     golden = path.read_bytes().rstrip(b"\n")
     assert decode_event(golden) == event
@@ -110,7 +110,7 @@ def test_golden(event):
 
 
 @pytest.mark.parametrize("kind", EVENT_TYPES, ids=lambda kind: kind.__name__)
-def test_every_event_says_when_it_appears_and_whether_it_is_kept(kind):
+def test_every_event_has_a_docstring_and_persistence(kind):
     assert kind.__doc__
     assert kind.persisted in (True, False)
 
@@ -125,7 +125,7 @@ json_values = st.recursive(
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(EXAMPLES), st.text(), json_values)
 def test_round_trip(event, text, value):
-    """Whatever text and JSON stand in an event come back as they were."""
+    """Any text and JSON in an event survives a round trip."""
     varied = event
     for field in msgspec.structs.fields(event):
         if field.type is str:
@@ -140,7 +140,7 @@ def test_round_trip(event, text, value):
 
 
 @given(st.dictionaries(st.text().filter(lambda key: key != "type"), json_values))
-def test_an_unknown_type_survives(data):
+def test_unknown_type_survives_a_round_trip(data):
     wire = json.dumps({"type": "from_the_future", **data}).encode()
     event = decode_event(wire)
     assert event == UnknownEvent("from_the_future", data)
@@ -148,7 +148,7 @@ def test_an_unknown_type_survives(data):
     assert json.loads(encode_event(event)) == json.loads(wire)
 
 
-def test_fields_of_a_newer_version_are_no_error():
+def test_unknown_fields_are_ignored():
     assert decode_event(b'{"type":"renamed","title":"x","colour":"red"}') == events.Renamed("x")
 
 
@@ -166,7 +166,7 @@ def test_fields_of_a_newer_version_are_no_error():
         b"[" * 100_000,
     ],
 )
-def test_what_is_no_event_is_said_so(wire):
+def test_invalid_events_are_rejected(wire):
     with pytest.raises(EventDecodeError):
         decode_event(wire)
     with pytest.raises(EventDecodeError):
@@ -174,8 +174,8 @@ def test_what_is_no_event_is_said_so(wire):
 
 
 @pytest.mark.req("SE-1", "MD-6")
-def test_a_piece_of_a_reply_is_told_as_one_and_older_records_are_none():
+def test_continues_survives_and_defaults_to_false():
     done = events.MessageDone(Message("m1-1", (TextContent("more"),), continues=True))
     assert decode_event(encode_event(done)) == done
-    whole = decode_event(b'{"type":"message_done","message":{"id":"m1","parts":[]}}')
-    assert isinstance(whole, events.MessageDone) and not whole.message.continues
+    complete = decode_event(b'{"type":"message_done","message":{"id":"m1","parts":[]}}')
+    assert isinstance(complete, events.MessageDone) and not complete.message.continues

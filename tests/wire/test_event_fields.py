@@ -1,4 +1,4 @@
-"""Names and values in the JSON of events: journals of earlier versions hold them, so they must not change."""
+"""Names and values in the JSON of events must not change, because stored journals contain them."""
 
 import ast
 import json
@@ -28,37 +28,37 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["type"])
-def test_an_event_keeps_its_names_when_it_is_read_and_written_again(example):
+def test_events_keep_their_field_names(example):
     event = decode_event(json.dumps(example).encode())
     assert not isinstance(event, UnknownEvent)
     assert json.loads(encode_event(event)) == example
 
 
-def test_there_is_an_example_of_every_event():
+def test_every_event_type_has_an_example():
     tags = [example["type"] for example in EXAMPLES]
     assert tags == [kind.__struct_config__.tag for kind in EVENT_TYPES]
 
 
-def test_which_events_are_kept():
-    kept = [example["type"] for example in EXAMPLES if decode_event(json.dumps(example).encode()).persisted]
-    check("kept_events", sorted(kept))
+def test_persisted_event_types():
+    persisted = [example["type"] for example in EXAMPLES if decode_event(json.dumps(example).encode()).persisted]
+    check("kept_events", sorted(persisted))
 
 
-def parts(value):
+def iter_structs(value):
     """Yield every struct in a value."""
     if isinstance(value, msgspec.Struct):
         yield value
         for field in msgspec.structs.fields(value):
-            yield from parts(getattr(value, field.name))
+            yield from iter_structs(getattr(value, field.name))
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from parts(item)
+            yield from iter_structs(item)
 
 
-def test_the_examples_set_every_field_of_every_struct():
+def test_examples_set_every_field():
     set_fields, kinds = set(), set()
     for example in EXAMPLES:
-        for part in parts(decode_event(json.dumps(example).encode())):
+        for part in iter_structs(decode_event(json.dumps(example).encode())):
             kinds.add(type(part))
             for field in msgspec.structs.fields(part):
                 if field.required or getattr(part, field.name) != default(field):
@@ -71,7 +71,7 @@ def test_the_examples_set_every_field_of_every_struct():
 
 
 def default(field):
-    """Return what a field has when nobody sets it."""
+    """Return a field's default value."""
     return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
@@ -83,19 +83,19 @@ def walk(node, path):
         for field in node.fields:
             yield from walk(field.type, f"{name}.{field.encode_name}")
     elif isinstance(node, UnionType):
-        for one in node.types:
-            yield from walk(one, path)
+        for inner in node.types:
+            yield from walk(inner, path)
     elif isinstance(node, TupleType):
-        for number, one in enumerate(node.item_types):
-            yield from walk(one, f"{path}[{number}]")
+        for number, inner in enumerate(node.item_types):
+            yield from walk(inner, f"{path}[{number}]")
     elif isinstance(node, VarTupleType | ListType | CollectionType):
         yield from walk(node.item_type, f"{path}[]")
     elif isinstance(node, DictType):
         yield from walk(node.value_type, f"{path}.*")
 
 
-def test_fixed_values_in_events():
-    """Every value of a field that takes only certain words."""
+def test_literal_values_in_events():
+    """Pin the values of all literal fields."""
     values = {}
     for kind in EVENT_TYPES:
         for path, node in walk(type_info(kind), ""):
@@ -105,37 +105,37 @@ def test_fixed_values_in_events():
 
 
 @pytest.mark.parametrize(("path", "values"), json.loads((STORED / "event_values.json").read_text("utf-8")).items())
-def test_every_fixed_value_is_read_and_written(path, values):
-    example = next(one for one in EXAMPLES if one["type"] == path.partition(".")[0])
-    assert [rewritten(example, path, value) for value in values] == values
+def test_every_literal_value_survives_a_round_trip(path, values):
+    example = next(candidate for candidate in EXAMPLES if candidate["type"] == path.partition(".")[0])
+    assert [round_trip(example, path, value) for value in values] == values
 
 
-def rewritten(example, path, value):
-    """Put a value at a path of an example, and return what stands there after reading and writing."""
+def round_trip(example, path, value):
+    """Set a value at a path of an example, and return the value there after decoding and encoding."""
     event = json.loads(json.dumps(example))
-    holder, name = holder_of(event, path)
-    holder[name] = value
-    again = json.loads(encode_event(decode_event(json.dumps(event).encode())))
-    holder, name = holder_of(again, path)
-    return holder.get(name, value) if isinstance(holder, dict) else holder[name]
+    parent, name = find_parent(event, path)
+    parent[name] = value
+    decoded = json.loads(encode_event(decode_event(json.dumps(event).encode())))
+    parent, name = find_parent(decoded, path)
+    return parent.get(name, value) if isinstance(parent, dict) else parent[name]
 
 
-def holder_of(event, path):
-    """Return the object or list that a path leads into, and the last name or index of the path."""
+def find_parent(event, path):
+    """Return the parent object or list of a path, and the path's last name or index."""
     steps = path.replace("[", ".[").replace("<", ".<").split(".")[1:]
-    holder, name = {"": event}, ""
+    parent, name = {"": event}, ""
     for step in steps:
         if step.startswith("<"):
-            name = next(n for n, item in enumerate(holder) if item["type"] == step[1:-1])
+            name = next(n for n, item in enumerate(parent) if item["type"] == step[1:-1])
         elif step == "[]":
-            holder, name = holder[name], 0
+            parent, name = parent[name], 0
         else:
-            holder, name = holder[name], int(step[1:-1]) if step.startswith("[") else step
-    return holder, name
+            parent, name = parent[name], int(step[1:-1]) if step.startswith("[") else step
+    return parent, name
 
 
-def test_error_codes_are_still_in_the_source():
-    """Faults in journals and outputs carry these codes; programs look at them."""
+def test_error_codes_exist_in_the_source():
+    """Stored faults and outputs contain these codes, and programs depend on them."""
     codes = json.loads((STORED / "error_codes.json").read_text("utf-8"))
     constants = set()
     for path in (SOURCE / "ostler").rglob("*.py"):

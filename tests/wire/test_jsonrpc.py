@@ -1,4 +1,4 @@
-"""The JSON-RPC peer: both ways at once, in order, and whole after whatever the other side sends."""
+"""The JSON-RPC peer: concurrent requests in both directions, ordering, and robustness against invalid input."""
 
 import asyncio
 import json
@@ -11,32 +11,32 @@ from ostler.wire.jsonrpc import CANCELLED, INTERNAL_ERROR, METHOD_NOT_FOUND, Jso
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, LineSplitter, LineTooLong, decode, encode
 
 
-class Ear:
-    """A handler that notes what it hears and answers by a table of functions."""
+class RecordingHandler:
+    """A handler that records what it receives and answers with the given functions."""
 
     def __init__(self, **answers):
-        self.heard = []
+        self.received = []
         self._answers = answers
 
     def handle_notification(self, method, params):
-        self.heard.append((method, params))
+        self.received.append((method, params))
 
     def handle_request(self, method, params):
-        self.heard.append((method, params))
+        self.received.append((method, params))
         if method not in self._answers:
             raise RpcError(METHOD_NOT_FOUND, f"there is no method {method!r}")
         return self._answers[method](params)
 
 
-class Wire:
-    """A peer under test, its frames as they leave, and a way to speak to it."""
+class PeerFixture:
+    """A peer under test with the frames it sent, and a way to send frames to it."""
 
     def __init__(self, handler=None, **options):
         self.sent = []
-        self.junk = []
-        self.handler = handler or Ear()
+        self.invalid_lines = []
+        self.handler = handler or RecordingHandler()
         self._more = asyncio.Event()
-        self.peer = JsonRpcPeer(self._send, self.handler, on_invalid_line=self.junk.append, **options)
+        self.peer = JsonRpcPeer(self._send, self.handler, on_invalid_line=self.invalid_lines.append, **options)
 
     def _send(self, line):
         assert line.endswith(b"\n")
@@ -44,7 +44,7 @@ class Wire:
         self.sent.append(json.loads(line))
         self._more.set()
 
-    def say(self, *frames):
+    def receive(self, *frames):
         self.peer.feed(b"".join(json.dumps(frame).encode() + b"\n" for frame in frames))
 
     async def frames(self, count):
@@ -68,18 +68,18 @@ async def fail(params):
 
 
 def pair(left, right):
-    """Two peers joined, each with its handler."""
+    """Return two connected peers with these handlers."""
     peers = []
     peers.append(JsonRpcPeer(lambda line: peers[1].feed(line), left))
     peers.append(JsonRpcPeer(lambda line: peers[0].feed(line), right))
     return peers
 
 
-async def test_requests_go_both_ways_at_once():
+async def test_requests_in_both_directions():
     async def back(params):
         return {"from right": await right.request("echo", params)}
 
-    left, right = pair(Ear(echo=echo), Ear(back=back, fail=fail))
+    left, right = pair(RecordingHandler(echo=echo), RecordingHandler(back=back, fail=fail))
     assert await left.request("back", {"a": "ü"}) == {"from right": {"a": "ü"}}
     with pytest.raises(RpcError) as caught:
         await left.request("fail", {})
@@ -89,38 +89,38 @@ async def test_requests_go_both_ways_at_once():
     assert caught.value.code == METHOD_NOT_FOUND
 
 
-async def test_notifications_are_heard_before_the_answer_that_follows_them():
-    wire = Wire()
-    asking = asyncio.ensure_future(wire.peer.request("prompt", {}))
+async def test_notifications_are_handled_before_a_later_response():
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("prompt", {}))
     await wire.frames(1)
-    wire.say(*({"method": "update", "params": {"n": n}} for n in range(2000)), {"id": 1, "result": "done"})
-    assert await asking == "done"
-    assert [params["n"] for _, params in wire.handler.heard] == list(range(2000))
+    wire.receive(*({"method": "update", "params": {"n": n}} for n in range(2000)), {"id": 1, "result": "done"})
+    assert await request == "done"
+    assert [params["n"] for _, params in wire.handler.received] == list(range(2000))
 
 
-async def test_a_request_is_begun_before_a_later_notification_is_heard():
-    wire = Wire(Ear(prompt=echo))
-    wire.say({"id": 7, "method": "prompt", "params": {}}, {"method": "cancel", "params": {}})
-    assert [method for method, _ in wire.handler.heard] == ["prompt", "cancel"]
+async def test_request_is_handled_before_a_later_notification():
+    wire = PeerFixture(RecordingHandler(prompt=echo))
+    wire.receive({"id": 7, "method": "prompt", "params": {}}, {"method": "cancel", "params": {}})
+    assert [method for method, _ in wire.handler.received] == ["prompt", "cancel"]
     await wire.frames(1)
 
 
-async def test_answers_come_out_of_order():
-    wire = Wire()
+async def test_responses_may_arrive_out_of_order():
+    wire = PeerFixture()
     first, second = (asyncio.ensure_future(wire.peer.request(name, {})) for name in ("a", "b"))
     await wire.frames(2)
-    wire.say({"id": 2, "result": "second"}, {"id": 1, "result": "first"})
+    wire.receive({"id": 2, "result": "second"}, {"id": 1, "result": "first"})
     assert (await first, await second) == ("first", "second")
 
 
 @pytest.mark.parametrize("request_id", [1, "one", None, 0, ""])
-async def test_a_request_is_answered_with_its_own_id(request_id):
-    wire = Wire(Ear(echo=echo))
-    wire.say({"id": request_id, "method": "echo", "params": {"x": 1}})
+async def test_response_has_the_request_id(request_id):
+    wire = PeerFixture(RecordingHandler(echo=echo))
+    wire.receive({"id": request_id, "method": "echo", "params": {"x": 1}})
     assert (await wire.frames(1))[0] == {"jsonrpc": "2.0", "id": request_id, "result": {"x": 1}}
 
 
-JUNK = [
+INVALID_LINES = [
     b"npm notice new version",
     b"42",
     b"[1]",
@@ -131,24 +131,24 @@ JUNK = [
     b'{"method":7}',
     b"{",
 ]
-JUNK += [b"\xff\xfe", b"[" * 5000, b'{"id":{},"result":1}', b'{"id":1,"method":5}']
+INVALID_LINES += [b"\xff\xfe", b"[" * 5000, b'{"id":{},"result":1}', b'{"id":1,"method":5}']
 
 
 @pytest.mark.req("AC-5")
-@pytest.mark.parametrize("line", JUNK)
-async def test_junk_is_kept_and_survived(line):
-    wire = Wire()
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+@pytest.mark.parametrize("line", INVALID_LINES)
+async def test_invalid_lines_are_reported_and_skipped(line):
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
     wire.peer.feed(line + b"\r\n\n")
-    wire.say({"id": 1, "result": "still here"})
-    assert await asking == "still here"
-    assert wire.junk == [line]
+    wire.receive({"id": 1, "result": "still here"})
+    assert await request == "still here"
+    assert wire.invalid_lines == [line]
 
 
 @pytest.mark.parametrize(("line", "code"), [(b"{nonsense", -32700), (b"[]", -32600), (b"{}", -32600)])
-async def test_whoever_serves_says_what_was_no_frame(line, code):
-    wire = Wire(is_server=True)
+async def test_server_answers_invalid_lines_with_errors(line, code):
+    wire = PeerFixture(is_server=True)
     wire.peer.feed(line + b"\n")
     assert [(frame["id"], frame["error"]["code"]) for frame in wire.sent] == [(None, code)]
 
@@ -158,47 +158,47 @@ async def test_whoever_serves_says_what_was_no_frame(line, code):
     [
         ({"error": "plain text"}, INTERNAL_ERROR, "plain text"),
         ({"error": {"message": "no code"}}, INTERNAL_ERROR, "no code"),
-        ({"error": {}}, INTERNAL_ERROR, "an error without a message"),
+        ({"error": {}}, INTERNAL_ERROR, "error without a message"),
         ({"error": {"code": -32000, "message": "log in", "data": "with a browser"}}, -32000, "log in: with a browser"),
     ],
 )
-async def test_errors_as_other_people_write_them(frame, code, message):
-    wire = Wire()
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+async def test_malformed_errors_are_parsed(frame, code, message):
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
-    wire.say({"id": 1, **frame})
+    wire.receive({"id": 1, **frame})
     with pytest.raises(RpcError) as caught:
-        await asking
+        await request
     assert (caught.value.code, caught.value.details) == (code, message)
 
 
-async def test_an_answer_without_a_result_is_an_empty_one():
-    wire = Wire()
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+async def test_response_without_result_is_none():
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
-    wire.say({"id": 99, "result": "for nobody"}, {"id": 1}, {"id": 1, "result": "too late"})
-    assert await asking is None
+    wire.receive({"id": 99, "result": "unknown id"}, {"id": 1}, {"id": 1, "result": "too late"})
+    assert await request is None
 
 
-async def test_a_cancelled_request_is_told():
-    wire = Wire()
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+async def test_cancelled_request_is_sent():
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
-    asking.cancel()
+    request.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asking
+        await request
     assert wire.sent[1] == {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 1}}
 
 
 @pytest.mark.req("AC-2")
-async def test_the_other_side_cancels_a_request_even_at_once():
-    wire = Wire(Ear(hang=hang))
-    wire.say({"id": "x", "method": "hang"}, {"method": "$/cancel_request", "params": {"requestId": "x"}})
-    wire.say({"method": "$/cancel_request", "params": {"requestId": [1]}}, {"method": "$/cancel_request"})
+async def test_incoming_request_can_be_cancelled_immediately():
+    wire = PeerFixture(RecordingHandler(hang=hang))
+    wire.receive({"id": "x", "method": "hang"}, {"method": "$/cancel_request", "params": {"requestId": "x"}})
+    wire.receive({"method": "$/cancel_request", "params": {"requestId": [1]}}, {"method": "$/cancel_request"})
     assert [(frame["id"], frame["error"]["code"]) for frame in await wire.frames(1)] == [("x", CANCELLED)]
 
 
-async def test_the_end_fails_what_was_asked_and_stops_what_is_answered():
+async def test_end_fails_pending_and_cancels_open_requests():
     stopped = asyncio.Event()
 
     async def work(params):
@@ -207,13 +207,13 @@ async def test_the_end_fails_what_was_asked_and_stops_what_is_answered():
         finally:
             stopped.set()
 
-    wire = Wire(Ear(work=work))
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+    wire = PeerFixture(RecordingHandler(work=work))
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
-    wire.say({"id": 1, "method": "work"})
+    wire.receive({"id": 1, "method": "work"})
     wire.peer.end("it left")
     with pytest.raises(PeerClosed, match="it left"):
-        await asking
+        await request
     with pytest.raises(PeerClosed, match="it left"):
         await wire.peer.request("b", {})
     await wire.peer.aclose()
@@ -222,63 +222,63 @@ async def test_the_end_fails_what_was_asked_and_stops_what_is_answered():
     assert len(wire.sent) == 1
 
 
-async def test_a_last_line_without_its_end_counts():
-    wire = Wire()
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+async def test_last_line_without_newline_is_handled():
+    wire = PeerFixture()
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
     wire.peer.feed(b'{"id":1,"result":5}')
     wire.peer.end("over")
-    assert await asking == 5
+    assert await request == 5
 
 
-async def test_a_line_beyond_all_measure_ends_it():
-    wire = Wire(max_line_bytes=1000)
-    asking = asyncio.ensure_future(wire.peer.request("a", {}))
+async def test_oversized_line_closes_the_connection():
+    wire = PeerFixture(max_line_bytes=1000)
+    request = asyncio.ensure_future(wire.peer.request("a", {}))
     await wire.frames(1)
     for _ in range(3):
         wire.peer.feed(b"x" * 400)
     with pytest.raises(PeerClosed, match="more than 1000 bytes"):
-        await asking
+        await request
 
 
-async def test_too_many_open_requests_are_refused_and_one_id_is_used_once():
-    wire = Wire(Ear(hang=hang), max_open_requests=2)
-    wire.say(*({"id": number, "method": "hang"} for number in (1, 1, 2, 3)))
-    told = [(frame["id"], frame["error"]["message"]) for frame in wire.sent]
-    assert told == [(1, "this id is in use"), (3, "2 requests are open already")]
+async def test_too_many_requests_and_reused_ids_are_refused():
+    wire = PeerFixture(RecordingHandler(hang=hang), max_open_requests=2)
+    wire.receive(*({"id": number, "method": "hang"} for number in (1, 1, 2, 3)))
+    errors = [(frame["id"], frame["error"]["message"]) for frame in wire.sent]
+    assert errors == [(1, "this request id is already in use"), (3, "2 requests are already open")]
     await wire.peer.aclose()
 
 
-async def test_the_mirror_sees_the_lines_as_they_are():
+async def test_mirror_receives_lines_unchanged():
     seen = []
-    wire = Wire(Ear(echo=echo), mirror=lambda direction, line: seen.append((direction, line)))
-    odd = b'{ "method":"note" ,"params":{"z":1,"a":1e2}}'
-    wire.peer.feed(odd + b"\r\nnoise\n")
+    wire = PeerFixture(RecordingHandler(echo=echo), mirror=lambda direction, line: seen.append((direction, line)))
+    unusual = b'{ "method":"note" ,"params":{"z":1,"a":1e2}}'
+    wire.peer.feed(unusual + b"\r\nnoise\n")
     wire.peer.notify("bye", {})
-    assert seen == [("in", odd), ("in", b"noise"), ("out", b'{"jsonrpc":"2.0","method":"bye","params":{}}')]
+    assert seen == [("in", unusual), ("in", b"noise"), ("out", b'{"jsonrpc":"2.0","method":"bye","params":{}}')]
 
 
 @given(st.lists(st.binary(max_size=30)), st.integers(1, 9))
 @settings(max_examples=60, deadline=None)
-def test_lines_are_the_same_however_they_are_cut(parts, size):
+def test_lines_do_not_depend_on_chunks(parts, size):
     data = b"\n".join(part.replace(b"\n", b"") for part in parts)
-    cutter, found = LineSplitter(), []
-    for at in range(0, len(data), size):
-        found += cutter.feed(data[at : at + size])
-    found += [rest] if (rest := cutter.take_rest()) else []
+    splitter, found = LineSplitter(), []
+    for offset in range(0, len(data), size):
+        found += splitter.feed(data[offset : offset + size])
+    found += [rest] if (rest := splitter.take_rest()) else []
     assert found == [line.strip() for line in data.split(b"\n") if line.strip()]
 
 
-def test_a_long_line_in_small_bits_is_joined_once():
-    cutter = LineSplitter(max_bytes=2_000_000)
+def test_long_line_in_small_chunks():
+    splitter = LineSplitter(max_bytes=2_000_000)
     for _ in range(100_000):
-        assert not list(cutter.feed(b"ten bytes!"))
-    assert [len(line) for line in cutter.feed(b"\n")] == [1_000_000]
+        assert not list(splitter.feed(b"ten bytes!"))
+    assert [len(line) for line in splitter.feed(b"\n")] == [1_000_000]
     with pytest.raises(LineTooLong):
-        list(cutter.feed(b"x" * 2_000_001))
+        list(splitter.feed(b"x" * 2_000_001))
 
 
-def test_half_a_pair_is_mended_and_sent():
+def test_unpaired_surrogates_are_replaced_and_escaped():
     assert decode(b'{"a":"x\\ud83d","b":"\\ud83d\\ude00"}') == {"a": "x\ufffd", "b": "😀"}
     assert encode({"path": "bad\udcff"}) == b'{"path":"bad\\udcff"}'
     for line in (b'{"a":"\\ud83d', b"\\u", b'{"a":\xff"\\ud83d"}'):

@@ -1,4 +1,4 @@
-"""A workspace, and beside it a tree that nothing may touch."""
+"""A workspace, and next to it directories that must not be touched."""
 
 import os
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-class Yard:
-    """`root` is the workspace; `evil` and `outside` stand beside it, each file there saying SECRET."""
+class Directories:
+    """`root` is the workspace; next to it are `outside` and `w-evil`, whose files contain SECRET."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -35,12 +35,12 @@ class Yard:
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
+def dirs(tmp_path: Path) -> Directories:
+    return Directories(tmp_path)
 
 
-@pytest.fixture(params=["openat2", "by hand"])
-def workspace(request, yard):
-    workspace = LocalWorkspace(str(yard.root), without_openat2=request.param == "by hand")
+@pytest.fixture(params=["openat2", "walk"])
+def workspace(request, dirs):
+    workspace = LocalWorkspace(str(dirs.root), without_openat2=request.param == "walk")
     yield workspace
     workspace.close()

@@ -20,29 +20,29 @@ SAMPLES = [
 
 @pytest.mark.req("FS-4")
 @pytest.mark.parametrize(("encoding", "text"), SAMPLES)
-def test_an_encoding_is_found_from_the_bytes_alone(encoding, text):
+def test_encoding_is_detected(encoding, text):
     raw = text.encode(encoding)
-    form = detect(raw)
-    assert form is not None
-    assert (form.encoding, decode(raw, form)) == (encoding, text)
+    text_encoding = detect(raw)
+    assert text_encoding is not None
+    assert (text_encoding.encoding, decode(raw, text_encoding)) == (encoding, text)
 
 
 @pytest.mark.req("FS-4")
 @pytest.mark.parametrize(("encoding", "text"), SAMPLES)
-def test_what_is_found_early_in_a_file_holds_for_all_of_it(encoding, text):
+def test_detected_encoding_decodes_whole_file(encoding, text):
     raw = ("a = 1;\n" * 50 + text * 3).encode(encoding)
-    form = detect(raw)
-    assert form is not None
-    assert decode(raw, form) == raw.decode(encoding)
+    text_encoding = detect(raw)
+    assert text_encoding is not None
+    assert decode(raw, text_encoding) == raw.decode(encoding)
 
 
 @pytest.mark.req("FS-4")
 @pytest.mark.parametrize("text", ["hello\n", "naïve\n", "你好，世界 ok\n一二三\n", "привет мир\n"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_wide_characters_are_found_with_and_without_a_mark(encoding, text):
-    form = detect(text.encode(encoding))
-    assert form is not None
-    assert (form.encoding, form.bom) == (encoding, False)
+def test_utf16_is_detected_with_and_without_mark(encoding, text):
+    text_encoding = detect(text.encode(encoding))
+    assert text_encoding is not None
+    assert (text_encoding.encoding, text_encoding.bom) == (encoding, False)
     marked = detect(("\ufeff" + text).encode(encoding))
     assert marked is not None
     assert (marked.encoding, marked.bom) == (encoding, True)
@@ -50,21 +50,21 @@ def test_wide_characters_are_found_with_and_without_a_mark(encoding, text):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-32-le", "utf-32-be"])
-def test_other_marks(encoding):
-    form = detect(("\ufeffé\n").encode(encoding))
-    assert form is not None
-    assert (form.encoding, form.bom) == (encoding, True)
+def test_other_byte_order_marks(encoding):
+    text_encoding = detect(("\ufeffé\n").encode(encoding))
+    assert text_encoding is not None
+    assert (text_encoding.encoding, text_encoding.bom) == (encoding, True)
 
 
-def test_a_few_bad_bytes_do_not_make_utf8_something_else():
+def test_utf8_with_few_damaged_bytes_is_detected():
     raw = "日本語のログ\n".encode() * 20 + b"bad \xff byte\n"
-    form = detect(raw)
-    assert form is not None
-    assert form.encoding == DAMAGED_UTF8
-    assert decode(raw, form).endswith("bad \ufffd byte\n")
+    text_encoding = detect(raw)
+    assert text_encoding is not None
+    assert text_encoding.encoding == DAMAGED_UTF8
+    assert decode(raw, text_encoding).endswith("bad \ufffd byte\n")
 
 
-def test_the_encoding_a_file_was_read_in_is_kept_while_it_fits():
+def test_preferred_encoding_is_kept_if_valid():
     raw = "été\n".encode("cp1252")
     assert detect(raw, "koi8-r").encoding == "koi8-r"
     assert detect(b"plain\n", "koi8-r").encoding == "utf-8"
@@ -73,7 +73,7 @@ def test_the_encoding_a_file_was_read_in_is_kept_while_it_fits():
 
 @pytest.mark.req("FS-4")
 @pytest.mark.parametrize(
-    ("head", "says"),
+    ("head", "description"),
     [
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "PNG"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "JPEG"),
@@ -93,26 +93,26 @@ def test_the_encoding_a_file_was_read_in_is_kept_while_it_fits():
         ("naïve\0 text with one zero byte\n\n".encode(), "binary data"),
     ],
 )
-def test_what_is_no_text_is_named(head, says):
+def test_binary_file_is_described(head, description):
     assert detect(head) is None
-    assert says in describe_binary(head)
-    with pytest.raises(PathError, match=says) as refused:
+    assert description in describe_binary(head)
+    with pytest.raises(PathError, match=description) as error:
         to_text_file("x", head)
-    assert refused.value.fault.code == "binary"
+    assert error.value.fault.code == "binary"
 
 
 @pytest.mark.parametrize("raw", [b"", b"\n", b"\x1b[31mred\x1b[0m\n", b"a\x0cb", b"\xef\xbb\xbf"])
-def test_odd_texts_are_text(raw):
+def test_unusual_texts_are_utf8(raw):
     assert detect(raw).encoding == "utf-8"
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400))
-def test_any_bytes_get_the_same_answer_and_never_an_error(raw):
-    form = detect(raw)
-    assert form == detect(raw)
-    if form is not None:
-        decode(raw, form).encode()
+def test_detection_is_deterministic_and_never_fails(raw):
+    text_encoding = detect(raw)
+    assert text_encoding == detect(raw)
+    if text_encoding is not None:
+        decode(raw, text_encoding).encode()
 
 
 @pytest.mark.req("FS-4")
@@ -128,13 +128,13 @@ def test_any_bytes_get_the_same_answer_and_never_an_error(raw):
         ("a\r\rb\n", "mixed"),
     ],
 )
-def test_newline_style(text, newline):
+def test_newline_detection(text, newline):
     assert detect_newline(text) == newline
 
 
 @pytest.mark.req("FS-5")
 @pytest.mark.parametrize(
-    ("text", "style", "becomes"),
+    ("text", "newline", "expected"),
     [
         ("a\nb\n", "\r\n", "a\r\nb\r\n"),
         ("a\nb", "\r", "a\rb"),
@@ -144,5 +144,5 @@ def test_newline_style(text, newline):
         ("a\n", "", "a\n"),
     ],
 )
-def test_a_new_text_takes_the_style_of_its_file_unless_it_has_its_own(text, style, becomes):
-    assert with_newline(text, style) == becomes
+def test_with_newline_converts_only_line_feeds(text, newline, expected):
+    assert with_newline(text, newline) == expected

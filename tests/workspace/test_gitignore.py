@@ -1,4 +1,4 @@
-"""One look at a folder says the same as a look at each of its names."""
+"""Filtering a whole folder gives the same result as checking each name."""
 
 import os
 import random
@@ -54,13 +54,13 @@ NAMES = (
 )
 
 
-def rules(rand: random.Random) -> list[str]:
-    lines = ["".join(rand.choices(ATOMS, k=rand.randint(1, 4))) for _ in range(rand.randint(1, 5))]
-    return [rand.choice(("", "", "!", "#")) + line + rand.choice(("", "/", " ")) for line in lines]
+def random_rules(rng: random.Random) -> list[str]:
+    lines = ["".join(rng.choices(ATOMS, k=rng.randint(1, 4))) for _ in range(rng.randint(1, 5))]
+    return [rng.choice(("", "", "!", "#")) + line + rng.choice(("", "/", " ")) for line in lines]
 
 
-def stated(folder, lines: list[str]) -> bool:
-    """Put the rules into a folder; False for such as make no sense."""
+def write_rules(folder, lines: list[str]) -> bool:
+    """Write the rules into a folder. Return False if they are invalid."""
     try:
         GitIgnoreSpec.from_lines(lines)
     except ValueError:
@@ -71,32 +71,32 @@ def stated(folder, lines: list[str]) -> bool:
 
 @pytest.mark.req("TL-7")
 @pytest.mark.parametrize("seed", range(8))
-def test_a_folder_at_once_is_as_each_name_alone(tmp_path, seed):
-    rand = random.Random(seed)
+def test_folder_check_equals_check_of_each_name(tmp_path, seed):
+    rng = random.Random(seed)
     fd = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for _ in range(40):
-            above, below = rules(rand), rules(rand)
-            if not stated(tmp_path, above):
+            outer, inner = random_rules(rng), random_rules(rng)
+            if not write_rules(tmp_path, outer):
                 continue
-            force = IgnoreRules().for_subfolder(fd, "")
-            if stated(tmp_path, below):
-                force = force.for_subfolder(fd, "d/")
-            here = rand.choice(("d/", "d/e/"))
-            entries = [(name, rand.random() < 0.4, True) for name in rand.sample(NAMES, rand.randint(1, 8))]
-            kept = [entry for entry in entries if not _alone(above, below, here + entry[0], entry[1])]
-            assert list(force.without_ignored(here, entries)) == kept, (above, below, here)
+            active = IgnoreRules().for_subfolder(fd, "")
+            if write_rules(tmp_path, inner):
+                active = active.for_subfolder(fd, "d/")
+            folder = rng.choice(("d/", "d/e/"))
+            entries = [(name, rng.random() < 0.4, True) for name in rng.sample(NAMES, rng.randint(1, 8))]
+            expected = [entry for entry in entries if not _is_ignored_alone(outer, inner, folder + entry[0], entry[1])]
+            assert list(active.without_ignored(folder, entries)) == expected, (outer, inner, folder)
     finally:
         os.close(fd)
 
 
-def _alone(above: list[str], below: list[str], path: str, is_directory: bool) -> bool:
+def _is_ignored_alone(outer: list[str], inner: list[str], path: str, is_directory: bool) -> bool:
     path = path.encode("utf-8", "replace").decode() + ("/" if is_directory else "")
-    for lines, shown in ((below, path[2:]), (above, path)):
+    for lines, relative in ((inner, path[2:]), (outer, path)):
         try:
-            said = GitIgnoreSpec.from_lines(lines).check_file(shown).include
+            ignored = GitIgnoreSpec.from_lines(lines).check_file(relative).include
         except ValueError:
             continue
-        if said is not None:
-            return said
+        if ignored is not None:
+            return ignored
     return False

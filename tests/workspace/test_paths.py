@@ -10,7 +10,7 @@ from ostler.workspace.paths import check_path, escape_path, printable_path, rela
 
 @pytest.mark.req("FS-2")
 @pytest.mark.parametrize(
-    ("path", "says"),
+    ("path", "reason"),
     [
         ("", "empty"),
         ("  \n", "empty"),
@@ -24,22 +24,22 @@ from ostler.workspace.paths import check_path, escape_path, printable_path, rela
         ("a/" * 2048, "too long"),
     ],
 )
-def test_what_cannot_be_a_path_is_refused_and_told_why(path, says):
-    with pytest.raises(PathError) as refused:
+def test_invalid_path_is_rejected_with_reason(path, reason):
+    with pytest.raises(PathError) as error:
         check_path(path)
-    assert refused.value.fault.code == "bad_path"
-    assert says in str(refused.value)
-    str(refused.value).encode()
+    assert error.value.fault.code == "bad_path"
+    assert reason in str(error.value)
+    str(error.value).encode()
 
 
 @pytest.mark.parametrize("path", ["a~", "./~x", "x" * 255, "a b", " a", "-rf", "a\nb", "é/日本", "..."])
-def test_odd_names_are_still_names(path):
+def test_unusual_names_are_valid(path):
     assert check_path(path) == path
 
 
 @pytest.mark.req("FS-2")
 @pytest.mark.parametrize(
-    ("path", "reads"),
+    ("path", "expected"),
     [
         ("a/b", "a/b"),
         ("./a//b/.", "a/b/"),
@@ -59,11 +59,11 @@ def test_odd_names_are_still_names(path):
         ("/other", None),
     ],
 )
-def test_a_path_reads_from_the_root_or_not_at_all(path, reads):
-    assert relative_to_root(path, ("/w", "/link")) == reads
+def test_relative_to_root(path, expected):
+    assert relative_to_root(path, ("/w", "/link")) == expected
 
 
-def test_under_the_root_of_all_every_path_is_inside():
+def test_every_path_is_inside_root_directory():
     assert relative_to_root("/etc/passwd", ("/",)) == "etc/passwd"
     assert relative_to_root("/", ("/",)) == "."
 
@@ -79,13 +79,13 @@ def test_under_the_root_of_all_every_path_is_inside():
         ("a/..", ("a/..", "")),
     ],
 )
-def test_the_last_name_is_empty_where_only_a_directory_can_be_meant(path, parts):
+def test_split_path_gives_empty_name_for_directories(path, parts):
     assert split_path(path) == parts
 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "a", "b", "link", "out", "none", "..c"]), max_size=6).map("/".join))
-def test_where_a_path_leads_is_what_the_system_says(tmp_path_factory, path):
-    base = tmp_path_factory.getbasetemp().resolve() / "leads"
+def test_resolve_path_equals_realpath(tmp_path_factory, path):
+    base = tmp_path_factory.getbasetemp().resolve() / "resolve"
     if not base.exists():
         (base / "w/a/b").mkdir(parents=True)
         (base / "w/link").symlink_to("a")
@@ -99,8 +99,8 @@ def test_where_a_path_leads_is_what_the_system_says(tmp_path_factory, path):
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=300))
-def test_any_path_can_be_shown_on_one_line(path):
-    shown = printable_path(path)
-    assert shown.isprintable()
+def test_any_path_is_printable_on_one_line(path):
+    printable = printable_path(path)
+    assert printable.isprintable()
     assert escape_path(path).encode().decode() == escape_path(path)
-    assert len(path) > 200 or shown == escape_path(path)
+    assert len(path) > 200 or printable == escape_path(path)

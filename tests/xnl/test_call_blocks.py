@@ -1,4 +1,4 @@
-"""Calls found in an assistant's text, and the message that answers them."""
+"""Calls in an assistant's text, and the block with their results."""
 
 import json
 from pathlib import Path
@@ -35,23 +35,23 @@ def test_vector(case):
         assert [entry["error"] for entry in entries] == [case["recommended"]["error"]]
 
 
-def test_calls_of_several_blocks_come_in_order():
+def test_calls_of_several_blocks_are_in_order():
     text = "one " + block(tool_call("a"), tool_call("b", "A.c({x: 1})")) + " two " + block(tool_call("c"))
     assert calls(text) == [FoundCall("a", "A.b", {}), FoundCall("b", "A.c", {"x": 1}), FoundCall("c", "A.b", {})]
 
 
-def test_the_last_content_takes_the_first_place_across_blocks():
+def test_repeated_id_replaces_the_earlier_call():
     text = block(tool_call("a", "A.old()"), tool_call("b")) + block(tool_call("a", "A.new()"))
     assert calls(text) == [FoundCall("a", "A.new", {}), FoundCall("b", "A.b", {})]
 
 
-def test_a_bad_repetition_replaces_a_good_call():
+def test_invalid_repetition_replaces_a_valid_call():
     (entry,) = calls(block(tool_call("a"), tool_call("a", "oops(")))
     assert isinstance(entry, BadCall)
     assert entry.id == "a"
 
 
-def test_a_bad_block_costs_only_itself():
+def test_invalid_block_does_not_affect_others():
     text = block(tool_call("a")) + block(tool_call("b"), "stray <") + block(tool_call("c"))
     first, bad, last = calls(text)
     assert (first.id, last.id) == ("a", "c")
@@ -59,11 +59,11 @@ def test_a_bad_block_costs_only_itself():
     assert "again" in bad.message
 
 
-def test_two_bad_blocks_are_two_entries():
+def test_two_invalid_blocks_are_two_entries():
     assert len(calls(block("x") + block("x"))) == 2
 
 
-def test_a_bad_call_costs_only_itself_and_keeps_its_id():
+def test_invalid_call_keeps_its_id_and_does_not_affect_others():
     good, bad = calls(block(tool_call("a"), tool_call("b", "SysBuiltIn.bash({command: cmd})")))
     assert good == FoundCall("a", "A.b", {})
     assert (bad.id, bad.error, bad.function) == ("b", "INVALID_CALL", "SysBuiltIn.bash")
@@ -82,7 +82,7 @@ def test_a_bad_call_costs_only_itself_and_keeps_its_id():
         ('<tool_call id="x" #></#>', "INVALID_CALL", "x"),
     ],
 )
-def test_what_cannot_run_is_an_entry(element, error, id):
+def test_invalid_calls_are_entries(element, error, id):
     (entry,) = read_block(element)
     assert (entry.error, entry.id) == (error, id)
     assert entry.message
@@ -97,7 +97,7 @@ def test_what_cannot_run_is_an_entry(element, error, id):
         ('<tool_call id="x" #end>{"name": "A.b", "arguments": {}}</#end>', "x"),
     ],
 )
-def test_what_can_run(element, id):
+def test_valid_calls(element, id):
     assert read_block(element) == [FoundCall(id, "A.b", {})]
 
 
@@ -137,10 +137,10 @@ def test_results_block():
         max_size=3,
     )
 )
-def test_no_output_can_break_out_of_its_answer(results):
+def test_output_cannot_end_its_element(results):
     results = [("a", "</#a>"), *results]
-    (piece,) = scan(results_block(results))
-    assert [(node.metadata["id"], node.text) for node in parse(piece.text).nodes] == results
+    (part,) = scan(results_block(results))
+    assert [(node.metadata["id"], node.text) for node in parse(part.text).nodes] == results
 
 
 FRAGMENTS = [

@@ -1,4 +1,4 @@
-"""Chat records: the text of one message, and a history read back, torn or whole."""
+"""Chat records: writing one message, and reading a history, damaged or not."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ TOOL_CALLS = [{"id": "c1", "name": "bash", "input": {"command": "ls -1"}}]
 FIELDS = {"content": '\n<a>\r\t"q" \\ 好', "name": "n", "toolCalls": TOOL_CALLS, "toolCallId": None}
 
 
-def test_record_is_that_of_the_vector():
+def test_record_equals_the_vector():
     (vector,) = [vector for vector in VECTORS["stringify"] if vector["name"] == "chat record"]
     assert write_record("assistant", vector["node"]["attributes"]) == vector["pretty2"] + "\n"
 
@@ -38,49 +38,49 @@ def test_fields_keep_their_order():
         max_size=4,
     )
 )
-def test_appended_records_read_back(messages):
+def test_appended_records_can_be_read(messages):
     history = read_records("".join(write_record(role, fields) for role, fields in messages))
     assert history.errors == []
     assert [(record.role, record.fields) for record in history.records] == messages
     assert [list(record.fields) for record in history.records] == [list(fields) for _, fields in messages]
 
 
-def test_a_record_starts_a_line_and_no_other_line_of_it_looks_like_a_start():
+def test_only_the_first_line_of_a_record_looks_like_a_start():
     lines = write_record("user", FIELDS).splitlines()
     assert [line[:1] == "<" for line in lines] == [True] + [False] * (len(lines) - 1)
 
 
-def test_a_torn_record_costs_only_itself():
-    whole = write_record("user", FIELDS)
-    for cut in range(1, len(whole) - 2):
-        history = read_records(whole + whole[:cut] + "\n" + whole)
-        assert history.records == [ChatRecord("user", FIELDS)] * 2, whole[:cut]
+def test_truncated_record_does_not_affect_others():
+    record = write_record("user", FIELDS)
+    for cut in range(1, len(record) - 2):
+        history = read_records(record + record[:cut] + "\n" + record)
+        assert history.records == [ChatRecord("user", FIELDS)] * 2, record[:cut]
         assert len(history.errors) == 1
 
 
-def test_comments_and_metadata_of_other_writers_are_read():
-    history = read_records('<!-- kept by hand -->\n<user id="01" { text = "a\n<b>" }>\n\n<tool>')
+def test_comments_and_metadata_are_accepted():
+    history = read_records('<!-- edited manually -->\n<user id="01" { text = "a\n<b>" }>\n\n<tool>')
     assert history.records == [ChatRecord("user", {"id": "01", "text": "a\n<b>"}), ChatRecord("tool", {})]
 
 
-def test_a_text_element_is_no_record():
+def test_text_element_is_not_a_record():
     history = read_records("<user #>x</#>\n<tool>")
     assert [record.role for record in history.records] == ["tool"]
-    assert [fault.code for fault in history.errors] == ["INVALID_CONTENT"]
+    assert [error.code for error in history.errors] == ["INVALID_CONTENT"]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "<!-- none -->"])
-def test_an_empty_history(text):
+def test_empty_history(text):
     history = read_records(text)
     assert (history.records, history.errors) == ([], [])
 
 
-def test_text_before_the_first_record_is_a_fault():
-    history = read_records("torn from above\n<user>\n")
+def test_text_before_the_first_record_is_an_error():
+    history = read_records("truncated record\n<user>\n")
     assert history.records == [ChatRecord("user", {})]
     assert len(history.errors) == 1
 
 
-def test_a_role_must_be_a_name():
+def test_role_must_be_a_name():
     with pytest.raises(XnlError):
         write_record("two words", {})

@@ -1,4 +1,4 @@
-"""The JSON shape of trees, faults and calls, and the small front of the room."""
+"""The JSON form of trees, errors and calls, and the exports of the package."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ TREES = [vector["expect"] for vector in VECTORS["parse"] if "nodes" in vector.ge
 @pytest.mark.parametrize(
     "tree", TREES, ids=lambda tree: format(XnlDocument([from_json(node) for node in tree["nodes"]]))
 )
-def test_json_nodes_survive_the_way_in_and_out(tree):
+def test_json_nodes_round_trip(tree):
     nodes = [from_json(node) for node in tree["nodes"]]
     assert to_json(XnlDocument(nodes))["nodes"] == tree["nodes"]
 
@@ -56,13 +56,13 @@ def test_shapes():
         {"kind": "TextElement", "tag": "a", "metadata": {}, "text": "t", "textMarker": 1},
     ],
 )
-def test_json_of_another_shape_is_a_fault(plain):
+def test_other_json_is_an_error(plain):
     with pytest.raises(XnlError) as caught:
         from_json(plain)
     assert caught.value.code == "INVALID_CONTENT"
 
 
-def test_deep_json_is_a_fault():
+def test_deep_json_is_an_error():
     plain = {"kind": "DataElement", "tag": "a", "metadata": {}}
     for _ in range(5000):
         plain = {"kind": "DataElement", "tag": "a", "metadata": {}, "body": [plain]}
@@ -70,7 +70,7 @@ def test_deep_json_is_a_fault():
         from_json(plain)
 
 
-def test_front():
+def test_exports():
     assert format(parse("<a [1]>"), pretty=True) == "<a [\n  1\n]>"
     assert calls("nothing") == []
     assert all(getattr(ostler.xnl, name) for name in ostler.xnl.__all__)
@@ -78,7 +78,7 @@ def test_front():
         ostler.xnl.nothing  # noqa: B018
 
 
-def test_importing_the_front_does_no_work():
+def test_importing_the_package_imports_no_modules():
     code = "import sys, ostler.xnl; print([name for name in sys.modules if name.startswith('ostler.xnl.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

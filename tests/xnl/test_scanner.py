@@ -1,4 +1,4 @@
-"""The scanner: any chunking gives the same pieces, as early as they can be known."""
+"""The scanner: any chunking gives the same parts, as early as possible."""
 
 from itertools import pairwise
 from time import process_time
@@ -11,7 +11,7 @@ from ostler.xnl.scanner import MarkedBlock, UnclosedBlock, VisibleText, XnlScann
 
 pytestmark = pytest.mark.req("MD-6")
 
-PARTS = [
+FRAGMENTS = [
     "!unquote_start",
     "!unquote_end",
     "!quote_start",
@@ -23,27 +23,27 @@ PARTS = [
     "quote_start",
     "a\n",
 ]
-texts = st.lists(st.sampled_from([*PARTS, "好", "😀 "]), max_size=12).map("".join)
+texts = st.lists(st.sampled_from([*FRAGMENTS, "好", "😀 "]), max_size=12).map("".join)
 
 
-def merged(pieces):
-    """Neighbouring visible pieces joined: where visible text is cut carries no meaning."""
+def join_text(parts):
+    """Join consecutive visible text; where it is split has no meaning."""
     joined = []
-    for piece in pieces:
-        if isinstance(piece, VisibleText) and joined and isinstance(joined[-1], VisibleText):
-            joined[-1] = VisibleText(joined[-1].text + piece.text)
+    for part in parts:
+        if isinstance(part, VisibleText) and joined and isinstance(joined[-1], VisibleText):
+            joined[-1] = VisibleText(joined[-1].text + part.text)
         else:
-            joined.append(piece)
+            joined.append(part)
     return joined
 
 
 def feed_all(chunks):
     scanner = XnlScanner()
-    return merged([piece for chunk in chunks for piece in scanner.feed(chunk)] + scanner.finish())
+    return join_text([part for chunk in chunks for part in scanner.feed(chunk)] + scanner.finish())
 
 
 @pytest.mark.parametrize(
-    ("text", "pieces"),
+    ("text", "parts"),
     [
         ("", []),
         ("plain ! text", [VisibleText("plain ! text")]),
@@ -69,9 +69,9 @@ def feed_all(chunks):
         ("!unquote_startle", [UnclosedBlock("unquote", "le")]),
     ],
 )
-def test_pieces(text, pieces):
-    assert merged(scan(text)) == pieces
-    assert feed_all(text) == pieces
+def test_scan(text, parts):
+    assert join_text(scan(text)) == parts
+    assert feed_all(text) == parts
 
 
 @settings(max_examples=150, deadline=None)
@@ -81,35 +81,35 @@ def test_chunking_makes_no_difference(text, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=20))) if data else list(range(len(text)))
     bounds = [0, *cuts, len(text)]
     chunks = [text[start:end] for start, end in pairwise(bounds)]
-    assert feed_all(chunks) == merged(scan(text))
+    assert feed_all(chunks) == join_text(scan(text))
 
 
 @settings(max_examples=150, deadline=None)
 @given(texts)
 def test_nothing_is_lost(text):
-    marks = {"unquote": ("!unquote_start", "!unquote_end"), "quote": ("!quote_start", "!quote_end")}
+    markers = {"unquote": ("!unquote_start", "!unquote_end"), "quote": ("!quote_start", "!quote_end")}
     parts = []
-    for piece in scan(text):
-        opener, closer = ("", "") if isinstance(piece, VisibleText) else marks[piece.kind]
-        parts += [opener, piece.text, closer if isinstance(piece, MarkedBlock) else ""]
+    for part in scan(text):
+        opener, closer = ("", "") if isinstance(part, VisibleText) else markers[part.kind]
+        parts += [opener, part.text, closer if isinstance(part, MarkedBlock) else ""]
     assert "".join(parts) == text
 
 
 @settings(max_examples=150, deadline=None)
 @given(texts)
-def test_only_the_start_of_a_mark_is_kept_back(text):
-    """After every character, what was not yet shown is an open block or could still become a mark."""
-    scanner, shown, seen = XnlScanner(), 0, ""
+def test_only_a_partial_marker_is_held_back(text):
+    """After every character, the text held back is an open block or may become a marker."""
+    scanner, emitted, fed = XnlScanner(), 0, ""
     for character in text:
-        seen += character
-        shown = sum(len(piece.text) for piece in scanner.feed(character) if isinstance(piece, VisibleText)) + shown
-        visible = sum(len(piece.text) for piece in scan(seen) if isinstance(piece, VisibleText))
-        pending = visible - shown
+        fed += character
+        emitted = sum(len(part.text) for part in scanner.feed(character) if isinstance(part, VisibleText)) + emitted
+        visible = sum(len(part.text) for part in scan(fed) if isinstance(part, VisibleText))
+        pending = visible - emitted
         assert 0 <= pending < len("!unquote_start")
-        assert not pending or any(mark.startswith(seen[-pending:]) for mark in ("!unquote_start", "!quote_start"))
+        assert not pending or any(marker.startswith(fed[-pending:]) for marker in ("!unquote_start", "!quote_start"))
 
 
-def test_visible_text_passes_at_once_and_a_block_comes_with_its_last_character():
+def test_text_is_emitted_immediately_and_a_block_when_complete():
     scanner = XnlScanner()
     assert scanner.feed("Hello") == [VisibleText("Hello")]
     assert scanner.feed(" wow! ") == [VisibleText(" wow! ")]
@@ -120,7 +120,7 @@ def test_visible_text_passes_at_once_and_a_block_comes_with_its_last_character()
     assert scanner.feed("") == []
 
 
-def test_finish_leaves_a_fresh_scanner():
+def test_finish_resets_the_scanner():
     scanner = XnlScanner()
     scanner.feed("!unquote_start half !un")
     assert scanner.finish() == [UnclosedBlock("unquote", " half !un")]
@@ -132,7 +132,7 @@ def test_finish_leaves_a_fresh_scanner():
 @pytest.mark.parametrize(
     "unit", ["plain ", "!", "!unquote_star", "!unquote_start !unquote_end", "!quote_start !unquote_end"]
 )
-def test_time_grows_with_the_length(unit):
+def test_time_is_linear(unit):
     def seconds(times):
         text = unit * times
         scanner = XnlScanner()

@@ -1,4 +1,4 @@
-"""The writer against the dialect's vectors, and that what is written reads back the same."""
+"""The writer with the test vectors of the notation, and round trips through the parser."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from ostler.xnl.writer import format
 pytestmark = pytest.mark.req("MD-6")
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/xnl/vectors.json").read_text(encoding="utf-8"))
-WRITTEN = [vector for vector in VECTORS["parse"] if "compact" in vector and "recommended_value" not in vector]
+PARSE_VECTORS = [vector for vector in VECTORS["parse"] if "compact" in vector and "recommended_value" not in vector]
 STYLES = [{"pretty": False}, {"pretty": True}, {"pretty": True, "indent": ""}, {"pretty": True, "indent": "\t"}]
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,5}", fullmatch=True)
@@ -34,14 +34,14 @@ bodies = st.lists(
     ),
     max_size=8,
 ).map("".join)
-# The blanks behind a last newline are the one thing a text cannot hold.
-kept_bodies = bodies.filter(lambda body: "\n" not in body or body[-1] not in " \t")
-text_elements = st.builds(TextElement, names, fields, kept_bodies, st.none() | fields, st.none() | names)
+# A text cannot end with blanks after a newline.
+valid_bodies = bodies.filter(lambda body: "\n" not in body or body[-1] not in " \t")
+text_elements = st.builds(TextElement, names, fields, valid_bodies, st.none() | fields, st.none() | names)
 
 
 def extends(children):
     return st.lists(children, max_size=3, unique_by=lambda child: child.tag).map(
-        lambda found: Extend({child.tag: child for child in found}, [child.tag for child in found])
+        lambda items: Extend({child.tag: child for child in items}, [child.tag for child in items])
     )
 
 
@@ -59,8 +59,8 @@ elements = st.recursive(
 )
 
 
-@pytest.mark.parametrize("vector", WRITTEN, ids=lambda vector: vector["name"])
-def test_parse_vector_is_written_back(vector):
+@pytest.mark.parametrize("vector", PARSE_VECTORS, ids=lambda vector: vector["name"])
+def test_parse_vector_is_written_again(vector):
     document = parse(vector["input"])
     assert format(document) == vector["compact"]
     assert format(document, pretty=True) == vector["pretty2"]
@@ -75,16 +75,16 @@ def test_stringify_vector(vector):
 
 @settings(max_examples=60, deadline=None)
 @given(nodes=st.lists(elements, max_size=2))
-def test_what_is_written_reads_back_the_same(nodes):
+def test_written_trees_can_be_parsed(nodes):
     for style in STYLES:
-        once = format(XnlDocument(nodes), **style)
-        read = parse(once)
+        written = format(XnlDocument(nodes), **style)
+        read = parse(written)
         assert [without_markers(node) for node in read.nodes] == [without_markers(node) for node in nodes]
-        assert format(read, **style) == once, "writing settles after one round"
+        assert format(read, **style) == written, "stable after one round"
 
 
 def without_markers(item):
-    """The writer may choose another marker, so two trees are the same when they differ in nothing else."""
+    """Return a comparable form without text markers, which the writer may change."""
     if isinstance(item, TextElement):
         return ("text", item.tag, item.metadata, item.attributes, item.text)
     if not isinstance(item, DataElement):
@@ -95,7 +95,7 @@ def without_markers(item):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "written"),
+    ("text", "preferred", "written"),
     [
         ("x", None, "<t #>x</#>"),
         ("x", "c1", "<t #c1>x</#c1>"),
@@ -109,19 +109,19 @@ def without_markers(item):
         ("x", "", "<t #>x</#>"),
     ],
 )
-def test_marker_is_a_name_that_does_not_close_the_text_early(text, wanted, written):
-    assert format(TextElement("t", {}, text, text_marker=wanted)) == written
+def test_marker_is_a_name_that_does_not_occur_in_the_text(text, preferred, written):
+    assert format(TextElement("t", {}, text, text_marker=preferred)) == written
     assert parse_single(written).node.text == text
 
 
-def test_many_taken_markers_cost_no_more_than_a_look_at_the_text():
+def test_many_used_markers_are_fast():
     text = "".join(f"</#m-{number}>" for number in range(20_000)) + "</#m>"
     written = format(TextElement("t", {}, text, text_marker="m"))
     assert written.startswith("<t #m-20000>")
     assert parse_single(written).node.text == text
 
 
-def test_blanks_behind_the_last_newline_do_not_dedent_the_rest():
+def test_blanks_after_the_last_newline_do_not_dedent():
     written = format(TextElement("t", {}, "  a\n  b\n  "))
     assert parse_single(written).node.text == "  a\n  b\n"
     assert parse_single(format(TextElement("t", {}, "  "))).node.text == "  "
@@ -151,7 +151,7 @@ def test_comment_cannot_end_early():
     assert [node.tag for node in parse(written).nodes] == ["c"]
 
 
-def test_a_single_node_is_written_as_its_node():
+def test_single_node_is_written_as_its_node():
     assert format(SingleNode(DataElement("a", {"b c": "d"}))) == '<a "b c"="d">'
 
 
@@ -173,15 +173,15 @@ def nested(depth):
         DataElement("a", {"n": nested(MAX_DEPTH + 1)}),
         DataElement("a", {}, {"n": nested(100_000)}),
     ],
-    ids=["space", "empty", "newline", "large", "huge", "deep", "abyss"],
+    ids=["space", "empty", "newline", "large", "huge", "deep", "very deep"],
 )
-def test_what_cannot_be_said_is_a_fault(tree):
+def test_invalid_trees_are_errors(tree):
     with pytest.raises(XnlError):
         format(tree)
 
 
 @pytest.mark.parametrize("pretty", [False, True])
-def test_the_deepest_tree_that_can_be_written_can_be_read(pretty):
+def test_deepest_writable_tree_can_be_parsed(pretty):
     for tree in (
         DataElement("a", {"n": nested(MAX_DEPTH)}),
         DataElement("a", {}, {"n": nested(MAX_DEPTH - 1)}),

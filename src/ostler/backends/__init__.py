@@ -1,1 +1,1 @@
-"""Whoever thinks: the engine, an Ostler server, an ACP agent, Agent Zero. Siblings never meet."""
+"""The backends: the built-in engine, external ACP agents, and a scripted one; they do not import each other."""

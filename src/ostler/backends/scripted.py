@@ -1,4 +1,4 @@
-"""A backend that plays written acts: for tests, demonstrations and replays, with nobody thinking."""
+"""Backend that runs scripted turns, for tests and calls without a model."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -12,7 +12,7 @@ TurnScript = Callable[[BackendContext, Prompt | None], Awaitable[TurnEnded | Non
 
 
 class ScriptedBackend:
-    """One act per turn; an act uses the stage as any backend may. Strict about leftovers."""
+    """Runs one script per turn; a script uses the context like any backend."""
 
     def __init__(self, turns: Iterable[TurnScript], info: SessionInfo | None = None) -> None:
         self.changes: list[SessionChange] = []
@@ -27,19 +27,21 @@ class ScriptedBackend:
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         if self._turns_run >= len(self._turns):
-            raise BackendError(f"the script has {len(self._turns)} acts and was asked for one more")
-        act = self._turns[self._turns_run]
+            raise BackendError(f"all {len(self._turns)} scripted turns were already run")
+        script = self._turns[self._turns_run]
         self._turns_run += 1
-        return await act(self.context, prompt) or TurnEnded("", "done")
+        return await script(self.context, prompt) or TurnEnded("", "done")
 
     async def apply(self, change: SessionChange) -> bool:
         self.changes.append(change)
         return True
 
     async def aclose(self) -> None:
-        """Nothing to give back; leftovers are `finish`'s to find."""
+        """Do nothing; `finish` reports scripts that were not run."""
 
     def finish(self) -> None:
-        """Raise if acts were left over."""
+        """Raise `AssertionError` if some scripts were not run."""
         if self._turns_run < len(self._turns):
-            raise AssertionError(f"{len(self._turns) - self._turns_run} of {len(self._turns)} acts were not played")
+            raise AssertionError(
+                f"{len(self._turns) - self._turns_run} of {len(self._turns)} scripted turns were not run"
+            )

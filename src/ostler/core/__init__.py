@@ -1,1 +1,1 @@
-"""The words every room shares: plain values that survive a wire, and the seams as protocols. Nothing live."""
+"""Data types and protocols shared by all packages; plain values, no I/O."""

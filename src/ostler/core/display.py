@@ -1,4 +1,4 @@
-"""What a person is shown of a call, before and after: structured, so that any face can draw it."""
+"""What a frontend shows for a tool call, as structured blocks."""
 
 from typing import Literal
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class DisplayText(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
-    """Lines of text; `kind` says how a face may set them."""
+    """Lines of text; `kind` tells a frontend how to format them."""
 
     text: str
     kind: Literal["plain", "output", "error", "markdown"] = "plain"
 
 
 class DisplayDiff(msgspec.Struct, frozen=True, tag="diff", omit_defaults=True):
-    """A change of one file as a unified diff."""
+    """A change of one file, as a unified diff."""
 
     path: str
     diff: str
@@ -24,13 +24,13 @@ class DisplayDiff(msgspec.Struct, frozen=True, tag="diff", omit_defaults=True):
 
 
 class DisplayChecklist(msgspec.Struct, frozen=True, tag="checklist"):
-    """Items as `[ ] [~] [x]`."""
+    """A checklist: pairs of status and text."""
 
     items: tuple[tuple[Literal["pending", "in_progress", "completed"], str], ...]
 
 
 class DisplayFields(msgspec.Struct, frozen=True, tag="fields"):
-    """Names and values, such as the command, its reason and its impact."""
+    """Pairs of name and value, such as the command, its reason and its impact."""
 
     pairs: tuple[tuple[str, str], ...]
 
@@ -39,7 +39,7 @@ DisplayBlock = DisplayText | DisplayDiff | DisplayChecklist | DisplayFields
 
 
 class Display(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One summary line and what stands below it."""
+    """A summary line and the blocks shown below it."""
 
     summary: str = ""
     blocks: tuple[DisplayBlock, ...] = ()

@@ -1,11 +1,11 @@
-"""Errors, each named by who must react; what they say is one sentence that tells what to do.
+"""Error classes, grouped by who has to react: the user, the backend, the journal or the model.
 
 OstlerError
-├── UsageError      the person must change a flag, a file or a setting       (exit 2)
-├── BackendError    whoever thinks failed; the turn ends                      (exit 1)
-├── JournalError    what remembers cannot; nothing more may happen            (exit 1)
-└── ToolFailure     the model must mend its call or adapt; becomes a result
-    └── PathRefused the ground will not go there
+├── UsageError      the user must change a flag, a file or a setting        (exit 2)
+├── BackendError    the backend failed; the turn ends                       (exit 1)
+├── JournalError    the session cannot be saved; the turn stops             (exit 1)
+└── ToolError       a tool call failed; returned to the model as a result
+    └── PathError   a path cannot be used
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An error as a value: what events and results carry of it."""
+    """An error as a value, for events and results."""
 
     code: str
     message: str
@@ -25,7 +25,7 @@ class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OstlerError(Exception):
-    """The base of all errors that are not bugs."""
+    """Base class of all expected errors; any other exception is a bug."""
 
     exit_code = 1
     code = "error"
@@ -39,26 +39,26 @@ class OstlerError(Exception):
 
 
 class UsageError(OstlerError):
-    """The person must change a flag, a file or a setting."""
+    """The user must change a flag, a file or a setting."""
 
     exit_code = 2
     code = "usage"
 
 
 class BackendError(OstlerError):
-    """Whoever thinks failed; the turn ends."""
+    """The backend failed; the turn ends."""
 
     code = "backend"
 
 
 class JournalError(OstlerError):
-    """The journal cannot keep what happened; nothing more may happen."""
+    """The session cannot be saved; the turn stops."""
 
     code = "journal"
 
 
 class ToolError(OstlerError):
-    """A call failed in a way the model must react to."""
+    """A tool call failed; the error is returned to the model as a failed result."""
 
     code = "failed"
 
@@ -80,7 +80,7 @@ PathErrorCode = Literal[
 
 
 class PathError(ToolError):
-    """The ground will not go to a path: a code, the path and the reason."""
+    """A path cannot be used in the workspace, with an error code and the reason."""
 
     def __init__(self, code: PathErrorCode, path: str, reason: str, *, hint: str = "") -> None:
         super().__init__(f"{path}: {reason}", code=code, hint=hint)

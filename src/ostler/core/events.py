@@ -1,7 +1,7 @@
-"""Everything that can happen in a session, as one closed union of plain values.
+"""All session events as one closed union of plain values.
 
-Each class says whether it is kept: the kept ones are the session's records, and state is a fold over them.
-An unknown type from a newer peer decodes to `Unknown`, never to an error.
+Persisted events are the session's records, and the session state is folded from them. Transient events are only
+streamed. An unknown event type, for example from a newer version, decodes to `UnknownEvent`.
 """
 
 from typing import Any, ClassVar, Literal, get_args
@@ -22,19 +22,19 @@ def _to_snake_case(name: str) -> str:
 
 
 class PersistedEvent(msgspec.Struct, frozen=True, tag=_to_snake_case, omit_defaults=True):
-    """An event that the journal keeps."""
+    """An event that is saved in the journal."""
 
     persisted: ClassVar[bool] = True
 
 
 class TransientEvent(msgspec.Struct, frozen=True, tag=_to_snake_case, omit_defaults=True):
-    """An event that only those who look now will see; what it told comes again, whole, in a kept one."""
+    """An event that is only streamed to current subscribers and never saved."""
 
     persisted: ClassVar[bool] = False
 
 
 class SessionOpened(PersistedEvent, frozen=True):
-    """First of all, and again at each resume: where, with what, below which parent."""
+    """The session was created or resumed; the first event each time."""
 
     session_id: str
     cwd: str
@@ -44,13 +44,13 @@ class SessionOpened(PersistedEvent, frozen=True):
 
 
 class InfoChanged(PersistedEvent, frozen=True):
-    """After opening, and whenever the backend's options, commands or title change: the whole info anew."""
+    """The complete session info, after opening and whenever the backend changes its options, commands or title."""
 
     info: SessionInfo
 
 
 class PromptPart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A piece of the system prompt: its name, where it comes from, and its bytes."""
+    """A part of the system prompt: its name, its source and its size in bytes."""
 
     name: str
     origin: str
@@ -58,7 +58,7 @@ class PromptPart(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PrefixBuilt(PersistedEvent, frozen=True):
-    """Before a session's first request: what every request begins with; a resumed session sends the same bytes."""
+    """The system prompt and tools that start every request, saved so that a resumed session sends the same bytes."""
 
     system: str
     tools: tuple[dict[str, Any], ...]
@@ -66,35 +66,37 @@ class PrefixBuilt(PersistedEvent, frozen=True):
 
 
 class TurnStarted(PersistedEvent, frozen=True):
-    """A turn begins. Until its `TurnEnded` no other turn begins."""
+    """A turn started. The next turn can start only after its `TurnEnded`."""
 
     turn_id: str
     prompt: Prompt
 
 
 class StateChanged(TransientEvent, frozen=True):
-    """Within a turn, whenever what it waits for changes, and `idle` after it. The session tells it; of a backend only
-    `planning` and `model_generating` are heard."""
+    """The state of the turn changed, or became `idle` after it.
+
+    The session emits it. A backend can only report `planning` and `model_generating`.
+    """
 
     state: TurnState
 
 
 class TextDelta(TransientEvent, frozen=True):
-    """More of the answer; `MessageDone` with the same id replaces all of it."""
+    """The next part of the answer; replaced by the `MessageDone` with the same id."""
 
     message_id: str
     text: str
 
 
 class ThoughtDelta(TransientEvent, frozen=True):
-    """More of the reasoning; replaced as `TextDelta` is."""
+    """The next part of the reasoning; replaced by the `MessageDone` with the same id."""
 
     message_id: str
     text: str
 
 
 class MessageSnapshot(TransientEvent, frozen=True, tag="message_so_far"):
-    """All that was said of a message until now, for whoever did not hear it: it replaces the deltas so far."""
+    """All text of an unfinished message so far, for late subscribers; replaces the deltas received before."""
 
     message_id: str
     text: str = ""
@@ -102,15 +104,15 @@ class MessageSnapshot(TransientEvent, frozen=True, tag="message_so_far"):
 
 
 class MessageDone(PersistedEvent, frozen=True):
-    """A message is whole, or was cut; ends its deltas."""
+    """A message is complete or was truncated; no more deltas follow for it."""
 
     message: Message
 
 
 class ToolCalled(PersistedEvent, frozen=True):
-    """A call is known; comes again with the same call id when more of it is. Always before its `ToolStarted`.
+    """A tool call was made. Sent again with the same call id when more is known, always before its `ToolStarted`.
 
-    `title` is what whoever made it calls it, where that is not the tool's own name.
+    `title` is the caller's name for the call, if it differs from the tool's name.
     """
 
     call: ToolCall
@@ -120,7 +122,7 @@ class ToolCalled(PersistedEvent, frozen=True):
 
 
 class ToolStarted(PersistedEvent, frozen=True):
-    """A call was allowed and begins to run: the intent, on disk before any effect."""
+    """A call was allowed and is about to run; on disk before the call can have side effects."""
 
     call_id: str
     tool: str
@@ -128,20 +130,20 @@ class ToolStarted(PersistedEvent, frozen=True):
 
 
 class ToolProgress(TransientEvent, frozen=True):
-    """While a call runs: what there is to see of it so far, replacing the progress before."""
+    """What to show for a running call; replaces the previous progress."""
 
     call_id: str
     display: Display
 
 
 class ToolFinished(PersistedEvent, frozen=True):
-    """A call has its result, also when it was denied, cancelled or never ran. Exactly one for each call."""
+    """A call has its result: exactly one per call, also if it was denied, cancelled or never ran."""
 
     result: ToolResult
 
 
 class PermissionAsked(PersistedEvent, frozen=True):
-    """The policy said ask; the call waits until the `PermissionDecided` with the same id."""
+    """An approval request; the call waits for the `PermissionDecided` with the same id."""
 
     ask_id: str
     permission: Permission
@@ -149,7 +151,7 @@ class PermissionAsked(PersistedEvent, frozen=True):
 
 
 class PermissionDecided(PersistedEvent, frozen=True):
-    """An ask was answered, withdrawn, or the policy refused by itself."""
+    """An approval request was answered or withdrawn, or the policy denied the call without asking."""
 
     ask_id: str
     permission: Permission
@@ -157,7 +159,7 @@ class PermissionDecided(PersistedEvent, frozen=True):
 
 
 class QuestionAsked(PersistedEvent, frozen=True):
-    """The backend wants to know something of the person."""
+    """The backend or a tool asked the user a question."""
 
     question: Question
 
@@ -170,31 +172,29 @@ class QuestionAnswered(PersistedEvent, frozen=True):
 
 
 class RuleAdded(PersistedEvent, frozen=True):
-    """A person answered for the whole session or project."""
+    """The user allowed something for the whole session or project."""
 
     rule: Rule
     scope: Literal["session", "project"] = msgspec.field(name="lasts", default="session")
 
 
 class RuleRevoked(PersistedEvent, frozen=True):
-    """A person took a standing rule back."""
+    """The user revoked a standing rule."""
 
     rule: Rule
 
 
 class TodosChanged(PersistedEvent, frozen=True):
-    """The plan anew, whole: from the todo tools or from a far side that plans."""
+    """The complete new todo list, from the todo tools or a remote backend."""
 
     items: tuple[Todo, ...]
 
 
 class UsageReported(PersistedEvent, frozen=True):
-    """After each model call, and without tokens when a summary, or taking one back, changed how full the context is.
+    """The tokens and the cost of a model call, or a new context size (without tokens) after a compaction or its undo.
 
-    `cost` is in US dollars and None where the price is not known.
-
-    With a `child_id` it is a call of that child, told here because it counts for this turn's limits; the child's own
-    journal has it too.
+    `cost` is in US dollars, or None if the price is unknown. With a `child_id`, the call was made by that child session
+    and is repeated here because it counts towards this turn's limits.
     """
 
     model: str
@@ -208,46 +208,46 @@ class UsageReported(PersistedEvent, frozen=True):
 
 
 class OptionChanged(PersistedEvent, frozen=True):
-    """Between turns or within one: model, agent, mode, thinking, security profile."""
+    """An option was set, during or between turns: model, agent, mode, thinking or security profile."""
 
     id: str
     value: str
 
 
 class Steered(PersistedEvent, frozen=True):
-    """Words arrived for the running turn; they wait, over a crash too, until their `Delivered`."""
+    """A prompt was sent to the running turn; it stays pending, even after a crash, until its `Delivered`."""
 
     prompt: Prompt
 
 
 class Delivered(PersistedEvent, frozen=True):
-    """The steering prompt with this id was put before the model here, between two steps."""
+    """The steering prompt with this id was given to the model at this point."""
 
     prompt_id: str
 
 
 class Queued(PersistedEvent, frozen=True):
-    """What waits to be sent after the turn that runs, as it was typed: all of it anew, whenever it changes."""
+    """The complete list of prompts to send after the running turn, as typed; emitted whenever it changes."""
 
     texts: tuple[str, ...] = ()
 
 
 class Notice(PersistedEvent, frozen=True):
-    """Something a person should know that is no result and no failure of the turn."""
+    """A message to the user that is neither a result nor a failure of the turn."""
 
     level: Literal["info", "warning", "error"]
     text: str
 
 
 class Waiting(TransientEvent, frozen=True):
-    """Nothing has come from the far side for so many seconds; it is still waited for, and nothing is asked again."""
+    """The model or remote agent has sent nothing for `seconds`; the request is still open and is not retried."""
 
     seconds: float
     reason: str
 
 
 class Retrying(TransientEvent, frozen=True):
-    """The backend will try again by itself."""
+    """A request failed; the backend retries it automatically after `wait_seconds`."""
 
     attempt: int
     wait_seconds: float
@@ -255,22 +255,22 @@ class Retrying(TransientEvent, frozen=True):
 
 
 class Reminded(PersistedEvent, frozen=True):
-    """The model is told something here that nobody typed and no person is shown: a reminder, or a nudge."""
+    """A generated message for the model, such as a reminder; not shown to the user."""
 
     text: str
 
 
 class Pruned(PersistedEvent, frozen=True):
-    """Results of tools before `upto_seq` are told to the model cut down to `chars` characters from now on."""
+    """From here on, tool results before `upto_seq` are sent to the model truncated to `chars` characters."""
 
     upto_seq: int
     chars: int = 0
 
 
 class Compacted(PersistedEvent, frozen=True):
-    """What came before `upto_seq` is told to the model as this summary from now on.
+    """From here on, everything before `upto_seq` is sent to the model as this summary.
 
-    One without a summary takes the last one that counts back: the model is told the conversation itself again.
+    An empty summary undoes the last compaction: the model gets the original messages again.
     """
 
     summary: str
@@ -278,20 +278,20 @@ class Compacted(PersistedEvent, frozen=True):
 
 
 class Reverted(PersistedEvent, frozen=True):
-    """What came after `to_seq` no longer counts, until a later revert counts it again."""
+    """All events after `to_seq` are reverted; a later revert can restore them."""
 
     to_seq: int
 
 
 class Renamed(PersistedEvent, frozen=True):
-    """The session has a title, maybe a summary too; without a title or a summary, that one stays as it is."""
+    """The session got a title, a summary or both; an empty value leaves the current one unchanged."""
 
     title: str
     summary: str = ""
 
 
 class ChildStarted(PersistedEvent, frozen=True):
-    """A child session works on a part; its own events are in its own journal."""
+    """A child session started on a task; its events are in its own journal."""
 
     child_id: str
     call_id: str
@@ -300,7 +300,7 @@ class ChildStarted(PersistedEvent, frozen=True):
 
 
 class ChildProgress(TransientEvent, frozen=True):
-    """What a child does now, replacing the progress before."""
+    """The current activity of a child session; replaces the previous progress."""
 
     child_id: str
     state: TurnState
@@ -310,21 +310,21 @@ class ChildProgress(TransientEvent, frozen=True):
 
 
 class ChildEnded(PersistedEvent, frozen=True):
-    """A child session is over."""
+    """A child session ended."""
 
     child_id: str
     reason: TurnEndReason
 
 
 class RemoteCursor(PersistedEvent, frozen=True, tag="far_mark"):
-    """How far a remote backend has followed the far side's own log."""
+    """How far a remote backend has read the remote side's own log."""
 
     epoch: str
     seq: int
 
 
 class TurnEnded(PersistedEvent, frozen=True):
-    """Last of a turn. `limit` names which one was reached; `fault` says why it failed."""
+    """A turn ended. `limit` names the limit that was reached; `fault` says why it failed."""
 
     turn_id: str
     reason: TurnEndReason
@@ -333,7 +333,7 @@ class TurnEnded(PersistedEvent, frozen=True):
 
 
 class UnknownEvent(msgspec.Struct, frozen=True):
-    """A type this version does not know, kept word for word."""
+    """An event of a type that this version does not know, with its data unchanged."""
 
     persisted: ClassVar[bool] = True
     type: str
@@ -386,9 +386,10 @@ EVENT_TYPES: tuple[type[KnownEvent], ...] = get_args(KnownEvent)
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """An event with its place: `seq` numbers the kept events, and a fleeting one has that of the kept one before it.
+    """An event with its sequence number and time.
 
-    So a number is never used again, not even after a crash; whoever was away asks for what came after the last he saw.
+    `seq` numbers the persisted events; a transient event has the number of the last persisted one. Numbers are never
+    reused, so a subscriber that reconnects can ask for everything after the last number it received.
     """
 
     seq: int

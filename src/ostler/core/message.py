@@ -1,4 +1,4 @@
-"""A whole message of the model: the parts text, thought and call; results are events of their own."""
+"""A message of the model: text, reasoning, images and tool calls in order."""
 
 import msgspec
 
@@ -7,14 +7,14 @@ from ostler.core.tools import ToolCall
 
 
 class ThoughtPart(msgspec.Struct, frozen=True, tag="thought", omit_defaults=True):
-    """Reasoning, kept apart from the answer; `seal` is what an API wants back with it, untouched."""
+    """Reasoning, separate from the answer. An API that signs it expects `signature` back unchanged."""
 
     text: str
     signature: str = msgspec.field(name="seal", default="")
 
 
 class CallPart(msgspec.Struct, frozen=True, tag="call"):
-    """A call the model made at this place of its message."""
+    """A tool call at this position of the message."""
 
     call: ToolCall
 
@@ -23,10 +23,10 @@ MessagePart = TextContent | ThoughtPart | CallPart | ImageContent
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the model said in one step, or a piece of it. `cut` says that the stream broke off.
+    """A reply of the model, or a part of one. `truncated` means that the stream broke off.
 
-    A reply whose calls start while it goes on is kept in pieces; `continues` says that the message before is the same
-    reply's, so that to the model both are one.
+    A reply whose calls start while it is still streaming is saved as several messages. `continues` marks a message that
+    belongs to the same reply as the one before it; they are sent back to the model as one.
     """
 
     id: str
@@ -37,15 +37,15 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The answer's words alone."""
+        """The text parts, joined."""
         return "".join(part.text for part in self.parts if isinstance(part, TextContent))
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls, in order."""
+        """The tool calls, in order."""
         return tuple(part.call for part in self.parts if isinstance(part, CallPart))
 
     @property
     def is_intermediate(self) -> bool:
-        """Whether its reply has calls, in it or before it: then its words are no answer yet."""
+        """Whether the reply has tool calls up to here; then the text is not the final answer."""
         return self.continues or bool(self.calls)

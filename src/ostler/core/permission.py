@@ -1,6 +1,6 @@
-"""What a call needs, what the policy says to it, and what a person answered."""
+"""Permission data: what a call needs, the policy's verdict, the user's decision, and questions to the user."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -8,15 +8,15 @@ from ostler.core.display import Display
 
 PolicyAction = Literal["allow", "ask", "deny"]
 Danger = Literal["ordinary", "stranger", "confirm", "deny"]
+UNKNOWN_PROGRAM: Final = "stranger"  # the stored value of the danger level for unknown programs
 
 
 class Need(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing a call would do: a permission key and what it would do it to.
+    """One thing a call would do: a permission key and its subject, such as a path or a command.
 
-    `danger` is the guards' word on it: `confirm` may only ever be allowed once, by a person; `deny` never.
-    `stranger` is asked about too, but a rule that names the program makes it ordinary.
-    `always` is the pattern a standing rule would carry, if the person wants one. `confined` says that the system's
-    sandbox holds it, whatever it does.
+    `danger` is how the policy classifies it. `confirm` can only be allowed by the user, once per call; `deny` never.
+    `stranger` is an unknown program: it needs approval, unless a rule names it. `rule_pattern` is the pattern for a
+    standing rule, if the user wants one. `sandboxed` means that it runs inside the operating system's sandbox.
     """
 
     key: str
@@ -28,7 +28,7 @@ class Need(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AnswerOption(msgspec.Struct, frozen=True):
-    """One answer that may be given to an ask."""
+    """A possible answer to an approval request."""
 
     id: str
     label: str
@@ -36,9 +36,9 @@ class AnswerOption(msgspec.Struct, frozen=True):
 
 
 class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a call would do, as data: never an ask by itself.
+    """What a call would do, as data for the policy and for an approval request.
 
-    `by_hunk` says that of the diffs in its preview some hunks may be allowed without the others.
+    With `by_hunk` the user can allow some hunks of the diffs in the preview and leave out others.
     """
 
     title: str
@@ -51,15 +51,15 @@ class Permission(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def dangerous(self) -> bool:
-        """Whether only a person may allow this, and only once."""
+        """Whether a rule cannot allow this: the user must approve each call, or it is always denied."""
         return any(need.danger in {"confirm", "deny"} for need in self.needs)
 
 
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer to a permission; `cancel` is an ask that nobody will answer any more, not a refusal.
+    """The decision about a permission. `cancel` means that the approval request was withdrawn, not denied.
 
-    `hunks` are the only ones that are allowed, counted from 1 over all diffs of the preview (a diff without any counts
-    as one); None allows all of it. Such an answer holds for this call alone.
+    `hunks` lists the allowed hunks, counted from 1 over all diffs of the preview (a diff without hunks is one hunk);
+    None allows everything. A decision with `hunks` applies to this call only.
     """
 
     answer: Literal["allow", "deny", "cancel"]
@@ -72,7 +72,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`action` for calls whose key and subject match the two wildcard patterns."""
+    """A permission rule: `action` for needs whose key and subject match the two wildcard patterns."""
 
     key: str
     pattern: str
@@ -81,7 +81,7 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class VerdictStep(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One step on the way to a verdict, for `permissions explain`."""
+    """One step of a policy evaluation, for `permissions explain`."""
 
     name: str
     action: PolicyAction
@@ -89,7 +89,7 @@ class VerdictStep(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the policy says, and how it got there."""
+    """The policy's result and the steps that led to it."""
 
     action: PolicyAction
     steps: tuple[VerdictStep, ...]
@@ -97,16 +97,16 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """The reason of the step that decided: the last one that changed the verdict."""
-        said = [step for step in self.steps if step.reason and step.action == self.action]
-        return said[-1].reason if said else ""
+        """The reason of the last step with the verdict's action, or an empty string."""
+        reasons = [step.reason for step in self.steps if step.reason and step.action == self.action]
+        return reasons[-1] if reasons else ""
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something a backend or a tool wants to know of the person; `schema` is JSON Schema for a structured reply.
+    """A question from a backend or a tool to the user; `schema` is the JSON Schema of a structured reply.
 
-    With a `url` the person shall go there, and the reply says only whether they will. `by` names who asks. The session
-    gives it its `id`, whatever it was.
+    With a `url` the user is asked to open it, and the reply only says whether they agree. `asked_by` names the asking
+    program. The session replaces `id` with a new one.
     """
 
     id: str
@@ -117,7 +117,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class QuestionReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer to a question."""
+    """The user's reply to a question."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, object] | None = None

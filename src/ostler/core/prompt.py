@@ -1,4 +1,4 @@
-"""What a person, or whoever plays one, says to begin or steer a turn."""
+"""A prompt that starts or steers a turn, and its content blocks."""
 
 from typing import Literal
 
@@ -6,13 +6,13 @@ import msgspec
 
 
 class TextContent(msgspec.Struct, frozen=True, tag="text"):
-    """Plain words."""
+    """Plain text."""
 
     text: str
 
 
 class ImageContent(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
-    """A picture, base64 encoded."""
+    """An image, base64 encoded."""
 
     mime: str
     data: str
@@ -20,7 +20,7 @@ class ImageContent(msgspec.Struct, frozen=True, tag="image", omit_defaults=True)
 
 
 class EmbeddedResource(msgspec.Struct, frozen=True, tag="resource", omit_defaults=True):
-    """A text brought along whole, such as a file that was mentioned."""
+    """A resource with its full text, such as a mentioned file."""
 
     uri: str
     text: str
@@ -28,7 +28,7 @@ class EmbeddedResource(msgspec.Struct, frozen=True, tag="resource", omit_default
 
 
 class ResourceLink(msgspec.Struct, frozen=True, tag="link", omit_defaults=True):
-    """A pointer that is passed on and never fetched by us."""
+    """A link that is passed on without being fetched."""
 
     uri: str
     name: str = ""
@@ -39,9 +39,9 @@ PromptContent = TextContent | ImageContent | EmbeddedResource | ResourceLink
 
 
 class PromptTarget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who works on a prompt, where it says so: for its turn alone, or from then on if `lasting`.
+    """The agent and model for a prompt: for its turn only, or for the rest of the session with `for_session`.
 
-    `task` are words that a subagent works out first; the prompt itself is then only what was typed.
+    `task` is the text that a subagent works on first; the prompt itself then contains only the typed text.
     """
 
     agent: str = ""
@@ -51,7 +51,7 @@ class PromptTarget(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One prompt: what begins a turn, or steers one."""
+    """A prompt that starts or steers a turn."""
 
     id: str
     blocks: tuple[PromptContent, ...]
@@ -60,5 +60,5 @@ class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The words alone, for titles and plain screens."""
+        """The text blocks, joined with newlines."""
         return "\n".join(block.text for block in self.blocks if isinstance(block, TextContent))

@@ -1,4 +1,4 @@
-"""What is so now in a session, as faces read it."""
+"""Read-only view of a session's current state, for frontends."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from ostler.core.tools import Todo
 
 
 class SessionView(Protocol):
-    """A fold over what was kept."""
+    """The current state of a session, folded from its persisted events."""
 
     @property
     def title(self) -> str: ...
@@ -31,4 +31,4 @@ class SessionView(Protocol):
 
     @property
     def queued(self) -> Sequence[str]:
-        """What waited to be sent when it was last told."""
+        """The prompts to send after the running turn, as last saved."""

@@ -1,4 +1,4 @@
-"""Words about sessions: how one is opened, what it tells of itself, and what may be changed in it."""
+"""Session data: how to open one, its info and options, and the changes that can be applied to it."""
 
 from typing import Literal
 
@@ -9,16 +9,16 @@ from ostler.core.prompt import Prompt
 
 
 class OptionChoice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One value an option may take."""
+    """A possible value of an option."""
 
     value: str
     label: str = ""
 
 
 class SessionOption(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that can be set in a session: model, agent, mode, thinking, security profile.
+    """An option of a session: model, agent, mode, thinking or security profile.
 
-    Without `choices` any value is taken.
+    Without `choices` it accepts any value.
     """
 
     id: str
@@ -27,7 +27,7 @@ class SessionOption(msgspec.Struct, frozen=True, omit_defaults=True):
     choices: tuple[OptionChoice, ...] = ()
 
     def accepts(self, value: str) -> bool:
-        """Whether this is a value of it, or none at all."""
+        """Return whether `value` is one of the choices; an empty value is always accepted."""
         return not (self.choices and value) or any(choice.value == value for choice in self.choices)
 
 
@@ -40,9 +40,9 @@ class SlashCommand(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a backend tells of the session it opened.
+    """What a backend reports about the session it opened.
 
-    `acts_itself`: the far side also runs tools of its own, outside our door.
+    `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host.
     """
 
     backend: str
@@ -53,11 +53,11 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str = ""
 
     def option(self, option_id: str) -> str:
-        """The value of one option, or nothing."""
+        """Return the value of an option, or an empty string if there is no such option."""
         return next((o.value for o in self.options if o.id == option_id), "")
 
     def with_option(self, option_id: str, value: str) -> "SessionInfo":
-        """The same after one of its options was set; what a choice is called is for its backend to understand."""
+        """Return a copy with one option set. A value that is not one of its choices leaves the option unchanged."""
         options = (
             msgspec.structs.replace(o, value=value) if o.id == option_id and o.accepts(value) else o
             for o in self.options
@@ -66,7 +66,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionStart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a backend is told when a session opens; the past is the stage's."""
+    """The parameters with which a backend opens a session; earlier events come from the `BackendContext`."""
 
     session_id: str
     cwd: str
@@ -75,10 +75,10 @@ class SessionStart(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a face asks the house for a session: a new one, the one to `resume`, or a copy of it if `fork`.
+    """A frontend's request for a session: a new one, the one to `resume`, or a copy of it with `fork`.
 
-    Without a `backend` it is the one that the session was with before, else the engine. `directories` are folders
-    besides the workspace that may be read.
+    `backend` defaults to the backend of the resumed session, else to the engine. `directories` are additional folders
+    that may be read.
     """
 
     cwd: str
@@ -91,7 +91,7 @@ class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionSummary(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a list of sessions."""
+    """An entry in a list of sessions."""
 
     id: str
     cwd: str
@@ -110,44 +110,44 @@ class SessionQuery(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Steer(msgspec.Struct, frozen=True, tag="steer"):
-    """Words for the turn that runs, seen before its next step."""
+    """Send a prompt to the running turn; the model sees it before its next step."""
 
     prompt: Prompt
 
 
 class SetQueue(msgspec.Struct, frozen=True, tag="queue", omit_defaults=True):
-    """What waits to be sent after the turn that runs, all of it; a session keeps it, and sends nothing by itself."""
+    """Save the complete list of prompts to send after the running turn; the session does not send them itself."""
 
     texts: tuple[str, ...] = ()
 
 
 class SetOption(msgspec.Struct, frozen=True, tag="set_option"):
-    """Model, agent, mode, thinking, security profile: all of them."""
+    """Set an option: model, agent, mode, thinking or security profile."""
 
     id: str
     value: str
 
 
 class Compact(msgspec.Struct, frozen=True, tag="compact", omit_defaults=True):
-    """Make the history shorter now, or take the last such summary back."""
+    """Replace the history by a summary now, or undo the last such summary."""
 
     undo: bool = False
 
 
 class Revert(msgspec.Struct, frozen=True, tag="revert"):
-    """Go back to just after the event with this number."""
+    """Revert all events after the one with this number."""
 
     to_seq: int
 
 
 class Rename(msgspec.Struct, frozen=True, tag="rename"):
-    """Give the session a title."""
+    """Set the title of the session."""
 
     title: str
 
 
 class RevokeRule(msgspec.Struct, frozen=True, tag="revoke"):
-    """Take a standing rule back."""
+    """Revoke a standing rule."""
 
     rule: Rule
 

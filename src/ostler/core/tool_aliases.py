@@ -1,9 +1,9 @@
-"""What the tools are called elsewhere, as a table, and which of ours is meant by a name."""
+"""Names that other agents use for our tools, and the lookup from such a name to our tool."""
 
 from collections.abc import Container, Mapping
 from functools import cache
 
-# What each tool is called elsewhere. Case, `_`, `-` and a namespace before the name make no difference.
+# Aliases of each tool. Case, `_`, `-` and a namespace before the name are ignored.
 TOOL_ALIASES: Mapping[str, str] = {
     "read": "read_file read_file_range read_text_file read_files view view_file open_file cat file_read get_file "
     "get_file_contents fetch_file read_article",
@@ -35,19 +35,19 @@ _NAMESPACE_SEPARATORS = (".", ":", "/", "__")
 
 
 def normalize_name(name: str) -> str:
-    """A name without case, underscores and dashes: `old_string`, `oldString` and `old-string` are one."""
+    """Return the lower-case letters and digits of a name: `old_string`, `oldString` and `old-string` are equal."""
     return "".join(char for char in name.lower() if char.isalnum())
 
 
 def strip_namespace(name: str) -> str:
-    """The name behind the last border: `read_file` of `SysBuiltIn.read_file`."""
-    for border in _NAMESPACE_SEPARATORS:
-        name = name.rpartition(border)[2]
+    """Return the name without its namespace: `read_file` for `SysBuiltIn.read_file`."""
+    for separator in _NAMESPACE_SEPARATORS:
+        name = name.rpartition(separator)[2]
     return name
 
 
 def resolve_tool_name(alias: str, tools: Container[str]) -> str | None:
-    """The tool meant by a name of any vocabulary."""
+    """Return the tool in `tools` that `alias` refers to, or None."""
     if alias in tools:
         return alias
     for name in (alias, strip_namespace(alias)):
@@ -59,5 +59,5 @@ def resolve_tool_name(alias: str, tools: Container[str]) -> str | None:
 
 @cache
 def _tools_by_alias() -> dict[str, str]:
-    names = {normalize_name(word): tool for tool, words in TOOL_ALIASES.items() for word in words.split()}
+    names = {normalize_name(alias): tool for tool, aliases in TOOL_ALIASES.items() for alias in aliases.split()}
     return names | {normalize_name(tool): tool for tool in TOOL_ALIASES}

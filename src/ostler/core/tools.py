@@ -1,4 +1,4 @@
-"""Calls, results and the declaration of a tool."""
+"""Tool calls, tool results and tool declarations."""
 
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ ResultStatus = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A wish to act. `rules` may only narrow what the policy would allow; `raw` is the payload as it came."""
+    """A tool call. `rules` can only restrict what the policy allows; `raw` is the payload as received."""
 
     id: str
     tool: str
@@ -26,7 +26,7 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of a call, for three audiences: the model, the person, machines."""
+    """The result of a call: text for the model, a display for the user, and structured data."""
 
     call_id: str
     status: ResultStatus
@@ -38,7 +38,7 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool as a model is told of it. `effects` says whether it can change anything outside the session."""
+    """The declaration of a tool for a model. `effects` is False if it cannot change anything outside the session."""
 
     name: str
     kind: ToolKind
@@ -48,7 +48,7 @@ class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One step of a plan."""
+    """An item of the todo list."""
 
     id: str
     content: str
@@ -57,7 +57,7 @@ class Todo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChildTask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Work for a child session. `rules` only narrow the parent's."""
+    """A task for a child session. `rules` can only restrict the parent's permissions."""
 
     id: str
     agent: str

@@ -1,1 +1,1 @@
-"""What remembers: append-only records of a session, and what is made from them."""
+"""Append-only session records on disk, and the files derived from them."""

@@ -1,4 +1,4 @@
-"""The records that count: a revert leaves out what came after its mark, until a later one counts it again."""
+"""The records that are in effect: everything except what a revert removed."""
 
 from collections.abc import Container, Iterator, Sequence
 from typing import overload
@@ -9,9 +9,9 @@ from ostler.core.tools import ToolResult
 
 
 class ActiveRecords:
-    """A past seen from where the session stands now: the way back from its end, jumping at each revert on it.
+    """The records that are in effect, found by walking back from the end and jumping at each revert.
 
-    It is as much a `Past` as what it looks at, and grows with it; `settle` is to be called after a revert was kept.
+    Implements `Records` and grows with the underlying records; call `refresh` after appending a revert.
     """
 
     def __init__(self, records: Records) -> None:
@@ -22,7 +22,7 @@ class ActiveRecords:
         self.refresh()
 
     def refresh(self) -> None:
-        """Find the way anew."""
+        """Recompute which records are in effect."""
         self._ranges = []
         self._last_start = end = len(self._records)
         for index in reversed([*self._records.indexes_of(("reverted",))]):
@@ -50,25 +50,27 @@ class ActiveRecords:
         return self._records.type_at(self._source_index(index))
 
     def indexes_of(self, types: Container[str]) -> Iterator[int]:
-        parts = (*self._ranges, range(self._last_start, len(self._records)))
-        before = [sum(map(len, parts[:which])) for which in range(len(parts))]
-        for at in self._records.indexes_of(types):
-            yield from (passed + at - part.start for part, passed in zip(parts, before, strict=True) if at in part)
+        ranges = (*self._ranges, range(self._last_start, len(self._records)))
+        counts_before = [sum(map(len, ranges[:position])) for position in range(len(ranges))]
+        for index in self._records.indexes_of(types):
+            for span, count in zip(ranges, counts_before, strict=True):
+                if index in span:
+                    yield count + index - span.start
 
     def index_after(self, seq: int) -> int:
-        """By number, which among what counts still only grows."""
-        place, passed = self._records.index_after(seq), 0
+        """Return the index of the first active record whose number is greater than `seq`."""
+        source_index, count = self._records.index_after(seq), 0
         for part in (*self._ranges, range(self._last_start, len(self._records))):
-            if place < part.stop:
-                return passed + max(0, place - part.start)
-            passed += len(part)
-        return passed
+            if source_index < part.stop:
+                return count + max(0, source_index - part.start)
+            count += len(part)
+        return count
 
     def result(self, call_id: str) -> ToolResult | None:
         seq = self.result_seq(call_id)
         index = len(self) if seq is None else self.index_after(seq - 1)
-        counts = index < len(self) and self[index].seq == seq
-        return self._records.result(call_id) if counts else None
+        active = index < len(self) and self[index].seq == seq
+        return self._records.result(call_id) if active else None
 
     def result_seq(self, call_id: str) -> int | None:
         return self._records.result_seq(call_id)
@@ -83,7 +85,7 @@ class ActiveRecords:
 
 
 class EventSequence(Sequence[Event]):
-    """The events of a past alone."""
+    """The events of some records, as a sequence."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -102,11 +104,11 @@ class EventSequence(Sequence[Event]):
 
     def __getitem__(self, index: int | slice) -> Event | Sequence[Event]:
         if isinstance(index, slice):
-            return [self._records[at].event for at in range(len(self))[index]]
+            return [self._records[position].event for position in range(len(self))[index]]
         return self._records[index].event
 
 
 def latest_event(records: Records, event_type: str) -> Event | None:
-    """The newest event of a kind; none of another kind is decoded."""
-    place = max(records.indexes_of((event_type,)), default=None)
-    return None if place is None else records[place].event
+    """Return the latest event of a type, or None; events of other types are not decoded."""
+    index = max(records.indexes_of((event_type,)), default=None)
+    return None if index is None else records[index].event

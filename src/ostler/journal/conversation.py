@@ -1,4 +1,4 @@
-"""What was said in a session, by whom, in order: the conversation as histories, exports and searches tell it."""
+"""The conversation as plain messages, for exports, search and `history.xnl`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal
@@ -25,7 +25,7 @@ CONVERSATION_TYPES = frozenset(
 
 
 class ConversationMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message; `number` is its record's. A tool's has the call it answers and how that went."""
+    """One message; `number` is its record's number. `call_id` and `status` are set for tool results."""
 
     number: int
     time: float
@@ -40,12 +40,13 @@ class ConversationMessage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ConversationReader:
-    """Feed it records; it returns what was said in each, if anything was."""
+    """Converts records into messages, one at a time."""
 
     def __init__(self) -> None:
         self._manual_calls: set[str] = set()
 
     def read(self, envelope: Envelope) -> ConversationMessage | None:
+        """Return the message of a record, or None if it has none."""
         number, time = envelope.seq, envelope.time
         match envelope.event:
             case PrefixBuilt(system):
@@ -63,18 +64,18 @@ class ConversationReader:
                 self._manual_calls.discard(result.call_id)
                 return ConversationMessage(number, time, "assistant", result.for_model, images=result.images)
             case ToolFinished(result):
-                told, status = result.for_model, result.status
+                text, status = result.for_model, result.status
                 return ConversationMessage(
-                    number, time, "tool", told, call_id=result.call_id, status=status, images=result.images
+                    number, time, "tool", text, call_id=result.call_id, status=status, images=result.images
                 )
             case _:
                 return None
 
 
 def read_conversation(records: Iterable[Envelope]) -> Iterator[ConversationMessage]:
-    """All that was said."""
-    heard = ConversationReader()
-    return (said for envelope in records if (said := heard.read(envelope)))
+    """Return the messages of some records."""
+    reader = ConversationReader()
+    return (message for envelope in records if (message := reader.read(envelope)))
 
 
 def _assistant_message(number: int, time: float, message: Message) -> ConversationMessage | None:

@@ -1,4 +1,4 @@
-"""A session as one HTML page that needs nothing else: no scripts, no fonts, no network."""
+"""Exports a session as one self-contained HTML page."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -43,20 +43,20 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 def to_html(meta: SessionMeta, messages: Iterable[ConversationMessage], redact: Callable[[str], str]) -> Iterator[str]:
-    """The page in pieces; `clean` has the last word over what is told."""
+    """Yield the page in chunks; `redact` is applied to every text."""
 
-    def told(text: str) -> str:
+    def escape_text(text: str) -> str:
         return escape(sanitise(redact(text)).strip("\n"))
 
-    title = told(meta.title) or escape(meta.id)
+    title = escape_text(meta.title) or escape(meta.id)
     yield HEAD.format(title=title) + f"<h1>{title}</h1>\n<dl>\n"
     for name, value in header_fields(meta):
-        yield f"<dt>{name}</dt><dd>{told(value)}</dd>\n"
+        yield f"<dt>{name}</dt><dd>{escape_text(value)}</dd>\n"
     yield "</dl>\n"
     names: dict[str, str] = {}
     for message in messages:
         names |= {call.id: call.tool for call in message.calls}
-        yield from _message(message, names, told)
+        yield from _message(message, names, escape_text)
     yield "</body>\n</html>\n"
 
 
@@ -82,7 +82,7 @@ def _details(summary: str, text: str) -> str:
 
 
 def _image(image: ImageContent) -> str:
-    """Only what is plainly a picture; anything else is named."""
+    """Return an image tag, or a placeholder if the data is not a supported image."""
     if _IMAGE.fullmatch(image.mime) and _BASE64.fullmatch(image.data):
         return f'<img alt="{escape(sanitise(image.name))}" src="data:{image.mime};base64,{image.data}">\n'
     return f"<p>(image {escape(sanitise(image.name))} {escape(sanitise(image.mime))})</p>\n"

@@ -1,4 +1,4 @@
-"""A session as JSON that can be taken elsewhere and brought in again."""
+"""Exports a session as JSON and imports such a file as a new session."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ VERSION = 1
 MAX_BYTES = 1024 * 1024 * 1024
 MAX_NUMBER = 10**14
 
-# What comes from elsewhere is a conversation. It brings no rules, no settings, no prompt of its own and no far side.
+# An import brings only the conversation: permission rules, settings, system prompts and remote sessions are dropped.
 NOT_IMPORTED = NOT_FORKED | frozenset(
     ("session_opened", "info_changed", "option_changed", "prefix_built", "child_started", "child_ended", "renamed")
 )
@@ -36,7 +36,7 @@ class _Export(msgspec.Struct):
 
 
 def to_json(meta: SessionMeta, records: Records, redact: Callable[[Any], Any]) -> Iterator[bytes]:
-    """The export in pieces: every record, also the reverted ones; `clean` has the last word over what is told."""
+    """Yield the export in chunks, with all records, including reverted ones; `redact` is applied to every value."""
     session = msgspec.json.encode(redact(msgspec.to_builtins(meta)))
     yield b'{"format":"%b","version":%d,"session":%b,"records":[' % (FORMAT.encode(), VERSION, session)
     for index in range(len(records)):
@@ -46,16 +46,23 @@ def to_json(meta: SessionMeta, records: Records, redact: Callable[[Any], Any]) -
 
 
 def from_json(data: bytes, store: JournalStore, project: str, opened: SessionOpened) -> tuple[StoredSession, int]:
-    """A new session out of an export, and how many of its records were left behind; `opened` says where it is now."""
+    """Import an export as a new session; `opened` is its opening record.
+
+    Return the session and the number of records that were not imported. Raises `UsageError` if the export is invalid.
+    """
     export = _parse_export(data)
     records = [_parse_envelope(raw, number) for number, raw in enumerate(export.records, 1)]
     _check_order(records)
-    kept = [e for e in records if event_type_of(e.event) not in NOT_IMPORTED and not isinstance(e.event, UnknownEvent)]
+    imported = [
+        envelope
+        for envelope in records
+        if event_type_of(envelope.event) not in NOT_IMPORTED and not isinstance(envelope.event, UnknownEvent)
+    ]
     seq = records[-1].seq if records else 0
     added = [Envelope(seq + 1, time.time(), opened)]
     if isinstance(title := export.session.get("title"), str) and title:
         added.append(Envelope(seq + 2, time.time(), Renamed(title_of(title))))
-    return create_session(store, project, map(record_codec.encode, [*kept, *added])), len(records) - len(kept)
+    return create_session(store, project, map(record_codec.encode, [*imported, *added])), len(records) - len(imported)
 
 
 def _parse_export(data: bytes) -> _Export:
@@ -64,10 +71,10 @@ def _parse_export(data: bytes) -> _Export:
     try:
         export = msgspec.json.decode(data, type=_Export)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"this is no export of a session: {error}", hint="ostler sessions export makes one") from None
+        raise UsageError(f"not a session export: {error}", hint="create one with `ostler sessions export`") from None
     if export.format != FORMAT or export.version > VERSION:
-        told = f"{export.format[:40]!r} {export.version}"
-        raise UsageError(f"this export has the format {told}; this Ostler reads {FORMAT!r} {VERSION}")
+        found = f"{export.format[:40]!r} {export.version}"
+        raise UsageError(f"this export has the format {found}; this version reads {FORMAT!r} {VERSION}")
     return export
 
 
@@ -77,7 +84,7 @@ def _parse_envelope(raw: msgspec.Raw, number: int) -> Envelope:
     except EventDecodeError as error:
         raise UsageError(f"record {number} of the export is damaged: {error}") from None
     if not 0 <= envelope.time < MAX_NUMBER:
-        raise UsageError(f"record {number} of the export has no possible time")
+        raise UsageError(f"record {number} of the export has an invalid time")
     return envelope
 
 

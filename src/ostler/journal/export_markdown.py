@@ -1,4 +1,4 @@
-"""A session as Markdown: who said what, and what came of each call."""
+"""Exports a session as Markdown."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _TICKS = re.compile("`+")
 def to_markdown(
     meta: SessionMeta, messages: Iterable[ConversationMessage], redact: Callable[[str], str]
 ) -> Iterator[str]:
-    """The page in pieces; `clean` has the last word over what is told."""
+    """Yield the document in chunks; `redact` is applied to every text."""
     yield f"# {_one_line(redact(meta.title)) or meta.id}\n\n"
     for name, value in header_fields(meta):
         yield f"- {name}: {_one_line(redact(value))}\n"
@@ -27,7 +27,7 @@ def to_markdown(
 
 
 def header_fields(meta: SessionMeta) -> list[tuple[str, str]]:
-    """What stands at the top of an export."""
+    """Return the names and values shown at the top of an export."""
     pairs = [("session", meta.id), ("workspace", meta.cwd), ("model", meta.model), ("agent", meta.agent)]
     pairs += [("from", meta.started), ("to", meta.changed), ("forked from", meta.forked_from)]
     pairs.append(("summary", " ".join(meta.summary.split())))
@@ -51,12 +51,12 @@ def _message(message: ConversationMessage, names: dict[str, str], redact: Callab
 
 
 def arguments_text(call: ToolCall) -> str:
-    """A call's arguments as text."""
+    """Return a call's arguments as JSON, or as the model sent them if they could not be parsed."""
     return json.dumps(call.arguments, ensure_ascii=False, indent=2, default=str) if call.arguments else call.raw
 
 
 def fence_code(text: str) -> str:
-    """A block that nothing in the text can end."""
+    """Return a code block whose fence is longer than any in the text."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text.rstrip()}\n{fence}\n"

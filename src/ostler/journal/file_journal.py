@@ -1,4 +1,4 @@
-"""The journal of one session as a file of JSON lines that is only ever appended to."""
+"""A session's journal as an append-only file of JSON lines."""
 
 import os
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ CHUNK_BYTES = 1024 * 1024
 
 
 class FileJournal:
-    """One session's records below its own folder (0700/0600); held by one process at a time.
+    """The records of one session in its own folder (0700/0600), opened by one process at a time.
 
-    `damage` says, in sentences for the person, what was found broken when it was opened.
+    `damage` lists what was found broken on opening, as sentences for the user.
     """
 
     def __init__(self, folder: Path, session_id: str, observers: Sequence[JournalObserver] = ()) -> None:
@@ -37,8 +37,8 @@ class FileJournal:
             self._open()
         except OSError as error:
             raise JournalError(
-                f"cannot keep the session in {folder}: {error.strerror}",
-                hint="free it, or set OSTLER_HOME to a folder that can be written",
+                f"cannot write session files in {folder}: {error.strerror}",
+                hint="make it writable, or set OSTLER_HOME to a writable folder",
             ) from error
 
     def records(self) -> FileRecords:
@@ -51,8 +51,8 @@ class FileJournal:
         self._write(line)
         self._records.append(envelope, self._size, len(line))
         self._size += len(line)
-        for follower in self._observers:
-            follower.on_record(envelope)
+        for observer in self._observers:
+            observer.on_record(envelope)
 
     def sync(self) -> None:
         self._check_open()
@@ -67,8 +67,8 @@ class FileJournal:
     def close(self) -> None:
         if self._file < 0:
             return
-        for follower in self._observers:
-            follower.close()
+        for observer in self._observers:
+            observer.close()
         os.close(self._file)
         self._file = -1
         self._lock.release()
@@ -77,10 +77,10 @@ class FileJournal:
         import shutil
 
         if self._is_new and self._file >= 0:
-            doomed = self.path.parent.with_name(f".deleted-{self.session_id}")
-            with suppress(OSError):  # then it stays, as a session in which nothing was said
-                self.path.parent.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
+            trash = self.path.parent.with_name(f".deleted-{self.session_id}")
+            with suppress(OSError):  # then an empty session remains
+                self.path.parent.rename(trash)
+            shutil.rmtree(trash, ignore_errors=True)
         self.close()
 
     def _open(self) -> None:
@@ -105,15 +105,15 @@ class FileJournal:
         elif damage.lacks_newline:
             os.write(self._file, b"\n")
         self._size = os.fstat(self._file).st_size
-        for follower in self._observers:
-            follower.catch_up(self._records)
+        for observer in self._observers:
+            observer.catch_up(self._records)
 
     def _write(self, line: bytes) -> None:
         self._check_open()
         if os.fstat(self._file).st_size != self._size:
             raise JournalError(
-                f"{self.path} was changed by another program; nothing more is written to it",
-                hint="resume the session once that program is done",
+                f"{self.path} was changed by another program; this session can no longer write to it",
+                hint="resume the session when that program is done",
             )
         try:
             written = os.write(self._file, line)
@@ -125,32 +125,32 @@ class FileJournal:
 
     def _check_open(self) -> None:
         if self._file < 0:
-            raise JournalError(f"{self.path} is closed, nothing more is written to it", code="session_closed")
+            raise JournalError(f"{self.path} is closed and cannot be written", code="session_closed")
 
     def _write_error(self, reason: str) -> JournalError:
         return JournalError(
-            f"cannot write {self.path}: {reason}; everything before this is intact",
+            f"cannot write {self.path}: {reason}; earlier records are intact",
             hint="free some space and resume the session",
         )
 
     def _move_tail(self, start: int) -> None:
-        """Nothing is thrown away: the tail goes to a file of its own before it is cut off."""
-        aside = self.path.with_suffix(".torn")
+        """Move an incomplete last record to a separate file, then truncate the journal."""
+        tail_path = self.path.with_suffix(".torn")
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        with open(os.open(aside, flags, 0o600), "ab") as file:
-            at = start
-            while piece := os.pread(self._file, CHUNK_BYTES, at):
-                file.write(piece)
-                at += len(piece)
+        with open(os.open(tail_path, flags, 0o600), "ab") as file:
+            offset = start
+            while chunk := os.pread(self._file, CHUNK_BYTES, offset):
+                file.write(chunk)
+                offset += len(chunk)
             file.write(b"\n")
             file.flush()
             os.fsync(file.fileno())
         os.ftruncate(self._file, start)
-        self.damage.append(f"{self.path.name}: the last record was torn and is set aside in {aside.name}")
+        self.damage.append(f"{self.path.name}: the last record was incomplete; it was moved to {tail_path.name}")
 
 
 def read_journal(path: Path) -> FileRecords:
-    """A journal's records, without taking hold of it or changing it."""
+    """Read a journal without locking or changing it. Raises `JournalError` if its format is newer."""
     try:
         return FileRecords(path)
     except NewerFormatError as error:
@@ -158,10 +158,10 @@ def read_journal(path: Path) -> FileRecords:
 
 
 def sync_folders(folder: Path) -> None:
-    """Make the entries of a new session's folder, and of those made to hold it, as lasting as what is in it."""
-    for place in (folder, *folder.parents[:3]):
-        place_file = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    """Sync a new session's folder and its three parents, so that the folder entries survive a crash."""
+    for directory in (folder, *folder.parents[:3]):
+        file = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
         try:
-            os.fsync(place_file)
+            os.fsync(file)
         finally:
-            os.close(place_file)
+            os.close(file)

@@ -1,4 +1,4 @@
-"""A new session out of an old one, from any of its records on."""
+"""Copies a session, up to a given record, into a new one."""
 
 import os
 from collections.abc import Iterable
@@ -7,25 +7,27 @@ from ostler.core.errors import JournalError, UsageError
 from ostler.journal.file_journal import JOURNAL_NAME, read_journal, sync_folders
 from ostler.journal.journal_store import JournalStore, StoredSession, new_session_id
 
-# What a person allowed one session, what waits to be said in it, and what it spent, is that session's own; so is its
-# place at a far side.
+# Permission rules, queued prompts, usage and the remote session belong to the original session only.
 NOT_FORKED = frozenset(("rule_added", "rule_revoked", "queued", "far_mark", "usage_reported"))
 
 
 def fork(store: JournalStore, source: StoredSession, seq: int = 0) -> StoredSession:
-    """A new session with a source's records up to and including a number, or with all of them."""
-    past = read_journal(source.journal_path)
-    end = past.index_after(seq) if seq else len(past)
-    if seq and (not end or past[end - 1].seq != seq):
+    """Copy a session's records up to and including number `seq`, or all of them, into a new session.
+
+    Raises `UsageError` if there is no record `seq`.
+    """
+    records = read_journal(source.journal_path)
+    end = records.index_after(seq) if seq else len(records)
+    if seq and (not end or records[end - 1].seq != seq):
         raise UsageError(f"session {source.id} has no record {seq}", hint=f"ostler sessions show {source.id}")
-    lines = (past.line(index) for index in range(end) if past.type_at(index) not in NOT_FORKED)
+    lines = (records.line(index) for index in range(end) if records.type_at(index) not in NOT_FORKED)
     return create_session(store, source.project, lines)
 
 
 def create_session(store: JournalStore, project: str, lines: Iterable[bytes]) -> StoredSession:
-    """A session of these records: there whole, or not at all."""
-    place = store.session(project, new_session_id())
-    folder = place.folder.with_name(f".new-{place.id}")
+    """Create a session with these records, atomically."""
+    session = store.session(project, new_session_id())
+    folder = session.folder.with_name(f".new-{session.id}")
     try:
         folder.mkdir(parents=True, mode=0o700)
         with open(
@@ -34,9 +36,9 @@ def create_session(store: JournalStore, project: str, lines: Iterable[bytes]) ->
             file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
-        folder.rename(place.folder)
-        sync_folders(place.folder)
+        folder.rename(session.folder)
+        sync_folders(session.folder)
     except OSError as error:
-        raise JournalError(f"cannot keep a new session in {place.folder.parent}: {error.strerror}") from error
-    store.open(place).close()
-    return place
+        raise JournalError(f"cannot create a session in {session.folder.parent}: {error.strerror}") from error
+    store.open(session).close()
+    return session

@@ -1,4 +1,4 @@
-"""`history.xnl`: every message as a record of the XNL notation, appended the moment it exists."""
+"""Writes `history.xnl`: every message as an XNL record, appended immediately."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ TAIL_BYTES = 4 * 1024 * 1024
 
 
 class HistoryXnl:
-    """The whole of it can be told from the journal, so what a crash left out is made up for at the next opening."""
+    """Appends each message to `history.xnl`. Messages that are missing after a crash are added on the next opening."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / HISTORY_NAME
@@ -39,9 +39,9 @@ class HistoryXnl:
             self._append(text)
 
     def on_record(self, envelope: Envelope) -> None:
-        said = self._conversation.read(envelope)
-        if said and self._file >= 0:
-            self._append(to_xnl(said))
+        message = self._conversation.read(envelope)
+        if message and self._file >= 0:
+            self._append(to_xnl(message))
 
     def close(self) -> None:
         if self._file >= 0:
@@ -49,71 +49,73 @@ class HistoryXnl:
             self._file = -1
 
     def _append(self, text: str) -> None:
-        """In one write, or not at all: after a failure the file waits for the next opening."""
+        """Append a text in one write. After a failure the file is closed until the next opening."""
         data = _encode(text)
         size = os.fstat(self._file).st_size
         try:
-            whole = os.write(self._file, data) == len(data)
+            complete = os.write(self._file, data) == len(data)
         except OSError:
-            whole = False
-        if not whole:
+            complete = False
+        if not complete:
             with suppress(OSError):
                 os.ftruncate(self._file, size)
             self.close()
 
     def _missing_texts(self, records: Records) -> list[str] | None:
-        """The newest records that are not in the file yet; nothing to tell from when its end is none of ours.
+        """Return the latest messages that are not in the file yet, or None if the file must be rewritten.
 
-        A torn record at its end is cut off.
+        An incomplete record at its end is removed.
         """
         recent = [_encode(text) for text in self._recent_texts(records)]
         if not self._path.exists():
             return None if recent else []
         with open(self._path, "rb+") as file:
             for end in _possible_ends(file):
-                for known in range(len(recent), 0, -1):
-                    wanted = b"".join(recent[:known])
-                    file.seek(max(0, end - len(wanted)))
-                    if file.read(len(wanted)) == wanted:
+                for count in range(len(recent), 0, -1):
+                    expected = b"".join(recent[:count])
+                    file.seek(max(0, end - len(expected)))
+                    if file.read(len(expected)) == expected:
                         file.truncate(end)
-                        return [data.decode() for data in recent[known:]]
+                        return [data.decode() for data in recent[count:]]
         return None
 
     def _recent_texts(self, records: Records) -> Iterator[str]:
-        places = (at for at in reversed(range(len(records))) if records.type_at(at) in CONVERSATION_TYPES)
-        for index in reversed([*islice(places, RECENT_COUNT)]):
-            if said := self._conversation.read(records[index]):
-                yield to_xnl(said)
+        indexes = (index for index in reversed(range(len(records))) if records.type_at(index) in CONVERSATION_TYPES)
+        for index in reversed([*islice(indexes, RECENT_COUNT)]):
+            if message := self._conversation.read(records[index]):
+                yield to_xnl(message)
 
     def _rewrite(self, records: Records) -> None:
         self._conversation = ConversationReader()
         new = self._path.with_suffix(".new")
         with open(os.open(new, OPEN_FLAGS | os.O_TRUNC, 0o600), "wb") as file:
             for index in range(len(records)):
-                if records.type_at(index) in CONVERSATION_TYPES and (said := self._conversation.read(records[index])):
-                    file.write(_encode(to_xnl(said)))
+                if records.type_at(index) in CONVERSATION_TYPES and (
+                    message := self._conversation.read(records[index])
+                ):
+                    file.write(_encode(to_xnl(message)))
         os.replace(new, self._path)
 
 
 def _possible_ends(file: BinaryIO) -> Iterator[int]:
-    """Where the last whole record may end: at the file's end, or before the last thing that begins a line."""
+    """Yield where the last complete record may end: at the file's end, or before the last line that starts one."""
     size = file.seek(0, os.SEEK_END)
     yield size
     start = max(0, size - TAIL_BYTES)
     file.seek(start)
-    begun = file.read().rfind(b"\n<")
-    if begun >= 0:
-        yield start + begun + 1
+    position = file.read().rfind(b"\n<")
+    if position >= 0:
+        yield start + position + 1
 
 
 def to_xnl(message: ConversationMessage) -> str:
-    """A message in the notation: the role, and below it whatever there is to tell."""
+    """Format a message as an XNL record."""
     from ostler.xnl.chat_records import write_record
     from ostler.xnl.errors import XnlError
 
     try:
         return write_record(message.role, _fields(message, plain=False))
-    except XnlError:  # a number or a nesting that the notation cannot hold
+    except XnlError:  # a number or a nesting that XNL cannot represent
         return write_record(message.role, _fields(message, plain=True))
 
 

@@ -1,4 +1,4 @@
-"""The tables of the session index: a file that may be thrown away at any time."""
+"""SQLite schema of the session index; the file can be deleted at any time."""
 
 import sqlite3
 from pathlib import Path
@@ -18,7 +18,7 @@ CREATE INDEX usage_of ON usage(session);
 
 
 def open_index(path: Path) -> sqlite3.Connection:
-    """The index in a file, anew if it is not one of this version; in memory where no file can be written."""
+    """Open the index. A damaged or outdated one is recreated; without a writable file it is kept in memory."""
     try:
         return _open_file(path)
     except OSError:
@@ -40,7 +40,7 @@ def _open_file(path: Path) -> sqlite3.Connection:
 def _open(name: str) -> sqlite3.Connection:
     db = sqlite3.connect(name, timeout=10, isolation_level=None)
     try:
-        db.execute("PRAGMA synchronous = OFF")  # whatever a crash makes of it, it can be made again
+        db.execute("PRAGMA synchronous = OFF")  # a crash may damage the index; it can be rebuilt
         db.execute("PRAGMA journal_mode = MEMORY")
         db.execute("PRAGMA secure_delete = ON")
         db.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""Brings the session index up to date: what journals have grown by is read, what is gone is forgotten."""
+"""Updates the session index: reads what journals have grown by and drops deleted sessions."""
 
 import os
 import sqlite3
@@ -23,7 +23,7 @@ REPORT_ABOVE = 500
 
 
 class IndexedState(NamedTuple):
-    """A session as the index has it: its journal's size, time of writing and inode, and how far it was read."""
+    """The index's entry of a session: its journal's size, time and inode, and the offset read so far."""
 
     key: int
     stamp: tuple[int, int, int]
@@ -31,7 +31,7 @@ class IndexedState(NamedTuple):
 
 
 class ChangedSession(NamedTuple):
-    """A session whose journal is not as the index has it."""
+    """A session whose journal changed since it was indexed."""
 
     project: str
     id: str
@@ -41,21 +41,20 @@ class ChangedSession(NamedTuple):
 
 
 def refresh(db: sqlite3.Connection, store: JournalStore, project: str, report: Callable[[str], None]) -> None:
-    """Look at every journal's stamp, and read on where one changed."""
+    """Index all journals that changed, and remove deleted sessions."""
     known = _indexed_states(db, project)
-    changed = sorted(
-        _changed_sessions(store, project, known), key=lambda found: found.stamp[1]
-    )  # the newest is found first
+    # Oldest first: a search returns the latest rows first.
+    changed = sorted(_changed_sessions(store, project, known), key=lambda session: session.stamp[1])
     if not changed and not known:
         return
     if len(changed) > REPORT_ABOVE:
-        report(f"reading {len(changed)} sessions for the index, this once")
+        report(f"building the search index for {len(changed)} sessions (once)")
     db.execute("BEGIN IMMEDIATE")
     try:
-        for gone in known.values():
-            remove_session(db, gone.key)
-        for found in changed:
-            _JournalIndexer(db, found).read()
+        for deleted in known.values():
+            remove_session(db, deleted.key)
+        for changed_session in changed:
+            _JournalIndexer(db, changed_session).read()
         db.execute("COMMIT")
     except BaseException:
         db.execute("ROLLBACK")
@@ -63,7 +62,7 @@ def refresh(db: sqlite3.Connection, store: JournalStore, project: str, report: C
 
 
 def remove_session(db: sqlite3.Connection, key: int) -> None:
-    """Take a session out of the index."""
+    """Remove a session from the index."""
     db.execute("DELETE FROM words WHERE rowid IN (SELECT number FROM messages WHERE session = ?)", [key])
     for table, column in (("messages", "session"), ("usage", "session"), ("sessions", "key")):
         db.execute(f"DELETE FROM {table} WHERE {column} = ?", [key])
@@ -81,7 +80,7 @@ def _indexed_states(db: sqlite3.Connection, project: str) -> dict[tuple[str, str
 def _changed_sessions(
     store: JournalStore, project: str, known: dict[tuple[str, str], IndexedState]
 ) -> Iterator[ChangedSession]:
-    """The sessions whose stamp is not the known one; those that are still there are taken out of `known`."""
+    """Yield new and changed sessions; all sessions that still exist are removed from `known`."""
     for name, session_id in store.session_keys(project):
         path = f"{store.root}/{name}/sessions/{session_id}/{JOURNAL_NAME}"
         try:
@@ -95,7 +94,7 @@ def _changed_sessions(
 
 
 class _JournalIndexer:
-    """One journal, from where it was last read to its end."""
+    """Indexes one journal from where it was last read to its end."""
 
     def __init__(self, db: sqlite3.Connection, session: ChangedSession) -> None:
         self._db = db
@@ -108,8 +107,8 @@ class _JournalIndexer:
         try:
             with open(self._session.path, "rb") as file:
                 file.seek(offset)
-                for frame, place, line in scan(file, Damage(), offset, meta.seq):
-                    offset = place + len(line)
+                for frame, start, line in scan(file, Damage(), offset, meta.seq):
+                    offset = start + len(line)
                     meta.seq, meta.changed = int(frame["seq"]), format_time(float(frame["time"]))
                     if frame["kind"].decode("utf-8", "replace") in INDEXED_TYPES:
                         self._index_record(key, meta, record_codec.decode(line))
@@ -120,25 +119,25 @@ class _JournalIndexer:
         self._save(key, meta, offset)
 
     def _load_state(self) -> tuple[int, SessionMeta, int]:
-        known, found = self._session.known, self._session
-        if known and known.stamp[2] == found.stamp[2] and known.offset <= found.stamp[0]:
+        known, session = self._session.known, self._session
+        if known and known.stamp[2] == session.stamp[2] and known.offset <= session.stamp[0]:
             (stored,) = self._db.execute("SELECT meta FROM sessions WHERE key = ?", [known.key]).fetchone()
             return known.key, msgspec.json.decode(stored, type=SessionMeta), known.offset
         if known:
             remove_session(self._db, known.key)
-        cursor = self._db.execute("INSERT INTO sessions(project, id) VALUES (?, ?)", [found.project, found.id])
-        return cursor.lastrowid or 0, SessionMeta(found.id), 0
+        cursor = self._db.execute("INSERT INTO sessions(project, id) VALUES (?, ?)", [session.project, session.id])
+        return cursor.lastrowid or 0, SessionMeta(session.id), 0
 
     def _index_record(self, key: int, meta: SessionMeta, envelope: Envelope) -> None:
         meta.apply(envelope)
         event = envelope.event
         if isinstance(event, UsageReported):
-            if not event.child_id:  # the child's own journal has it
+            if not event.child_id:  # the child's own journal is indexed too
                 self._add_usage(format_time(envelope.time)[:10], event)
         elif isinstance(event, Renamed):
             self._add_text(key, envelope, "title", split_cjk(event.title))
-        elif not isinstance(event, PrefixBuilt) and (said := self._conversation.read(envelope)):
-            self._add_text(key, envelope, said.role, searchable_text(said))
+        elif not isinstance(event, PrefixBuilt) and (message := self._conversation.read(envelope)):
+            self._add_text(key, envelope, message.role, searchable_text(message))
 
     def _add_text(self, key: int, envelope: Envelope, role: str, text: str) -> None:
         row = [key, envelope.seq, envelope.time, role]
@@ -147,11 +146,11 @@ class _JournalIndexer:
 
     def _add_usage(self, day: str, usage: UsageReported) -> None:
         if usage.cost == 0 and not usage.tokens_in + usage.tokens_out:
-            return  # no call: how full the window is after a summary
+            return  # not a call; reports the context size after a compaction
         sums = self._usage.setdefault((day, usage.model), [0] * 6)
         tokens = (usage.tokens_in, usage.tokens_out, usage.tokens_cached)
-        for place, amount in enumerate((1, *tokens, usage.cost or 0.0, usage.cost is None)):
-            sums[place] += amount
+        for column, amount in enumerate((1, *tokens, usage.cost or 0.0, usage.cost is None)):
+            sums[column] += amount
 
     def _save(self, key: int, meta: SessionMeta, offset: int) -> None:
         for (day, model), sums in self._usage.items():

@@ -1,4 +1,4 @@
-"""Diagnostic logs on disk: JSON lines without secrets, turned over within a bound, written beside the work."""
+"""Diagnostic logs: redacted JSON lines in rotated files, written by a background thread."""
 
 import fcntl
 import logging
@@ -14,19 +14,19 @@ import msgspec
 
 from ostler.journal.session_meta import format_time
 
-START_DELAY = 1.0  # seconds; whoever starts reads much else first, and what cleans a line is much to read
+START_DELAY = 1.0  # seconds; importing the redactor is slow and would delay the start of the program
 CURRENT_SESSION: ContextVar[str] = ContextVar("session", default="")
 
 
 class LogFile(msgspec.Struct, frozen=True):
-    """Where lines go, how large the file may grow, and how many old ones are kept."""
+    """A log file that is rotated at `max_bytes`; `backup_count` old files are kept."""
 
     path: Path
     max_bytes: int
     backup_count: int
 
     def append(self, lines: bytes) -> None:
-        """Append; several processes may, and one of them turns the file over when it is full."""
+        """Append lines. Safe with several processes; the one that fills the file rotates it."""
         while True:
             file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
@@ -60,7 +60,7 @@ class LogFile(msgspec.Struct, frozen=True):
 
 
 class LogHandler(logging.Handler):
-    """Hands every record to a thread that cleans and writes it; logging never waits for a disk."""
+    """Passes log records to a thread that redacts and writes them, so that logging never waits for a disk."""
 
     def __init__(self, file: LogFile, make_redact: Callable[[], Callable[[str], str]]) -> None:
         super().__init__()
@@ -72,11 +72,11 @@ class LogHandler(logging.Handler):
         self._closing = threading.Event()
 
     def add_session_file(self, session_id: str, file: LogFile) -> None:
-        """From now on a session's records go to a file of its own, too."""
+        """Write a session's records to this file too, from now on."""
         self._sessions[session_id] = file
 
     def remove_session_file(self, session_id: str) -> None:
-        """What was logged until now still goes there."""
+        """Stop writing to a session's file after the records logged so far."""
         self._queue.put(session_id)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -87,7 +87,7 @@ class LogHandler(logging.Handler):
         self._queue.put(record)
 
     def close(self) -> None:
-        """All that was logged is written, unless the disk hangs."""
+        """Write everything that was logged; wait two seconds at most."""
         super().close()
         if self._thread:
             self._closing.set()
@@ -97,12 +97,12 @@ class LogHandler(logging.Handler):
 
     def _write_all(self) -> None:
         self._closing.wait(START_DELAY)
-        clean = self._make_redact()
+        redact = self._make_redact()
         while item := self._queue.get():
             if isinstance(item, str):
                 self._sessions.pop(item, None)
                 continue
-            line = _format_line(item, clean)
+            line = _format_line(item, redact)
             for file in (self._file, self._sessions.get(item.__dict__["session"])):
                 if file:
                     _append_quietly(file, line)
@@ -119,7 +119,7 @@ def _format_line(record: logging.LogRecord, redact: Callable[[str], str]) -> byt
     text = record.getMessage()
     if record.exc_info:
         text += "\n" + logging.Formatter().formatException(record.exc_info)
-    told = {"time": format_time(record.created), "level": record.levelname.lower(), "from": record.name}
+    fields = {"time": format_time(record.created), "level": record.levelname.lower(), "from": record.name}
     if session := record.__dict__["session"]:
-        told["session"] = session
-    return msgspec.json.encode({**told, "text": redact(text).encode("utf-8", "replace").decode()}) + b"\n"
+        fields["session"] = session
+    return msgspec.json.encode({**fields, "text": redact(text).encode("utf-8", "replace").decode()}) + b"\n"

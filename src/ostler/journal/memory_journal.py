@@ -1,4 +1,4 @@
-"""A journal that is gone with the process: `--ephemeral`, tests, child probes."""
+"""In-memory journal for `--ephemeral` and tests."""
 
 from collections.abc import Iterable
 
@@ -25,10 +25,10 @@ class MemoryJournal:
         self._records.append(envelope)
 
     def sync(self) -> None:
-        """Nothing here outlives the process."""
+        """Do nothing: nothing is written to disk."""
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing."""
 
     def drop(self) -> None:
-        """It goes with the process."""
+        """Do nothing: nothing is stored."""

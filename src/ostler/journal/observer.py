@@ -1,4 +1,4 @@
-"""Whatever is made from a journal while it grows: a history to read, a summary, a log."""
+"""Protocol for files and logs that are derived from a journal while it grows."""
 
 from typing import Protocol
 
@@ -7,12 +7,12 @@ from ostler.core.protocols import Records
 
 
 class JournalObserver(Protocol):
-    """What it makes can be made again, so nothing that befalls it may stop a session."""
+    """Receives a journal's records. Its output can be rebuilt, so its failures must not stop the session."""
 
     def catch_up(self, records: Records) -> None:
-        """The journal was opened: make up for what an earlier process did not get to."""
+        """Called when the journal is opened; handle the records that an earlier process missed."""
 
     def on_record(self, envelope: Envelope) -> None:
-        """A record was written."""
+        """Called after a record was written."""
 
     def close(self) -> None: ...

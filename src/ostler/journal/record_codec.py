@@ -1,6 +1,6 @@
-"""One record of a journal as one line: version, number, time, event, and a checksum over all before it.
+"""Encodes and decodes one journal record as a JSON line with version, sequence number, time and checksum.
 
-The frame never changes; the version says how the event in it is to be read.
+The frame never changes; the version says how to decode the event in it.
 """
 
 import re
@@ -28,40 +28,46 @@ RecordFrame = re.Match[bytes]
 
 
 class NewerFormatError(ValueError):
-    """A whole record written by a version that came after this one."""
+    """A valid record that was written by a newer version of Ostler."""
 
 
 def encode(envelope: Envelope) -> bytes:
-    """The line, newline included."""
+    """Encode a record as a line, including the newline."""
     head = b'{"v":%d,"seq":%d,"time":%b' % (VERSION, envelope.seq, repr(float(envelope.time)).encode())
     body = b'%b,"event":%b' % (head, _encode_type_first(envelope.event))
     return b'%b,"crc":"%08x"}\n' % (body, zlib.crc32(body))
 
 
 def parse_frame(line: bytes) -> RecordFrame | None:
-    """The frame of a line with its newline, nothing when it is no whole record; `NewerRecord` if it is not for us."""
+    """Parse a line that ends with a newline. Return None if it is not a valid record.
+
+    Raises `NewerFormatError` if the record's version is not supported.
+    """
     frame = _HEAD.match(line)
     if frame is None or not line.endswith(b',"crc":"%08x"}\n' % zlib.crc32(memoryview(line)[:-_TAIL_LENGTH])):
         return None
     if frame["version"] != _VERSION:
         seq, version = int(frame["seq"]), int(frame["version"])
-        raise NewerFormatError(f"record {seq} has format {version}; this Ostler reads up to {VERSION}")
+        raise NewerFormatError(f"record {seq} has format {version}; this version reads up to {VERSION}")
     return frame
 
 
 def decode(line: bytes) -> Envelope:
-    """The record of a line with its newline; an event that makes no sense to us is `Unknown`."""
+    """Decode a line that ends with a newline; an event that cannot be decoded becomes an `UnknownEvent`.
+
+    Raises `EventDecodeError` if the line is not a valid record.
+    """
     frame = parse_frame(line)
     if frame is None:
-        raise EventDecodeError("this is no whole record")
+        raise EventDecodeError("not a valid record")
     return Envelope(int(frame["seq"]), float(frame["time"]), _decode_frame_event(frame, line))
 
 
 def result_call_id(frame: RecordFrame, line: bytes) -> str:
-    """Which call a `tool_finished` answers."""
+    """Return the call id of a `tool_finished` record."""
     if frame["call"] is not None:
         return frame["call"].decode("utf-8", "replace")
-    event = _decode_frame_event(frame, line)  # an id that JSON must escape
+    event = _decode_frame_event(frame, line)  # the id contains escaped characters
     return event.result.call_id if isinstance(event, ToolFinished) else ""
 
 
@@ -73,7 +79,7 @@ def _decode_frame_event(frame: RecordFrame, line: bytes) -> Event:
 
 
 def _encode_type_first(event: Event) -> bytes:
-    """The event with its type first, where the frame's reader looks for it."""
+    """Encode an event with its type as the first field, where `parse_frame` expects it."""
     data = encode_event(event)
     if not isinstance(event, UnknownEvent):
         return data

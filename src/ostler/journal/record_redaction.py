@@ -1,4 +1,4 @@
-"""Secrets taken out of a record's values, where a name may tell what a value alone does not."""
+"""Redacts secrets from exported records, using field names as a hint."""
 
 import json
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from typing import Any
 from ostler.text.redact import DEFAULT_KEYS, REDACTION_MARKER, Redactor
 from ostler.text.secret_names import SecretNames
 
-# They tie records together or are no words at all.
+# Identifiers and opaque values; redacting them would break the export.
 NOT_REDACTED = frozenset(("type", "id", "call_id", "turn_id", "message_id", "ask_id", "seal", "mime"))
 
 
 class RecordRedactor:
-    """`text` for words, `tree` for what JSON is made of; off, it passes everything."""
+    """Redacts texts and JSON values; without a redactor it returns everything unchanged."""
 
     def __init__(self, redactor: Redactor | None, keys: Sequence[str] = DEFAULT_KEYS) -> None:
         self._redactor = redactor
@@ -37,9 +37,9 @@ class RecordRedactor:
                 return value
 
     def _redact_value(self, value: str, name: str) -> str:
-        clean = self.redact_text(value)
-        if clean != value or self._names.grade(name) == "no":
-            return clean
+        redacted = self.redact_text(value)
+        if redacted != value or self._names.grade(name) == "no":
+            return redacted
         return (
             REDACTION_MARKER
             if REDACTION_MARKER in self.redact_text(json.dumps({name: value}, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""The past of a session as a sequence that is decoded where it is looked at, so that a long one costs little memory."""
+"""A session's records as a sequence, in memory or decoded lazily from a file."""
 
 import os
 import weakref
@@ -16,12 +16,12 @@ CACHE_BYTES = 16 * 1024 * 1024
 
 
 def event_type_of(event: Event) -> str:
-    """The name of an event's type, as records have it."""
+    """Return the name of an event's type as stored in records."""
     return event.type if isinstance(event, UnknownEvent) else str(event.__struct_config__.tag)
 
 
 class ListRecords:
-    """A past that is all in memory."""
+    """Records that are all in memory."""
 
     def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
         self.envelopes: list[Envelope] = []
@@ -61,12 +61,12 @@ class ListRecords:
 
 
 class FileRecords:
-    """A past in a file: places, numbers and kinds in memory, and the newest events up to a bound."""
+    """Records in a file. Offsets, numbers and types are in memory; events are decoded on access and cached."""
 
     def __init__(self, path: Path) -> None:
         self.damage = Damage()
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._file)  # a late reader may outlive the journal
+        weakref.finalize(self, os.close, self._file)  # a reader may outlive the journal
         self._offsets = array("Q")
         self._sizes = array("L")
         self._seqs = array("Q")
@@ -81,7 +81,7 @@ class FileRecords:
                 self._add_entry(int(frame["seq"]), frame["kind"], call_id, offset, len(line))
 
     def append(self, envelope: Envelope, offset: int, size: int) -> None:
-        """A record that was written at an offset."""
+        """Add a record that was just written at `offset`."""
         event = envelope.event
         call_id = event.result.call_id if isinstance(event, ToolFinished) else None
         self._add_entry(envelope.seq, event_type_of(event).encode(), call_id, offset, size)
@@ -92,17 +92,17 @@ class FileRecords:
 
     def __getitem__(self, index: int) -> Envelope:
         index = range(len(self))[index]
-        held = self._cache.get(index)
-        if held is None:
-            held = record_codec.decode(self.line(index))
-            self._add_to_cache(index, held)
-        return held
+        envelope = self._cache.get(index)
+        if envelope is None:
+            envelope = record_codec.decode(self.line(index))
+            self._add_to_cache(index, envelope)
+        return envelope
 
     def __iter__(self) -> Iterator[Envelope]:
         return map(self.__getitem__, range(len(self)))
 
     def line(self, index: int) -> bytes:
-        """With its newline, also where another record is glued to it or the file ends."""
+        """Return a record's line, always ending with a newline, even if the file has none there."""
         return os.pread(self._file, self._sizes[index] - 1, self._offsets[index]) + b"\n"
 
     def type_at(self, index: int) -> str:

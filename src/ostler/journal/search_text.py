@@ -1,4 +1,4 @@
-"""Words as the full-text index has them, and a person's search as a query of it."""
+"""Prepares message text and user queries for full-text search."""
 
 import re
 from functools import cache
@@ -8,7 +8,7 @@ from ostler.journal.conversation import ConversationMessage
 MAX_TEXT_LENGTHS = {"user": 20_000, "assistant": 20_000, "tool": 1_000, "system": 5_000}
 MAX_CALL_LENGTH = 500
 
-# Scripts that put no blanks between words: each character is indexed as one.
+# Scripts without spaces between words: each character is indexed as a word.
 _CJK_RANGES = "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d"
 
 
@@ -20,23 +20,23 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def split_cjk(text: str) -> str:
-    """The text with blanks between the characters of scripts that have none."""
+    """Return the text with spaces around CJK characters."""
     return _patterns()[0].sub(r" \1 ", text)
 
 
 def join_cjk(text: str) -> str:
-    """A snippet as it was written, with the marks of what was found."""
+    """Undo `split_cjk` in a snippet, keeping the markers of hits."""
     return _patterns()[1].sub(r"\1\2", " ".join(text.split()))
 
 
 def searchable_text(message: ConversationMessage) -> str:
-    """What of a message can be found."""
+    """Return the text of a message for the index: its text and its calls, truncated."""
     calls = (f"{call.tool} {(call.raw or str(call.arguments))[:MAX_CALL_LENGTH]}" for call in message.calls)
     return split_cjk("\n".join([message.text[: MAX_TEXT_LENGTHS[message.role]], *calls]))
 
 
 def to_fts_query(text: str, *, match_prefixes: bool = False) -> str:
-    """Every word must be there, or one that begins with it; what is quoted must be there as it stands."""
+    """Convert a search into an FTS query: all words are required, quoted ones as a phrase."""
     terms = []
     for quoted, word in _patterns()[2].findall(text[:1000]):
         phrase = split_cjk(quoted or word).replace('"', " ").replace("\0", " ").strip()

@@ -1,4 +1,4 @@
-"""Finds sessions by their words, their workspace and their time, through an index that is made up as they grow."""
+"""Lists and searches sessions through an SQLite index that is updated on each query."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ HIT_START, HIT_END = "\x02", "\x03"
 
 
 class IndexedSession(msgspec.Struct, frozen=True):
-    """One session of a list."""
+    """A session in the index."""
 
     project: str
     meta: SessionMeta
@@ -26,7 +26,7 @@ class IndexedSession(msgspec.Struct, frozen=True):
 
 
 class SearchHit(msgspec.Struct, frozen=True):
-    """Where a session has the words: the newest message that has them all."""
+    """A session that matches a search, with its latest matching message."""
 
     session: IndexedSession
     number: int
@@ -36,7 +36,7 @@ class SearchHit(msgspec.Struct, frozen=True):
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """What model calls took on one day; `unpriced` of them have no known price."""
+    """The usage of one model on one day; `unpriced` is the number of calls without a known price."""
 
     day: str
     model: str
@@ -49,9 +49,9 @@ class UsageRow(msgspec.Struct, frozen=True):
 
 
 class SessionIndex:
-    """The sessions of a store; every question first looks which of them changed."""
+    """The sessions of a store; every query updates the index first."""
 
-    def __init__(self, store: JournalStore, path: Path, report: Callable[[str], None] = lambda told: None) -> None:
+    def __init__(self, store: JournalStore, path: Path, report: Callable[[str], None] = lambda text: None) -> None:
         self._store = store
         self._path = path
         self._report = report
@@ -61,20 +61,22 @@ class SessionIndex:
         self._db.close()
 
     def sessions(self, project: str = "", limit: int = 50, *, children: bool = False) -> list[IndexedSession]:
-        """The sessions that changed last, newest first."""
-        listed = [one for one in self._run(self._list_sessions, project) if children or not one.meta.parent_id]
-        return sorted(listed, key=lambda one: (one.meta.changed, one.meta.id), reverse=True)[:limit]
+        """Return the sessions, most recently changed first."""
+        listed = [
+            session for session in self._run(self._list_sessions, project) if children or not session.meta.parent_id
+        ]
+        return sorted(listed, key=lambda session: (session.meta.changed, session.meta.id), reverse=True)[:limit]
 
     def search(self, text: str, project: str = "", limit: int = 20) -> Sequence[SearchHit]:
-        """The sessions that have all the words in one message, newest first; then those with longer ones."""
+        """Return sessions with all words in one message, latest first, then those that match by prefix."""
         return self._run(lambda scope: self._search(text, scope, limit), project)
 
     def usage(self, project: str = "") -> Sequence[UsageRow]:
-        """What was used, by day and model."""
+        """Return the usage by day and model."""
         return self._run(self._read_usage, project)
 
     def purge(self) -> None:
-        """Leave no trace of sessions that are gone, not even of their words."""
+        """Remove all traces of deleted sessions, including their words in the full-text index."""
         self._run(lambda scope: self._db.execute("INSERT INTO words(words) VALUES ('optimize')"), "")
 
     def _run(self, lookup: Callable[[str], T], project: str) -> T:
@@ -88,7 +90,7 @@ class SessionIndex:
         refresh(self._db, self._store, project, self._report)
         return lookup(project)
 
-    # -- questions -----------------------------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------------------------
 
     def _list_sessions(self, project: str) -> list[IndexedSession]:
         where, scope = ("WHERE project = ?", [project]) if project else ("", [])
@@ -96,12 +98,12 @@ class SessionIndex:
         return [IndexedSession(name, msgspec.json.decode(meta, type=SessionMeta), size) for name, meta, size in rows]
 
     def _search(self, text: str, project: str, limit: int) -> list[SearchHit]:
-        found: dict[str, SearchHit] = {}
+        hits: dict[str, SearchHit] = {}
         for terms in (to_fts_query(text), to_fts_query(text, match_prefixes=True)):
-            if terms and len(found) < limit:
+            if terms and len(hits) < limit:
                 for hit in self._find_hits(terms, project, limit):
-                    found.setdefault(hit.session.meta.id, hit)
-        return list(found.values())[:limit]
+                    hits.setdefault(hit.session.meta.id, hit)
+        return list(hits.values())[:limit]
 
     def _find_hits(self, terms: str, project: str, limit: int) -> list[SearchHit]:
         newest: dict[int, int] = {}
@@ -116,9 +118,9 @@ class SessionIndex:
         return [self._read_hit(terms, number) for number in newest.values()]
 
     def _read_hit(self, terms: str, number: int) -> SearchHit:
-        told = f"snippet(words, 0, '{HIT_START}', '{HIT_END}', '…', 24)"
+        snippet_sql = f"snippet(words, 0, '{HIT_START}', '{HIT_END}', '…', 24)"
         (snippet,) = self._db.execute(
-            f"SELECT {told} FROM words WHERE words MATCH ? AND rowid = ?", [terms, number]
+            f"SELECT {snippet_sql} FROM words WHERE words MATCH ? AND rowid = ?", [terms, number]
         ).fetchone()
         seq, time, role, project, meta, size = self._db.execute(
             "SELECT m.seq, m.time, m.role, s.project, s.meta, s.size FROM messages m JOIN sessions s "

@@ -1,4 +1,4 @@
-"""What happens in a session, told to the log: who did what and how it went, never what was in it."""
+"""Writes turns, calls, decisions and notices of a session to the log, without their content."""
 
 import logging
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERR
 
 
 class SessionLog:
-    """Logs a session's turns, calls, decisions and notices; `leave` is called when the session closes."""
+    """Logs a session's turns, calls, decisions and notices; calls `on_close` when the session closes."""
 
     def __init__(self, session_id: str, on_close: Callable[[], None] = lambda: None) -> None:
         self._id = session_id
@@ -33,12 +33,12 @@ class SessionLog:
         self._tool_names: dict[str, str] = {}
 
     def catch_up(self, records: Records) -> None:
-        """The past was logged when it happened."""
+        """Do nothing: earlier records were logged when they were written."""
 
     def on_record(self, envelope: Envelope) -> None:
         event = envelope.event
         if isinstance(event, TurnStarted):
-            CURRENT_SESSION.set(self._id)  # the turn's own task begins after this and takes it along
+            CURRENT_SESSION.set(self._id)  # the turn's task is created after this and inherits the value
         level = LEVELS[event.level] if isinstance(event, Notice) else logging.INFO
         if text := self._describe(event):
             _log.log(level, "%s", truncate_middle(text, MAX_TEXT_LENGTH).text, extra={"session": self._id})

@@ -1,4 +1,4 @@
-"""`meta.json`: what a session is, on one page; it can always be made again from the journal."""
+"""`meta.json`: a session's title, model, counts and times; can be rebuilt from the journal."""
 
 import os
 import time
@@ -33,7 +33,7 @@ META_EVENT_TYPES = frozenset(
 
 
 class CompactionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How often the history was shortened, and what the last summary stands for."""
+    """How often the history was compacted, and the last record that the latest summary replaces."""
 
     times: int = 0
     upto_seq: int = 0
@@ -41,9 +41,10 @@ class CompactionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionMeta(msgspec.Struct, omit_defaults=True):
-    """A session in a few words. `seq` is the last record that it tells of; a fork names what it was forked from.
+    """A summary of a session. `seq` is the last record included; `forked_from` is the id of the original session.
 
-    `first_words` are those of the prompt at `first_seq`: the title, where nobody gave one and the prompt still counts.
+    `first_words` is the start of the prompt at `first_seq`. It is the title until the session is named, unless that
+    prompt was reverted.
     """
 
     id: str
@@ -66,7 +67,7 @@ class SessionMeta(msgspec.Struct, omit_defaults=True):
     first_seq: int = 0
 
     def apply(self, envelope: Envelope) -> None:
-        """One more record."""
+        """Update the summary with the next record."""
         self.seq = envelope.seq
         self.changed = format_time(envelope.time)
         self.started = self.started or self.changed
@@ -81,7 +82,7 @@ class SessionMeta(msgspec.Struct, omit_defaults=True):
                 self.messages += not message.continues
             case SessionOpened():
                 self._apply_opened(envelope.event)
-            case Reverted(to_seq) if not self.named:  # a prompt that was refused or taken back names nothing
+            case Reverted(to_seq) if not self.named:  # a reverted prompt does not name the session
                 self.title = self.first_words if to_seq >= self.first_seq else ""
             case Compacted(summary, upto_seq):
                 times = self.compaction.times + (1 if summary else -1)
@@ -114,12 +115,15 @@ class SessionMeta(msgspec.Struct, omit_defaults=True):
 
 
 class MetaFile:
-    """Written whole when the session opens, at each turn's end and when it closes: a crash leaves no child unknown."""
+    """Writes `meta.json` when the session opens, is renamed or closes, and after each turn.
+
+    It is written on opening so that a child session is known even after a crash.
+    """
 
     def __init__(self, folder: Path, session_id: str) -> None:
         self._path = folder / META_NAME
         self.meta = SessionMeta(session_id)
-        self.written_seq = 0  # the last record there was when the file was written
+        self.written_seq = 0  # number of the last record when the file was written
 
     def catch_up(self, records: Records) -> None:
         self.meta = read_meta(self._path.parent, self.meta.id) or self.meta
@@ -144,7 +148,7 @@ class MetaFile:
 
 
 def read_meta(folder: Path, session_id: str) -> SessionMeta | None:
-    """What the file tells of that session; nothing when it is not there, damaged or another's."""
+    """Read a session's `meta.json`. Return None if it is missing, damaged or belongs to another session."""
     try:
         meta = msgspec.json.decode((folder / META_NAME).read_bytes(), type=SessionMeta)
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -153,7 +157,7 @@ def read_meta(folder: Path, session_id: str) -> SessionMeta | None:
 
 
 def write_atomically(path: Path, value: Any) -> None:
-    """A file that is there whole or as it was; one that cannot be written now is made again later."""
+    """Replace a JSON file atomically; write errors are ignored because the file can be rebuilt."""
     new = path.with_name(f".{path.name}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
@@ -165,7 +169,7 @@ def write_atomically(path: Path, value: Any) -> None:
 
 
 def format_time(seconds: float) -> str:
-    """A time as people and sorting read it; nothing when it is out of this world."""
+    """Format a Unix time as UTC, or as an empty string if it is out of range."""
     try:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
     except (OverflowError, ValueError, OSError):
@@ -173,6 +177,6 @@ def format_time(seconds: float) -> str:
 
 
 def title_of(text: str) -> str:
-    """The first words of a text, on one line."""
+    """Return the beginning of a text on one line."""
     title = " ".join(text[: MAX_TITLE_LENGTH * 4].split())
     return title if len(title) <= MAX_TITLE_LENGTH else title[: MAX_TITLE_LENGTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""`todos.json`: the session's plan as it stands, for people and programs beside us."""
+"""Writes `todos.json`: the current plan of a session."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ TODOS_NAME = "todos.json"
 
 
 class TodosFile:
-    """Written whole whenever the plan changes."""
+    """Rewrites `todos.json` whenever the plan changes."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / TODOS_NAME
@@ -31,7 +31,7 @@ class TodosFile:
             self._write(current_todos(ActiveRecords(self._records)))
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: the file is already up to date."""
 
     def _write(self, items: tuple[Todo, ...]) -> None:
         counts = Counter(item.status for item in items)
@@ -40,6 +40,6 @@ class TodosFile:
 
 
 def current_todos(records: Records) -> tuple[Todo, ...]:
-    """The plan, by the records that count."""
+    """Return the plan according to these records."""
     event = latest_event(records, "todos_changed")
     return event.items if isinstance(event, TodosChanged) else ()

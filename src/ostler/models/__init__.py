@@ -1,1 +1,1 @@
-"""Adapters to model APIs, used by the engine alone."""
+"""Clients for model APIs, used by the engine."""

@@ -1,4 +1,4 @@
-"""Stream events of the Anthropic API as typed ones: quickly in the usual shape, patiently in any other."""
+"""Stream events of the Anthropic API as typed values, with a lenient fallback."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ostler.models.openai_frames import valid_count
 
 
 class AnthropicDelta(msgspec.Struct, gc=False):
-    """What an event adds; only the fields of its own kind are set."""
+    """The `delta` of an event. Only the fields of its own type are set."""
 
     text: str | None = None
     thinking: str | None = None
@@ -19,7 +19,7 @@ class AnthropicDelta(msgspec.Struct, gc=False):
 
 
 class AnthropicEvent(msgspec.Struct, gc=False):
-    """One event of the stream; the rare kinds keep their content as it came. `choices` are of another API."""
+    """One event of the stream. Rare fields stay undecoded; `choices` is only sent by servers of OpenAI's API."""
 
     type: str = ""
     index: int = 0
@@ -36,7 +36,7 @@ _RAW_FIELDS = ("content_block", "message", "usage", "error", "choices")
 
 
 def decode_event(data: bytes) -> AnthropicEvent | None:
-    """An event in its usual shape, else nothing."""
+    """Decode an event of the usual shape. Return None for any other shape."""
     try:
         return _DECODER.decode(data)
     except (ValueError, RecursionError):
@@ -44,9 +44,9 @@ def decode_event(data: bytes) -> AnthropicEvent | None:
 
 
 def event_from_document(document: Any) -> AnthropicEvent:
-    """An event out of whatever a server takes for one."""
+    """Convert an unusual JSON object to an event. Raises `LooseJsonError` if `document` is not an object."""
     if not isinstance(document, dict):
-        raise LooseJsonError("it is no object")
+        raise LooseJsonError("not a JSON object")
     kind, delta = document.get("type"), document.get("delta")
     return AnthropicEvent(
         type=kind if isinstance(kind, str) else "",
@@ -57,5 +57,5 @@ def event_from_document(document: Any) -> AnthropicEvent:
 
 
 def _convert_delta(delta: dict[str, Any]) -> AnthropicDelta:
-    told = {name: delta.get(name) for name in AnthropicDelta.__struct_fields__}
-    return AnthropicDelta(**{name: to_text(value) for name, value in told.items() if value is not None})
+    fields = {name: delta.get(name) for name in AnthropicDelta.__struct_fields__}
+    return AnthropicDelta(**{name: to_text(value) for name, value in fields.items() if value is not None})

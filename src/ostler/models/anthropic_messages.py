@@ -27,7 +27,7 @@ class AnthropicMessages(HttpModel):
 
     @property
     def max_reply_tokens(self) -> int:
-        """The API insists on a limit, so there is one where nobody sets it."""
+        """Maximum tokens of a reply. The API requires a limit, so there is a default."""
         return super().max_reply_tokens or _MAX_OUTPUT_TOKENS
 
     def _auth_headers(self) -> tuple[tuple[str, str], ...]:
@@ -35,9 +35,9 @@ class AnthropicMessages(HttpModel):
         return (("x-api-key", self._config.api_key), version) if self._config.api_key else (version,)
 
     def _encode_body(self, request: ModelRequest) -> bytes:
-        wanted = min_limit(request.max_tokens, self._config.extra.get("max_tokens")) or _MAX_OUTPUT_TOKENS
-        most = min(wanted, self._max_output_tokens or wanted)
-        return messages_body(self.name, request, most, self._config.extra, self._thinking_form)
+        requested = min_limit(request.max_tokens, self._config.extra.get("max_tokens")) or _MAX_OUTPUT_TOKENS
+        max_tokens = min(requested, self._max_output_tokens or requested)
+        return messages_body(self.name, request, max_tokens, self._config.extra, self._thinking_form)
 
     def _make_reader(self, request: ModelRequest) -> "ReplyReader":
         from ostler.models.anthropic_reply import AnthropicReader
@@ -45,17 +45,19 @@ class AnthropicMessages(HttpModel):
         return AnthropicReader(self._config.http.origin.address, request, self._config.secret_mask)
 
     def _adapt(self, error_text: str, request: ModelRequest) -> bool:
-        """The API insists on a limit and refuses one above the model's own, which it then names."""
-        told = re.search(r"max_tokens: \d{1,9} > (\d{1,9})", error_text)
-        if told is None or self._max_output_tokens is not None:
+        """Adopt the model's output limit if the error names it, else try another form of the thinking parameter."""
+        match = re.search(r"max_tokens: \d{1,9} > (\d{1,9})", error_text)
+        if match is None or self._max_output_tokens is not None:
             return self._adapt_thinking(error_text, request)
-        self._max_output_tokens = int(told[1])
+        self._max_output_tokens = int(match[1])
         return True
 
     def _adapt_thinking(self, error_text: str, request: ModelRequest) -> bool:
-        """Newer models settle their budget themselves, and some do not think at all."""
-        named = any(word in error_text.lower() for word in ("thinking", "budget_tokens", "output_config", "effort"))
-        if not named or request.thinking in (None, "off") or self._thinking_form == "none":
+        """Switch from a thinking budget to adaptive thinking, then to none: newer models reject a budget."""
+        mentions_thinking = any(
+            word in error_text.lower() for word in ("thinking", "budget_tokens", "output_config", "effort")
+        )
+        if not mentions_thinking or request.thinking in (None, "off") or self._thinking_form == "none":
             return False
         self._thinking_form = "adaptive" if self._thinking_form == "budget" else "none"
         return True

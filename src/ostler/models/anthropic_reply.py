@@ -1,4 +1,4 @@
-"""Understands the replies of the Anthropic messages API, streamed or whole."""
+"""Parses replies of the Anthropic messages API, streamed or not."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from ostler.models.secret_mask import NO_SECRETS, SecretMask
 
 
 class AnthropicReader:
-    """Reads one reply; see `stream_reply.Reader`."""
+    """Reads one reply; see `stream_reply.ReplyReader`."""
 
     def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
         self.collector = ChunkCollector(server, request)
@@ -27,11 +27,11 @@ class AnthropicReader:
 
     @property
     def complete(self) -> bool:
-        """Whether the server said that the reply ends, and something came."""
+        """Whether the server sent a finish reason, or ended a reply that is not empty."""
         return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
 
     def feed(self, events: list[bytes]) -> None:
-        """The events of one read of the socket."""
+        """Parse the events of one socket read."""
         run: list[str] = []
         for data in filter(bytes.strip, events):
             event = decode_event(data)
@@ -51,7 +51,7 @@ class AnthropicReader:
         self._flush_text(run)
 
     def feed_document(self, body: bytes) -> None:
-        """A reply that came whole."""
+        """Parse a reply that was not streamed."""
         try:
             message = read_json(body)
         except LooseJsonError as error:
@@ -71,7 +71,7 @@ class AnthropicReader:
         self.ended = True
 
     def finish(self) -> list[ReplyChunk]:
-        """The last chunks."""
+        """Return the last chunks."""
         for index in tuple(self._initial_inputs):
             self._end_block(index)
         return self.collector.finish()
@@ -82,9 +82,9 @@ class AnthropicReader:
             run.clear()
 
     def _decode_leniently(self, data: bytes) -> AnthropicEvent:
-        """An event that is not quite in its form, as far as it can be understood."""
-        if (said := plain_text_of(data)) is not None:
-            self.collector.stray_text = said or self.collector.stray_text
+        """Decode a malformed event as far as possible; plain text becomes `stray_text`."""
+        if (text := plain_text_of(data)) is not None:
+            self.collector.stray_text = text or self.collector.stray_text
             return AnthropicEvent()
         try:
             return event_from_document(read_json(data))
@@ -93,11 +93,13 @@ class AnthropicReader:
             return AnthropicEvent()
 
     def _fail_unreadable(self, reason: str) -> None:
-        """What cannot be read fails the reply, unless that has said already why it is over."""
+        """Fail the reply, unless its finish reason has already arrived."""
         if self.collector.finish_reason:
             return
-        where = self.collector.server
-        self.collector.fail(ModelError(f"{where} sent an event that cannot be read ({reason[:100]})", code="malformed"))
+        server = self.collector.server
+        self.collector.fail(
+            ModelError(f"{server} sent an event that cannot be read ({reason[:100]})", code="malformed")
+        )
 
     def _handle_event(self, event: AnthropicEvent, data: bytes) -> None:
         if event.type == "content_block_delta" and event.delta is not None:
@@ -118,16 +120,16 @@ class AnthropicReader:
             self._fail_with_error(data)
 
     def _fail_with_error(self, data: bytes) -> None:
-        """An error object, or the reply of a server that speaks another API."""
-        where = self.collector.server
+        """Fail with the error object in `data`, or with a hint if the server speaks OpenAI's API."""
+        server = self.collector.server
         if b'"choices"' not in data:
-            self.collector.fail(ErrorResponse(where, 200, {}, data, self._secret_mask).to_error())
+            self.collector.fail(ErrorResponse(server, 200, {}, data, self._secret_mask).to_error())
             return
         hint = "set the profile's apiKind to openai"
-        self.collector.fail(ModelError(f"{where} answers in the form of OpenAI's API", code="wrong_url", hint=hint))
+        self.collector.fail(ModelError(f"{server} replied in the format of OpenAI's API", code="wrong_url", hint=hint))
 
     def _start_block(self, index: int, block: Any) -> None:
-        """A block begins; in a whole reply, and for what is short, it is all there already."""
+        """Start a block. Its content may already be complete, always so in a reply that was not streamed."""
         if not isinstance(block, dict):
             return
         kind = block.get("type")
@@ -140,10 +142,9 @@ class AnthropicReader:
         elif kind == "redacted_thinking":
             self._signatures[index] = REDACTED_PREFIX + to_text(block.get("data") or "")
         elif kind != "tool_use":
-            self._server_tool_blocks.add(index)  # a tool of the server's own, whose arguments are no call of ours
+            self._server_tool_blocks.add(index)  # a server-side tool: its input is not a call for us
         else:
-            given = to_text(block["input"]) if block.get("input") else ""
-            self._initial_inputs[index] = given
+            self._initial_inputs[index] = to_text(block["input"]) if block.get("input") else ""
             self.collector.add_call(index, to_text(block.get("id") or ""), to_text(block.get("name") or ""), "")
 
     def _add_delta(self, index: int, delta: AnthropicDelta) -> None:
@@ -152,21 +153,21 @@ class AnthropicReader:
         if delta.signature:
             self._signatures[index] = self._signatures.get(index, "") + delta.signature
         if delta.partial_json and index not in self._server_tool_blocks:
-            self._initial_inputs.pop(index, None)  # told whole at first, and then once more in pieces
+            self._initial_inputs.pop(index, None)  # the input is repeated in deltas
             self.collector.add_call(index, "", "", delta.partial_json)
 
     def _end_block(self, index: int) -> None:
-        if given := self._initial_inputs.pop(index, ""):
-            self.collector.add_call(index, "", "", given)
-        seal = self._signatures.pop(index, "")
-        if seal:
-            self.collector.add_thought("", seal)
+        if arguments := self._initial_inputs.pop(index, ""):
+            self.collector.add_call(index, "", "", arguments)
+        signature = self._signatures.pop(index, "")
+        if signature:
+            self.collector.add_thought("", signature)
 
     def _update_usage(self, usage: Any) -> None:
-        """Counts come in two events, and cached tokens beside the others: together they are what went in."""
+        """Add the counts of an event. Input tokens are the sum of uncached, cache-read and cache-creation tokens."""
         if not isinstance(usage, dict):
             return
         self._token_counts.update({name: valid_count(value) for name, value in usage.items() if value is not None})
         cached = self._token_counts.get("cache_read_input_tokens", 0)
-        fresh = self._token_counts.get("input_tokens", 0) + self._token_counts.get("cache_creation_input_tokens", 0)
-        self.collector.usage = Usage(fresh + cached, self._token_counts.get("output_tokens", 0), cached)
+        uncached = self._token_counts.get("input_tokens", 0) + self._token_counts.get("cache_creation_input_tokens", 0)
+        self.collector.usage = Usage(uncached + cached, self._token_counts.get("output_tokens", 0), cached)

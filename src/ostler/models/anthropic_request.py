@@ -1,4 +1,4 @@
-"""Requests to the Anthropic messages API: roles that take turns, and marks where its cache may cut."""
+"""Builds requests for the Anthropic messages API, including cache marks."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -25,14 +25,14 @@ ThinkingForm = Literal["budget", "adaptive", "none"]
 def messages_body(
     model: str, request: ModelRequest, max_tokens: int, extra: Mapping[str, Any], form: ThinkingForm = "budget"
 ) -> bytes:
-    """The request's body; but for the cache's marks all of it is a prefix of the next one's."""
+    """Return the request body. Apart from cache marks it is a prefix of the next request's body."""
     messages = alternating_messages(request, model)
     body: dict[str, Any] = {"model": model, "stream": True, **extra, "max_tokens": max_tokens}
     if request.thinking not in (None, "off") and _can_think(messages):
         body.update(thinking_params(request.thinking, max_tokens, form))
-    if "thinking" not in body:  # with thinking the API refuses to have these set
-        chosen = {"temperature": request.temperature, "top_p": request.top_p}
-        body.update({name: value for name, value in chosen.items() if value is not None})
+    if "thinking" not in body:  # the API rejects these together with thinking
+        sampling = {"temperature": request.temperature, "top_p": request.top_p}
+        body.update({name: value for name, value in sampling.items() if value is not None})
     if request.tools:
         body["tools"] = [_tool_definition(spec) for spec in request.tools]
         body["tools"][-1]["cache_control"] = _CACHE_CONTROL
@@ -43,7 +43,7 @@ def messages_body(
 
 
 def thinking_params(effort: str | None, max_tokens: int, form: ThinkingForm) -> dict[str, Any]:
-    """How much to reason: a budget out of the reply's own, or a word where the model settles its budget itself."""
+    """Return the thinking parameters: a token budget within `max_tokens`, or an effort level for adaptive models."""
     if form == "adaptive":
         return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
     budget = min(_THINKING_BUDGETS.get(effort or "", 0), max_tokens - _MIN_BUDGET)
@@ -53,22 +53,22 @@ def thinking_params(effort: str | None, max_tokens: int, form: ThinkingForm) -> 
 
 
 def _can_think(messages: list[dict[str, Any]]) -> bool:
-    """The API refuses to think on where a turn with calls began without a thought that it sealed."""
-    begun = None
+    """Return False if the current turn started without a signed thought; the API then rejects thinking."""
+    first_reply = None
     for message in reversed(messages):
         if message["role"] == "assistant":
-            begun = message
+            first_reply = message
         elif any(block["type"] != "tool_result" for block in message["content"]):
             break
-    return begun is None or begun["content"][0]["type"] in ("thinking", "redacted_thinking")
+    return first_reply is None or first_reply["content"][0]["type"] in ("thinking", "redacted_thinking")
 
 
 def alternating_messages(request: ModelRequest, model: str) -> list[dict[str, Any]]:
-    """The history in turns of user and assistant, beginning with the user."""
+    """Return the history as alternating user and assistant messages, starting with the user."""
     messages: list[dict[str, Any]] = []
-    for said in request.history:
-        role = "assistant" if isinstance(said, AssistantMessage) else "user"
-        blocks = _content_blocks(said, model, {tool.name for tool in request.tools})
+    for entry in request.history:
+        role = "assistant" if isinstance(entry, AssistantMessage) else "user"
+        blocks = _content_blocks(entry, model, {tool.name for tool in request.tools})
         if not blocks:
             continue
         if messages and messages[-1]["role"] == role:
@@ -76,12 +76,12 @@ def alternating_messages(request: ModelRequest, model: str) -> list[dict[str, An
         else:
             messages.append({"role": role, "content": blocks})
     if not messages or messages[0]["role"] != "user":
-        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(the beginning was left out)"}]})
+        messages.insert(0, {"role": "user", "content": [{"type": "text", "text": "(earlier messages omitted)"}]})
     return messages
 
 
 def add_cache_marks(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Cache marks at the user's last two turns: the one the last request ended with, and the one this one does."""
+    """Add cache marks to the last two user messages: the end of the previous request and of this one."""
     for message in [message for message in messages if message["role"] == "user"][-2:]:
         message["content"][-1]["cache_control"] = _CACHE_CONTROL
     return messages
@@ -103,7 +103,7 @@ def _run_blocks(run: str | ImageContent) -> list[dict[str, Any]]:
 
 
 def _text_blocks(text: str) -> list[dict[str, Any]]:
-    """A text block; the API refuses empty ones."""
+    """Return a text block, or nothing for blank text, which the API rejects."""
     return [{"type": "text", "text": text}] if text.strip() else []
 
 
@@ -112,10 +112,10 @@ def _image_block(image: ImageContent) -> dict[str, Any]:
 
 
 def _assistant_blocks(message: Message, model: str, tool_names: Collection[str]) -> list[dict[str, Any]]:
-    """The parts in their order, but calls last: their results must follow them at once."""
-    own = message.model in ("", model)
+    """Return the parts in order, with calls last: their results must follow directly."""
+    same_model = message.model in ("", model)
     parts = sorted(message.parts, key=lambda part: isinstance(part, CallPart))
-    return [block for part in parts for block in _part_blocks(part, own, tool_names)]
+    return [block for part in parts for block in _part_blocks(part, same_model, tool_names)]
 
 
 def _part_blocks(part: MessagePart, same_model: bool, tool_names: Collection[str]) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ def _part_blocks(part: MessagePart, same_model: bool, tool_names: Collection[str
 
 
 def _thinking_blocks(thought: ThoughtPart) -> list[dict[str, Any]]:
-    """Reasoning goes back only with the seal the API gave it."""
+    """Return a thinking block. Thoughts without the API's signature are not sent back."""
     if thought.signature.startswith(REDACTED_PREFIX):
         return [{"type": "redacted_thinking", "data": thought.signature.removeprefix(REDACTED_PREFIX)}]
     return [{"type": "thinking", "thinking": thought.text, "signature": thought.signature}] if thought.signature else []
@@ -152,5 +152,5 @@ def _tool_definition(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _valid_id(call_id: str) -> str:
-    """Ids of other servers' calls in the characters this API takes."""
+    """Replace the characters in another server's call id that this API rejects."""
     return _INVALID_ID_CHARS.sub("_", call_id) or "call"

@@ -1,4 +1,4 @@
-"""Base URLs as people write them: which server, which path, or a sentence about what is wrong."""
+"""Parses base URLs and origins as users write them."""
 
 import re
 from typing import Literal
@@ -18,7 +18,7 @@ _LOOPBACK = lazy_regex(r"localhost|.*\.localhost|127(?:\.\d{1,3}){3}|::1")
 
 
 class ServerOrigin(msgspec.Struct, frozen=True):
-    """One server, as a connection needs it; an IPv6 host has no brackets here."""
+    """Scheme, host and port of a server. An IPv6 host is stored without brackets."""
 
     scheme: Literal["http", "https"]
     host: str
@@ -26,31 +26,31 @@ class ServerOrigin(msgspec.Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is this machine by name or address."""
+        """Whether the host is a loopback name or address."""
         return _LOOPBACK.fullmatch(self.host) is not None
 
     @property
     def address(self) -> str:
-        """Host and port, as sentences name them."""
+        """Host and port, for messages."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     @property
     def authority(self) -> str:
-        """What the Host header says: the port only where it is not the scheme's own."""
-        usual = 443 if self.scheme == "https" else 80
-        return self.address.removesuffix(f":{usual}") if self.port == usual else self.address
+        """Value of the Host header, without the scheme's default port."""
+        default_port = 443 if self.scheme == "https" else 80
+        return self.address.removesuffix(f":{default_port}") if self.port == default_port else self.address
 
 
 class BaseUrl(msgspec.Struct, frozen=True):
-    """An API's root: the server, the path before each endpoint, and a query that every request repeats."""
+    """Root of an API: the server, the path before each endpoint, and a query added to every request."""
 
     origin: ServerOrigin
     path: str
     query: str = ""
 
     def endpoint(self, name: str) -> str:
-        """The request target of one endpoint, such as `chat/completions`."""
+        """Return the request target of an endpoint such as `chat/completions`."""
         return f"{self.path}/{name}" + (f"?{self.query}" if self.query else "")
 
     def __str__(self) -> str:
@@ -58,16 +58,16 @@ class BaseUrl(msgspec.Struct, frozen=True):
 
 
 def parse_base_url(text: str, kind: Literal["openai", "anthropic"] = "openai") -> BaseUrl:
-    """Read a base URL, forgiving what people add or leave out: slashes, `/v1`, the endpoint itself, the scheme."""
+    """Parse a base URL. Slashes, `/v1`, the endpoint and the scheme may be missing or extra. Raises `UsageError`."""
     if any(c <= " " or c == "\x7f" for c in text.strip()):
-        raise UsageError("the base URL has blanks or control characters in it", hint="write it as http://host:port/v1")
+        raise UsageError("the base URL contains spaces or control characters", hint="write it as http://host:port/v1")
     match = _URL.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f"the base URL {strip_secrets(text.strip())[:200]!r} is not one", hint="write it as http://host:port/v1"
+            f"invalid base URL {strip_secrets(text.strip())[:200]!r}", hint="write it as http://host:port/v1"
         )
     if match["user"]:
-        raise UsageError("the base URL has a name or a key in it", hint="give the key as the profile's apiKey")
+        raise UsageError("the base URL contains a user name or key", hint="set the key as the profile's apiKey")
     origin = _origin_from_match(match)
     path = _strip_endpoint(match["path"] or "", "/chat/completions" if kind == "openai" else "/messages")
     if (kind == "anthropic" and not _VERSION.search(path)) or not path:
@@ -76,16 +76,16 @@ def parse_base_url(text: str, kind: Literal["openai", "anthropic"] = "openai") -
 
 
 def strip_secrets(url: str) -> str:
-    """A URL as it may be shown: without a name, a password or a query."""
+    """Return the URL without user name, password and query."""
     return re.sub(r"//[^/\s]*@", "//", url).partition("?")[0]
 
 
 def parse_origin(text: str) -> ServerOrigin:
-    """Read the server part of a URL alone, such as a proxy's."""
+    """Parse a URL to its server, ignoring the path. Raises `UsageError`."""
     match = _URL.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f"{strip_secrets(text.strip())[:200]!r} is not the URL of a server", hint="write it as http://host:port"
+            f"invalid server URL {strip_secrets(text.strip())[:200]!r}", hint="write it as http://host:port"
         )
     return _origin_from_match(match)
 
@@ -94,11 +94,11 @@ def _origin_from_match(match: re.Match[str]) -> ServerOrigin:
     host = _normalize_host(match["host"])
     scheme = (match["scheme"] or _guess_scheme(host)).lower()
     if scheme not in ("http", "https"):
-        raise UsageError(f"a URL with {scheme[:20]}:// cannot be used here", hint="write http:// or https://")
+        raise UsageError(f"unsupported URL scheme {scheme[:20]}://", hint="use http:// or https://")
     secure = scheme == "https"
     port = int(match["port"] or (443 if secure else 80))
     if not 0 < port < 65536:
-        raise UsageError(f"the port {port} in the URL does not exist", hint="use one between 1 and 65535")
+        raise UsageError(f"invalid port {port} in the URL", hint="use a port between 1 and 65535")
     return ServerOrigin("https" if secure else "http", host, port)
 
 
@@ -109,11 +109,11 @@ def _normalize_host(text: str) -> str:
     try:
         return host.encode("idna").decode()
     except UnicodeError:
-        raise UsageError(f"the host {text[:100]!r} in the URL is not a name", hint="check how it is spelt") from None
+        raise UsageError(f"invalid host name {text[:100]!r} in the URL", hint="check the spelling") from None
 
 
 def _guess_scheme(host: str) -> str:
-    """A bare `localhost:8000` or `gpu-box:8000` means plain HTTP; a public name means TLS."""
+    """Return `http` for local names such as `localhost` or `gpu-box`, `https` for public ones."""
     local = _LOOPBACK.fullmatch(host) or "." not in host or re.fullmatch(r"[\d.]+|.*\.(?:local|lan|internal)", host)
     return "http" if local else "https"
 
@@ -124,5 +124,5 @@ def _strip_endpoint(path: str, endpoint: str) -> str:
 
 
 def _percent_encode(text: str) -> str:
-    """Percent-encode what may not stand in a request line."""
+    """Percent-encode the characters that are not allowed in a request line."""
     return "".join(c if "!" <= c <= "~" else "".join(f"%{b:02X}" for b in c.encode()) for c in text)

@@ -1,4 +1,4 @@
-"""Ids for calls: each is new in its conversation, because a call runs once per id."""
+"""Assigns tool call ids that are unique in a conversation."""
 
 from collections.abc import Iterable
 
@@ -6,13 +6,13 @@ from ostler.models.model_types import AssistantMessage, ModelRequest
 
 
 class CallIds:
-    """Hands out ids; `taken` are those that the conversation knows already."""
+    """Allocates call ids; a call runs once per id. `used` are the ids already in the conversation."""
 
     def __init__(self, used: Iterable[str] = ()) -> None:
         self._used = set(used)
 
     def allocate(self, preferred: str = "") -> str:
-        """The wanted id if it is new, else one that is."""
+        """Return `preferred` if it is unused, else a new id."""
         number = len(self._used)
         while not preferred or preferred in self._used:
             preferred = f"call_{number}"
@@ -22,5 +22,5 @@ class CallIds:
 
 
 def used_call_ids(request: ModelRequest) -> Iterable[str]:
-    """The ids of all calls that a request tells of."""
-    return (call.id for said in request.history if isinstance(said, AssistantMessage) for call in said.message.calls)
+    """Return the ids of all calls in a request's history."""
+    return (call.id for entry in request.history if isinstance(entry, AssistantMessage) for call in entry.message.calls)

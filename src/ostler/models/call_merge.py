@@ -1,4 +1,4 @@
-"""Whole calls out of the pieces in which servers send them, so that no argument is lost and no id comes twice."""
+"""Merges streamed fragments into complete tool calls."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _MAX_CHECKS = 8
 
 
 class _PartialCall:
-    """A call that is still being written."""
+    """A call whose fragments are still arriving."""
 
     def __init__(self, call_id: str) -> None:
         self.id = call_id
@@ -19,7 +19,7 @@ class _PartialCall:
         self._check_count = 0
 
     def is_complete(self) -> bool:
-        """Whether the arguments so far are a finished object; looked at a few times only, to stay linear."""
+        """Whether the arguments so far are a complete object. Checks only a few times, to stay linear."""
         self._check_count += 1
         if self._check_count > _MAX_CHECKS or not self.fragments or not self.fragments[-1].rstrip().endswith("}"):
             return False
@@ -30,7 +30,7 @@ class _PartialCall:
 
 
 class CallMerger:
-    """Pieces in, whole calls out, in the order in which they began. `known` are the tools' names, `taken` old ids."""
+    """Collects fragments and returns complete calls, in the order in which they started."""
 
     def __init__(self, tool_names: Iterable[str] = (), used_ids: Iterable[str] = ()) -> None:
         self._tool_names = frozenset(tool_names)
@@ -40,41 +40,42 @@ class CallMerger:
         self._by_id: dict[str, _PartialCall] = {}
 
     def add(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
-        """One piece. Its place is told by index or else by id; without either it goes on with the last call."""
-        draft = self._find_or_start(index, call_id, name, arguments)
-        draft.id = draft.id or call_id
+        """Add a fragment to the call with this index or id; without both, to the last call."""
+        partial = self._find_or_start(index, call_id, name, arguments)
+        partial.id = partial.id or call_id
         if name:
-            draft.name = self._join_name(draft.name, name)
+            partial.name = self._join_name(partial.name, name)
         if arguments:
-            if draft.fragments == ["{}"]:  # some servers begin with an empty object, then send the real one
-                draft.fragments.clear()
-            draft.fragments.append(arguments)
+            if partial.fragments == ["{}"]:  # some servers send an empty object first, then the real one
+                partial.fragments.clear()
+            partial.fragments.append(arguments)
 
     def calls(self) -> list[CallChunk]:
-        """All calls, whole, each with an id that this conversation has not seen."""
-        drafts = [draft for draft in self._partial_calls if draft.name or draft.fragments]
+        """Return all calls, each with an id that is new in this conversation."""
+        partials = [partial for partial in self._partial_calls if partial.name or partial.fragments]
         return [
-            CallChunk(self._ids.allocate(draft.id), draft.name, "".join(draft.fragments) or "{}") for draft in drafts
+            CallChunk(self._ids.allocate(partial.id), partial.name, "".join(partial.fragments) or "{}")
+            for partial in partials
         ]
 
     def _find_or_start(self, index: int | None, call_id: str, name: str, arguments: str) -> _PartialCall:
         if index is not None:
-            draft = self._by_index.get(index)
+            partial = self._by_index.get(index)
         elif call_id:
-            draft = self._by_id.get(call_id)
+            partial = self._by_id.get(call_id)
         else:
-            draft = self._partial_calls[-1] if self._partial_calls else None
-        if draft is None or self._starts_new_call(draft, call_id, name, arguments):
-            draft = _PartialCall(call_id)
-            self._partial_calls.append(draft)
+            partial = self._partial_calls[-1] if self._partial_calls else None
+        if partial is None or self._starts_new_call(partial, call_id, name, arguments):
+            partial = _PartialCall(call_id)
+            self._partial_calls.append(partial)
         if index is not None:
-            self._by_index[index] = draft
+            self._by_index[index] = partial
         if call_id:
-            self._by_id.setdefault(call_id, draft)
-        return draft
+            self._by_id.setdefault(call_id, partial)
+        return partial
 
     def _starts_new_call(self, partial: _PartialCall, call_id: str, name: str, arguments: str) -> bool:
-        """Whether a piece at a known place begins a new call: some servers count every call as the first."""
+        """Whether a fragment starts a new call although its index is known: some servers number every call 0."""
         if not name or (call_id and call_id == partial.id):
             return False
         other_id, other_name = bool(call_id and partial.id), name != partial.name
@@ -83,7 +84,7 @@ class CallMerger:
         return other_id and other_name
 
     def _join_name(self, name: str, more: str) -> str:
-        """A name that comes in pieces is put together, one that comes again is not doubled."""
+        """Append a fragment of a name, or keep the name if the server only repeated it."""
         if name not in self._tool_names and name + more in self._tool_names:
             return name + more
         if name in self._tool_names or more.startswith(name):

@@ -1,4 +1,4 @@
-"""The chunks of one reply, whatever its wire: runs of text and thought joined, calls kept until they are whole."""
+"""Collects the chunks of one reply: joins text and reasoning, holds tool calls until complete."""
 
 from typing import Literal
 
@@ -21,7 +21,7 @@ _MAX_REPLY_SIZE = 64 * 1024 * 1024
 
 
 class ChunkCollector:
-    """What has been read of a reply. `weight` grows with all that tells something, and with nothing else."""
+    """The content of a reply read so far. `progress` grows with content, never with keep-alive data."""
 
     def __init__(self, server: str, request: ModelRequest) -> None:
         self.server = server
@@ -29,18 +29,18 @@ class ChunkCollector:
         self.usage = Usage()
         self.finish_reason = ""
         self.refused = False
-        self.reasoning: Literal["", "field", "tags"] = ""  # how the server tells it apart
+        self.reasoning: Literal["", "field", "tags"] = ""  # how the server marks reasoning
         self.error: BackendError | None = None
-        self.stray_text = ""  # words that were no part of it
+        self.stray_text = ""  # plain text outside the reply, shown if the reply breaks off
         self.call_merger = CallMerger((tool.name for tool in request.tools), used_call_ids(request))
-        self.is_full = False  # it has grown as long as it may
+        self.is_full = False  # `request.max_bytes` is reached
         self._bytes_left = request.max_bytes
         self._chunks: list[ReplyChunk] = []
         self._think_splitter = ThinkSplitter()
         self._pending_surrogate = ""
 
     def add_text(self, text: str) -> None:
-        """More of the answer."""
+        """Add text of the answer; `<think>` blocks in it become thoughts."""
         text = self._join_surrogates(text)
         self._add_progress(len(text))
         self._count_bytes(text)
@@ -52,7 +52,7 @@ class ChunkCollector:
         self._append_runs(runs)
 
     def add_thought(self, text: str, signature: str = "") -> None:
-        """More of the reasoning; a seal ends its block."""
+        """Add reasoning. A signature ends the block."""
         self._add_progress(len(text) + len(signature))
         self._count_bytes(text)
         self._think_splitter.ignore_tags()
@@ -60,32 +60,32 @@ class ChunkCollector:
         self._append(ThoughtChunk(_replace_lone_surrogates(text), signature))
 
     def add_call(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
-        """A piece of a call."""
+        """Add a fragment of a call."""
         self._add_progress(len(call_id) + len(name) + len(arguments) + 1)
         self._count_bytes(arguments)
         self.call_merger.add(index, call_id, name, arguments)
 
     def set_finish_reason(self, reason: str) -> None:
-        """The server said why the reply is over."""
+        """Store the finish reason as the server sent it."""
         self._add_progress(1)
         self.finish_reason = reason
 
     def fail(self, error: BackendError) -> None:
-        """Something went wrong; what came before it still counts."""
+        """Store the first error. Chunks collected before it remain valid."""
         self.error = self.error or error
 
     def take_chunks(self) -> list[ReplyChunk]:
-        """What there is to pass on now."""
+        """Return and remove the chunks collected so far."""
         chunks, self._chunks = self._chunks, []
         return chunks
 
     def flush(self) -> list[ReplyChunk]:
-        """What was held back, at the end or where the stream broke off."""
+        """Return all remaining text chunks, at the end of the stream or where it broke off."""
         self._append_runs(self._think_splitter.flush())
         return self.take_chunks()
 
     def finish(self) -> list[ReplyChunk]:
-        """The last chunks of a whole reply."""
+        """Return the last chunks of a complete reply: text, calls, usage and finish reason."""
         chunks = self.flush()
         calls = self.call_merger.calls()
         chunks.extend(calls)
@@ -97,10 +97,10 @@ class ChunkCollector:
     def _add_progress(self, more: int) -> None:
         self.progress += more
         if self.progress > _MAX_REPLY_SIZE:
-            self.fail(ModelError(f"{self.server} sent a reply without end", code="malformed"))
+            self.fail(ModelError(f"{self.server} sent a reply that is too long", code="malformed"))
 
     def _count_bytes(self, text: str) -> None:
-        """Where the room for the reply is used up, it ends as if the server had cut it."""
+        """Subtract from the byte limit; beyond it the reply ends with reason `length`."""
         if self._bytes_left is None:
             return
         self._bytes_left -= len(text.encode("utf-8", "surrogatepass"))
@@ -123,7 +123,7 @@ class ChunkCollector:
             self._chunks.append(chunk)
 
     def _join_surrogates(self, text: str) -> str:
-        """Put characters together whose two UTF-16 halves came in two pieces."""
+        """Join characters whose UTF-16 surrogates arrived in two fragments."""
         if text.isascii() and not self._pending_surrogate:
             return text
         text, self._pending_surrogate = self._pending_surrogate + text, ""

@@ -1,4 +1,4 @@
-"""Makes the client for a profile's values; the adapter is imported only here, and only the one that is needed."""
+"""Creates the model client for a profile; imports only the adapter needed."""
 
 import os
 import time
@@ -23,7 +23,7 @@ ApiKind = Literal["openai", "anthropic"]
 
 
 class NetworkConfig(msgspec.Struct, frozen=True):
-    """How servers are reached and waited for; without a `proxy`, `environ` or the process's own names them."""
+    """Proxy, TLS, timeouts and retries. Without `proxy`, the variables in `environ` or `os.environ` are used."""
 
     proxy: str = ""
     environ: Mapping[str, str] | None = None
@@ -47,13 +47,14 @@ def make_client(
     network: NetworkConfig = NetworkConfig(),  # noqa: B008 - as above
     explain_cache: bool = False,
 ) -> HttpModel:
-    """A `ModelClient`; nothing is connected yet. `extra` goes into each request's body as it is.
+    """Create a `ModelClient`; it connects on the first request. `extra` is merged into each request's body.
 
-    With `explain_cache` each reply begins with a line on what its request has in common with the ones before.
+    With `explain_cache` each reply starts with a note on the prefix that its request shares with earlier ones.
+    Raises `UsageError` for invalid values.
     """
     kind = _parse_kind(api_kind)
     if not model.strip():
-        raise UsageError("no model is named", hint="set the profile's model, or --model")
+        raise UsageError("no model is set", hint="set the profile's model, or pass --model")
     base = parse_base_url(base_url, kind)
     dialer = Dialer(
         base.origin,
@@ -61,23 +62,23 @@ def make_client(
         tls_files=network.tls_files,
         timeout=network.connect_timeout,
     )
-    sent = tuple((name.lower(), value) for name, value in (headers or {}).items())
-    setup = HttpModelConfig(
+    header_pairs = tuple((name.lower(), value) for name, value in (headers or {}).items())
+    config = HttpModelConfig(
         http=HttpClient(dialer),
         base_url=base,
         model=model.strip(),
         api_key=api_key.strip(),
         context_window=context_window,
-        headers=sent,
+        headers=header_pairs,
         extra=extra or {},
         settings=settings,
         timeouts=network.timeouts,
         retry_policy=network.retry_policy,
         clock=network.clock,
         explain_cache=explain_cache,
-        secret_mask=make_secret_mask(api_key.strip(), sent, base, network.proxy),
+        secret_mask=make_secret_mask(api_key.strip(), header_pairs, base, network.proxy),
     )
-    return _make_adapter(kind, setup)
+    return _make_adapter(kind, config)
 
 
 def _find_proxy(origin: ServerOrigin, network: NetworkConfig) -> Proxy | None:
@@ -91,7 +92,7 @@ def _parse_kind(api_kind: str) -> ApiKind:
         return "openai"
     if api_kind == "anthropic":
         return "anthropic"
-    raise UsageError(f"the apiKind {api_kind[:40]!r} is not known", hint="write openai or anthropic")
+    raise UsageError(f"unknown apiKind {api_kind[:40]!r}", hint="use openai or anthropic")
 
 
 def _make_adapter(kind: ApiKind, config: HttpModelConfig) -> HttpModel:

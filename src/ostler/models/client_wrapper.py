@@ -1,4 +1,4 @@
-"""A model client over another: whoever changes one thing about a client changes only that."""
+"""Base class for model clients that wrap another client."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,7 +7,7 @@ from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk
 
 
 class ModelClientWrapper:
-    """Passes everything on, also what only some clients have (`price`, `learned`, `guide_size` …)."""
+    """Delegates everything to the wrapped client, also optional attributes (`price`, `guide_size` …)."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
@@ -19,15 +19,14 @@ class ModelClientWrapper:
 
     @property
     def context_limit(self) -> int:
-        """The window in tokens, as far as it is known."""
+        """The context window in tokens; a default if it is unknown."""
         return self._client.context_limit
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        """One reply."""
         return self._client.stream(request)
 
     async def aclose(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         await self._client.aclose()
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""How much a model can be told: as its server says, else as its name gives away."""
+"""A model's context window: from its server, else by its name."""
 
 import re
 from typing import Any
@@ -37,14 +37,14 @@ _WINDOWS = {
 
 
 class ContextWindow(msgspec.Struct, frozen=True):
-    """Tokens. A firm one is what the server runs the model with; another only what the model could take."""
+    """A window in tokens. If `is_enforced`, the server runs the model with it; else it is the model's maximum."""
 
     size: int
     is_enforced: bool
 
 
 def window_by_name(model: str) -> int:
-    """The window by the model's name, and a safe one for names that tell nothing."""
+    """Return the window of the model family in the name, or `DEFAULT_WINDOW`."""
     name = model.lower().rpartition("/")[2]
     prefixes = [prefix for prefix in _WINDOWS if name.startswith(prefix)]
     return _WINDOWS[max(prefixes, key=len)] if prefixes else DEFAULT_WINDOW
@@ -53,7 +53,10 @@ def window_by_name(model: str) -> int:
 async def fetch_window(
     http: HttpClient, base_url: BaseUrl, model: str, headers: Headers = (), *, requested: int = 0, timeout: float = 2.0
 ) -> ContextWindow | None:
-    """The window a server gives the model. Where it lets one choose and the model is not loaded, `wanted` is set."""
+    """Return the window of `model` on its server, or None if the server does not report it.
+
+    LM Studio loads the model with the `requested` window if it is not loaded yet.
+    """
     try:
         entries = await list_models(http, base_url, headers, timeout=timeout)
     except BackendError:
@@ -71,7 +74,7 @@ async def fetch_window(
 
 
 class _ServerApi(msgspec.Struct, frozen=True):
-    """What local servers tell outside of the API that all of them share."""
+    """Requests to endpoints that only one kind of local server has. Failures return None."""
 
     http: HttpClient
     headers: Headers
@@ -85,8 +88,10 @@ class _ServerApi(msgspec.Struct, frozen=True):
 
     async def _fetch(self, method: str, target: str, body: bytes) -> Any:
         try:
-            got = await self.http.fetch(method, target, self.headers, body, timeout=self.timeout, limit=MAX_LIST_BYTES)
-            return read_json(got.body) if got.status == 200 else None
+            document = await self.http.fetch(
+                method, target, self.headers, body, timeout=self.timeout, limit=MAX_LIST_BYTES
+            )
+            return read_json(document.body) if document.status == 200 else None
         except (BackendError, LooseJsonError):
             return None
 
@@ -98,27 +103,27 @@ async def _llama_cpp_window(server: _ServerApi) -> ContextWindow | None:
 
 
 def _is_ollama_entry(entry: ModelEntry) -> bool:
-    """Its own models belong to `library`, others to whom their name says: `hf.co/owner/model:tag`."""
+    """Whether Ollama lists it: the owner is `library`, or part of the id as in `hf.co/owner/model:tag`."""
     folder, _, name = entry.id.rpartition("/")
     return entry.owner == "library" or (":" in name and bool(folder) and folder.rpartition("/")[2] == entry.owner)
 
 
 def _with_tag(model: str) -> str:
-    """A model as Ollama lists it, however it was asked for."""
+    """Return the model's name as Ollama lists it: lower case and with a tag."""
     return (model if ":" in model.rpartition("/")[2] else f"{model}:latest").lower()
 
 
 async def _ollama_window(server: _ServerApi, model: str) -> ContextWindow | None:
-    """The window it loaded the model with; for one not loaded, what its file says, which loading may cut down."""
+    """Return the window of the loaded model, else the one in its file, which Ollama may reduce when loading."""
     running = parse_entries(await server.get("/api/ps"))
     loaded = next((entry.window for entry in running if _with_tag(entry.id) == _with_tag(model)), 0)
     if loaded:
         return ContextWindow(loaded, is_enforced=True)
-    shown = await server.post("/api/show", {"model": model})
-    told = re.search(r"(?m)^num_ctx\s+(\d{1,9})\s*$", str(_member(shown, "parameters"))[:20_000])
-    if told and valid_window(int(told[1])):
-        return ContextWindow(int(told[1]), is_enforced=True)
-    info = _member(shown, "model_info")
+    details = await server.post("/api/show", {"model": model})
+    match = re.search(r"(?m)^num_ctx\s+(\d{1,9})\s*$", str(_member(details, "parameters"))[:20_000])
+    if match and valid_window(int(match[1])):
+        return ContextWindow(int(match[1]), is_enforced=True)
+    info = _member(details, "model_info")
     values = [value for key, value in info.items() if key.endswith(".context_length")] if isinstance(info, dict) else []
     size = next((found for value in values if (found := valid_window(value))), 0)
     return ContextWindow(size, is_enforced=False) if size else None
@@ -130,8 +135,8 @@ async def _lm_studio_window(server: _ServerApi, model: str, requested: int) -> C
         loading = msgspec.structs.replace(server, timeout=_LOAD_TIMEOUT)
         await loading.post("/api/v1/models/load", {"model": model, "context_length": requested})
         entry = _find_entry(await server.get("/api/v0/models"), model)
-    loaded, most = (valid_window(_member(entry, key)) for key in ("loaded_context_length", "max_context_length"))
-    return ContextWindow(loaded or most, is_enforced=bool(loaded)) if loaded or most else None
+    loaded, maximum = (valid_window(_member(entry, key)) for key in ("loaded_context_length", "max_context_length"))
+    return ContextWindow(loaded or maximum, is_enforced=bool(loaded)) if loaded or maximum else None
 
 
 def _member(value: Any, key: str) -> Any:

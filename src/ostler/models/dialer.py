@@ -1,4 +1,4 @@
-"""Connections to one server: directly or through a proxy, with or without TLS, within a time."""
+"""Opens connections to a server, directly or through a proxy, with or without TLS."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ _MAX_PROXY_HEAD = 16_384
 
 
 class Dialer:
-    """Knows the way to one server."""
+    """Opens connections to one server."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class Dialer:
         self._ssl_context: ssl.SSLContext | None = None
 
     def request_target(self, target: str) -> tuple[str, list[tuple[str, str]]]:
-        """How a request names its target on this way, and the headers a proxy wants with it."""
+        """Return the request target and the extra headers: a plain HTTP proxy needs an absolute URL."""
         if self._proxy is None or self.origin.scheme == "https":
             return target, []
         return f"http://{self.origin.authority}{target}", self._proxy_auth_headers(self._proxy)
 
     async def connect(self) -> SocketConnection:
-        """A new connection, ready for requests."""
+        """Open a connection. Raises `BackendError` on failure or timeout."""
         try:
             async with asyncio.timeout(self._timeout):
                 if self._proxy is None:
@@ -50,13 +50,13 @@ class Dialer:
                 return await self._connect_via_proxy(self._proxy)
         except TimeoutError:
             raise BackendError(
-                f"{self.origin.address} could not be reached within {self._timeout:g} s",
+                f"{self.origin.address} did not accept a connection within {self._timeout:g} s",
                 code="timeout",
-                hint="check the base URL, the network and whether a proxy is needed",
+                hint="check the base URL, the network and the proxy settings",
             ) from None
 
     def early_close_error(self, error: OSError | None) -> BackendError | None:
-        """Why a new connection may have ended before a word of an answer; nothing where TLS has no part in it."""
+        """Return why a TLS connection may have been closed before any response, or None without TLS."""
         if self.origin.scheme != "https":
             return None
         if isinstance(error, ssl.SSLError):
@@ -67,44 +67,44 @@ class Dialer:
 
     async def _connect_direct(self, origin: ServerOrigin, *, tls: bool) -> SocketConnection:
         try:
-            _, wire = await asyncio.get_running_loop().create_connection(
+            _, connection = await asyncio.get_running_loop().create_connection(
                 SocketConnection,
                 origin.host,
                 origin.port,
                 ssl=self._get_ssl_context() if tls else None,
                 server_hostname=origin.host if tls else None,
-                happy_eyeballs_delay=None
-                if origin.is_loopback
-                else 0.25,  # a race leaves sockets behind when cancelled
+                happy_eyeballs_delay=None if origin.is_loopback else 0.25,  # a cancelled race leaks sockets
             )
-            return wire
+            return connection
         except ssl.SSLError as error:
             raise self._tls_error(error) from None
         except OSError as error:
-            hung_up = tls and isinstance(error, ConnectionResetError | BrokenPipeError | ConnectionAbortedError)
-            raise (self.early_close_error(error) if hung_up else None) or _unreachable_error(origin, error) from None
+            disconnected = tls and isinstance(error, ConnectionResetError | BrokenPipeError | ConnectionAbortedError)
+            raise (self.early_close_error(error) if disconnected else None) or _unreachable_error(
+                origin, error
+            ) from None
 
     async def _connect_via_proxy(self, proxy: Proxy) -> SocketConnection:
         try:
-            wire = await self._connect_direct(proxy.origin, tls=False)
+            connection = await self._connect_direct(proxy.origin, tls=False)
         except BackendError as error:
             raise BackendError(
-                f"the proxy cannot be used: {error.fault.message}",
+                f"cannot connect to the proxy: {error.fault.message}",
                 code="proxy",
                 hint="check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or the profile's `proxy`",
             ) from None
         if self.origin.scheme == "http":
-            return wire
+            return connection
         try:
-            await self._open_tunnel(wire, proxy)
-            return wire
+            await self._open_tunnel(connection, proxy)
+            return connection
         except BaseException:
-            wire.abort()
+            connection.abort()
             raise
 
     async def _open_tunnel(self, connection: SocketConnection, proxy: Proxy) -> None:
-        """Ask the proxy for a way to the server, then speak TLS through it."""
-        import h11  # only proxies are spoken to by it here
+        """Open a tunnel to the server with CONNECT, then start TLS in it."""
+        import h11  # slow import, only needed for proxies
 
         peer = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_PROXY_HEAD)
         headers = [("host", self.origin.address), *self._proxy_auth_headers(proxy)]
@@ -112,12 +112,12 @@ class Dialer:
         status = await self._read_proxy_status(peer, connection, proxy)
         if not 200 <= status < 300:
             hint = (
-                "put its name and password into HTTPS_PROXY"
+                "put the user name and password into HTTPS_PROXY"
                 if status == 407
                 else "check NO_PROXY and the proxy's rules"
             )
             raise BackendError(
-                f"the proxy {proxy.origin.address} refused the way to {self.origin.address} ({status})",
+                f"the proxy {proxy.origin.address} refused the connection to {self.origin.address} ({status})",
                 code="proxy",
                 hint=hint,
             )
@@ -131,14 +131,14 @@ class Dialer:
         except OSError as error:
             raise _unreachable_error(self.origin, error) from None
         if secured is None:
-            raise BackendError(f"{self.origin.address} broke off the TLS handshake", code="tls")
+            raise BackendError(f"{self.origin.address} aborted the TLS handshake", code="tls")
         connection.transport = secured
 
     async def _read_proxy_status(self, peer: "h11.Connection", connection: SocketConnection, proxy: Proxy) -> int:
         import h11
 
         broken = BackendError(
-            f"the proxy {proxy.origin.address} does not answer as one", code="proxy", hint="check HTTPS_PROXY"
+            f"the proxy {proxy.origin.address} sent an invalid response", code="proxy", hint="check HTTPS_PROXY"
         )
         peer.send(h11.EndOfMessage())
         try:
@@ -173,16 +173,16 @@ class Dialer:
 def _unreachable_error(origin: ServerOrigin, error: OSError) -> BackendError:
     if isinstance(error, socket.gaierror):
         return BackendError(
-            f"the name {origin.host} is not known", code="unreachable", hint="check the base URL and the network"
+            f"unknown host {origin.host}", code="unreachable", hint="check the base URL and the network"
         )
     if isinstance(error, ConnectionRefusedError):
         return BackendError(
-            f"nothing answers at {origin.address}",
+            f"connection refused by {origin.address}",
             code="unreachable",
-            hint="start the server there, or change the base URL",
+            hint="start the server, or change the base URL",
         )
     return BackendError(
-        f"{origin.address} cannot be reached ({error.strerror or type(error).__name__})",
+        f"cannot connect to {origin.address} ({error.strerror or type(error).__name__})",
         code="unreachable",
         hint="check the base URL and the network",
     )

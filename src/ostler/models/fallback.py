@@ -1,4 +1,4 @@
-"""Goes on with another profile's model where one cannot answer, while nothing was said that would be said twice."""
+"""Model client that switches to a fallback profile when a model fails before it has answered."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ from ostler.models.model_errors import RETRYABLE_CODES
 from ostler.models.model_settings import TokenPrice
 from ostler.models.model_types import CallChunk, FallbackStarted, ModelClient, ModelRequest, ReplyChunk, TextChunk
 
-# A profile that failed is left alone for so long: asking it before every step would cost its retries each time.
+# A failed profile is skipped for this long: trying it before every step would cost its retries each time.
 COOLDOWN_SECONDS = 300.0
 
 _FALLBACK_CODES = RETRYABLE_CODES | {"quota"}
@@ -21,14 +21,14 @@ _log = logging.getLogger("ostler.models")
 
 
 class FallbackProfile(msgspec.Struct, frozen=True):
-    """A profile by name, and how its client is made; nobody makes it before it is needed."""
+    """A fallback profile. `make` creates its client when it is first needed."""
 
     name: str
     make: Callable[[], ModelClient]
 
 
 class FallbackModel:
-    """A `ModelClient` over several: the first that is not resting answers, and its name and window are this one's."""
+    """A `ModelClient` that uses the first profile not in its cooldown; its properties are that model's."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class FallbackModel:
         name: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`name` is the first one's profile."""
+        """`name` is the profile of the primary client."""
         self._clients: list[ModelClient | None] = [primary, *(None for _ in fallbacks)]
         self._fallbacks = fallbacks
         self._profile_names = [name or primary.name, *(other.name for other in fallbacks)]
@@ -53,47 +53,47 @@ class FallbackModel:
 
     @property
     def context_limit(self) -> int:
-        """The window of the model that answered last."""
+        """The context window of the model that answered last."""
         return self._get_client(self._current).context_limit
 
     @property
     def price(self) -> TokenPrice | None:
-        """What tokens of the model that answered last cost."""
+        """The token price of the model that answered last."""
         return getattr(self._get_client(self._current), "price", None)
 
     @property
     def max_reply_tokens(self) -> int | None:
-        """The most tokens that a reply of the model that answered last may have, where that is set."""
+        """The maximum tokens in a reply of the model that answered last, or None."""
         return getattr(self._get_client(self._current), "max_reply_tokens", None)
 
     async def wait_for_window(self) -> None:
-        """Wait a little for the window of the model that answers next, where it was asked for."""
+        """Wait a few seconds for the context window of the model that answers next."""
         self._current = self._first_available()
         if wait := getattr(self._get_client(self._current), "wait_for_window", None):
             await wait()
 
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
-        """The bytes in which its dialect tells of tools."""
+        """Return how many bytes the dialect's tool instructions take, or None without a dialect."""
         measure = getattr(self._get_client(self._current), "guide_size", None)
         return measure(tools) if measure else None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        """One reply; a `Handed` tells before each change who begins it, anew or again.
+        """Stream one reply. `FallbackStarted` precedes the reply of each other profile.
 
-        Whoever stops listening then and asks again is answered by that one.
+        A caller that stops at `FallbackStarted` and calls `stream` again gets the reply of that profile.
         """
         if (first := self._first_available()) != self._current:
-            yield self._switch_to(first, "a profile that failed is tried again")
+            yield self._switch_to(first, "retrying a profile that failed earlier")
         while True:
-            spoken = False
+            has_output = False
             try:
                 async with aclosing(_closing_stream(self._get_client(self._current), request)) as chunks:
                     async for chunk in chunks:
-                        spoken = spoken or isinstance(chunk, TextChunk | CallChunk)
+                        has_output = has_output or isinstance(chunk, TextChunk | CallChunk)
                         yield chunk
                 return
             except BackendError as error:
-                if spoken or error.fault.code not in _FALLBACK_CODES:
+                if has_output or error.fault.code not in _FALLBACK_CODES:
                     raise
                 self._cooldown_until[self._current] = self._clock() + COOLDOWN_SECONDS
                 if self._current + 1 == len(self._clients):
@@ -104,20 +104,20 @@ class FallbackModel:
     def _switch_to(self, index: int, reason: str) -> FallbackStarted:
         self._current = index
         self._cooldown_until.pop(index, None)
-        _log.warning("%s; going on with the profile %s", reason, self._profile_names[index])
+        _log.warning("%s; continuing with profile %s", reason, self._profile_names[index])
         return FallbackStarted(self._profile_names[index], self.name, reason)
 
     async def aclose(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for client in self._clients:
             if client is not None:
                 with suppress(OstlerError):
                     await client.aclose()
 
     def _first_available(self) -> int:
-        """The first profile that did not fail lately, or the first of all when every one did."""
+        """Return the index of the first profile that is not in its cooldown, or 0 if all are."""
         now = self._clock()
-        return next((at for at in range(len(self._clients)) if self._cooldown_until.get(at, now) <= now), 0)
+        return next((index for index in range(len(self._clients)) if self._cooldown_until.get(index, now) <= now), 0)
 
     def _get_client(self, index: int) -> ModelClient:
         client = self._clients[index]
@@ -127,7 +127,7 @@ class FallbackModel:
 
 
 async def _closing_stream(client: ModelClient, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
-    """The client's reply; closing it closes what is below."""
+    """Stream the client's reply, closing its stream at the end."""
     chunks = client.stream(request)
     try:
         async for chunk in chunks:

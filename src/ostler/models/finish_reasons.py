@@ -1,4 +1,4 @@
-"""Why a reply is over, out of the words that servers have for it: what was cut must not look like a whole answer."""
+"""Maps servers' finish reasons to ours."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -14,19 +14,19 @@ _SERVER_REASONS: Mapping[Literal["stop", "length", "refusal", "filtered"], str] 
     "filtered": "content_filter content_filtered safety recitation blocklist prohibited_content spii sensitive",
 }
 _REASON_BY_WORD: Mapping[str, Literal["stop", "length", "refusal", "filtered", "other"]] = {
-    word: reason for reason, words in _SERVER_REASONS.items() for word in words.split()
+    word: reason for reason, server_words in _SERVER_REASONS.items() for word in server_words.split()
 }
 
 
 def parse_finish_reason(server_reason: str, *, has_calls: bool, refused: bool) -> ReplyFinished:
-    """The end of a reply that its server ended with that word, or without one.
+    """Return the end of a reply whose server sent this finish reason, or none.
 
-    What was cut short or held back comes before its calls: they may be as unfinished as the rest.
+    Truncated, refused and filtered replies keep that reason even if they have calls, which may be incomplete.
     """
-    meant = _REASON_BY_WORD.get(server_reason.strip().lower(), "other") if server_reason else "stop"
-    if meant in ("length", "refusal", "filtered"):
-        return ReplyFinished(meant)
-    told = server_reason.strip()[:_MAX_SHOWN] if meant == "other" else ""
+    reason = _REASON_BY_WORD.get(server_reason.strip().lower(), "other") if server_reason else "stop"
+    if reason in ("length", "refusal", "filtered"):
+        return ReplyFinished(reason)
+    unknown_reason = server_reason.strip()[:_MAX_SHOWN] if reason == "other" else ""
     if has_calls:
-        return ReplyFinished("calls", told)
-    return ReplyFinished("refusal") if refused else ReplyFinished(meant, told)
+        return ReplyFinished("calls", unknown_reason)
+    return ReplyFinished("refusal") if refused else ReplyFinished(reason, unknown_reason)

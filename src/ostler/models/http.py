@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 client for one server: h11 reads the heads of answers, one kept connection carries a whole turn."""
+"""Small HTTP/1.1 client for one server, with a kept-alive connection; h11 parses the response heads."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -26,7 +26,7 @@ Headers = Sequence[tuple[str, str]]
 
 
 class HttpDocument(msgspec.Struct, frozen=True):
-    """A small reply, whole."""
+    """A complete response."""
 
     status: int
     headers: dict[str, str]
@@ -34,10 +34,10 @@ class HttpDocument(msgspec.Struct, frozen=True):
 
 
 class HttpClient:
-    """One server. A connection that served a reply to its end serves the next request too."""
+    """Sends requests to one server. A connection whose response was read to its end is reused."""
 
     def __init__(self, dialer: "Dialer") -> None:
-        """`on_sent` is called when a request has gone out."""
+        """`on_sent` can be replaced by a callback; it is called after each request."""
         self.on_sent: Callable[[], None] = lambda: None
         self._dialer = dialer
         self._idle_connection: SocketConnection | None = None
@@ -45,21 +45,20 @@ class HttpClient:
 
     @property
     def origin(self) -> ServerOrigin:
-        """The server that is spoken to."""
         return self._dialer.origin
 
     async def send(self, method: str, target: str, headers: Headers = (), body: bytes = b"") -> "HttpResponse":
-        """Send a request; the response is there to be waited for."""
+        """Send a request and return its response, whose head has not been read yet."""
         data = self._encode_request(method, target, headers, body)
-        kept = self._take_idle()
-        response = HttpResponse(self, data, kept or await self._dialer.connect(), reused=kept is not None)
+        idle = self._take_idle()
+        response = HttpResponse(self, data, idle or await self._dialer.connect(), reused=idle is not None)
         self.on_sent()
         return response
 
     async def fetch(
         self, method: str, target: str, headers: Headers = (), body: bytes = b"", *, timeout: float, limit: int
     ) -> HttpDocument:
-        """Ask for something small: whole within the time and the size, or a `BackendError`."""
+        """Return a small document. Raises `BackendError` on timeout or if it is larger than `limit`."""
         try:
             async with asyncio.timeout(timeout):
                 response = await self.send(method, target, headers, body)
@@ -68,15 +67,15 @@ class HttpClient:
             raise BackendError(f"{self.origin.address} did not answer within {timeout:g} s", code="timeout") from None
 
     async def connect(self) -> SocketConnection:
-        """A new connection, for a request whose kept one turned out to be dead."""
+        """Open a new connection, to replace an idle one that the server had closed."""
         return await self._dialer.connect()
 
     def early_close_error(self, error: OSError | None) -> BackendError | None:
-        """Why a new connection may have ended before a word of an answer, where the way to the server tells."""
+        """Return why a connection may have been closed before any response, if that is known."""
         return self._dialer.early_close_error(error)
 
     def release(self, connection: SocketConnection) -> None:
-        """Take back a connection whose reply was read to its end."""
+        """Make a connection available again after its response was read to the end."""
         if self._idle_connection is not None or not connection.is_idle:
             connection.abort()
             return
@@ -84,36 +83,36 @@ class HttpClient:
         self._idle_since = asyncio.get_running_loop().time()
 
     async def aclose(self) -> None:
-        """End the kept connection."""
+        """Close the idle connection."""
         if self._idle_connection is not None:
             self._idle_connection.abort()
             self._idle_connection = None
             await asyncio.sleep(0)
 
     def _take_idle(self) -> SocketConnection | None:
-        wire, self._idle_connection = self._idle_connection, None
-        if wire is None:
+        connection, self._idle_connection = self._idle_connection, None
+        if connection is None:
             return None
-        if wire.is_idle and asyncio.get_running_loop().time() - self._idle_since < _MAX_IDLE_SECONDS:
-            return wire
-        wire.abort()
+        if connection.is_idle and asyncio.get_running_loop().time() - self._idle_since < _MAX_IDLE_SECONDS:
+            return connection
+        connection.abort()
         return None
 
     def _encode_request(self, method: str, target: str, headers: Headers, body: bytes) -> bytes:
-        target, further = self._dialer.request_target(target)
+        target, proxy_headers = self._dialer.request_target(target)
         head = [("host", self.origin.authority), ("user-agent", "ostler"), ("accept-encoding", "identity")]
         length = [("content-length", str(len(body)))] if body or method == "POST" else []
         try:
-            return b"".join((request_head(method, target, [*head, *further, *headers, *length]), body))
+            return b"".join((request_head(method, target, [*head, *proxy_headers, *headers, *length]), body))
         except ValueError:
             raise UsageError(
-                f"the request to {self.origin.address} would hold characters that HTTP forbids",
+                f"the request to {self.origin.address} contains characters that HTTP forbids",
                 hint="check the key and the extra headers for line breaks and special characters",
             ) from None
 
 
 class HttpResponse:
-    """A reply on its way. `status` and `headers` (lower case) are set once `head` has returned true."""
+    """A response. `status` and `headers` (lower case) are set once `read_head` has returned True."""
 
     def __init__(self, client: HttpClient, request: bytes, connection: SocketConnection, *, reused: bool) -> None:
         self.status = 0
@@ -131,8 +130,8 @@ class HttpResponse:
 
     @cached_property
     def _parser(self) -> "h11.Connection":
-        """Only the answer goes through it, but it must know that a request went out before."""
-        import h11  # read while the request is under way
+        """Parser of the response head. h11 only parses a response after a request, so it gets a dummy one."""
+        import h11  # imported while the request is under way
 
         parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD)
         parser.send(h11.Request(method="GET", target="/", headers=[("host", "-")]))
@@ -141,11 +140,11 @@ class HttpResponse:
 
     @property
     def server(self) -> str:
-        """The server, as sentences name it."""
+        """Host and port of the server, for messages."""
         return self._client.origin.address
 
     async def read_head(self, timeout: float | None = None) -> bool:
-        """Wait for the head; false when nothing came within that time, and then it may be asked again."""
+        """Wait for the head. Return False on timeout; the call can then be repeated."""
         import h11
 
         while True:
@@ -159,12 +158,12 @@ class HttpResponse:
                 self._start_body(event)
                 return True
             elif not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
-                raise self._malformed_error("something that is not an answer")
+                raise self._malformed_error("an unexpected HTTP message")
 
     async def iter_data(self, tick: float | None = None) -> AsyncGenerator[bytes, None]:
-        """The content, one object for each read of the socket; b"" when nothing came for `tick` seconds."""
+        """Yield the content of each socket read, or b"" if nothing arrived for `tick` seconds."""
         body, data, self._first_data = self._body, self._first_data, b""
-        assert body is not None, "the head comes first"
+        assert body is not None, "call read_head first"
         while not self._ended:
             content = self._decode_body(body, data)
             if content:
@@ -175,7 +174,7 @@ class HttpResponse:
             data = more or b""
 
     async def read_rest(self, limit: int, timeout: float) -> bytes:
-        """What still comes, as far as size and time allow; read to its end, the connection can serve again."""
+        """Return the rest of the content within limit and timeout. After a full read the connection is reused."""
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(timeout), aclosing(self.iter_data()) as reads:
@@ -190,7 +189,7 @@ class HttpResponse:
         return b"".join(parts)
 
     async def read_document(self, limit: int) -> HttpDocument:
-        """Head and content, whole; a `BackendError` when the content is larger than the limit."""
+        """Return head and content. Raises `BackendError` if the content is larger than `limit`."""
         try:
             await self.read_head()
             parts: list[bytes] = []
@@ -198,13 +197,13 @@ class HttpResponse:
                 parts.append(data)
                 limit -= len(data)
                 if limit < 0:
-                    raise BackendError(f"{self.server} sent far more than was asked for", code="malformed")
+                    raise BackendError(f"{self.server} sent an oversized response", code="malformed")
             return HttpDocument(self.status, self.headers, b"".join(parts))
         finally:
             self.close()
 
     def close(self) -> None:
-        """Leave the reply where it is; unless it was over, its connection ends with it."""
+        """Stop reading. Aborts the connection unless the response was complete."""
         if not self._ended:
             self._ended = True
             self._connection.abort()
@@ -215,7 +214,7 @@ class HttpResponse:
         try:
             return self._parser.next_event()
         except h11.RemoteProtocolError:
-            raise self._malformed_error("something that is not HTTP") from None
+            raise self._malformed_error("an invalid HTTP response") from None
 
     def _start_body(self, event: "h11.Response") -> None:
         self.status = event.status_code
@@ -223,14 +222,14 @@ class HttpResponse:
             key, text = name.decode("ascii"), value.decode("latin-1")
             self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
         if self.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-            raise self._malformed_error("a compressed reply, which was not asked for")
+            raise self._malformed_error("a compressed reply although compression was not requested")
         self._first_data = self._parser.trailing_data[0]
         self._body = make_body(self.status, self.headers)
         tokens = self.headers.get("connection", "").lower()
         self._keep_alive = event.http_version == b"1.1" and "close" not in tokens and not self._body.ends_on_close
 
     async def _receive_head(self, timeout: float | None) -> bytes | None:
-        """Bytes of the head. A kept connection that proves dead before the first of them is replaced, once."""
+        """Return bytes of the head. A reused connection that fails before the first byte is replaced once."""
         broken: OSError | None = None
         try:
             data = await self._connection.read(timeout)
@@ -245,8 +244,8 @@ class HttpResponse:
             self._connection = await self._client.connect()
             self._connection.write(self._request)
             return await self._receive_head(timeout)
-        why = None if self._has_received else self._client.early_close_error(broken)
-        raise why or self._closed_error("before it answered")
+        early_close = None if self._has_received else self._client.early_close_error(broken)
+        raise early_close or self._closed_error("before it answered")
 
     async def _read_body(self, body: HttpBody, tick: float | None) -> bytes | None:
         if self._ended:
@@ -262,7 +261,7 @@ class HttpResponse:
         return data
 
     def _decode_body(self, body: HttpBody, data: bytes) -> bytes:
-        """The content in these bytes; where it ends, the connection is free again."""
+        """Return the content in these bytes. At the end of the body, release the connection."""
         try:
             content = body.feed(data) if data else b""
         except FramingError as error:
@@ -281,7 +280,7 @@ class HttpResponse:
     def _closed_error(self, when: str) -> BackendError:
         self.close()
         return BackendError(
-            f"{self.server} closed the connection {when}", code="closed", hint="try again, or look at the server's log"
+            f"{self.server} closed the connection {when}", code="closed", hint="try again, or check the server's log"
         )
 
     def _malformed_error(self, what: str) -> BackendError:

@@ -1,4 +1,4 @@
-"""Where an HTTP/1.1 body ends: the three framings, each fed what one socket read brought."""
+"""HTTP/1.1 body framing: content-length, chunked, until close."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -12,22 +12,22 @@ _SIZE_LINE = lazy_regex(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?")
 
 
 class FramingError(Exception):
-    """The bytes are no body in the framing their head announced."""
+    """The bytes do not follow the framing that the response head announced."""
 
 
 class HttpBody(Protocol):
-    """A body being received. `rest` is what came after its end; `by_close` tells that only closing ends it."""
+    """A body being received. `trailing_data` arrived after its end; with `ends_on_close` only closing ends it."""
 
     done: bool
     trailing_data: bytes
     ends_on_close: bool
 
     def feed(self, data: bytes) -> bytes:
-        """The content within these bytes, all of it at once."""
+        """Return the content in these bytes. Raises `FramingError`."""
 
 
 def make_body(status: int, headers: Mapping[str, str]) -> HttpBody:
-    """The framing that a response's head announces."""
+    """Return a body for the framing that the response head announces."""
     if status in (204, 304):
         return FixedLengthBody(0)
     if "transfer-encoding" in headers:
@@ -38,7 +38,7 @@ def make_body(status: int, headers: Mapping[str, str]) -> HttpBody:
 
 
 class FixedLengthBody:
-    """A body of a length told before."""
+    """A body with a content-length."""
 
     ends_on_close = False
 
@@ -56,7 +56,7 @@ class FixedLengthBody:
 
 
 class CloseDelimitedBody:
-    """A body that ends with its connection."""
+    """A body that ends when the connection is closed."""
 
     ends_on_close = True
 
@@ -69,9 +69,9 @@ class CloseDelimitedBody:
 
 
 class ChunkedBody:
-    """A chunked body, linear in its bytes and quick over many small chunks, as a stream of tokens has them.
+    """A chunked body, parsed in linear time and fast for the many small chunks of a token stream.
 
-    h11 makes an event of each chunk, which would cost more than all the rest of a long reply.
+    h11 creates an event for each chunk, which would cost more than the rest of the work on a long reply.
     """
 
     ends_on_close = False
@@ -79,7 +79,7 @@ class ChunkedBody:
     def __init__(self) -> None:
         self.done = False
         self.trailing_data = b""
-        self._remaining = 0  # of the chunk under way, with the two bytes that end it
+        self._remaining = 0  # bytes of the current chunk, including its CRLF
         self._pending = b""  # an unfinished size line or trailer
         self._in_trailer = False
         self._sizes: dict[bytes, int] = {}
@@ -88,58 +88,58 @@ class ChunkedBody:
         if self._pending:
             data, self._pending = self._pending + data, b""
         content: list[bytes] = []
-        at = self._take_full_chunks(data, content) if len(data) > _FAST_PATH_BYTES and not self._in_trailer else 0
-        while at < len(data) and not self._in_trailer:
+        offset = self._take_full_chunks(data, content) if len(data) > _FAST_PATH_BYTES and not self._in_trailer else 0
+        while offset < len(data) and not self._in_trailer:
             if self._remaining:
-                at = self._take_partial_chunk(data, at, content)
+                offset = self._take_partial_chunk(data, offset, content)
                 continue
-            end = data.find(b"\r\n", at)
+            end = data.find(b"\r\n", offset)
             if end < 0:
-                self._save_pending(data[at:], _MAX_SIZE_LINE)
+                self._save_pending(data[offset:], _MAX_SIZE_LINE)
                 break
-            line = data[at:end]
+            line = data[offset:end]
             size = self._sizes.get(line)
             if size is None:
                 size = self._read_size(line)
-            at = end + 2
+            offset = end + 2
             if not size:
                 self._in_trailer = True
-            elif data.startswith(b"\r\n", at + size):
-                content.append(data[at : at + size])
-                at += size + 2
+            elif data.startswith(b"\r\n", offset + size):
+                content.append(data[offset : offset + size])
+                offset += size + 2
             else:
                 self._remaining = size + 2
         if self._in_trailer:
-            self._read_trailer(data[at:])
+            self._read_trailer(data[offset:])
         return content[0] if len(content) == 1 else b"".join(content)
 
     def _take_full_chunks(self, data: bytes, content: list[bytes]) -> int:
-        """Take a run of whole chunks in a few sweeps, and how far it went; anything else is left to be looked at."""
-        at = self._take_partial_chunk(data, 0, content) if self._remaining else 0
-        lines = data[at:].split(b"\r\n")
+        """Add a run of complete chunks to `content` in a few passes. Return the offset after it."""
+        offset = self._take_partial_chunk(data, 0, content) if self._remaining else 0
+        lines = data[offset:].split(b"\r\n")
         chunks = lines[1:-1:2]
         sizes = map(self._sizes.get, lines[: 2 * len(chunks) : 2])
         if not chunks or list(sizes) != list(map(len, chunks)):
-            return at
+            return offset
         content += chunks
         return len(data) - len(b"\r\n".join(lines[2 * len(chunks) :]))
 
     def _take_partial_chunk(self, data: bytes, start: int, content: list[bytes]) -> int:
-        """Take what there is of a chunk that did not come whole, and check the line break behind it."""
+        """Add the available part of a chunk to `content` and check its CRLF. Return the offset after it."""
         end = start + self._remaining
-        got = data[start:end]
+        available = data[start:end]
         break_at = max(0, self._remaining - 2)
         expected = b"\r\n"[2 - min(2, self._remaining) :]
-        if not expected.startswith(got[break_at:]):
-            raise FramingError("a chunk is longer than it says")
-        content.append(got[:break_at])
-        self._remaining -= len(got)
-        return start + len(got)
+        if not expected.startswith(available[break_at:]):
+            raise FramingError("a chunk is longer than its size")
+        content.append(available[:break_at])
+        self._remaining -= len(available)
+        return start + len(available)
 
     def _read_size(self, line: bytes) -> int:
         match = _SIZE_LINE.fullmatch(line)
         if match is None:
-            raise FramingError("a chunk begins with no size")
+            raise FramingError("a chunk does not start with its size")
         size = int(match[1], 16)
         if size and len(self._sizes) < 1024:
             self._sizes[line] = size

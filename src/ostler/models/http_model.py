@@ -1,4 +1,4 @@
-"""What every model behind HTTP has in common: attempts, learning from refusals, and asking the server about itself."""
+"""Base class of HTTP model clients: attempts, adapting to refusals, learning the context window."""
 
 import asyncio
 import logging
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ostler.models.stream_reply import ReplyReader
 
 _WINDOW_WAIT_SECONDS = 5.0
-_FIRST_REQUEST_WAIT = 1.0  # seconds in which the first request goes out, where one does
-# A window may also be too small only for the reply that was asked for.
+_FIRST_REQUEST_WAIT = 1.0  # seconds to wait for the first request
+# `context_length` can also mean that the requested reply length does not fit.
 _ADAPTABLE_CODES = ("bad_request", "context_length")
 _log = logging.getLogger("ostler.models")
 
 
 class HttpModelConfig(msgspec.Struct, frozen=True):
-    """What a client is made of. `extra` goes into each request's body as it is."""
+    """Configuration of a client. `extra` is merged into each request's body."""
 
     http: HttpClient
     base_url: BaseUrl
@@ -52,9 +52,9 @@ class HttpModelConfig(msgspec.Struct, frozen=True):
 
 
 class HttpModel:
-    """A `ModelClient`; an API tells it how requests are written, replies are read and refusals are answered.
+    """A `ModelClient` over HTTP. A subclass encodes requests, reads replies and adapts to refusals.
 
-    `reasoning` says how the server told it apart from its answers, once it has.
+    `reasoning` is how the server marked reasoning in earlier replies; empty until it did.
     """
 
     kind: ClassVar[str]
@@ -77,54 +77,57 @@ class HttpModel:
 
     @property
     def context_limit(self) -> int:
-        """The window: what the server runs the model with at most, else as set, as told, or by the model's name."""
-        told, wanted = self._window, self._config.context_window
-        if told and (told.is_enforced or not wanted):
-            return min(told.size, wanted or told.size)
-        if wanted:
-            return wanted
+        """The context window: configured or reported by the server, else by the model's name.
+
+        A window that the server enforces limits the configured one.
+        """
+        reported, configured = self._window, self._config.context_window
+        if reported and (reported.is_enforced or not configured):
+            return min(reported.size, configured or reported.size)
+        if configured:
+            return configured
         from ostler.models.context_windows import window_by_name
 
         return window_by_name(self.name)
 
     @property
     def price(self) -> TokenPrice | None:
-        """What tokens cost, where somebody knows it."""
+        """The token price, or None if it is unknown."""
         return self._config.settings.price
 
     @property
     def max_reply_tokens(self) -> int | None:
-        """The most tokens that a reply may have, where that is set."""
+        """The maximum tokens in a reply, or None without a limit."""
         extra = self._config.extra
-        own = self._config.settings.sampling.max_tokens
-        return min_limit(own, extra.get("max_tokens"), extra.get("max_completion_tokens"))
+        configured = self._config.settings.sampling.max_tokens
+        return min_limit(configured, extra.get("max_tokens"), extra.get("max_completion_tokens"))
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ReplyChunk, None]:
-        """One reply, ending with `Finished`; retried where that is harmless."""
+        """Stream one reply, ending with `ReplyFinished`. Retries where that is safe."""
         request = self._config.settings.sampling.apply_defaults(request)
         return stream_with_retries(lambda number: self._attempt(request, number), self._config.retry_policy)
 
     async def models(self) -> tuple["ModelEntry", ...]:
-        """The models that the server has."""
+        """List the server's models. Raises `BackendError`."""
         from ostler.models.server_models import list_models
 
         return await list_models(self._config.http, self._config.base_url, self._headers())
 
     async def fetch_window(self) -> int:
-        """Ask the server for the window; from then on `context_limit` tells it."""
+        """Ask the server for the context window, store it and return `context_limit`."""
         from ostler.models.context_windows import fetch_window
 
-        setup = self._config
-        told = await fetch_window(
-            setup.http, setup.base_url, self.name, self._headers(), requested=setup.context_window or 0
+        config = self._config
+        window = await fetch_window(
+            config.http, config.base_url, self.name, self._headers(), requested=config.context_window or 0
         )
-        self._window = told or self._window
+        self._window = window or self._window
         return self.context_limit
 
     def start_window_fetch(self) -> None:
-        """Ask for the window beside whatever else is going on; nobody waits for it, and failing changes nothing.
+        """Fetch the context window in the background; errors are ignored.
 
-        Where it was set, only servers of this machine or network are asked: some cut silently what they cannot hold.
+        If a window is configured, only plain HTTP servers are asked: some local ones silently truncate long prompts.
         """
         if self._config.context_window and self._config.http.origin.scheme == "https":
             return
@@ -132,25 +135,25 @@ class HttpModel:
             self._window_task = asyncio.get_running_loop().create_task(self._fetch_window_later())
 
     async def _fetch_window_later(self) -> int:
-        """Once a request is under way, so that it need not wait for the question; soon where there is none."""
+        """Fetch the window after the first request is sent, so that the request is not delayed, or after a second."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._request_sent.wait(), _FIRST_REQUEST_WAIT)
         return await self.fetch_window()
 
     async def wait_for_window(self) -> None:
-        """Wait a little for the window that was asked for, for whoever is about to say much."""
+        """Wait a few seconds for a window fetch in progress, before a long request is built."""
         self._request_sent.set()
         if self._window_task is not None and not self._window_task.done():
             await asyncio.wait([self._window_task], timeout=_WINDOW_WAIT_SECONDS)
 
     def _refetch_window(self) -> None:
-        """A model that has answered is loaded, and the server then knows with which window."""
+        """Fetch the window again, once: after the first reply the model is loaded and its real window known."""
         if self._window and not self._window.is_enforced and not self._window_refetched:
             self._window_refetched = True
             self.start_window_fetch()
 
     async def aclose(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         if self._window_task is not None:
             self._window_task.cancel()
             with suppress(asyncio.CancelledError, OstlerError):
@@ -158,26 +161,26 @@ class HttpModel:
         await self._config.http.aclose()
 
     async def _attempt(self, request: ModelRequest, number: int) -> AsyncGenerator[ReplyChunk, None]:
-        """One attempt; a refusal that tells how to ask better is answered at once and does not count.
+        """Run one attempt. If the server rejects the request and it can be adapted, send it again immediately.
 
-        One that comes in the middle of a reply is none.
+        Once the reply has started, a rejection is an error.
         """
-        begun = False
+        started = False
         while True:
-            where = self._config.http.origin.address
+            server = self._config.http.origin.address
             body, target = self._encode_body(request), self._config.base_url.endpoint(self.endpoint)
-            watch = StallDetector(self._config.timeouts, where, self._config.clock)
-            self._log_request(where, number, len(body))
+            stall_detector = StallDetector(self._config.timeouts, server, self._config.clock)
+            self._log_request(server, number, len(body))
             if self._prefix_comparer:
                 yield RequestNote(self._prefix_comparer.compare(body))
             try:
                 response = await self._config.http.send("POST", target, self._headers(), body)
-                from ostler.models.stream_reply import stream_reply  # all that hears is read while the request travels
+                from ostler.models.stream_reply import stream_reply  # imported while waiting
 
                 reader = self._make_reader(request)
-                async with aclosing(stream_reply(response, reader, watch, self._config.secret_mask)) as chunks:
+                async with aclosing(stream_reply(response, reader, stall_detector, self._config.secret_mask)) as chunks:
                     async for chunk in chunks:
-                        begun = begun or not isinstance(chunk, NoData)
+                        started = started or not isinstance(chunk, NoData)
                         yield self._add_cost(chunk) if isinstance(chunk, Usage) else chunk
                 self.reasoning = reader.collector.reasoning or self.reasoning
                 self._refetch_window()
@@ -185,7 +188,11 @@ class HttpModel:
             except ModelError as failure:
                 if failure.fault.code == "not_found":
                     raise await self._not_found_error() from None
-                if begun or failure.fault.code not in _ADAPTABLE_CODES or not self._adapt(failure.server_text, request):
+                if (
+                    started
+                    or failure.fault.code not in _ADAPTABLE_CODES
+                    or not self._adapt(failure.server_text, request)
+                ):
                     raise
 
     def _add_cost(self, usage: Usage) -> Usage:
@@ -214,5 +221,5 @@ class HttpModel:
         raise NotImplementedError
 
     def _adapt(self, error_text: str, request: ModelRequest) -> bool:
-        """Whether the next request will differ because of what the refusal said."""
+        """Adapt later requests to an error response. Return True if the next request will differ."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Looks for a model server on this machine, for a program that nothing has been configured for."""
+"""Finds model servers on this machine."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _SERVER_BY_OWNER = {"vllm": "vLLM", "library": "Ollama", "llamacpp": "llama.cpp"
 
 
 class LocalServer(msgspec.Struct, frozen=True):
-    """A server that answers, with the models it has."""
+    """A running server and its models."""
 
     name: str
     base_url: str
@@ -25,9 +25,9 @@ class LocalServer(msgspec.Struct, frozen=True):
 
 
 async def find_local_servers(ports: Mapping[int, str] = COMMON_PORTS, timeout: float = 0.3) -> list[LocalServer]:
-    """The servers of this machine that have a model, in the order of the ports; all are asked at once."""
-    asked = await asyncio.gather(*(_query_server(port, name, timeout) for port, name in ports.items()))
-    return [found for found in asked if found is not None]
+    """Query all ports at once and return the servers with at least one model, in the order of the ports."""
+    results = await asyncio.gather(*(_query_server(port, name, timeout) for port, name in ports.items()))
+    return [found for found in results if found is not None]
 
 
 async def _query_server(port: int, name: str, timeout: float) -> LocalServer | None:
@@ -45,5 +45,5 @@ async def _query_server(port: int, name: str, timeout: float) -> LocalServer | N
 
 
 def _server_name(entries: tuple[ModelEntry, ...], default: str) -> str:
-    """Servers sign their models; the port is only a guess."""
+    """Return the server's name by the owner of its models, else `default`, which is guessed from the port."""
     return next((_SERVER_BY_OWNER[entry.owner] for entry in entries if entry.owner in _SERVER_BY_OWNER), default)

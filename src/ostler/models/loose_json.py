@@ -1,4 +1,4 @@
-"""JSON as foreign servers write it: read forgivingly within bounds, written so that every server can read it."""
+"""Lenient JSON reading and strict JSON writing for foreign servers."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class LooseJsonError(ValueError):
-    """The bytes are no JSON, or JSON that nobody writes honestly."""
+    """The bytes are not JSON, or nested too deeply."""
 
 
 def read_json(data: bytes) -> Any:
-    """Decode; half surrogates, odd numbers and broken UTF-8 are forgiven, depth and digits without end are not."""
+    """Decode JSON, accepting lone surrogates, NaN and infinity (as None) and broken UTF-8. Raises `LooseJsonError`."""
     try:
         return _DECODER.decode(data)
     except RecursionError:
-        raise LooseJsonError("it is nested too deeply") from None
+        raise LooseJsonError("nested too deeply") from None
     except ValueError:
         pass
     import json
@@ -25,13 +25,13 @@ def read_json(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8", "replace"), parse_constant=lambda _: None)
     except RecursionError:
-        raise LooseJsonError("it is nested too deeply") from None
+        raise LooseJsonError("nested too deeply") from None
     except ValueError as error:
         raise LooseJsonError(str(error)[:100]) from None
 
 
 def write_json(value: Any) -> bytes:
-    """Compact UTF-8, the same bytes for the same value, and always JSON, whatever a model put into its arguments."""
+    """Encode as compact UTF-8. Equal values give equal bytes, and the result is always valid JSON."""
     try:
         return _ENCODER.encode(value)
     except (UnicodeEncodeError, OverflowError):
@@ -41,7 +41,7 @@ def write_json(value: Any) -> bytes:
 
 
 def to_text(value: Any) -> str:
-    """A foreign value as text, where text was expected."""
+    """Return a string unchanged and any other value as JSON, or an empty string if it cannot be encoded."""
     try:
         return value if isinstance(value, str) else write_json(value).decode()
     except (TypeError, RecursionError):
@@ -49,7 +49,7 @@ def to_text(value: Any) -> str:
 
 
 def _sanitize(value: Any) -> Any:
-    """Without half surrogates and infinities, which have no place in JSON."""
+    """Replace lone surrogates, and infinite floats by None: JSON has neither."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

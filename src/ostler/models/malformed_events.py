@@ -1,4 +1,4 @@
-"""Events that are not quite events: two in one, none at all, or words where JSON belongs."""
+"""Handles malformed stream events: several in one, plain text, bare JSON lines."""
 
 from ostler.models.loose_json import LooseJsonError, read_json
 
@@ -6,29 +6,28 @@ _MAX_TEXT_LENGTH = 200
 
 
 def is_done(event: bytes) -> bool:
-    """Whether it is the mark that nothing follows, however it is spelt."""
+    """Whether the event is the end marker `[DONE]`, in any case."""
     return event.strip().upper() == b"[DONE]"
 
 
 def split_events(event: bytes) -> list[bytes]:
-    """The events in one, where a server left out the blank lines between them; one of many lines stays one."""
+    """Split an event at newlines if the server omitted the blank lines between events; keep multi-line JSON."""
     if b"\n" not in event or is_json(event):
         return [event]
     return event.split(b"\n")
 
 
 def split_json_lines(body: bytes) -> list[bytes]:
-    """The events in a body of one JSON object a line; none where it is another kind of document."""
+    """Return the lines of a JSON Lines body, or an empty list for any other document."""
     first, newline, _ = body.lstrip().partition(b"\n")
     return body.split(b"\n") if newline and first.startswith(b"{") and is_json(first) and not is_json(body) else []
 
 
 def plain_text_of(event: bytes) -> str | None:
-    """What an event says that is no object, so no part of a reply: a sign of life, or words; None where it is one."""
+    """Return the text of a plain text event, empty for bare JSON values and `[]`, or None for an object or list."""
     text = event.strip()
     if not text.startswith((b"{", b"[")):
-        said = text[:_MAX_TEXT_LENGTH].decode("utf-8", "replace")
-        return "" if is_json(text) else said
+        return "" if is_json(text) else text[:_MAX_TEXT_LENGTH].decode("utf-8", "replace")
     return "" if text == b"[]" else None
 
 

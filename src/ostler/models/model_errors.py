@@ -1,4 +1,4 @@
-"""What a server's refusal means: whose move it is, in one sentence, and whether asking again can help."""
+"""Turns a server's error response into a `ModelError` with a hint; its code decides about a retry."""
 
 import re
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _TOOLS_WORDS = (
     "enable-auto-tool-choice",
     "tools param requires",
 )
-# A chat template, or a server, that takes system messages only at the beginning, or none.
+# Errors of chat templates and servers that accept system messages only at the start, or not at all.
 _ROLE_ERROR = lazy_regex(
     r"roles? must alternate|only user(?:,? (?:and )?assistant)+ roles|roles? .{0,20}not supported|unexpected role"
     r"|system.{0,60}begin|system (?:message|role|prompt)s?.{0,40}(?:first|start|not supported|not allowed|only)"
@@ -51,7 +51,7 @@ _MAX_SHOWN = 300
 
 
 class ModelError(BackendError):
-    """A refusal; `after` is how many seconds the server asks us to wait, `said` its own words with its code."""
+    """An error reported by a server. `retry_after` is in seconds; `server_text` is its message with code and type."""
 
     def __init__(
         self, message: str, *, code: str, hint: str = "", retry_after: float | None = None, server_text: str = ""
@@ -62,7 +62,7 @@ class ModelError(BackendError):
 
 
 class ErrorResponse(msgspec.Struct, frozen=True):
-    """A reply that is no answer: status 200 stands for an error object within a stream."""
+    """An error response. Status 200 means an error object inside a stream."""
 
     server: str
     status: int
@@ -71,98 +71,108 @@ class ErrorResponse(msgspec.Struct, frozen=True):
     secret_mask: SecretMask = SecretMask()
 
     def to_error(self) -> ModelError:
-        """The failure it means."""
-        said, told = self._error_texts()
-        lower = told.lower()
-        if shut_out := self._access_error(said):
-            return shut_out
+        """Classify the response and return the error to raise."""
+        message, full_text = self._error_texts()
+        lower = full_text.lower()
+        if access_error := self._access_error(message):
+            return access_error
         if self.status == 413 or (_contains_any(_CONTEXT_WORDS, lower) and self.status != 429):
             return self._make_error(
-                "context_length", "says that the conversation is too long for the model", said, told
+                "context_length", "reports that the conversation is too long for the model", message, full_text
             )
         if _contains_any(_TOOLS_WORDS, lower):
-            hint = "have the model call tools in its answer: --dialect text, or `dialect` in the profile"
-            return self._make_error("bad_request", "refused the request", said, told, hint)
+            hint = "let the model call tools in its text: pass --dialect text, or set `dialect` in the profile"
+            return self._make_error("bad_request", "rejected the request", message, full_text, hint)
         if self.status in (429, 402) or _contains_any(("rate_limit", "insufficient_quota", "credit balance"), lower):
-            return self._rate_limit_error(said, told)
+            return self._rate_limit_error(message, full_text)
         if self.status == 404 or _contains_any(_MODEL_WORDS, lower):
-            return self._make_error("not_found", "does not have what was asked for", said, told)
+            return self._make_error("not_found", "did not find the model or endpoint", message, full_text)
         failed = self.status >= 500 or self.status in (408, 409)
         if failed or _contains_any(("overloaded", "server_error", "api_error"), lower):
-            # A template's refusal of a role is told as a failure by some, and asking again in the same way is no help.
-            return self._make_error("bad_request" if is_role_error(lower) else "server_error", "failed", said, told)
-        return self._make_error("bad_request", "refused the request", said, told)
+            # Some servers report a chat template's role error as a server error; retrying it would not help.
+            return self._make_error(
+                "bad_request" if is_role_error(lower) else "server_error", "failed", message, full_text
+            )
+        return self._make_error("bad_request", "rejected the request", message, full_text)
 
     def _access_error(self, message: str) -> ModelError | None:
-        """What has nothing to do with what was asked: who we are, and where we knock."""
+        """Return the error for a rejected certificate, key or address, else None."""
         if self.status in (400, 495, 496) and b"SSL certificate" in self.body:
-            hint = "name one that it takes with the profile's `clientCert` (and `clientKey`)"
-            return ModelError(f"{self.server} asks for a client certificate", code="tls", hint=hint)
+            hint = "set a certificate that it accepts as the profile's `clientCert` (and `clientKey`)"
+            return ModelError(f"{self.server} requires a client certificate", code="tls", hint=hint)
         if self.status in (401, 403):
             return self._key_error(message)
         return self._redirect_error() if 300 <= self.status < 400 else None
 
     def _error_texts(self) -> tuple[str, str]:
-        """The message for a person, and all words of the error for telling kinds apart."""
+        """Return the message for the user, and the full text (code, type, message) to classify the error by."""
         try:
             document = read_json(self.body)
         except LooseJsonError:
             text = self.body.decode("utf-8", "replace").strip()
             document = "" if text.startswith("<") else text
-        message, told = _parse_error_document(document)
-        return clean_line(message, self.secret_mask), clean_line(told, self.secret_mask, 4000)
+        message, full_text = _parse_error_document(document)
+        return clean_line(message, self.secret_mask), clean_line(full_text, self.secret_mask, 4000)
 
     def _key_error(self, message: str) -> ModelError:
-        ways = "set OSTLER_API_KEY or the profile's apiKey"
+        hint = "set OSTLER_API_KEY or the profile's apiKey"
         if not self.secret_mask.has_key:
-            return ModelError(f"{self.server} wants a key", code="key_refused", hint=ways, server_text=message)
+            return ModelError(f"{self.server} requires an API key", code="key_refused", hint=hint, server_text=message)
         reason = f" ({message})" if message and self.status == 403 else ""
         return ModelError(
-            f"the key was refused by {self.server}{reason}", code="key_refused", hint=ways, server_text=message
+            f"{self.server} rejected the API key{reason}", code="key_refused", hint=hint, server_text=message
         )
 
     def _redirect_error(self) -> ModelError:
-        to = clean_line(self.headers.get("location", ""), self.secret_mask)
-        hint = f"if you trust it, set the base URL to {to}" if to else "check the base URL"
-        return ModelError(f"{self.server} sends us elsewhere, and a key is not sent along", code="wrong_url", hint=hint)
+        location = clean_line(self.headers.get("location", ""), self.secret_mask)
+        hint = f"if you trust it, set the base URL to {location}" if location else "check the base URL"
+        return ModelError(
+            f"{self.server} redirected the request; the API key was not sent to the new address",
+            code="wrong_url",
+            hint=hint,
+        )
 
     def _rate_limit_error(self, message: str, full_text: str) -> ModelError:
         lower = full_text.lower()
         if self.status == 402 or (_contains_any(_QUOTA_WORDS, lower) and not _contains_any(_BURST_WORDS, lower)):
-            hint = "add credit or take another model; asking again will not help"
-            return self._make_error("quota", "says that the quota is used up", message, full_text, hint)
+            hint = "add credit or switch to another model; a retry will not help"
+            return self._make_error("quota", "reports that the quota is used up", message, full_text, hint)
         return self._make_error(
-            "rate_limited", "gets too many requests", message, full_text, "wait a moment, then go on"
+            "rate_limited", "reports too many requests", message, full_text, "wait a moment, then try again"
         )
 
     def _make_error(self, code: str, what: str, message: str, full_text: str, hint: str = "") -> ModelError:
-        number = f" ({self.status})" if self.status != 200 else ""
+        status = f" ({self.status})" if self.status != 200 else ""
         reason = f": {message}" if message else ""
-        after = parse_retry_after(self.headers)
+        retry_after = parse_retry_after(self.headers)
         return ModelError(
-            f"{self.server} {what}{number}{reason}", code=code, hint=hint, retry_after=after, server_text=full_text
+            f"{self.server} {what}{status}{reason}",
+            code=code,
+            hint=hint,
+            retry_after=retry_after,
+            server_text=full_text,
         )
 
 
 def is_role_error(error_text: str) -> bool:
-    """Whether a refusal is about the roles that messages have."""
+    """Whether an error is about the roles of messages."""
     return _ROLE_ERROR.search(error_text.lower()) is not None
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks us to wait, told in milliseconds, seconds or as a date."""
-    precise = _parse_number(headers.get("retry-after-ms", ""))
-    if precise is not None:
-        return precise / 1000
-    told = headers.get("retry-after", "").strip()
-    seconds = _parse_number(told)
-    if seconds is not None or not told:
+    """Return the seconds to wait from `retry-after-ms` or `retry-after` (seconds or a date), or None."""
+    milliseconds = _parse_number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after", "").strip()
+    seconds = _parse_number(value)
+    if seconds is not None or not value:
         return seconds
     import time
     from email.utils import parsedate_to_datetime
 
     try:
-        return max(0.0, parsedate_to_datetime(told[:64]).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(value[:64]).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
 
@@ -176,7 +186,7 @@ def _contains_any(words: tuple[str, ...], text: str) -> bool:
 
 
 def _parse_error_document(document: Any) -> tuple[str, str]:
-    """Message and all words, out of the many shapes that servers give their errors."""
+    """Return message and full text from any of the formats that servers use for errors."""
     if isinstance(document, list) and document:
         document = document[0]
     error = document
@@ -191,6 +201,6 @@ def _parse_error_document(document: Any) -> tuple[str, str]:
 
 
 def clean_line(text: str, secret_mask: SecretMask, limit: int = _MAX_SHOWN) -> str:
-    """One harmless line of bounded length that never shows a key."""
+    """Return one line of at most `limit` characters, with secrets masked and control characters removed."""
     text = _CONTROL_CHARS.sub(" ", secret_mask.apply(text)).strip()
     return text if len(text) <= limit else text[:limit] + "…"

@@ -1,4 +1,4 @@
-"""The terms on which a model is used: how it shall answer where a request does not say, and what it costs."""
+"""A model's default sampling settings, provider and price."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ _MILLION = 1_000_000
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """What requests are sent with unless they say otherwise; None leaves it to the server."""
+    """Default parameters of requests. None leaves a parameter to the server."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -16,23 +16,25 @@ class Sampling(msgspec.Struct, frozen=True):
     thinking: Thinking | None = None
 
     def apply_defaults(self, request: ModelRequest) -> ModelRequest:
-        """The request with what it left open; no reply gets longer than the terms have it."""
-        own = msgspec.structs.asdict(self)
+        """Return the request with unset parameters filled in and `max_tokens` limited to the default."""
+        defaults = msgspec.structs.asdict(self)
         if self.max_tokens is not None and (request.max_tokens or 0) > self.max_tokens:
             request = msgspec.structs.replace(request, max_tokens=self.max_tokens)
-        open_ones = {name: value for name, value in own.items() if value is not None and getattr(request, name) is None}
-        return msgspec.structs.replace(request, **open_ones) if open_ones else request
+        missing = {
+            name: value for name, value in defaults.items() if value is not None and getattr(request, name) is None
+        }
+        return msgspec.structs.replace(request, **missing) if missing else request
 
 
 class TokenPrice(msgspec.Struct, frozen=True):
-    """US dollars for a million tokens; cached ones cost what others do unless it is said."""
+    """Price in US dollars per million tokens. Without `cached`, cached tokens cost as much as other input."""
 
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
 
     def add_cost(self, usage: Usage) -> Usage:
-        """The usage with its cost; `tokens_in` counts the cached ones too."""
+        """Return the usage with its cost. `tokens_in` includes the cached tokens."""
         cached = min(usage.tokens_cached, usage.tokens_in)
         per_cached = self.input if self.cached is None else self.cached
         cost = (usage.tokens_in - cached) * self.input + cached * per_cached + usage.tokens_out * self.output
@@ -40,7 +42,7 @@ class TokenPrice(msgspec.Struct, frozen=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True):
-    """Who provides the model, for the log, and on which terms; no price means that nobody knows it."""
+    """Provider name (for the log), default parameters and price. `price` is None if unknown."""
 
     provider: str = ""
     sampling: Sampling = Sampling()

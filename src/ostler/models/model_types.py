@@ -1,4 +1,4 @@
-"""What the engine says to a model and hears from it: our own small types, whatever the vendor's are."""
+"""Types between engine and model clients: request, messages, reply chunks, and the `ModelClient` protocol."""
 
 from collections.abc import AsyncIterator
 from typing import Literal, Protocol
@@ -11,25 +11,25 @@ from ostler.core.tools import ToolResult, ToolSpec
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag="user"):
-    """Words and pictures from the user's side."""
+    """Text, images and attachments from the user."""
 
     blocks: tuple[PromptContent, ...]
 
 
 class SystemMessage(msgspec.Struct, frozen=True, tag="system"):
-    """A system message in mid-conversation; an API without that role gets it as a block ahead of the user's text."""
+    """A system message in mid-conversation. For APIs without that role it becomes text in a user message."""
 
     text: str
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag="model"):
-    """A message of the model's own, sent back as history."""
+    """A message of the model, sent back as history."""
 
     message: Message
 
 
 class ToolResultsMessage(msgspec.Struct, frozen=True, tag="tools"):
-    """The results of all calls of the message before, in the order of the calls."""
+    """The results of all calls of the previous message, in the order of the calls."""
 
     results: tuple[ToolResult, ...]
 
@@ -41,7 +41,7 @@ Thinking = Literal["off", "low", "medium", "high"]
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """One model call. A reply of more than `most_bytes` is cut off, for servers that do not heed `max_tokens`."""
+    """One model call. Replies are truncated at `max_bytes`, for servers that ignore `max_tokens`."""
 
     system: str
     history: tuple[RequestMessage, ...]
@@ -54,31 +54,30 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
 
 class TextChunk(msgspec.Struct, frozen=True):
-    """More of the answer: all that one read of the socket brought."""
+    """The next part of the answer: all text of one socket read."""
 
     text: str
 
 
 class ThoughtChunk(msgspec.Struct, frozen=True):
-    """More of the reasoning."""
+    """The next part of the reasoning. A signature ends the block."""
 
     text: str
     signature: str = ""
 
 
 class TextWasThought(msgspec.Struct, frozen=True):
-    """All text of this reply so far was reasoning, and what looked like calls in it were none.
+    """All text of this reply so far was reasoning, and any calls found in it are void.
 
-    Some servers open the reasoning themselves, so that only its closing tag arrives. Holding every answer back for a
-    tag that most never hold would end streaming; so the words pass as text, and this takes them back.
+    Some servers omit the opening tag, so that only the closing tag marks the text before it as reasoning. Waiting for
+    that tag in every reply would prevent streaming, so the text is streamed first and reclassified by this chunk.
     """
 
 
 class CallChunk(msgspec.Struct, frozen=True):
-    """A call, whole: its name and its arguments as the text that came, which may be broken JSON.
+    """A complete call. `arguments` is the text as received, which may be invalid JSON.
 
-    `begin` says that it and the calls before it may start now, while the reply goes on: nothing that follows can make
-    them mean something else.
+    With `may_start` this call and the calls before it may start while the rest of the reply is still arriving.
     """
 
     id: str
@@ -88,7 +87,7 @@ class CallChunk(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What the server counted, and the cost in US dollars where the price is known."""
+    """Token counts reported by the server, and the cost in US dollars if the price is known."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -97,14 +96,14 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class NoData(msgspec.Struct, frozen=True):
-    """Nothing has come for so many seconds; what came before still counts."""
+    """No data has arrived for `seconds`. Earlier chunks remain valid."""
 
     seconds: float
     reason: str
 
 
 class RetryScheduled(msgspec.Struct, frozen=True):
-    """The adapter will ask again in so many seconds; all of this reply that came is void."""
+    """The request is sent again in `seconds`. All earlier chunks of this reply are void."""
 
     attempt: int
     seconds: float
@@ -112,7 +111,7 @@ class RetryScheduled(msgspec.Struct, frozen=True):
 
 
 class FallbackStarted(msgspec.Struct, frozen=True):
-    """Another profile's model begins the reply anew, for the one before could not answer; what came is void."""
+    """The model of another profile restarts the reply. All earlier chunks of this reply are void."""
 
     profile: str
     model: str
@@ -120,15 +119,15 @@ class FallbackStarted(msgspec.Struct, frozen=True):
 
 
 class RequestNote(msgspec.Struct, frozen=True):
-    """Something about the request that a person asked to be told; no part of the reply."""
+    """Information about the request for the user, such as its cache prefix. Not part of the reply."""
 
     text: str
 
 
 class ReplyFinished(msgspec.Struct, frozen=True):
-    """Last of a reply: why it is over. `filtered` is somebody else's doing, `refusal` the model's own.
+    """The last chunk of a reply, with the reason it ended: `filtered` by the provider, `refusal` by the model.
 
-    `told` is the server's word where it is none that we know.
+    `server_reason` is the server's own reason if it is unknown.
     """
 
     reason: Literal["stop", "calls", "length", "refusal", "filtered", "other"]
@@ -150,7 +149,7 @@ ReplyChunk = (
 
 
 class ModelClient(Protocol):
-    """One model behind one endpoint. Failures are `BackendError`."""
+    """One model at one endpoint. Its methods raise `BackendError`."""
 
     @property
     def name(self) -> str:
@@ -158,9 +157,9 @@ class ModelClient(Protocol):
 
     @property
     def context_limit(self) -> int:
-        """The window in tokens, as far as it is known."""
+        """The context window in tokens; a default if it is unknown."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        """One reply, always ending with `Finished`, else raising."""
+        """Stream one reply. It ends with `ReplyFinished`, or raises."""
 
     async def aclose(self) -> None: ...

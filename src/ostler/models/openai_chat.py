@@ -32,6 +32,6 @@ class OpenAIChat(HttpModel):
         return OpenAIReader(self._config.http.origin.address, request, self._config.secret_mask)
 
     def _adapt(self, error_text: str, request: ModelRequest) -> bool:
-        learned = self._quirks.adapt(error_text, request)
-        self._quirks = learned or self._quirks
-        return learned is not None
+        quirks = self._quirks.adapt(error_text, request)
+        self._quirks = quirks or self._quirks
+        return quirks is not None

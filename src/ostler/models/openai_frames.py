@@ -1,4 +1,4 @@
-"""Stream events of OpenAI-compatible servers as typed frames: quickly in the usual shape, patiently in any other."""
+"""Stream events of OpenAI-compatible servers as typed values, with a lenient fallback."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from ostler.models.loose_json import LooseJsonError, read_json, to_text
 
 
 class FunctionDelta(msgspec.Struct, gc=False):
-    """What is called."""
+    """Name and arguments of a call, or fragments of them."""
 
     name: str | None = None
     arguments: str | None = None
 
 
 class CallDelta(msgspec.Struct, gc=False):
-    """A piece of a call."""
+    """A fragment of a tool call."""
 
     function: FunctionDelta
     index: int | None = None
@@ -23,7 +23,7 @@ class CallDelta(msgspec.Struct, gc=False):
 
 
 class ChatDelta(msgspec.Struct, gc=False):
-    """A piece of the reply."""
+    """A fragment of the reply."""
 
     content: str | None = None
     reasoning_content: str | None = None
@@ -34,7 +34,7 @@ class ChatDelta(msgspec.Struct, gc=False):
 
 
 class ChatChoice(msgspec.Struct, gc=False):
-    """The only choice we ask for."""
+    """A choice; requests ask for only one."""
 
     delta: ChatDelta | None = None
     finish_reason: str | None = None
@@ -42,13 +42,13 @@ class ChatChoice(msgspec.Struct, gc=False):
 
 
 class PromptTokensDetails(msgspec.Struct, gc=False):
-    """Of the prompt's tokens, those that were not computed again."""
+    """How many of the prompt's tokens were cached."""
 
     cached_tokens: int | None = None
 
 
 class ChatUsage(msgspec.Struct, gc=False):
-    """What the server counted."""
+    """Token counts of a reply."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -57,20 +57,20 @@ class ChatUsage(msgspec.Struct, gc=False):
 
 
 class ChatFrame(msgspec.Struct, gc=False):
-    """One event of the stream, or a reply that came whole."""
+    """One event of the stream, or a reply that was not streamed."""
 
     choices: list[ChatChoice] | None = None
     usage: ChatUsage | None = None
     error: Any = None
 
 
-# What servers say that something is wrong with, where they do not say it in an `error`.
+# Keys of error objects that servers send without an `error` key.
 _ERROR_KEYS = frozenset({"message", "detail", "code", "msg"})
 _DECODER = msgspec.json.Decoder(ChatFrame)
 
 
 def decode_frames(events: list[bytes]) -> list[ChatFrame] | None:
-    """All events of one read, if each of them has the usual shape."""
+    """Decode the events of one read. Return None unless all of them have the usual shape."""
     try:
         frames = _DECODER.decode_lines(b"\n".join(events))
     except (ValueError, RecursionError):
@@ -79,9 +79,9 @@ def decode_frames(events: list[bytes]) -> list[ChatFrame] | None:
 
 
 def decode_frame(event: bytes, *, is_complete: bool = False) -> ChatFrame:
-    """One event of any shape; `NotJson` when it is none. What has no choices is an error if it complains.
+    """Decode one event of any shape. Raises `LooseJsonError`.
 
-    An event that was torn off is read as far as it goes, unless it is the `whole` reply.
+    A truncated event is read up to its end, unless it is a complete reply (`is_complete`).
     """
     frames = decode_frames([event])
     if frames and len(frames) == 1:
@@ -100,21 +100,21 @@ def decode_frame(event: bytes, *, is_complete: bool = False) -> ChatFrame:
 
 
 def delta_from_message(message: Any) -> ChatDelta:
-    """A message that came whole, as if it were a piece."""
+    """Return a complete message as one delta."""
     return _convert_delta(message, True) if isinstance(message, dict) else ChatDelta()
 
 
 def frame_from_document(document: Any) -> ChatFrame:
-    """A frame out of whatever a server takes for one."""
-    if isinstance(document, list) and document:  # as some servers wrap their errors
+    """Convert any JSON object to a frame; an object without choices may be an error. Raises `LooseJsonError`."""
+    if isinstance(document, list) and document:  # some servers wrap their errors in a list
         document = document[0]
     if not isinstance(document, dict):
-        raise LooseJsonError("it is no object")
+        raise LooseJsonError("not a JSON object")
     usage = _convert_usage(document.get("usage"))
     choices = document.get("choices")
     if not isinstance(choices, list):
-        told = document.get("error") or (document if _ERROR_KEYS & document.keys() else None)
-        return ChatFrame([], usage, told)
+        error = document.get("error") or (document if _ERROR_KEYS & document.keys() else None)
+        return ChatFrame([], usage, error)
     return ChatFrame(
         [_convert_choice(choice) for choice in choices if isinstance(choice, dict)], usage, document.get("error")
     )
@@ -123,33 +123,35 @@ def frame_from_document(document: Any) -> ChatFrame:
 def _convert_choice(choice: dict[str, Any]) -> ChatChoice:
     delta, text, reason = choice.get("delta"), choice.get("text"), choice.get("finish_reason")
     if isinstance(delta, dict) and delta:
-        piece = _convert_delta(delta, False)
+        converted = _convert_delta(delta, False)
     elif isinstance(text, str):
-        piece = ChatDelta(content=text)
+        converted = ChatDelta(content=text)
     else:
-        piece = delta_from_message(choice.get("message"))
-    return ChatChoice(piece, reason if isinstance(reason, str) else None)
+        converted = delta_from_message(choice.get("message"))
+    return ChatChoice(converted, reason if isinstance(reason, str) else None)
 
 
 def _convert_delta(delta: dict[str, Any], is_complete: bool) -> ChatDelta:
     content, thought = _split_content(delta.get("content"))
-    told = next((delta[key] for key in ("reasoning_content", "reasoning", "thinking") if delta.get(key)), None)
+    reasoning = next((delta[key] for key in ("reasoning_content", "reasoning", "thinking") if delta.get(key)), None)
     calls = delta.get("tool_calls")
     calls = [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else []
     function = delta.get("function_call")
     return ChatDelta(
         content=content,
-        reasoning_content=thought or (_split_content(told)[0] if told else None),
+        reasoning_content=thought or (_split_content(reasoning)[0] if reasoning else None),
         refusal=to_text(delta["refusal"]) if delta.get("refusal") else None,
         tool_calls=[
-            _convert_call(call, at if is_complete else None) for at, call in enumerate(calls) if isinstance(call, dict)
+            _convert_call(call, position if is_complete else None)
+            for position, call in enumerate(calls)
+            if isinstance(call, dict)
         ],
         function_call=_convert_function(function) if isinstance(function, dict) else None,
     )
 
 
 def _split_content(content: Any) -> tuple[str | None, str | None]:
-    """Answer and reasoning in a content that may be a string, a list of parts, an object or something else."""
+    """Return answer and reasoning of a content, which may be a string, a list of parts, an object or another value."""
     if content is None or isinstance(content, str):
         return content, None
     if isinstance(content, list):
@@ -197,8 +199,8 @@ def _convert_usage(usage: Any) -> ChatUsage | None:
 
 
 def valid_count(value: Any) -> int:
-    """A number of tokens that can be one."""
+    """Return `value` as a number of tokens; 0 if it is not plausible."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
-    counts = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if counts and 0 <= value < 2**53 else 0
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value < 2**53 else 0

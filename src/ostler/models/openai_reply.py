@@ -1,4 +1,4 @@
-"""Understands the replies of OpenAI-compatible servers, streamed or whole."""
+"""Parses replies of OpenAI-compatible servers, streamed or not."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from ostler.models.secret_mask import NO_SECRETS, SecretMask
 
 
 class OpenAIReader:
-    """Reads one reply; see `stream_reply.Reader`."""
+    """Reads one reply; see `stream_reply.ReplyReader`."""
 
     def __init__(self, server: str, request: ModelRequest, secret_mask: SecretMask = NO_SECRETS) -> None:
         self.collector = ChunkCollector(server, request)
@@ -30,11 +30,11 @@ class OpenAIReader:
 
     @property
     def complete(self) -> bool:
-        """Whether the server said how the reply ends; `[DONE]` alone will do once something came."""
+        """Whether the server sent a finish reason, or ended a reply that is not empty."""
         return bool(self.collector.finish_reason or (self.ended and self.collector.progress))
 
     def feed(self, events: list[bytes]) -> None:
-        """The events of one read of the socket."""
+        """Parse the events of one socket read."""
         if b"[DONE]" in events:
             self.ended = True
             events = events[: events.index(b"[DONE]")]
@@ -42,12 +42,12 @@ class OpenAIReader:
         self._collect(self._decode_each(events) if frames is None else frames)
 
     def feed_document(self, body: bytes) -> None:
-        """A reply that came whole."""
+        """Parse a reply that was not streamed."""
         self._collect(self._decode_each([body], is_complete=True))
         self.ended = True
 
     def finish(self) -> list[ReplyChunk]:
-        """The last chunks."""
+        """Return the last chunks."""
         return self.collector.finish()
 
     def _decode_each(self, events: list[bytes], *, is_complete: bool = False) -> list[ChatFrame]:
@@ -56,8 +56,8 @@ class OpenAIReader:
             if is_done(event):
                 self.ended = True
                 break
-            if not is_complete and (said := plain_text_of(event)) is not None:
-                self.collector.stray_text = said or self.collector.stray_text
+            if not is_complete and (text := plain_text_of(event)) is not None:
+                self.collector.stray_text = text or self.collector.stray_text
                 continue
             try:
                 frames.append(decode_frame(event, is_complete=is_complete))
@@ -68,12 +68,12 @@ class OpenAIReader:
         return frames
 
     def _fail_unreadable(self, error: LooseJsonError) -> None:
-        """What cannot be read fails the reply, unless that has said already why it is over."""
+        """Fail the reply, unless its finish reason has already arrived."""
         if not self.collector.finish_reason:
-            self.collector.fail(ModelError(f"{self.collector.server} sent broken JSON ({error})", code="malformed"))
+            self.collector.fail(ModelError(f"{self.collector.server} sent invalid JSON ({error})", code="malformed"))
 
     def _collect(self, frames: list[ChatFrame]) -> None:
-        """Gather the frames; runs of plain text, nearly all of a long reply, are joined before anyone looks at them."""
+        """Add the frames to the collector. Consecutive text is joined first, for speed."""
         run: list[str] = []
         for frame in frames:
             if frame.error:
@@ -123,8 +123,8 @@ class OpenAIReader:
     def _set_usage(self, counts: ChatUsage) -> None:
         details = counts.prompt_tokens_details
         cached = (details.cached_tokens if details else None) or counts.prompt_cache_hit_tokens
-        told = (counts.prompt_tokens, counts.completion_tokens, cached)
-        self.collector.usage = Usage(*(valid_count(count) for count in told))
+        token_counts = (counts.prompt_tokens, counts.completion_tokens, cached)
+        self.collector.usage = Usage(*(valid_count(count) for count in token_counts))
 
     def _fail_with_error(self, error: Any) -> None:
         code = valid_count(error.get("code")) if isinstance(error, dict) else 0

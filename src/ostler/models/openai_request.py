@@ -1,4 +1,4 @@
-"""Requests to an OpenAI-compatible server: the same history gives the same bytes, a longer one only adds."""
+"""Builds chat completion requests; the same history always gives the same bytes."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
@@ -26,7 +26,7 @@ _LIMIT_PHRASES = (*_LIMIT_NAMES, "in the completion")
 
 
 class ServerQuirks(msgspec.Struct, frozen=True):
-    """What a server turned out not to take, learned from its refusals and kept for the client's life."""
+    """Request features that a server rejected; learned from its errors, for the lifetime of the client."""
 
     sends_usage_option: bool = True
     system_role: Literal["anywhere", "first", "never"] = "anywhere"
@@ -35,7 +35,7 @@ class ServerQuirks(msgspec.Struct, frozen=True):
     omitted: frozenset[str] = frozenset()
 
     def adapt(self, error_text: str, request: ModelRequest) -> "ServerQuirks | None":
-        """Habits changed by a refusal that names what we sent; None when it names nothing that could be changed."""
+        """Return quirks adapted to an error that names a part of the request, or None if nothing can be changed."""
         error_text = error_text.lower()
         if self.sends_usage_option and ("stream_options" in error_text or "include_usage" in error_text):
             return msgspec.structs.replace(self, sends_usage_option=False)
@@ -51,27 +51,31 @@ class ServerQuirks(msgspec.Struct, frozen=True):
         return None
 
     def reply_limit(self, request: ModelRequest) -> int | None:
-        """The most tokens for the reply; a server that refuses so many has a limit of its own, which is lower."""
-        most = request.max_tokens
-        return None if most is not None and self.rejected_limit is not None and most >= self.rejected_limit else most
+        """Return the maximum tokens to send, or None if the server rejected that many and applies its own limit."""
+        requested = request.max_tokens
+        return (
+            None
+            if requested is not None and self.rejected_limit is not None and requested >= self.rejected_limit
+            else requested
+        )
 
     def sampling_params(self, request: ModelRequest) -> dict[str, Any]:
-        """What the request says of sampling and reasoning, as far as the server takes it."""
+        """Return the sampling and reasoning parameters, without those that the server rejected."""
         return {name: value for name, value in self._optional_params(request).items() if value is not None}
 
     def _optional_params(self, request: ModelRequest) -> dict[str, Any]:
-        own = {"temperature": request.temperature, "top_p": request.top_p, **_reasoning_params(request.thinking)}
-        return {name: value for name, value in own.items() if name not in self.omitted}
+        params = {"temperature": request.temperature, "top_p": request.top_p, **_reasoning_params(request.thinking)}
+        return {name: value for name, value in params.items() if name not in self.omitted}
 
 
 def chat_body(model: str, request: ModelRequest, quirks: ServerQuirks, extra: Mapping[str, Any]) -> bytes:
-    """The request's body; the messages stand last, so that all of it is a prefix of the next one's."""
+    """Return the request body. The messages come last, so that it is a prefix of the next request's body."""
     body: dict[str, Any] = {"model": model, "stream": True, **extra}
     if quirks.sends_usage_option:
         body["stream_options"] = {"include_usage": True}
-    if most := quirks.reply_limit(request):
+    if limit := quirks.reply_limit(request):
         name = next((name for name in _LIMIT_NAMES if name in extra), quirks.limit_name)
-        body[name] = min_limit(most, extra.get(name))
+        body[name] = min_limit(limit, extra.get(name))
     for name, value in quirks.sampling_params(request).items():
         body[name] = {**body[name], **value} if isinstance(body.get(name), dict) and isinstance(value, dict) else value
     if request.tools:
@@ -81,32 +85,32 @@ def chat_body(model: str, request: ModelRequest, quirks: ServerQuirks, extra: Ma
 
 
 def _reasoning_params(thinking: Thinking | None) -> dict[str, Any]:
-    """How much to reason, in the two ways there are: a word that servers know, and a switch of the chat template."""
+    """Return the reasoning parameters: the effort level, and the switches that chat templates use."""
     if thinking is None:
         return {}
-    wanted = thinking != "off"
+    enabled = thinking != "off"
     return {
-        "reasoning_effort": thinking if wanted else "none",
-        "chat_template_kwargs": {"enable_thinking": wanted, "thinking": wanted},
+        "reasoning_effort": thinking if enabled else "none",
+        "chat_template_kwargs": {"enable_thinking": enabled, "thinking": enabled},
     }
 
 
 def chat_messages(request: ModelRequest, quirks: ServerQuirks) -> list[dict[str, Any]]:
-    """System prompt and history as chat messages."""
+    """Return system prompt and history as chat messages."""
     messages: list[dict[str, Any]] = []
     if request.system and quirks.system_role == "never":
         messages.append({"role": "user", "content": system_note(request.system)})
     elif request.system:
         messages.append({"role": "system", "content": request.system})
-    offered = {tool.name for tool in request.tools}
-    for said in request.history:
-        for message in _encode_message(said, quirks, offered):
+    tool_names = {tool.name for tool in request.tools}
+    for entry in request.history:
+        for message in _encode_message(entry, quirks, tool_names):
             _append_message(messages, message, merge_user=quirks.system_role != "anywhere")
     return messages
 
 
 def _append_message(messages: list[dict[str, Any]], message: dict[str, Any], *, merge_user: bool) -> None:
-    """Add a message; where roles must take turns, the user's words that follow each other become one message."""
+    """Add a message. With `merge_user` it is merged into a preceding user message, because roles must alternate."""
     last = messages[-1] if messages else {}
     if merge_user and message["role"] == "user" and last.get("role") == "user":
         last["content"] = _join_content(last["content"], message["content"])
@@ -136,11 +140,11 @@ def _encode_message(message: RequestMessage, quirks: ServerQuirks, tool_names: C
 
 
 def _user_messages(message: UserMessage, quirks: ServerQuirks) -> list[dict[str, Any]]:
-    """A prompt, with the files it brings along ahead of it."""
+    """Return a prompt, with its attached files before it."""
     files, rest = split_files(message.blocks)
     if quirks.system_role == "anywhere" and rest:
-        ahead = [{"role": "system", "content": file} for file in files]
-        return [*ahead, {"role": "user", "content": _encode_content(merge_text(rest))}]
+        file_messages = [{"role": "system", "content": file} for file in files]
+        return [*file_messages, {"role": "user", "content": _encode_content(merge_text(rest))}]
     return [{"role": "user", "content": _encode_content(merge_text((*map(TextContent, files), *rest)))}]
 
 
@@ -157,7 +161,7 @@ def _image_part(image: ImageContent) -> dict[str, Any]:
 
 
 def _assistant_message(message: Message, tool_names: Collection[str]) -> dict[str, Any]:
-    """Calls go back with their arguments encoded anew: what a model broke is never sent to a server again."""
+    """Return the model's message. Call arguments are encoded again, so that invalid JSON is never sent back."""
     calls = [
         {
             "id": call.id,
@@ -172,11 +176,11 @@ def _assistant_message(message: Message, tool_names: Collection[str]) -> dict[st
 
 
 def _tool_messages(message: ToolResultsMessage) -> list[dict[str, Any]]:
-    """One message for each result; pictures, which that role cannot carry, follow in the user's."""
+    """Return one message per result. Images follow in a user message, because the tool role cannot contain them."""
     messages = [_tool_message(result) for result in message.results]
-    pictures: list[str | ImageContent] = [image for result in message.results for image in result.images]
-    if pictures:
-        messages.append({"role": "user", "content": _encode_content(["Pictures from the tools:", *pictures])})
+    images: list[str | ImageContent] = [image for result in message.results for image in result.images]
+    if images:
+        messages.append({"role": "user", "content": _encode_content(["Images from the tools:", *images])})
     return messages
 
 

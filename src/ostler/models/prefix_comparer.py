@@ -1,4 +1,4 @@
-"""Compares each request with those before it, and names the first byte that kept a server's cache from serving it."""
+"""Compares each request with earlier ones and names the first byte that broke the prompt cache."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ import msgspec
 from ostler.models.loose_json import read_json, write_json
 
 _CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
-# How long a reply may get is no part of what is read, wherever a server wants to have it.
+# The reply limit is not part of the prompt, so a change of it does not affect the cache.
 _TOKEN_LIMIT = re.compile(rb'"max_(?:completion_)?tokens":\d+,')
 _MAX_REMEMBERED = 8
 _EXCERPT_LENGTH = 40
@@ -20,39 +20,39 @@ class _SentRequest(msgspec.Struct, frozen=True):
 
 
 class PrefixComparer:
-    """One for a client. A cache serves what a request has in common with an earlier one, from its first byte on."""
+    """Compares the requests of one client. A server's cache covers the prefix shared with an earlier request."""
 
     def __init__(self) -> None:
         self._sent_requests: list[_SentRequest] = []
         self._count = 0
 
     def compare(self, body: bytes) -> str:
-        """A line on a request that is about to be sent.
+        """Return a line about the prefix that a new request shares with an earlier one.
 
-        Neither the marks that tell Anthropic where to cut count, nor the longest reply that is wanted.
+        Anthropic's cache marks and the reply limit are ignored.
         """
         self._count += 1
-        now = _SentRequest(self._count, _TOKEN_LIMIT.sub(b"", body.replace(_CACHE_MARK, b""), count=1))
+        current = _SentRequest(self._count, _TOKEN_LIMIT.sub(b"", body.replace(_CACHE_MARK, b""), count=1))
         nearest = max(
-            self._sent_requests, key=lambda sent: (_common_length(sent.body, now.body), sent.number), default=None
+            self._sent_requests, key=lambda sent: (_common_length(sent.body, current.body), sent.number), default=None
         )
-        self._sent_requests = [*self._sent_requests, now][-_MAX_REMEMBERED:]
-        told = f"prefix of request {now.number} ({len(now.body):,} bytes)"
+        self._sent_requests = [*self._sent_requests, current][-_MAX_REMEMBERED:]
+        title = f"prefix of request {current.number} ({len(current.body):,} bytes)"
         if nearest is None:
-            return f"{told}: the first of its kind, nothing to begin with"
-        shared, whole = _common_length(nearest.body, now.body), len(nearest.body.rstrip(b"]}"))
-        if shared >= whole:
-            return f"{told}: all {whole:,} bytes of request {nearest.number}"
-        kept = f"{shared:,} of the {whole:,} bytes of request {nearest.number}"
-        return f"{told}: broken after {kept}, {_describe_difference(nearest, now)}"
+            return f"{title}: the first request, no earlier one to compare"
+        shared, expected = _common_length(nearest.body, current.body), len(nearest.body.rstrip(b"]}"))
+        if shared >= expected:
+            return f"{title}: all {expected:,} bytes of request {nearest.number}"
+        shared_part = f"{shared:,} of the {expected:,} bytes of request {nearest.number}"
+        return f"{title}: broken after {shared_part}, {_describe_difference(nearest, current)}"
 
 
-def _common_length(one: bytes, other: bytes) -> int:
-    """How many bytes they have in common at their beginning, by halving."""
-    low, high = 0, min(len(one), len(other))
+def _common_length(first: bytes, second: bytes) -> int:
+    """Return the length of the common prefix, by bisection."""
+    low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1
@@ -60,8 +60,9 @@ def _common_length(one: bytes, other: bytes) -> int:
 
 
 def _describe_difference(previous: _SentRequest, current: _SentRequest) -> str:
-    at = _common_length(previous.body, current.body)
-    return f"in {_json_path(current.body, at)}: {_excerpt(previous.body, at)} became {_excerpt(current.body, at)}"
+    offset = _common_length(previous.body, current.body)
+    old, new = _excerpt(previous.body, offset), _excerpt(current.body, offset)
+    return f"in {_json_path(current.body, offset)}: {old} became {new}"
 
 
 def _excerpt(body: bytes, offset: int) -> str:
@@ -69,28 +70,28 @@ def _excerpt(body: bytes, offset: int) -> str:
 
 
 def _json_path(body: bytes, offset: int) -> str:
-    """The part of a request that a byte belongs to, such as `messages[3].content`; bodies are written as we write."""
-    path, value, begin = "", read_json(body), 0
+    """Return the part of the request at `offset`, such as `messages[3].content`. Only for bodies of `write_json`."""
+    path, value, start = "", read_json(body), 0
     while True:
-        inner = _member_at(value, offset - begin)
-        if inner is None:
+        member = _member_at(value, offset - start)
+        if member is None:
             return path.removeprefix(".") or "the request"
-        step, value, skipped = inner
-        path, begin = path + step, begin + skipped
+        step, value, skipped = member
+        path, start = path + step, start + skipped
 
 
 def _member_at(value: Any, offset: int) -> tuple[str, Any, int] | None:
-    """The member of an object or a list that the byte stands in, and where that member's value begins."""
+    """Return step, value and value offset of the member that contains `offset`, or None."""
     if isinstance(value, dict):
         members = [(f".{key}", len(write_json(key)) + 1, inner) for key, inner in value.items()]
     elif isinstance(value, list):
         members = [(f"[{number}]", 0, inner) for number, inner in enumerate(value)]
     else:
         return None
-    begin = 1
+    start = 1
     for step, name, inner in members:
-        end = begin + name + len(write_json(inner))
-        if begin <= offset < end:
-            return step, inner, begin + name
-        begin = end + 1
+        end = start + name + len(write_json(inner))
+        if start <= offset < end:
+            return step, inner, start + name
+        start = end + 1
     return None

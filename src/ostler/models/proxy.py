@@ -1,4 +1,4 @@
-"""Which proxy a server is reached through, by the usual environment variables."""
+"""Selects the proxy for a server from the usual environment variables."""
 
 import re
 from base64 import b64encode
@@ -11,14 +11,14 @@ from ostler.models.base_url import ServerOrigin, parse_origin
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """A forwarding server; `credentials` is the value of its authorization header."""
+    """A proxy server. `credentials` is the value of its authorization header."""
 
     origin: ServerOrigin
     credentials: str = ""
 
 
 def proxy_for(origin: ServerOrigin, environ: Mapping[str, str]) -> Proxy | None:
-    """The proxy for a server, or none: this machine and what NO_PROXY names are reached directly."""
+    """Return the proxy for a server, or None for loopback addresses and servers in NO_PROXY."""
     url = _read_variable(environ, f"{origin.scheme}_proxy") or _read_variable(environ, "all_proxy")
     if not url or origin.is_loopback or _is_excluded(origin, _read_variable(environ, "no_proxy")):
         return None
@@ -26,27 +26,27 @@ def proxy_for(origin: ServerOrigin, environ: Mapping[str, str]) -> Proxy | None:
 
 
 def parse_proxy(url: str, setting: str = "HTTPS_PROXY") -> Proxy:
-    """Read a proxy's URL, which may carry a name and a password; `setting` is where the person wrote it."""
-    hint = f"give {setting} as http://host:port"
+    """Parse a proxy URL, which may contain user name and password. `setting` names its source in error messages."""
+    hint = f"write {setting} as http://host:port"
     scheme, _, rest = url.strip().rpartition("://")
     credentials, _, server = rest.rpartition("@")
     if scheme.lower() not in ("", "http"):
-        raise BackendError(f"a proxy with {scheme[:20]}:// cannot be used", code="proxy", hint=hint)
+        raise BackendError(f"unsupported proxy scheme {scheme[:20]}://", code="proxy", hint=hint)
     try:
         origin = parse_origin(f"http://{server}")
     except UsageError:
-        raise BackendError("the proxy's URL is not one", code="proxy", hint=hint) from None
+        raise BackendError("invalid proxy URL", code="proxy", hint=hint) from None
     return Proxy(origin, _basic_auth(credentials) if credentials else "")
 
 
 def _basic_auth(credentials: str) -> str:
-    from urllib.parse import unquote  # only where a proxy wants a password
+    from urllib.parse import unquote  # only needed for proxies with a password
 
     return "Basic " + b64encode(unquote(credentials).encode()).decode()
 
 
 def _read_variable(environ: Mapping[str, str], name: str) -> str:
-    """The small spelling wins; a CGI script's HTTP_PROXY is a request header and not believed."""
+    """Return a variable, preferring lower case. HTTP_PROXY is ignored in CGI scripts, where it is a request header."""
     if name in environ:
         return environ[name]
     if name == "http_proxy" and "REQUEST_METHOD" in environ:
@@ -59,7 +59,7 @@ def _is_excluded(origin: ServerOrigin, no_proxy: str) -> bool:
 
 
 def _covers(entry: str, origin: ServerOrigin) -> bool:
-    """Whether one entry names the server: `*`, a name and all below it, an address, a network."""
+    """Whether a NO_PROXY entry covers the server: `*`, a domain with its subdomains, an address or a network."""
     if entry == "*":
         return True
     if "/" in entry:
@@ -77,7 +77,7 @@ def _split_port(entry: str) -> tuple[str, str]:
 
 
 def _in_network(host: str, network: str) -> bool:
-    import ipaddress  # only where NO_PROXY names a network
+    import ipaddress  # only needed for networks in NO_PROXY
 
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)

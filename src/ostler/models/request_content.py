@@ -1,4 +1,4 @@
-"""What both APIs are told in the same words: attachments, links, pictures, names of tools, the longest reply."""
+"""Request content shared by both APIs: attachments, links, images, tool names, reply limits."""
 
 import re
 from collections.abc import Collection
@@ -10,7 +10,7 @@ _INVALID_NAME_CHARS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def merge_text(blocks: tuple[PromptContent, ...]) -> list[str | ImageContent]:
-    """Texts and pictures in their order; texts that follow each other become one."""
+    """Return texts and images in order, with consecutive texts merged."""
     runs: list[str | ImageContent] = []
     for block in blocks:
         if isinstance(block, ImageContent):
@@ -25,24 +25,24 @@ def merge_text(blocks: tuple[PromptContent, ...]) -> list[str | ImageContent]:
 
 
 def split_files(blocks: tuple[PromptContent, ...]) -> tuple[list[str], tuple[PromptContent, ...]]:
-    """The files that a prompt brings along, each by its name with the content below, and all else."""
+    """Return the attached files as texts (name, then content), and all other blocks."""
     files = [f"@file:{block.uri}\n{block.text}" for block in blocks if isinstance(block, EmbeddedResource)]
     return files, tuple(block for block in blocks if not isinstance(block, EmbeddedResource))
 
 
 def tool_name(name: str, tool_names: Collection[str]) -> str:
-    """A tool's name in history: as it is offered, else in the characters that every server takes."""
+    """Return a tool's name for the history. Names that are not offered keep only characters that all servers accept."""
     return name if name in tool_names else _INVALID_NAME_CHARS.sub("_", name)[:64] or "unknown"
 
 
 def system_note(text: str) -> str:
-    """A system message for servers that take none in mid-conversation."""
+    """Wrap a system message for servers that accept none in mid-conversation."""
     return f"<system>\n{text}\n</system>"
 
 
 def min_limit(*limits: Any) -> int | None:
-    """The least of what a reply may have; what is no number of tokens counts for nothing."""
-    return min((most for most in limits if isinstance(most, int) and most > 0), default=None)
+    """Return the smallest limit, ignoring values that are not positive integers, or None."""
+    return min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=None)
 
 
 def _block_text(block: PromptContent) -> str:

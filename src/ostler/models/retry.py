@@ -1,4 +1,4 @@
-"""Asks again where that can help and harms nothing, and lets the person see it."""
+"""Retries a model call where that is safe, with backoff."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -20,7 +20,7 @@ def _random_fraction() -> float:
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often and how patiently: a server may ask for a longer pause than ours, up to `longest` seconds."""
+    """Number of attempts and pauses between them. A server may request a longer pause, up to `max_wait` seconds."""
 
     attempts: int = 5
     base_pause: float = 0.5
@@ -30,37 +30,37 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     jitter: Callable[[], float] = _random_fraction
 
     def pause(self, attempt: int, retry_after: float | None) -> float:
-        """Seconds before the attempt after this one; spread out, so that many clients do not come back at once."""
-        own = min(self.max_pause, self.base_pause * 2.0 ** (attempt - 1)) * (0.5 + self.jitter() / 2)
-        return own if retry_after is None else max(own, retry_after)
+        """Return the seconds to wait after this attempt, with jitter so that clients do not all retry at once."""
+        backoff = min(self.max_pause, self.base_pause * 2.0 ** (attempt - 1)) * (0.5 + self.jitter() / 2)
+        return backoff if retry_after is None else max(backoff, retry_after)
 
 
 async def stream_with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGenerator[ReplyChunk, None]:
-    """Play attempts until one succeeds.
+    """Run attempts until one succeeds.
 
-    An `Again` says that the reply begins again: thoughts that came are void. Once words or calls have been
-    passed on there is no second attempt.
+    `RetryScheduled` announces that the reply starts again and that earlier thoughts are void. There is no retry once
+    text or calls have been yielded.
     """
     number = 1
     while True:
-        spoken = False
+        has_output = False
         try:
             async with aclosing(attempt(number)) as chunks:
                 async for chunk in chunks:
-                    spoken = spoken or isinstance(chunk, TextChunk | CallChunk)
+                    has_output = has_output or isinstance(chunk, TextChunk | CallChunk)
                     yield chunk
             return
         except BackendError as error:
             if error.fault.code not in RETRYABLE_CODES:
                 raise
-            if spoken:
+            if has_output:
                 raise _interrupted_error(error) from None
             if number >= policy.attempts:
                 raise
-            after = getattr(error, "retry_after", None)
-            if after is not None and after > policy.max_wait:
-                raise _wait_error(error, after) from None
-            pause = policy.pause(number, after)
+            retry_after = getattr(error, "retry_after", None)
+            if retry_after is not None and retry_after > policy.max_wait:
+                raise _wait_error(error, retry_after) from None
+            pause = policy.pause(number, retry_after)
             reason = error.fault.message
         number += 1
         yield RetryScheduled(number, round(pause, 1), reason)
@@ -69,7 +69,9 @@ async def stream_with_retries(attempt: Attempt, policy: RetryPolicy) -> AsyncGen
 
 def _interrupted_error(error: BackendError) -> BackendError:
     return BackendError(
-        f"{error.fault.message}, so the reply is cut", code="cut", hint="what came is kept; ask to go on"
+        f"{error.fault.message}; the reply is incomplete",
+        code="cut",
+        hint='the partial reply is saved; send "continue"',
     )
 
 
@@ -80,7 +82,7 @@ def _wait_error(error: BackendError, retry_after: float) -> BackendError:
         "%H:%M" if retry_after < 72_000 else "%Y-%m-%d %H:%M", time.localtime(time.time() + min(retry_after, 1e9))
     )
     return BackendError(
-        f"{error.fault.message}; it asks to wait until {until}",
+        f"{error.fault.message}; the server asks to wait until {until}",
         code=error.fault.code,
-        hint="come back then, or take another model",
+        hint="try again then, or switch to another model",
     )

@@ -1,4 +1,4 @@
-"""What no message may show of how a server is reached: the key, the profile's headers, the query, a proxy's login."""
+"""Masks keys, headers, query values and proxy logins in error messages."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,19 +9,19 @@ from ostler.models.base_url import BaseUrl
 from ostler.text.lazy_regex import lazy_regex
 
 _SECRET_NAME = lazy_regex("auth|key|token|secret|cookie|password|sig", re.IGNORECASE)
-# What is no secret by its name may be an ordinary word, whose loss would make a sentence unreadable.
+# Values without a secret-like name may be ordinary words, so only longer ones are masked.
 _MIN_SECRET_LENGTH, _MIN_OTHER_LENGTH = 4, 6
 _PLACEHOLDER = "…"
 
 
 class SecretMask(msgspec.Struct, frozen=True):
-    """Texts to take out, the longest first; `keyed` tells whether one of them is a key."""
+    """Texts to mask, the longest first. `has_key` is True if one of them is a key."""
 
     texts: tuple[str, ...] = ()
     has_key: bool = False
 
     def apply(self, text: str) -> str:
-        """The text without them."""
+        """Return `text` with every secret replaced by a placeholder."""
         for secret in self.texts:
             text = text.replace(secret, _PLACEHOLDER)
         return text
@@ -31,10 +31,10 @@ NO_SECRETS = SecretMask()
 
 
 def make_secret_mask(api_key: str, headers: Sequence[tuple[str, str]], base_url: BaseUrl, proxy: str) -> SecretMask:
-    """All that a client sends which is nobody else's business."""
-    named = [*headers, *_query_pairs(base_url.query)]
-    keys = [api_key, *_proxy_password(proxy), *(value for name, value in named if _SECRET_NAME.search(name))]
-    others = [value for name, value in named if not _SECRET_NAME.search(name)]
+    """Collect the secrets that a client sends."""
+    pairs = [*headers, *_query_pairs(base_url.query)]
+    keys = [api_key, *_proxy_password(proxy), *(value for name, value in pairs if _SECRET_NAME.search(name))]
+    others = [value for name, value in pairs if not _SECRET_NAME.search(name)]
     texts = {*_spellings(keys, _MIN_SECRET_LENGTH), *_spellings(others, _MIN_OTHER_LENGTH)}
     return SecretMask(tuple(sorted(texts, key=lambda text: (-len(text), text))), any(keys))
 
@@ -44,13 +44,13 @@ def _query_pairs(query: str) -> Iterator[tuple[str, str]]:
 
 
 def _proxy_password(proxy: str) -> list[str]:
-    """Name and password of a proxy's URL; the name alone is told in its own errors."""
+    """Return the password in a proxy URL, if there is one."""
     credentials = proxy.rpartition("://")[2].rpartition("@")[0]
     return [credentials.partition(":")[2]] if credentials else []
 
 
 def _spellings(values: list[str], min_length: int) -> Iterator[str]:
-    """Each value as it is sent, without the scheme before it, and with its escapes undone."""
+    """Yield each value as sent, without an auth scheme before it, and percent-decoded."""
     for value in values:
         forms = {value, value.rpartition(" ")[2], *([_unquote_value(value)] if "%" in value else [])}
         yield from (form for form in forms if len(form) >= min_length)

@@ -1,4 +1,4 @@
-"""Which models a server has."""
+"""Lists a server's models."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "max
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
-    """A model that a server offers; the window is 0 where the server does not tell it."""
+    """A model of a server. `window` is 0 if the server does not report it."""
 
     id: str
     window: int = 0
@@ -27,22 +27,22 @@ class ModelEntry(msgspec.Struct, frozen=True):
 async def list_models(
     http: HttpClient, base_url: BaseUrl, headers: Headers = (), *, timeout: float = 5.0
 ) -> tuple[ModelEntry, ...]:
-    """The server's models; a `BackendError` when it does not tell them."""
+    """Return the server's models. Raises `BackendError` if it does not list them."""
     document = await http.fetch("GET", base_url.endpoint("models"), headers, timeout=timeout, limit=MAX_LIST_BYTES)
     if document.status != 200:
-        raise BackendError(f"{http.origin.address} does not tell its models ({document.status})", code="not_found")
+        raise BackendError(f"{http.origin.address} does not list its models ({document.status})", code="not_found")
     try:
         return parse_entries(read_json(document.body))
     except LooseJsonError:
         raise BackendError(
-            f"{http.origin.address} does not tell its models",
+            f"{http.origin.address} does not list its models",
             code="wrong_url",
             hint="the base URL seems wrong: it usually ends with /v1",
         ) from None
 
 
 def parse_entries(document: Any) -> tuple[ModelEntry, ...]:
-    """Entries of a model list; what is no plain name is left out."""
+    """Return the entries of a model list, skipping models with unusual names."""
     items = document.get("data", document.get("models")) if isinstance(document, dict) else document
     if not isinstance(items, list):
         return ()
@@ -51,18 +51,18 @@ def parse_entries(document: Any) -> tuple[ModelEntry, ...]:
 
 
 async def explain_not_found(http: HttpClient, base_url: BaseUrl, headers: Headers, model: str) -> BackendError:
-    """What a 404 means: an unknown model, with the names there are, or a wrong base URL."""
-    where = http.origin.address
+    """Return the error for a 404: an unknown model, with the available names, or a wrong base URL."""
+    server = http.origin.address
     try:
         names = [entry.id for entry in await list_models(http, base_url, headers, timeout=3.0)]
     except BackendError:
         names = []
     if names and model not in names:
         more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-        hint = f"it has {', '.join(names[:10])}{more}"
-        return BackendError(f"{where} has no model {model!r}", code="model_unknown", hint=hint)
+        hint = f"available: {', '.join(names[:10])}{more}"
+        return BackendError(f"{server} has no model {model!r}", code="model_unknown", hint=hint)
     hint = f"check the model's name {model!r}, and the base URL, which usually ends with /v1"
-    return BackendError(f"{where} has nothing at {base_url.path or '/'}", code="wrong_url", hint=hint)
+    return BackendError(f"{server} has nothing at {base_url.path or '/'}", code="wrong_url", hint=hint)
 
 
 def _parse_entry(item: Any) -> ModelEntry | None:
@@ -76,5 +76,5 @@ def _parse_entry(item: Any) -> ModelEntry | None:
 
 
 def valid_window(value: Any) -> int:
-    """A window that can be one, else 0."""
+    """Return a context window, or 0 if `value` is not a plausible one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 256 <= value <= 100_000_000 else 0

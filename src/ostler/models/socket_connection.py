@@ -1,4 +1,4 @@
-"""One socket, read as fast as it fills: each read takes all that has arrived, or tells that nothing has for a while."""
+"""One socket connection with timed reads."""
 
 import asyncio
 import socket
@@ -11,8 +11,7 @@ _NO_DEADLINE = float("inf")
 class SocketConnection(asyncio.Protocol):
     """The receiving end of a connection, for one reader at a time.
 
-    Streams of the standard library would need a task or a timer for each read to notice silence; here one timer
-    serves all of them.
+    With asyncio streams every read would need its own task or timer to detect silence; here one timer serves all reads.
     """
 
     def __init__(self) -> None:
@@ -29,15 +28,15 @@ class SocketConnection(asyncio.Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether another request may be sent: open, and nothing has come that nobody asked for."""
+        """Whether another request may be sent: the connection is open and has no unread data."""
         return not self._ended and not self._parts and not self.transport.is_closing()
 
     def write(self, data: bytes) -> None:
-        """Send all of it; never waits, since the data is in memory anyway."""
+        """Send data without waiting; the transport buffers it."""
         self.transport.write(data)
 
     async def read(self, timeout: float | None = None) -> bytes | None:
-        """All that has arrived; b"" at the end; None when nothing came within that time. Raises OSError when broken."""
+        """Return all data that has arrived, b"" at the end, or None on timeout. Raises `OSError`."""
         if not self._parts and not self._ended:
             await self._wait(timeout)
         if self._parts:
@@ -47,7 +46,7 @@ class SocketConnection(asyncio.Protocol):
         return b"" if self._ended else None
 
     def abort(self) -> None:
-        """End the connection now."""
+        """Close the connection immediately."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -114,7 +113,7 @@ class SocketConnection(asyncio.Protocol):
 
 
 def _set_keepalive(sock: socket.socket | None) -> None:
-    """Notice a peer that is gone: what we sent must be acknowledged soon, and a long silence is probed."""
+    """Detect a lost peer: sent data must be acknowledged soon, and long silence is probed."""
     if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
         return
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -1,22 +1,22 @@
-"""Server-sent events out of bytes as they come: in linear time, wherever the reads cut them."""
+"""Splits a byte stream into server-sent events."""
 
 from ostler.models.sse_merge import SseMerger
 from ostler.text.lazy_regex import lazy_regex
 
 _NEWLINE = lazy_regex(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
-_LINE_COST = 64  # so that a flood of empty lines has its end too
+_LINE_COST = 64  # counted per line, so that many empty data lines reach the limit too
 
 
 class EventTooLongError(Exception):
-    """One event is longer than any honest one."""
+    """An event is longer than the limit."""
 
 
 class SseSplitter:
-    """Feed it bytes, get the data of each finished event. Lines end with LF, CRLF or CR and with nothing else.
+    """Returns the data of each complete event, in linear time. Lines end with LF, CRLF or CR.
 
-    A model's stream is thousands of events of one `data: ` line each: those are cut out in a few sweeps over the
-    whole read, and all else goes line by line. `comments` counts the lines that only keep a connection alive.
+    A model's stream has thousands of events of one `data: ` line each. They are split in a few passes over the whole
+    read; everything else goes line by line. `comments` counts comment lines, which only keep the connection alive.
     """
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
@@ -24,14 +24,14 @@ class SseSplitter:
         self._merger = SseMerger()
         self._limit = limit
         self._started = False
-        self._line_mode = False  # once a CR was seen
-        self._pending = bytearray()  # of the event, or by line of the line, that is not finished
+        self._line_mode = False  # set at the first CR
+        self._pending = bytearray()  # an incomplete event, or an incomplete line in line mode
         self._data: list[bytes] = []
         self._data_size = 0
         self._after_cr = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The data of the events these bytes finish."""
+        """Return the data of the events that these bytes complete. Raises `EventTooLongError`."""
         if not self._started and data:
             data = self._strip_bom(data)
         if self._line_mode:
@@ -39,22 +39,22 @@ class SseSplitter:
         if b"\r" in data:
             self._line_mode = True
             return self._feed_lines(self._take_pending() + data)
-        cut = data.rfind(b"\n\n") + 2
-        if cut < 2:
+        end = data.rfind(b"\n\n") + 2
+        if end < 2:
             if not (data.startswith(b"\n") and self._pending.endswith(b"\n")):
                 self._add_pending(data)
                 return []
-            cut = 1
-        events = self._split_events(self._merger.merge(self._take_pending() + data[:cut]))
-        self._add_pending(data[cut:])
+            end = 1
+        events = self._split_events(self._merger.merge(self._take_pending() + data[:end]))
+        self._add_pending(data[end:])
         return events
 
     def flush(self) -> list[bytes]:
-        """At the end of the stream: the last event, if it lacked only its blank line."""
+        """Return the last event at the end of the stream, even without its blank line."""
         return self._feed_lines(self._take_pending() + b"\n\n") if self._pending or self._data else []
 
     def _strip_bom(self, data: bytes) -> bytes:
-        """Drop a byte order mark, waiting for all of it."""
+        """Remove a byte order mark, after all of it has arrived."""
         data = self._take_pending() + data
         if len(data) < 3 and _BOM.startswith(data):
             self._pending = bytearray(data)
@@ -63,8 +63,8 @@ class SseSplitter:
         return data.removeprefix(_BOM)
 
     def _take_pending(self) -> bytes:
-        held, self._pending = self._pending, bytearray()
-        return bytes(held)
+        pending, self._pending = self._pending, bytearray()
+        return bytes(pending)
 
     def _add_pending(self, data: bytes) -> None:
         self._pending += data
@@ -72,7 +72,7 @@ class SseSplitter:
             raise EventTooLongError
 
     def _split_events(self, block: bytes) -> list[bytes]:
-        """Events of a block that ends with a blank line and has no CR."""
+        """Return the events of a block that ends with a blank line and has no CR."""
         if block.startswith(b"data: "):
             body = block[6:-2]
             events = body.split(b"\n\ndata: ")

@@ -1,4 +1,4 @@
-"""Runs of events that differ only in one piece of text, made one event each: what a burst of tiny deltas mostly is."""
+"""Merges runs of tiny text events into one event before parsing."""
 
 from itertools import repeat
 
@@ -9,17 +9,17 @@ from ostler.text.lazy_regex import lazy_regex
 _MIN_BLOCK_SIZE = 2_048
 _SAMPLE_SIZE = 16_384
 _STRING_DECODER = msgspec.json.Decoder(str)
-# A value of these keys goes on with the one before it; plain letters, so that it stands in the bytes as it is.
+# Values of these keys are fragments that can be joined. Only values without escapes match.
 _TEXT_FIELD = lazy_regex(
     rb'"(content|reasoning_content|reasoning|arguments|text|thinking|partial_json)": ?"([^"\\\x00-\x1f\x80-\xff]*)"'
 )
 
 
 class SseMerger:
-    """Joins such runs before anyone reads the events: the same JSON around a growing text is the same event, grown.
+    """Merges consecutive events that differ only in one text value.
 
-    The shape is learned from an event in the middle of a block and tried on the next ones; where it does not fit,
-    the block stays as it is.
+    The shape is learned from an event in the middle of a block and tried on later blocks. Where it does not fit, the
+    block is unchanged.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class SseMerger:
         self._tail = b""
 
     def merge(self, block: bytes) -> bytes:
-        """Whole events as they came, or with their first long run as one event."""
+        """Return a block of complete events with its run of text events merged, or unchanged."""
         if len(block) < _MIN_BLOCK_SIZE:
             return block
         if not self._head or self._head not in block:
@@ -35,32 +35,32 @@ class SseMerger:
         return self._merge_run(block) if self._head else block
 
     def _learn_shape(self, block: bytes) -> None:
-        """From the first of some events in the middle whose text needs no escapes."""
+        """Learn head and tail from the first suitable event in the middle of the block."""
         self._head = b""
         middle = block[block.find(b"\n\n", len(block) // 2) + 2 :][:_SAMPLE_SIZE]
         for event in middle.split(b"\n\n")[:-1]:
-            found = list(_TEXT_FIELD.finditer(event))
-            names_tool = found and found[0][1] == b"arguments" and b'"name"' in event  # it may begin a call of its own
-            if len(found) == 1 and event.count(b"data:") == 1 and not names_tool:
-                self._head, self._tail = event[: found[0].start(2)], event[found[0].end(2) :]
+            fields = list(_TEXT_FIELD.finditer(event))
+            names_tool = fields and fields[0][1] == b"arguments" and b'"name"' in event  # may start another call
+            if len(fields) == 1 and event.count(b"data:") == 1 and not names_tool:
+                self._head, self._tail = event[: fields[0].start(2)], event[fields[0].end(2) :]
                 return
 
     def _merge_run(self, block: bytes) -> bytes:
-        """The block with all from the first such event to the last one as one, if nothing else is among them."""
-        begin = block.find(self._head)
+        """Merge everything from the first to the last event of the shape, if no other event is between them."""
+        start = block.find(self._head)
         end = block.find(b"\n\n", block.rfind(self._head)) + 2
-        if begin < 0 or block[max(0, begin - 2) : begin] not in (b"", b"\n\n"):
+        if start < 0 or block[max(0, start - 2) : start] not in (b"", b"\n\n"):
             return block
-        text = self._run_text(block[begin:end])
-        return block if text is None else b"".join((block[:begin], self._head, text, self._tail, b"\n\n", block[end:]))
+        text = self._run_text(block[start:end])
+        return block if text is None else b"".join((block[:start], self._head, text, self._tail, b"\n\n", block[end:]))
 
     def _run_text(self, run: bytes) -> bytes | None:
-        """The text of all events of a run, unless one of them has another shape."""
+        """Return the joined text of a run, or None if an event has another shape."""
         lines = run.split(b"\n")[:-1]
-        *names, head = self._head.split(b"\n")
-        step = len(names) + 2
-        events = lines[len(names) :: step]
-        same = all(set(lines[at::step]) == {name} for at, name in enumerate(names))
+        *fixed_lines, head = self._head.split(b"\n")
+        step = len(fixed_lines) + 2
+        events = lines[len(fixed_lines) :: step]
+        same = all(set(lines[index::step]) == {name} for index, name in enumerate(fixed_lines))
         if not same or any(lines[step - 1 :: step]) or not _all_have_shape(events, head, self._tail):
             return None
         texts = [event[len(head) : -len(self._tail)] for event in events]
@@ -75,12 +75,12 @@ def _all_have_shape(events: list[bytes], head: bytes, tail: bytes) -> bool:
 
 
 def _ends_in_escape(text: bytes) -> bool:
-    """Whether the quote behind it is escaped."""
+    """Whether a quote after the text would be escaped."""
     return bool((len(text) - len(text.rstrip(b"\\"))) % 2)
 
 
 def _is_json_string(text: bytes) -> bool:
-    """Whether it can stand in a JSON string: no quote ends it early."""
+    """Whether the text is valid inside a JSON string."""
     try:
         _STRING_DECODER.decode(b'"' + text + b'"')
     except ValueError:

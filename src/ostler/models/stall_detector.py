@@ -1,4 +1,4 @@
-"""How long a silent server is waited for, and what the person sees of it meanwhile."""
+"""Timeouts for a silent server, and the notices shown meanwhile."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from ostler.models.model_types import NoData
 
 
 class StallTimeouts(msgspec.Struct, frozen=True):
-    """Seconds: until the silence is shown, until a reply must begin, and between two signs of it."""
+    """Seconds until a notice, until the first data, between two data events, and between checks."""
 
     notice: float = 5.0
     first: float = 300.0
@@ -18,7 +18,7 @@ class StallTimeouts(msgspec.Struct, frozen=True):
 
 
 class StallDetector:
-    """Watches one attempt. What only keeps a connection alive is no sign of a reply."""
+    """Detects stalls in one attempt. Keep-alive data is ignored."""
 
     def __init__(self, timeouts: StallTimeouts, server: str, clock: Callable[[], float]) -> None:
         self._timeouts = timeouts
@@ -30,23 +30,23 @@ class StallDetector:
 
     @property
     def tick(self) -> float:
-        """How often to look."""
+        """Seconds between checks."""
         return self._timeouts.tick
 
     def data_received(self) -> None:
-        """A part of the reply came."""
+        """Restart the timeout after a part of the reply arrived."""
         self._last_data = self._clock()
         self._limit = self._timeouts.silent
         self._next_notice = self._timeouts.notice
 
     def no_data(self) -> NoData | None:
-        """Nothing came: what to show now, if anything; a `BackendError` when it is too long."""
+        """Handle a tick without data. Return a notice if one is due; raise `BackendError` after the timeout."""
         silence = self._clock() - self._last_data
         if silence >= self._limit:
             raise BackendError(
                 f"{self._server} has sent nothing for {silence:.0f} s",
                 code="stalled",
-                hint="look at the server's load, or try again",
+                hint="check the server's load, or try again",
             )
         if silence < self._next_notice:
             return None

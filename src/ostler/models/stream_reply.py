@@ -1,4 +1,4 @@
-"""One reply: chunks as they arrive, whatever the server makes of it."""
+"""Streams one HTTP reply as chunks, whatever format the server used."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -16,36 +16,36 @@ from ostler.models.stall_detector import StallDetector
 
 _MAX_ERROR_BODY = 65_536
 _MAX_DOCUMENT = 32 * 1024 * 1024
-_MIN_PROGRESS_BYTES = 512  # bytes that make an unfinished event a sign of life
+_MIN_PROGRESS_BYTES = 512  # this many bytes of an incomplete event are progress
 
 
 class ReplyReader(Protocol):
-    """Understands one API's replies. It never raises: what is wrong goes to `gather.failure`."""
+    """Parses replies of one API. It never raises; errors are stored in `collector.error`."""
 
     collector: ChunkCollector
-    ended: bool  # nothing follows
+    ended: bool  # the server marked the end of the stream
 
     @property
     def complete(self) -> bool:
-        """Whether the reply has said how it ends; only usage may follow."""
+        """Whether the end of the reply has been reached; only usage may follow."""
 
     def feed(self, events: list[bytes]) -> None: ...
 
     def feed_document(self, body: bytes) -> None:
-        """A reply that came whole, as JSON."""
+        """Parse a reply that was sent as one JSON document."""
 
     def finish(self) -> list[ReplyChunk]:
-        """The last chunks of a complete reply."""
+        """Return the last chunks of a complete reply."""
 
 
 async def stream_reply(
     response: HttpResponse, reader: ReplyReader, stall_detector: StallDetector, secret_mask: SecretMask
 ) -> AsyncGenerator[ReplyChunk, None]:
-    """Where it breaks, what was understood comes first and then the `BackendError`, which shows nothing `hidden`."""
+    """Yield the chunks of a response. On failure, yield what was parsed, then raise `BackendError` without secrets."""
     try:
         while not await response.read_head(stall_detector.tick):
-            if waiting := stall_detector.no_data():
-                yield waiting
+            if notice := stall_detector.no_data():
+                yield notice
         if not 200 <= response.status < 300:
             body = await response.read_rest(_MAX_ERROR_BODY, timeout=5.0)
             raise ErrorResponse(response.server, response.status, response.headers, body, secret_mask).to_error()
@@ -63,7 +63,7 @@ async def stream_reply(
 async def _stream_content(
     response: HttpResponse, reader: ReplyReader, stall_detector: StallDetector, secret_mask: SecretMask
 ) -> AsyncGenerator[ReplyChunk, None]:
-    """The chunks of a reply, until it is over or ends."""
+    """Yield the chunks of a successful response, without the last ones of `reader.finish`."""
     feeder = _BodyFeeder(response.server, reader, stall_detector)
     failure: BackendError | None = None
     try:
@@ -72,20 +72,20 @@ async def _stream_content(
                 feeder.feed(data)
                 for chunk in reader.collector.take_chunks():
                     yield chunk
-                gather = reader.collector
-                if reader.ended or gather.is_full or gather.error or (reader.complete and not data):
+                collector = reader.collector
+                if reader.ended or collector.is_full or collector.error or (reader.complete and not data):
                     break
-                if waiting := feeder.check_stall():
-                    yield waiting
+                if notice := feeder.check_stall():
+                    yield notice
             else:
                 feeder.finish()
     except BackendError as error:
         failure = None if reader.complete else error
     failure = reader.collector.error or failure
     if failure is None and not reader.complete:
-        aside = clean_line(reader.collector.stray_text, secret_mask)
-        said = f", saying: {aside}" if aside else ""
-        failure = ModelError(f"{response.server} broke off its reply{said}", code="cut", hint="try again")
+        stray_text = clean_line(reader.collector.stray_text, secret_mask)
+        suffix = f" with the message: {stray_text}" if stray_text else ""
+        failure = ModelError(f"{response.server} ended its reply too early{suffix}", code="cut", hint="try again")
     if failure is not None:
         for chunk in reader.collector.flush():
             yield chunk
@@ -93,7 +93,7 @@ async def _stream_content(
 
 
 class _BodyFeeder:
-    """Takes a body for what it is: events, one JSON document, or a web page."""
+    """Detects the format of a body (events, one JSON document or a web page) and feeds it to the reader."""
 
     def __init__(self, server: str, reader: ReplyReader, stall_detector: StallDetector) -> None:
         self._server = server
@@ -117,9 +117,9 @@ class _BodyFeeder:
             self._reader.collector.fail(_web_page_error(self._server))
 
     def finish(self) -> None:
-        """The body has ended: what was waiting for more is read as it is."""
+        """Feed the remaining data at the end of the body."""
         if self._format == "events":
-            # Half an event at the end is no wrong one, nor a part of the reply: that was cut.
+            # An incomplete last event is dropped: it means a truncated reply, not a malformed one.
             self._reader.feed([event for event in _split_all(self._events.flush()) if is_done(event) or is_json(event)])
         elif self._format == "document":
             body = b"".join(self._document_parts)
@@ -129,10 +129,10 @@ class _BodyFeeder:
                 self._reader.feed_document(body)
 
     def check_stall(self) -> ReplyChunk | None:
-        """What to show if the last read brought nothing of the reply."""
-        weight = self._reader.collector.progress + self._size
-        if weight != self._progress or self._unparsed_bytes >= _MIN_PROGRESS_BYTES:
-            self._progress, self._unparsed_bytes = weight, 0
+        """Return a notice if one is due because the last read had no part of the reply."""
+        progress = self._reader.collector.progress + self._size
+        if progress != self._progress or self._unparsed_bytes >= _MIN_PROGRESS_BYTES:
+            self._progress, self._unparsed_bytes = progress, 0
             self._stall_detector.data_received()
             return None
         return self._stall_detector.no_data()
@@ -142,7 +142,7 @@ class _BodyFeeder:
         try:
             events = self._events.feed(data)
         except EventTooLongError:
-            self._reader.collector.fail(ModelError(f"{self._server} sent an event without end", code="malformed"))
+            self._reader.collector.fail(ModelError(f"{self._server} sent an event that is too long", code="malformed"))
             return
         if events:
             self._reader.feed(events if b"\n" not in b"".join(events) else _split_all(events))
@@ -153,11 +153,11 @@ class _BodyFeeder:
         self._document_parts.append(data)
         self._size += len(data)
         if self._size > _MAX_DOCUMENT:
-            self._reader.collector.fail(ModelError(f"{self._server} sent a reply without end", code="malformed"))
+            self._reader.collector.fail(ModelError(f"{self._server} sent a reply that is too long", code="malformed"))
 
 
 def _split_all(events: list[bytes]) -> list[bytes]:
-    return [piece for event in events for piece in split_events(event)]
+    return [part for event in events for part in split_events(event)]
 
 
 def _detect_format(data: bytes) -> str:

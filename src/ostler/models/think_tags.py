@@ -1,4 +1,4 @@
-"""Tells the reasoning that some models write between `<think>` and `</think>` from the answer that follows."""
+"""Separates `<think>` reasoning from the answer."""
 
 _OPEN = "<think>"
 _CLOSE = "</think>"
@@ -6,22 +6,22 @@ _MENTION_PREFIXES = frozenset(" \t`\"'([*")
 
 
 class ThinkSplitter:
-    """Fed an answer in pieces; gives `(is_thought, text)`. Only a block at the very beginning is reasoning.
+    """Splits a streamed answer into `(is_thought, text)` pairs. Only a block at the start is reasoning.
 
-    A closing tag that nothing opened means that the server's template did: then `lone_close` is set, and all text
-    given before was reasoning. A tag behind a blank, a quote or a backtick is only spoken of.
+    A closing tag without an opening one means that the chat template opened it: `lone_close` is set, and all earlier
+    text was reasoning. A tag after a blank, a quote or a backtick is only a mention.
     """
 
     def __init__(self) -> None:
         self.lone_close = False
         self._state = "start"
-        self._untagged_state = "open"  # where an answer that begins without a tag is
+        self._untagged_state = "open"  # the state of an answer without a tag at its start
         self._pending = ""
         self._tail = ""
         self._last_char = ""
 
     def feed(self, text: str) -> list[tuple[bool, str]]:
-        """What is certain by now; the beginning of a tag is held back."""
+        """Return the text classified so far; a partial tag at the end is held back."""
         if self._state == "answer":
             return [(False, text)]
         text, self._pending = self._pending + text, ""
@@ -34,36 +34,36 @@ class ThinkSplitter:
         return self._feed_after(text)
 
     def ignore_tags(self) -> None:
-        """The server sends reasoning by itself: from now on a tag in the answer is only text."""
+        """Treat tags in an untagged answer as text, because the server sends reasoning separately."""
         self._untagged_state = "answer"
         if self._state == "open":
             self._state = "answer"
 
     def flush(self) -> list[tuple[bool, str]]:
-        """At the end, or where the stream broke off: what was held back."""
-        held, self._pending = self._pending, ""
-        return [(self._state == "thought", held)] if held else []
+        """Return the text held back, at the end of the stream or where it broke off."""
+        pending, self._pending = self._pending, ""
+        return [(self._state == "thought", pending)] if pending else []
 
     def _feed_start(self, text: str) -> list[tuple[bool, str]]:
-        begun = text.lstrip()
-        if begun.startswith(_OPEN):
+        stripped = text.lstrip()
+        if stripped.startswith(_OPEN):
             self._state = "thought"
-            return self._feed_thought(begun[len(_OPEN) :].removeprefix("\n"))
-        if _OPEN.startswith(begun):
+            return self._feed_thought(stripped[len(_OPEN) :].removeprefix("\n"))
+        if _OPEN.startswith(stripped):
             self._pending = text
             return []
         self._state = self._untagged_state
         return self._feed_untagged(text) if self._state == "open" else [(False, text)]
 
     def _feed_untagged(self, text: str) -> list[tuple[bool, str]]:
-        """Answer, as it seems; an opening tag in it makes it certain, a closing one makes it reasoning."""
+        """Handle text without a tag at its start: an opening tag makes it an answer, a closing tag reasoning."""
         if "<" not in text and not self._tail:
             self._last_char = text[-1:] or self._last_char
             return _non_empty(False, text)
-        seen = self._tail + text
+        combined = self._tail + text
         closed = text.find(_CLOSE)
-        opened = seen.find(_OPEN) - len(self._tail)
-        if seen.find(_OPEN) >= 0 and (closed < 0 or opened < closed):
+        opened = combined.find(_OPEN) - len(self._tail)
+        if combined.find(_OPEN) >= 0 and (closed < 0 or opened < closed):
             self._state = "answer"
             return _non_empty(False, text)
         if closed >= 0:
@@ -105,11 +105,11 @@ def _non_empty(is_thought: bool, text: str) -> list[tuple[bool, str]]:
 
 
 def _partial_open_tag(text: str) -> str:
-    """What at the end may be the beginning of the opening tag."""
-    _, begun, rest = text[1 - len(_OPEN) :].rpartition("<")
-    return begun + rest if _OPEN.startswith(begun + rest) else ""
+    """Return the end of the text that may be the start of the opening tag."""
+    _, bracket, rest = text[1 - len(_OPEN) :].rpartition("<")
+    return bracket + rest if _OPEN.startswith(bracket + rest) else ""
 
 
 def _partial_close_length(text: str) -> int:
-    """How many characters at the end may be the beginning of the closing tag."""
+    """Return how many characters at the end may be the start of the closing tag."""
     return next((n for n in range(len(_CLOSE) - 1, 0, -1) if text.endswith(_CLOSE[:n])), 0)

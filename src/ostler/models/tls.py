@@ -1,4 +1,4 @@
-"""How servers are trusted over TLS: the machine's own store, a company's authority, a certificate of ours."""
+"""TLS configuration: system store, extra CA, client certificate; error messages for failed handshakes."""
 
 import ssl
 from collections.abc import Callable
@@ -16,14 +16,14 @@ _COMMON_CA_FILES = (
     "/etc/ssl/cert.pem",
 )
 
-_CLIENT_CERT_HINT = "name yours with the profile's `clientCert` (and `clientKey`)"
-_CHECK_CERT_HINT = "check the profile's `clientCert` and `clientKey`, and who the server takes certificates from"
-# What a server says of a certificate that it was shown.
+_CLIENT_CERT_HINT = "set the profile's `clientCert` (and `clientKey`)"
+_CHECK_CERT_HINT = "check the profile's `clientCert` and `clientKey`, and which issuers the server accepts"
+# OpenSSL reasons of servers that reject a client certificate.
 _CLIENT_CERT_REASONS = ("UNKNOWN_CA", "CERTIFICATE", "ACCESS_DENIED", "DECRYPT_ERROR", "HANDSHAKE_FAILURE")
 
 
 class TlsFiles(msgspec.Struct, frozen=True):
-    """Files beyond the machine's store: a further authority, and what we show of ourselves."""
+    """An extra CA file, and the client certificate with its key."""
 
     ca_file: str = ""
     client_cert: str = ""
@@ -31,7 +31,7 @@ class TlsFiles(msgspec.Struct, frozen=True):
 
 
 def make_ssl_context(files: TlsFiles) -> ssl.SSLContext:
-    """A context that checks certificates and names; OpenSSL itself honours SSL_CERT_FILE and SSL_CERT_DIR."""
+    """Create a context that verifies certificates and host names. OpenSSL reads SSL_CERT_FILE and SSL_CERT_DIR."""
     context = ssl.create_default_context()
     _load_system_store(context)
     if files.ca_file:
@@ -47,38 +47,39 @@ def make_ssl_context(files: TlsFiles) -> ssl.SSLContext:
 
 
 def tls_error(origin: ServerOrigin, error: ssl.SSLError, files: TlsFiles) -> BackendError:
-    """What a failed handshake means for the person. TLS 1.3 lets a server refuse us only when all seemed well."""
+    """Return the error message for a failed handshake. With TLS 1.3 a rejection may arrive after the handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return BackendError(
             f"the certificate of {origin.address} is not trusted ({error.verify_message})",
             code="tls",
-            hint="check the host name, or name your company's CA file with SSL_CERT_FILE or the profile's `ca`",
+            hint="check the host name, or set your company's CA file with SSL_CERT_FILE or the profile's `ca`",
         )
     if error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"):
-        return BackendError(f"{origin.address} does not speak TLS", code="tls", hint="write http:// in the base URL")
+        return BackendError(f"{origin.address} does not speak TLS", code="tls", hint="use http:// in the base URL")
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return early_close_error(origin, files)
-    reason = error.reason or "handshake broken off"
+    reason = error.reason or "handshake aborted"
     if "CERTIFICATE_REQUIRED" in reason:
-        return BackendError(f"{origin.address} asks for a client certificate", code="tls", hint=_CLIENT_CERT_HINT)
+        return BackendError(f"{origin.address} requires a client certificate", code="tls", hint=_CLIENT_CERT_HINT)
     if files.client_cert and any(word in reason for word in _CLIENT_CERT_REASONS):
-        told = f"{origin.address} refused the client certificate {files.client_cert} ({reason})"
-        return BackendError(told, code="tls", hint=_CHECK_CERT_HINT)
-    hint = _CHECK_CERT_HINT if files.client_cert else f"if it asks for a client certificate, {_CLIENT_CERT_HINT}"
+        message = f"{origin.address} rejected the client certificate {files.client_cert} ({reason})"
+        return BackendError(message, code="tls", hint=_CHECK_CERT_HINT)
+    hint = _CHECK_CERT_HINT if files.client_cert else f"if it requires a client certificate, {_CLIENT_CERT_HINT}"
     return BackendError(f"TLS with {origin.address} failed ({reason})", code="tls", hint=hint)
 
 
 def early_close_error(origin: ServerOrigin, files: TlsFiles) -> BackendError:
-    """A connection that ended before a word of an answer: its end may overtake the reason that was told for it."""
+    """Return the error for a connection closed before any response; the server's TLS alert may have been lost."""
     if files.client_cert:
-        why, hint = f"as servers do that refuse a client certificate (ours is {files.client_cert})", _CHECK_CERT_HINT
+        reason, hint = f"it may have rejected the client certificate {files.client_cert}", _CHECK_CERT_HINT
     else:
-        why, hint = "as servers do that ask for a client certificate", f"if it asks for one, {_CLIENT_CERT_HINT}"
-    return BackendError(f"{origin.address} closed the connection before it answered, {why}", code="closed", hint=hint)
+        reason, hint = "it may require a client certificate", f"if so, {_CLIENT_CERT_HINT}"
+    message = f"{origin.address} closed the connection before it answered; {reason}"
+    return BackendError(message, code="closed", hint=hint)
 
 
 def _load_system_store(context: ssl.SSLContext) -> None:
-    """A Python built elsewhere may look for the store where this machine has none."""
+    """Load the system's CA file if Python's own default paths do not exist on this machine."""
     paths = ssl.get_default_verify_paths()
     if context.cert_store_stats()["x509_ca"] or paths.cafile or paths.capath:
         return
@@ -92,8 +93,8 @@ def _load_pem(path: str, load: Callable[[], None], what: str) -> None:
     try:
         load()
     except ssl.SSLError:
-        raise BackendError(f"the {what} {path} is not in PEM form", code="tls", hint="give a PEM file") from None
+        raise BackendError(f"the {what} {path} is not a PEM file", code="tls", hint="use a PEM file") from None
     except OSError as error:
         raise BackendError(
-            f"the {what} {path} cannot be read ({error.strerror})", code="tls", hint="check the path"
+            f"cannot read the {what} {path} ({error.strerror})", code="tls", hint="check the path"
         ) from None

@@ -1,4 +1,4 @@
-"""JSON that was torn off before its end, as some proxies do with the events of a stream: read as far as it goes."""
+"""Parses JSON that was cut off before its end, as some proxies do with stream events."""
 
 import json
 import re
@@ -16,48 +16,48 @@ _MAX_DEPTH = 100
 
 
 def parse_truncated(data: bytes) -> Any:
-    """What there is of a value whose end is missing; `NotJson` when it is broken in another way."""
+    """Return the available part of a value whose end is missing. Raises `LooseJsonError` if it is broken otherwise."""
     text = data.decode("utf-8", "ignore")
     if len(text) > _MAX_LENGTH:
-        raise LooseJsonError("it is too long to be mended")
+        raise LooseJsonError("too long to be repaired")
     closers, in_string = _missing_closers(text)
     if not closers:
-        raise LooseJsonError("it is broken, not torn")
-    for begun in _completions(text, in_string):
+        raise LooseJsonError("invalid JSON")
+    for completion in _completions(text, in_string):
         try:
-            return json.loads(begun + closers, strict=False)
+            return json.loads(completion + closers, strict=False)
         except (ValueError, RecursionError):
             continue
-    raise LooseJsonError("it is broken, not torn")
+    raise LooseJsonError("invalid JSON")
 
 
 def _missing_closers(text: str) -> tuple[str, bool]:
-    """What would close all that is open where the text ends, and whether that is within a string."""
-    open_ones: list[str] = []
-    at = 0
-    while found := _STRUCTURAL_CHAR.search(text, at):
-        at = found.end()
-        if found[0] == '"':
-            at = _string_end(text, at)
-            if at < 0:
-                return "".join(reversed(open_ones)), True
-        elif found[0] in _CLOSERS and len(open_ones) < _MAX_DEPTH:
-            open_ones.append(_CLOSERS[found[0]])
-        elif not open_ones or open_ones.pop() != found[0]:
+    """Return the brackets missing at the end, and whether the text ends inside a string."""
+    closers: list[str] = []
+    index = 0
+    while match := _STRUCTURAL_CHAR.search(text, index):
+        index = match.end()
+        if match[0] == '"':
+            index = _string_end(text, index)
+            if index < 0:
+                return "".join(reversed(closers)), True
+        elif match[0] in _CLOSERS and len(closers) < _MAX_DEPTH:
+            closers.append(_CLOSERS[match[0]])
+        elif not closers or closers.pop() != match[0]:
             return "", False
-    return "".join(reversed(open_ones)), False
+    return "".join(reversed(closers)), False
 
 
 def _string_end(text: str, start: int) -> int:
-    while found := _IN_STRING.search(text, start):
-        if found[0] == '"':
-            return found.end()
-        start = found.end() + 1
+    while match := _IN_STRING.search(text, start):
+        if match[0] == '"':
+            return match.end()
+        start = match.end() + 1
     return -1
 
 
 def _completions(text: str, in_string: bool) -> list[str]:
-    """Ways to finish the innermost piece: as a value, as a key without one, or not at all."""
+    """Return candidates for the innermost incomplete part: as a value, as a key without one, or removed."""
     if in_string:
         text = _PARTIAL_ESCAPE.sub("", text) + '"'
         return [text, f"{text}:null", text[: text.rfind(",")] if "," in text else text]

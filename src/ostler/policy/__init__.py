@@ -1,1 +1,1 @@
-"""May this happen? Rules, verdicts and what a command line would do; pure functions over plain data."""
+"""Permission policy as pure functions: rules, verdicts and the analysis of shell commands."""

@@ -1,26 +1,26 @@
-"""Which programs run others, which can be made dangerous by an option, and which only look. Data, and nothing else."""
+"""Tables of programs that run other programs, are option-driven, or are harmless. Data only."""
 
 from collections.abc import Mapping
 
 from ostler.policy.danger_tables import split_names
 
-# verbs by which a command is known among the words of another
+# verbs that identify a command among the arguments of another command
 DANGEROUS_VERBS = frozenset(
     split_names(
         "rm rmdir unlink shred mv chmod chown chgrp chattr setfacl dd mkfs mkswap truncate sponge"
         " sudo doas su shutdown reboot halt poweroff dropdb userdel wipefs"
     )
 )
-# the same, by names that nothing else has
+# the same, with names that are never used for anything else
 REMOVERS = frozenset({"rimraf", "del-cli", "shx"})
-# programs that do what their first arguments say
+# programs that run a command or code given by their first arguments
 RUNS_ITS_ARGUMENTS = frozenset(
     split_names(
         "sh bash zsh dash ksh ash fish busybox env python python3 perl ruby node php lua find xargs eval cmd.exe cmd"
     )
 )
 
-# programs that look, print, edit by hand, build or test: words among their arguments are no verbs
+# programs that read, print, open an editor, build or test: their arguments are not searched for commands
 HARMLESS_PROGRAMS = frozenset(
     split_names(
         "unalias ri pydoc pydoc3 godoc"
@@ -42,7 +42,7 @@ HARMLESS_PROGRAMS = frozenset(
         " pyupgrade gofmt goimports shfmt rustfmt nixfmt taplo terser last lastlog who w lsof"
     )
 )
-# managers of packages and tasks: removing a dependency is an edit like any other, and a task may be called anything
+# package managers and task runners: removing a dependency is an ordinary edit, and a task can have any name
 PACKAGE_MANAGERS = frozenset(
     split_names(
         "npm yarn pnpm bun bunx deno poetry pdm rye pipenv hatch pixi cargo go dotnet composer bundle flutter dart"
@@ -55,7 +55,7 @@ PACKAGE_MANAGERS = frozenset(
     )
 )
 
-# files that programs read and run without being told
+# files that programs run by default
 IMPLICIT_SCRIPTS: Mapping[str, str] = {
     "bundle": "Gemfile",
     "rake": "Rakefile",
@@ -73,7 +73,7 @@ IMPLICIT_SCRIPTS: Mapping[str, str] = {
     "meson": "meson.build",
 }
 
-# programs that package managers run by their bare name
+# programs that package managers run by their plain name
 PACKAGE_BINARIES = frozenset(
     split_names(
         "prisma typeorm sequelize sequelize-cli knex drizzle-kit wrangler firebase supabase cdk sst serverless sls"
@@ -81,7 +81,7 @@ PACKAGE_BINARIES = frozenset(
     )
 )
 
-# programs that an option can make dangerous; an option that is not known is asked about
+# programs that an option can make dangerous; options known only at run time need approval
 OPTION_DRIVEN = frozenset(
     split_names(
         "find gfind bfs fd fdfind tar gtar bsdtar sort rsync ln install zip unzip 7z gpg openssl ffmpeg vim vi nvim"
@@ -94,11 +94,11 @@ OPTION_DRIVEN = frozenset(
 )
 NEEDS_SUBCOMMAND = frozenset(split_names("go tmux poetry pdm bundle yarn pnpm bun deno mise 7z cmake podman nerdctl"))
 FINDERS = frozenset({"find", "gfind", "bfs"})
-# of these, interpreters: what follows their first operand is the script's own
+# option-driven programs that are interpreters: arguments after the first operand belong to the script
 INTERPRETERS = frozenset(
     split_names(
         "python python2 python3 pypy pypy3 node nodejs deno bun php lua perl ruby sh bash zsh dash ksh ash fish"
     )
 )
-# programs that get a word not known before all others seldom for a good reason
+# programs for which an unknown first word is probably an option
 OPTIONS_FIRST = INTERPRETERS | {"tar", "gtar", "bsdtar", "sort", "awk", "gawk", "sed"}

@@ -1,10 +1,10 @@
-"""The sub-commands that make a command dangerous, by what they do. Data, and nothing else."""
+"""Tables of dangerous subcommands by effect. Data only."""
 
 from collections.abc import Mapping
 
 from ostler.policy.danger_tables import split_names
 
-# words are matched against the first operands; `*` matches any one word, or the end of one
+# words are matched with the first operands; `*` matches any word, or the rest of a word
 _DESTRUCTIVE = {
     "nodetool": "decommission, clearsnapshot, removenode, assassinate",
     "fwupdmgr": "install, update, downgrade",
@@ -131,7 +131,7 @@ _DESTRUCTIVE = {
     "ostler": "undo, redo, sessions delete, model remove",
 }
 
-# what others get to see or use, and keep
+# subcommands that publish or send something
 _PUBLISHES = {
     **dict.fromkeys(
         split_names("npm pnpm bun deno jsr cargo poetry uv hatch flit pdm rye lerna vsce ovsx sbt"),
@@ -157,7 +157,7 @@ _PUBLISHES = {
     "ffsend": "upload",
     "ipfs": "add",
 }
-# what runs later, without anybody asking for it then
+# subcommands that make something run automatically later
 _RUNS_LATER = {
     "systemctl": "enable, reenable, link, edit, preset, preset-all, add-wants, add-requires, unmask,"
     " import-environment, set-environment",
@@ -171,7 +171,7 @@ _RUNS_LATER = {
     "sc": "create, config, start",
     "gh": "workflow enable",
 }
-# what lets others in, or takes programs from elsewhere than before
+# subcommands that grant access, or change where programs are downloaded from
 _GRANTS_ACCESS = {
     "npm": "owner add, access grant, access public, team add, token create, config set registry*, set registry*",
     "yarn": "config set registry*, config set npmRegistryServer*, npm tag add",
@@ -195,20 +195,20 @@ _GRANTS_ACCESS = {
 
 _REASONS: Mapping[str, Mapping[str, str]] = {
     "deletes, stops or replaces something": _DESTRUCTIVE,
-    "publishes something that others may keep": _PUBLISHES,
-    "makes something run later, by itself": _RUNS_LATER,
-    "lets others in, or trusts another source": _GRANTS_ACCESS,
+    "publishes something or sends it to others": _PUBLISHES,
+    "makes something run automatically later": _RUNS_LATER,
+    "grants access, or trusts another source": _GRANTS_ACCESS,
 }
 
 
 def _merge_tables() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
-    found: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
-    for why, table in _REASONS.items():
+    merged: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {}
+    for reason, table in _REASONS.items():
         for name, phrases in table.items():
-            words = tuple((tuple(phrase.split()), why) for phrase in phrases.split(","))
-            found[name] = found.get(name, ()) + words
-    return found
+            words = tuple((tuple(phrase.split()), reason) for phrase in phrases.split(","))
+            merged[name] = merged.get(name, ()) + words
+    return merged
 
 
-# for each command the words of its dangerous sub-commands, and why each must be asked for
+# for each command the words of its dangerous subcommands, each with the reason why it needs approval
 DANGEROUS_SUBCOMMANDS: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = _merge_tables()

@@ -1,27 +1,27 @@
-"""The words that make a command dangerous: verbs, sub-commands, options, variables. Data, and nothing else."""
+"""Tables of dangerous commands, options, variables and files. Data only."""
 
 import re
 from collections.abc import Mapping
 
 DELETES_FILES = "deletes files"
-MOVES_FILES = "moves files, over others if they are in the way"
-CHANGES_MODES = "changes who may read, write or run files"
+MOVES_FILES = "moves files, and may overwrite others"
+CHANGES_MODES = "changes file permissions or owners"
 CHANGES_DISK = "changes a disk or file system"
 STOPS_MACHINE = "stops or restarts the machine"
-CHANGES_PRIVILEGES = "runs with other privileges"
+CHANGES_PRIVILEGES = "runs with different privileges"
 CHANGES_ACCOUNTS = "changes accounts or passwords"
 CHANGES_SYSTEM = "changes the running system"
 EDITS_IN_PLACE = "changes files in place"
-RUNS_LATER = "makes something run later, by itself"
-GRANTS_ACCESS = "lets others into a machine"
+RUNS_LATER = "makes something run automatically later"
+GRANTS_ACCESS = "gives others access to a machine"
 
 
 def split_names(names: str) -> tuple[str, ...]:
-    """Names in a row, the blanks taken away."""
+    """Split a string of names separated by whitespace."""
     return tuple(names.split())
 
 
-# commands that always ask, whatever their arguments, by the reason
+# commands that need approval with any arguments, by reason
 _ALWAYS_BY_REASON = {
     DELETES_FILES: "rm rmdir unlink shred srm wipe scrub nwipe trash trash-put trash-empty rimraf del-cli del zf_rm"
     " gvfs-trash zf_rmdir tmpwatch tmpreaper deltree uudecode killall5 skill slay xkill fkill trash-cli pkgrm"
@@ -29,33 +29,33 @@ _ALWAYS_BY_REASON = {
     " memcflush pg_dropcluster rmtrash macos-trash send2trash mdel mdeltree ldapdelete kdestroy tcpkill",
     MOVES_FILES: "mv mmv zmv rnm detox qmv vidir zf_mv renameat rename.ul prename file-rename perl-rename ren move exch"
     " mren mmove",
-    CHANGES_MODES: "chmod chown chgrp chattr chacl setfacl setfattr chcon restorecon setcap chflags lchown zf_chmod zf_chown"
-    " takeown",
-    CHANGES_DISK: "dd dcfldd dc3dd ddrescue dd_rescue mkfs mke2fs mkdosfs mkntfs mkswap mkreiserfs newfs blkdiscard fsck"
-    " e2fsck resize2fs tune2fs xfs_repair pg_resetwal debugfs cfdisk gdisk cgdisk swapoff swapon umount fstrim"
+    CHANGES_MODES: "chmod chown chgrp chattr chacl setfacl setfattr chcon restorecon setcap chflags lchown zf_chmod"
+    " zf_chown takeown",
+    CHANGES_DISK: "dd dcfldd dc3dd ddrescue dd_rescue mkfs mke2fs mkdosfs mkntfs mkswap mkreiserfs newfs blkdiscard"
+    " fsck e2fsck resize2fs tune2fs xfs_repair pg_resetwal debugfs cfdisk gdisk cgdisk swapoff swapon umount fstrim"
     " lvremove vgremove pvremove lvreduce pvcreate vgcreate grub-install efibootmgr flashrom fw_setenv"
     " diskpart vssadmin wbadmin fsutil lvcreate lvextend lvresize lvconvert vgreduce vgextend vgrename"
     " vgcfgrestore pvmove pvresize eject xfs_growfs sg_format sg_sanitize mformat flashcp nandwrite ubiformat nvflash"
     " update-grub dracut mkinitcpio update-initramfs",
     STOPS_MACHINE: "shutdown reboot halt poweroff telinit kexec rtcwake pm-suspend pm-hibernate",
-    CHANGES_PRIVILEGES: "sudoedit visudo vipw vigr nsenter su sudo doas pkexec run0 runuser gosu su-exec setuidgid calife dzdo"
-    " pfexec gksudo gksu kdesudo kdesu ksu chroot sg newgrp machinectl please",
-    CHANGES_ACCOUNTS: "passwd chpasswd usermod useradd userdel adduser deluser groupadd groupdel groupmod chsh chfn chage"
-    " gpasswd",
-    CHANGES_SYSTEM: "hostname insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce ifdown"
-    " bcdedit reg regedit netsh net wevtutil rundll32 logoff aa-disable aa-complain aa-teardown auditctl rfkill",
+    CHANGES_PRIVILEGES: "sudoedit visudo vipw vigr nsenter su sudo doas pkexec run0 runuser gosu su-exec setuidgid"
+    " calife dzdo pfexec gksudo gksu kdesudo kdesu ksu chroot sg newgrp machinectl please",
+    CHANGES_ACCOUNTS: "passwd chpasswd usermod useradd userdel adduser deluser groupadd groupdel groupmod chsh chfn"
+    " chage gpasswd",
+    CHANGES_SYSTEM: "hostname insmod rmmod modprobe iptables ip6tables nft ufw firewall-cmd pivot_root setenforce"
+    " ifdown bcdedit reg regedit netsh net wevtutil rundll32 logoff aa-disable aa-complain aa-teardown auditctl rfkill",
     EDITS_IN_PLACE: "ed red dos2unix unix2dos fromdos todos mogrify sponge patchelf xfs_io chrpath install_name_tool"
     " rpl indent jpegoptim optipng merge rcsmerge vim-addons sd codemod fastmod mkvpropedit bfg upx ambr"
     " savelog",
     RUNS_LATER: "at batch update-rc.d chkconfig anacron",
     GRANTS_ACCESS: "ssh-copy-id sshd dropbear ttyd gotty tmate frpc x11vnc",
-    "publishes something that others may keep": "pastebinit",
+    "publishes something or sends it to others": "pastebinit",
 }
 ALWAYS_DANGEROUS: Mapping[str, str] = {
-    name: why for why, names in _ALWAYS_BY_REASON.items() for name in split_names(names)
+    name: reason for reason, names in _ALWAYS_BY_REASON.items() for name in split_names(names)
 }
 
-# ways to call these commands that only look
+# read-only forms of these commands: patterns for all arguments, joined by spaces
 READ_ONLY_FORMS: Mapping[str, str] = {
     "iptables": r"(?:(?:-[nvxw]*[LS][nvx]*(?: [A-Z]\w*)?|-[nvxw]+|--line-numbers|--list(?:-rules)?|-t \w+)(?: |$))+",
     "ufw": r"(?:status|show|app list)( \w+)*",
@@ -112,7 +112,7 @@ READ_ONLY_FORMS: Mapping[str, str] = {
     **dict.fromkeys(("dos2unix", "unix2dos"), r"(?:-i\w*|--info\S*) .*|(?:-\w+ ?)*"),
 }
 
-# commands that ask when words of these shapes are among their arguments, in this order
+# commands that need approval if their arguments include words of these forms, in this order
 DANGEROUS_FORMS: Mapping[str, tuple[str, str]] = {
     "format": (CHANGES_DISK, r"(?i)[a-z]:.*"),
     "cipher": (DELETES_FILES, r"(?i)/w.*"),
@@ -169,14 +169,14 @@ DANGEROUS_FORMS: Mapping[str, tuple[str, str]] = {
             r".*(?:\\(?:immediate\s*)?\\?(?:write|openout|input\s*\|)|--?shell-escape|--?enable-write18).*",
         ),
     ),
-    "gpg": ("hands out secret keys", r"--export-secret-(?:sub)?keys.*"),
+    "gpg": ("exports secret keys", r"--export-secret-(?:sub)?keys.*"),
     **dict.fromkeys(
         split_names("kubectl oc docker nomad heroku fly flyctl"),
-        ("stops what others may use", r"(?:ps:)?scale (?:--(?:replicas|count)=|\w[\w/.-]*=)?0"),
+        ("stops a service that others may use", r"(?:ps:)?scale (?:--(?:replicas|count)=|\w[\w/.-]*=)?0"),
     ),
 }
 
-# options whose presence alone asks: letters, long names, and letters that take a value
+# options that always need approval: letters, long names, and letters that take a value
 DANGEROUS_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]] | tuple[str, tuple[str, ...], str]] = {
     "wipefs": ("a", ("all", "offset")),
     "sysctl": ("wpf", ("write", "load", "system")),
@@ -253,7 +253,7 @@ DANGEROUS_OPTIONS: Mapping[str, tuple[str, tuple[str, ...]] | tuple[str, tuple[s
     "fallocate": ("pczdi", ("punch-hole", "collapse-range", "zero-range", "dig-holes", "insert-range")),
 }
 
-# variables that hold a command line
+# variables that contain a command line
 COMMAND_VARIABLES = frozenset(
     split_names(
         "PAGER GIT_PAGER MANPAGER SYSTEMD_PAGER PSQL_PAGER AWS_PAGER GH_PAGER BAT_PAGER DELTA_PAGER EDITOR"
@@ -266,7 +266,7 @@ COMMAND_VARIABLES = frozenset(
     )
 )
 
-# variables that load code or options into whatever runs next
+# variables that load code or options into the next programs
 CODE_VARIABLES = frozenset(
     split_names(
         "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PERL5OPT PERL5DB RUBYOPT PYTHONSTARTUP"
@@ -277,7 +277,7 @@ CODE_VARIABLES = frozenset(
     )
 )
 
-# the same, one for each target or tool
+# more variables that contain a command line, with a target or tool in their names
 COMMAND_VARIABLE_PATTERN = re.compile(
     r"CARGO_(?:TARGET_\w+_(?:RUNNER|LINKER)|BUILD_RUSTC\w*)|GIT_CONFIG_VALUE_\d+|\w+(?:_COMMAND|_CMD|PAGER|EDITOR"
     r"|_SHELL|_ASKPASS|_BROWSER|_OPENER|_HOOK)|npm_config_\w*shell"
@@ -285,7 +285,7 @@ COMMAND_VARIABLE_PATTERN = re.compile(
 
 PROMPT_VARIABLES = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "ENV"})
 
-# variables that hold options; these words in them load or run code
+# variables that contain options, and the texts in them that load or run code
 OPTION_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "NODE_OPTIONS": (
         *(
@@ -309,7 +309,7 @@ OPTION_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "PYTHONBREAKPOINT": ("os.", "subprocess", "shutil"),
 }
 
-# files that hold what proves who somebody is
+# files with credentials
 SECRET_FILE = re.compile(
     r"(?:^|/)\.(?:ssh/(?:id_\w+|[\w.-]+\.(?:pem|key|ppk)|identity)|aws/credentials|netrc|pgpass|git-credentials|vault-token"
     r"|gnupg/(?:private-keys\S*|secring\S*)|(?:ssh|aws|gnupg)/?"
@@ -317,7 +317,7 @@ SECRET_FILE = re.compile(
     r"|/etc/g?shadow-?$|/proc/\w+/environ$"
 )
 
-# files that run by themselves later, or say who may come in: the user's, git's, and the machine's
+# files that run automatically later or grant access: of the user, of git and of the system
 STARTUP_FILE = re.compile(
     r"~/(?:\.(?:bashrc|bash_\w+|profile|zshrc|zshenv|zprofile|zlogin|zlogout|kshrc|mkshrc|cshrc|tcshrc|login|logout"
     r"|xinitrc"

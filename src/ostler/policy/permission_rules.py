@@ -1,4 +1,4 @@
-"""Rules as data: reading them from settings, and which one decides. The last that matches wins; silence means ask."""
+"""Parses permission rules and finds the rule that applies; the last match wins, no match means ask."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
@@ -15,7 +15,7 @@ STRICTNESS: Mapping[PolicyAction, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 def parse_rules(permission: Mapping[str, Any] | str, origin: str) -> list[Rule]:
-    """The rules of one `permission` setting, in the order they were written."""
+    """Parse one `permission` setting. Rules keep the order of the file; raises `UsageError` for an invalid action."""
     if isinstance(permission, str):
         permission = {"*": permission}
     return [
@@ -26,54 +26,54 @@ def parse_rules(permission: Mapping[str, Any] | str, origin: str) -> list[Rule]:
 
 
 def parse_flag(text: str, action: PolicyAction = "allow") -> Rule:
-    """`KEY` or `KEY:PATTERN`, as `--allow` takes it."""
+    """Parse the value of `--allow`: `KEY` or `KEY:PATTERN`. Raises `UsageError`."""
     key, _, pattern = text.partition(":")
     if not key.strip():
-        raise UsageError(f"--allow {text!r} names no permission", hint="write it as bash:git *, or write")
+        raise UsageError(f"--allow {text!r} does not name a permission", hint="write it as bash:git *, or write")
     if not _is_known_key(key.strip()):
         raise UsageError(f"--allow {text!r}: there is no tool {key.strip()!r}", hint=_suggest_key(key.strip()))
     return Rule(key.strip(), pattern.strip() or "*", action, "--allow")
 
 
 def _is_known_key(key: str) -> bool:
-    """Whether a key can decide anything; what MCP servers bring is not known here."""
+    """Return whether a key can match a tool; the tools of MCP servers are not known here, so their form is enough."""
     return any(matches(key, known) for known in PERMISSION_KEYS) or key.startswith("mcp") or "__" in key
 
 
 def _suggest_key(key: str) -> str:
     word = key.partition("(")[0]
-    near = resolve_tool_name(word, PERMISSION_KEYS) or closest_name(word, PERMISSION_KEYS)
+    suggestion = resolve_tool_name(word, PERMISSION_KEYS) or closest_name(word, PERMISSION_KEYS)
     return (
-        f"did you mean {near}? Write it as {near}, or {near}:PATTERN"
-        if near
-        else f"there is: {', '.join(PERMISSION_KEYS)}"
+        f"did you mean {suggestion}? Write it as {suggestion}, or {suggestion}:PATTERN"
+        if suggestion
+        else f"known names: {', '.join(PERMISSION_KEYS)}"
     )
 
 
 def _parse_action(value: object, key: str, origin: str) -> PolicyAction:
     if value not in get_args(PolicyAction):
-        raise UsageError(f"{origin}: {key} is {value!r}, which is none of allow, ask, deny")
+        raise UsageError(f"{origin}: {key} is {value!r}; it must be allow, ask or deny")
     return value  # type: ignore[return-value]  # narrowed by the line above
 
 
 def rule_matches(rule: Rule, need: Need) -> bool:
-    """Whether a rule speaks of a need; `edit` covers write, edit and patch."""
-    by_key = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDIT_TOOLS)
-    return by_key and matches(rule.pattern, need.subject)
+    """Return whether a rule applies to a need; the key `edit` includes write, edit and patch."""
+    key_matches = matches(rule.key, need.key) or (rule.key == "edit" and need.key in EDIT_TOOLS)
+    return key_matches and matches(rule.pattern, need.subject)
 
 
 def names_program(rule: Rule, need: Need) -> bool:
-    """Whether a rule allows a command and says by name which program it means."""
+    """Return whether a rule allows a command and names its program without wildcards."""
     name = rule.pattern.partition(" ")[0]
     literal = bool(name) and not set("*?") & set(name) and name == need.subject.partition(" ")[0]
     return rule.action == "allow" and literal and rule_matches(rule, need)
 
 
 def last_match(rules: Sequence[Rule], need: Need) -> Rule | None:
-    """The rule that decides a need, or nothing."""
+    """Return the last rule that applies to a need, or None."""
     return next((rule for rule in reversed(rules) if rule_matches(rule, need)), None)
 
 
 def strictest(actions: Iterable[PolicyAction]) -> PolicyAction:
-    """Deny over ask over allow; allow when there is nothing to decide."""
+    """Return the strictest of the actions (deny, ask, allow), or allow if there are none."""
     return max(actions, key=STRICTNESS.__getitem__, default="allow")

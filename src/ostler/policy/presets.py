@@ -1,4 +1,4 @@
-"""Presets are rule lists, not booleans: the built-in baseline, and what each profile and flag would pass."""
+"""Built-in rule lists: the baseline, and what each flag and read-only mode adds."""
 
 from ostler.core.permission import Rule
 
@@ -24,7 +24,7 @@ BASELINE: tuple[Rule, ...] = (
     Rule("external_directory", "*", "deny", "built-in"),
 )
 
-# --yolo may lift the built-in refusal to read elsewhere, but not one that a person wrote down.
+# --yolo overrides the built-in deny rule for paths outside the workspace, but not a deny rule of the user.
 BASELINE_READING_ANYWHERE: tuple[Rule, ...] = (*BASELINE, Rule("external_directory", "*", "ask", "built-in"))
 
 WRITE_FLAG: tuple[Rule, ...] = _allow("--write", "write", "edit", "patch", "mkdir", "write_chunk")

@@ -1,11 +1,11 @@
-"""May this happen? Five steps to a verdict; each takes the one before, and a deny is never lifted."""
+"""Evaluates a permission against the policy in five steps; a deny is never overridden."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
-from ostler.core.permission import Need, Permission, PolicyAction, Rule, Verdict, VerdictStep
+from ostler.core.permission import UNKNOWN_PROGRAM, Need, Permission, PolicyAction, Rule, Verdict, VerdictStep
 from ostler.core.tools import CallOrigin
 from ostler.policy.permission_rules import STRICTNESS, last_match, names_program
 from ostler.policy.presets import BASELINE
@@ -13,14 +13,21 @@ from ostler.policy.wildcard import matches
 
 Profile = Literal["paranoid", "balanced", "god_mode"]
 
+# The names of the steps, as `ostler permissions explain` shows them.
+RULES_STEP: Final = "rules"
+PROFILE_STEP: Final = "profile and flags"
+ORIGIN_STEP: Final = "origin of the call"
+DANGER_STEP: Final = "danger check"
+NON_INTERACTIVE_STEP: Final = "non-interactive"
+
 
 class Policy(msgspec.Struct, frozen=True):
-    """All that a verdict rests on, besides the call itself.
+    """The settings that decide about permissions.
 
-    `rules` are the layers from the baseline to the agent, in order; `narrow` lists may only make stricter;
-    `flags` turn ask into allow for what they name, `sandbox_passes` for what the system's sandbox holds.
-    `checks_pass`: the workspace is trusted, so its check after edits has a standing allow. `strangers_pass`: a program
-    that nobody knows needs no rule that names it.
+    `rules` are ordered from the baseline to the agent; `restrictions` can only make the result stricter. `flags` turn
+    ask into allow for what they match, `allow_sandboxed` for commands that run in the sandbox. `allow_checks` is set
+    if the workspace is trusted: its check after edits runs without asking. With `allow_unknown_programs`, unknown
+    programs do not need a rule that names them.
     """
 
     rules: tuple[Rule, ...] = BASELINE
@@ -42,10 +49,12 @@ def evaluate_permission(
     grants: Sequence[Rule] = (),
     restrictions: Sequence[Rule] = (),
 ) -> Verdict:
-    """What the policy says to a permission: the strictest over its needs."""
-    ways = [_evaluate_need(need, policy, origin, grants, restrictions) for need in permission.needs]
+    """Evaluate every need of a permission and return the strictest verdict."""
+    evaluations = [_evaluate_need(need, policy, origin, grants, restrictions) for need in permission.needs]
     steps = max(
-        ways, key=lambda way: STRICTNESS[way[-1].action], default=(VerdictStep("rules", "allow", "needs nothing"),)
+        evaluations,
+        key=lambda steps: STRICTNESS[steps[-1].action],
+        default=(VerdictStep(RULES_STEP, "allow", "no permission needed"),),
     )
     return Verdict(steps[-1].action, steps, once_only=permission.dangerous)
 
@@ -58,21 +67,21 @@ def needs_to_approve(
     grants: Sequence[Rule] = (),
     restrictions: Sequence[Rule] = (),
 ) -> tuple[Need, ...]:
-    """The needs that the policy does not allow by itself: only for these is anybody's answer wanted."""
-    ways = [(need, _evaluate_need(need, policy, origin, grants, restrictions)) for need in permission.needs]
-    return tuple(need for need, steps in ways if steps[-1].action != "allow")
+    """Return the needs that the policy does not allow; the user is asked only for these."""
+    evaluations = [(need, _evaluate_need(need, policy, origin, grants, restrictions)) for need in permission.needs]
+    return tuple(need for need, steps in evaluations if steps[-1].action != "allow")
 
 
 def _evaluate_need(
     need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Rule]
 ) -> tuple[VerdictStep, ...]:
-    ruled = _apply_rules(need, policy, origin, grants, restrictions)
-    profiled = _apply_profile(need, policy, ruled.action)
-    asked = _apply_origin(origin, profiled.action)
-    voucher = _exemption(need, policy, origin, grants) if need.danger == "stranger" else ""
-    guarded = _apply_danger(need, asked.action, voucher)
-    attended = _apply_interactivity(need, policy, guarded.action)
-    return (ruled, profiled, asked, guarded, attended)
+    by_rules = _apply_rules(need, policy, origin, grants, restrictions)
+    by_profile = _apply_profile(need, policy, by_rules.action)
+    by_origin = _apply_origin(origin, by_profile.action)
+    exemption = _exemption(need, policy, origin, grants) if need.danger == UNKNOWN_PROGRAM else ""
+    by_danger = _apply_danger(need, by_origin.action, exemption)
+    by_interactivity = _apply_interactivity(need, policy, by_danger.action)
+    return (by_rules, by_profile, by_origin, by_danger, by_interactivity)
 
 
 def _describe_need(need: Need) -> str:
@@ -84,14 +93,14 @@ def _apply_rules(
 ) -> VerdictStep:
     rule = last_match([*policy.rules, *grants], need)
     action: PolicyAction = rule.action if rule else "ask"
-    why = _describe_rule(rule) if rule else "no rule speaks of it"
+    reason = _describe_rule(rule) if rule else "no rule matches"
     if action == "ask" and origin == "validation" and policy.allow_checks:
-        action, why = "allow", "the check of a trusted workspace"
+        action, reason = "allow", "check of a trusted workspace"
     for layer in (*policy.restrictions, restrictions):
-        found = last_match(layer, need)
-        if found and STRICTNESS[found.action] > STRICTNESS[action]:
-            action, why = found.action, _describe_rule(found)
-    return VerdictStep("rules", action, f"{_describe_need(need)}: {why}")
+        stricter = last_match(layer, need)
+        if stricter and STRICTNESS[stricter.action] > STRICTNESS[action]:
+            action, reason = stricter.action, _describe_rule(stricter)
+    return VerdictStep(RULES_STEP, action, f"{_describe_need(need)}: {reason}")
 
 
 def _describe_rule(rule: Rule) -> str:
@@ -99,22 +108,21 @@ def _describe_rule(rule: Rule) -> str:
 
 
 def _apply_profile(need: Need, policy: Policy, action: PolicyAction) -> VerdictStep:
-    name = "profile and flags"
     paranoid = policy.profile == "paranoid"
     if action == "deny" or (action == "allow" and not paranoid):
-        return VerdictStep(name, action)
+        return VerdictStep(PROFILE_STEP, action)
     flag = last_match(policy.flags, need)
     if flag and flag.action == "allow":
-        return VerdictStep(name, "allow", f"{flag.origin} allows {_describe_need(need)}")
+        return VerdictStep(PROFILE_STEP, "allow", f"{flag.origin} allows {_describe_need(need)}")
     if paranoid:
-        return VerdictStep(name, "ask", "paranoid asks for every tool")
+        return VerdictStep(PROFILE_STEP, "ask", "the paranoid profile asks for every tool")
     if policy.allow_sandboxed and need.sandboxed:
-        return VerdictStep(name, "allow", "the sandbox holds it")
+        return VerdictStep(PROFILE_STEP, "allow", "it runs in the sandbox")
     if policy.profile == "god_mode":
-        return VerdictStep(name, "allow", "god_mode")
+        return VerdictStep(PROFILE_STEP, "allow", "god_mode")
     if policy.profile == "balanced" and need.key == "bash" and _is_whitelisted(need.subject, policy.whitelist):
-        return VerdictStep(name, "allow", "on the shell whitelist")
-    return VerdictStep(name, action)
+        return VerdictStep(PROFILE_STEP, "allow", "on the shell whitelist")
+    return VerdictStep(PROFILE_STEP, action)
 
 
 def _is_whitelisted(command: str, whitelist: Sequence[str]) -> bool:
@@ -123,22 +131,22 @@ def _is_whitelisted(command: str, whitelist: Sequence[str]) -> bool:
 
 def _apply_origin(origin: CallOrigin, action: PolicyAction) -> VerdictStep:
     if origin == "person" and action == "ask":
-        return VerdictStep("who asks", "allow", "you typed it yourself")
-    return VerdictStep("who asks", action)
+        return VerdictStep(ORIGIN_STEP, "allow", "you typed it")
+    return VerdictStep(ORIGIN_STEP, action)
 
 
 def _exemption(need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule]) -> str:
-    """Who or what answers for a program that nobody knows; empty when nobody does."""
+    """Return why an unknown program is treated like a known one, or an empty string."""
     if need.sandboxed:
-        return "the sandbox holds it"
+        return "it runs in the sandbox"
     if origin == "person":
-        return "you typed it yourself"
+        return "you typed it"
     if origin == "validation" and policy.allow_checks:
-        return "the check of a trusted workspace"
+        return "check of a trusted workspace"
     if policy.profile == "god_mode":
         return "god_mode"
     if policy.allow_unknown_programs:
-        return "it may pass here"
+        return "unknown programs are allowed here"
     if _is_whitelisted(need.subject, policy.whitelist):
         return "on the shell whitelist"
     rules = (*policy.rules, *grants, *policy.flags)
@@ -147,20 +155,22 @@ def _exemption(need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[
 
 def _apply_danger(need: Need, action: PolicyAction, exemption: str) -> VerdictStep:
     if need.danger == "deny":
-        return VerdictStep("guards", "deny", need.reason)
+        return VerdictStep(DANGER_STEP, "deny", need.reason)
     if exemption:
-        return VerdictStep("guards", action, f"{need.reason}, but {exemption}" if action == "allow" else need.reason)
+        return VerdictStep(DANGER_STEP, action, f"{need.reason}, but {exemption}" if action == "allow" else need.reason)
     if need.danger == "ordinary":
-        return VerdictStep("guards", action)
-    return VerdictStep("guards", "ask" if action == "allow" else action, need.reason)
+        return VerdictStep(DANGER_STEP, action)
+    return VerdictStep(DANGER_STEP, "ask" if action == "allow" else action, need.reason)
 
 
 def _apply_interactivity(need: Need, policy: Policy, action: PolicyAction) -> VerdictStep:
     if action != "ask" or policy.interactive:
-        return VerdictStep("nobody home", action)
-    why = f"{_describe_need(need)} needs a person's consent and nobody can be asked here"
+        return VerdictStep(NON_INTERACTIVE_STEP, action)
+    reason = f"{_describe_need(need)} needs approval, and this run is non-interactive"
     if need.danger == "confirm":
-        return VerdictStep("nobody home", "deny", f"{why}: {need.reason}")
+        return VerdictStep(NON_INTERACTIVE_STEP, "deny", f"{reason}: {need.reason}")
     return VerdictStep(
-        "nobody home", "deny", f"{why}; --allow '{need.key}:{need.rule_pattern or need.subject}' would allow it"
+        NON_INTERACTIVE_STEP,
+        "deny",
+        f"{reason}; add --allow '{need.key}:{need.rule_pattern or need.subject}' to allow it",
     )

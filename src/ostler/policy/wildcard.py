@@ -1,11 +1,11 @@
-"""Does a rule's pattern fit? `*` is any run, `/` and newlines included; `?` is one character; the rest is literal."""
+"""Matches rule patterns: `*` is any text (also `/` and newlines), `?` one character, everything else is literal."""
 
 import os
 import re
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Whole-string match; a pattern that ends in ` *` also fits without arguments."""
+    """Return whether a pattern matches the whole subject; a trailing ` *` is optional."""
     pattern = _expand_home(pattern).replace("\\", "/")
     subject = subject.replace("\\", "/")
     if pattern.endswith(" *") and _matches_pattern(pattern[:-2], subject):
@@ -14,10 +14,10 @@ def matches(pattern: str, subject: str) -> bool:
 
 
 def pattern_folder(pattern: str) -> str:
-    """The path that all a pattern fits lies below, or is; empty where it may be anywhere."""
-    whole = _expand_home(pattern)
-    fixed = re.split(r"[*?]", whole, maxsplit=1)[0]
-    return whole if fixed == whole else fixed.rpartition("/")[0]
+    """Return the folder (or exact path) that contains all matches of a path pattern, or an empty string."""
+    expanded = _expand_home(pattern)
+    literal_prefix = re.split(r"[*?]", expanded, maxsplit=1)[0]
+    return expanded if literal_prefix == expanded else literal_prefix.rpartition("/")[0]
 
 
 def _expand_home(pattern: str) -> str:
@@ -28,7 +28,7 @@ def _expand_home(pattern: str) -> str:
 
 
 def _matches_pattern(pattern: str, subject: str) -> bool:
-    """Greedy with one point to fall back to: at worst the product of the lengths, never exponential."""
+    """Match greedily and backtrack to the last `*` only, so the time is at most the product of the lengths."""
     p = s = 0
     star, resume = -1, 0
     while s < len(subject):

@@ -1,1 +1,1 @@
-"""A process tree that can be killed, capped and left behind by no ending; and the OS sandbox around it."""
+"""Runs commands as process trees that can always be killed, inside the OS sandbox."""

@@ -1,4 +1,4 @@
-"""Commands that go on while the session does other things: started, listed, read, stopped, all ended at its end."""
+"""Starts, lists, reads and stops the background commands of a session."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ _MAX_UNREAD_BYTES = 64 * 1024
 
 
 class BackgroundOutput(msgspec.Struct, frozen=True):
-    """What a background command printed since it was last read."""
+    """The output of a background command since the last read."""
 
     text: str
     job: BackgroundJob
@@ -75,19 +75,19 @@ class BackgroundCommands:
 
     async def start(self, source: SpawnerSource, request: SpawnRequest, text: str, log_dir: str) -> str:
         if sum(not job.command.has_ended for job in self._jobs.values()) >= self._max_running:
-            hint = "stop one of them first"
-            raise ToolError(f"{self._max_running} background commands are running already", code="too_many", hint=hint)
+            hint = "stop one first"
+            raise ToolError(f"{self._max_running} background commands are already running", code="too_many", hint=hint)
         self._count += 1
         job = _BackgroundCommand(f"bg{self._count}", text, SpillFile(log_dir, f"background-{self._count}.log"))
-        into = InputPipe(None)
+        input_pipe = InputPipe(None)
         try:
-            job.command = await launch(source, request, [into.child_end, job.pipe.child_end, job.pipe.child_end])
+            job.command = await launch(source, request, [input_pipe.child_end, job.pipe.child_end, job.pipe.child_end])
         except BaseException:
             job.pipe.close()
             job.log.close()
             raise
         finally:
-            into.close()
+            input_pipe.close()
         job.pipe.close_child_end()
         self._jobs[job.id] = job
         return job.id
@@ -101,7 +101,7 @@ class BackgroundCommands:
         return BackgroundOutput(job.take_unread(), state)
 
     async def wait(self, id: str, timeout: float | None = None) -> BackgroundJob:
-        """Until it has ended, or for so many seconds."""
+        """Wait until the command has ended, or for `timeout` seconds."""
         job = self._find(id)
         await job.command.wait(timeout)
         return job.state()
@@ -119,7 +119,7 @@ class BackgroundCommands:
         if job := self._jobs.get(id):
             return job
         known = ", ".join(self._jobs) or "none"
-        raise ToolError(f"there is no background command {id!r}", code="not_found", hint=f"there are: {known}")
+        raise ToolError(f"there is no background command {id!r}", code="not_found", hint=f"available: {known}")
 
 
 def _new_buffer() -> HeadTail:

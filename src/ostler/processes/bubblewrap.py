@@ -1,4 +1,4 @@
-"""Bubblewrap: namespaces in which all is read-only but what was granted, with a network and processes of its own."""
+"""Builds the bubblewrap command line of a sandbox."""
 
 import os
 import stat
@@ -11,32 +11,32 @@ from ostler.processes.child_python import SOURCE
 from ostler.processes.command_environment import path_without
 from ostler.processes.sandbox_policy import SandboxLayout, is_inside
 
-# Sockets of daemons and of the desktop live there, and other people's temporary files.
+# They contain sockets of daemons and of the desktop, and temporary files of other users.
 _MASKED_FOLDERS = ("/run", "/tmp", "/var/tmp")
-# What programs need of /run on some systems: the name resolver, the programs themselves, graphics drivers.
+# Needed from /run on some systems: the programs themselves and graphics drivers.
 _NEEDED_RUN_PATHS = ("/run/current-system", "/run/opengl-driver", "/run/booted-system")
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 
 
 def unavailable_reason(layout: SandboxLayout | None = None) -> str:
-    """Why it cannot be used here, as far as can be told without trying; empty when it may work."""
-    return "" if find_bwrap(layout) else "the program bwrap is not installed"
+    """Return why bubblewrap cannot be used here, as far as known without trying, or an empty string."""
+    return "" if find_bwrap(layout) else "bwrap is not installed"
 
 
 def find_bwrap(layout: SandboxLayout | None = None) -> str:
-    """The machine's own; never one that the workspace (else the current folder) brings along."""
+    """Return the path of bwrap, or an empty string. A bwrap in the workspace or the current folder is ignored."""
     import shutil
 
     folders = (*layout.writable, *layout.visible) if layout else (os.path.realpath("."),)
-    theirs = [path for path in folders if path != "/"]
-    return shutil.which("bwrap", path=path_without(os.environ.get("PATH", os.defpath), theirs)) or ""
+    untrusted = [path for path in folders if path != "/"]
+    return shutil.which("bwrap", path=path_without(os.environ.get("PATH", os.defpath), untrusted)) or ""
 
 
 def plan(layout: SandboxLayout) -> dict[str, Any]:
-    """What the keeper adds once it is inside: the namespaces hold the rest."""
+    """Return the plan that the spawner applies inside, in addition to the namespaces."""
     plan: dict[str, Any] = {}
     if layout.network and (scope := landlock.scope_only_plan()):
-        plan["landlock"] = scope  # a shared network has the abstract sockets of the desktop in it
+        plan["landlock"] = scope  # a shared network gives access to abstract sockets of the desktop
     if seccomp.is_supported():
         families = None if layout.network else seccomp.local_families()
         plan["seccomp"] = seccomp.build_filter(families=families, connect=True, attributes=True)
@@ -44,26 +44,26 @@ def plan(layout: SandboxLayout) -> dict[str, Any]:
 
 
 def wrapper_command(layout: SandboxLayout) -> list[str]:
-    """The command line before the keeper's own."""
+    """Return the bwrap command line to put before the spawner's."""
     arguments = [find_bwrap(layout), "--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-ipc"]
     if os.geteuid() == 0:
-        # No user namespace for root: in one, files of everybody else would belong to nobody.
+        # No user namespace for root: in it, files of other users would have no owner.
         arguments += ["--cap-drop", "ALL", *(word for name in _CAPABILITIES for word in ("--cap-add", f"CAP_{name}"))]
     else:
         arguments += ["--unshare-user"]
     if not layout.network:
         arguments += ["--unshare-net"]
-    # A writable folder around a masked one, such as "/", comes first, or it would uncover that again.
+    # A writable folder around a masked one, such as "/", comes first, or it would unmask it again.
     wide = [
         root for root in layout.writable if any(is_inside(mask, root) for mask in ("/dev", "/proc", *_MASKED_FOLDERS))
     ]
     arguments += ["--ro-bind", "/", "/"]
     arguments += _bind_arguments(wide)
-    # Root could set the kernel's own switches through a writable /proc, with or without capabilities.
+    # Root could change kernel settings through a writable /proc, even without capabilities.
     arguments += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"]
     arguments += _mask_arguments(layout)
     arguments += _bind_arguments([path for path in (*layout.writable, *layout.must_not_move) if path not in wide])
-    # Where we could not put a placeholder, neither can a command.
+    # A path where no placeholder could be created cannot be created by a command either.
     for path in (*layout.locked, *(path for path in layout.must_not_exist if os.path.lexists(path))):
         arguments += ["--ro-bind", path, path]
     arguments += _hide_arguments(layout)
@@ -79,8 +79,8 @@ def _mask_arguments(layout: SandboxLayout) -> list[str]:
     for path in ("/tmp", "/var/tmp", layout.temp):
         if os.path.isdir(path) and not os.path.islink(path):
             arguments += ["--bind", layout.temp, path]
-    seen = {path for path in _visible_paths(layout) if any(is_inside(path, mask) for mask in _MASKED_FOLDERS)}
-    for path in sorted(seen):
+    visible = {path for path in _visible_paths(layout) if any(is_inside(path, mask) for mask in _MASKED_FOLDERS)}
+    for path in sorted(visible):
         arguments += ["--ro-bind-try", path, path]
     return arguments
 
@@ -107,7 +107,7 @@ def _hide_arguments(layout: SandboxLayout) -> list[str]:
 
 
 def _socket_paths() -> list[str]:
-    """Sockets in the file system: one cannot write to a read-only folder, but one can connect to a socket in it."""
+    """Return the socket files of the system; a socket in a read-only folder still accepts connections."""
     try:
         with open("/proc/net/unix", "rb") as file:
             lines = [line.rstrip(b"\n").split(None, 7) for line in file]

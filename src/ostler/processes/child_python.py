@@ -1,14 +1,14 @@
-"""The one way to start a part of Ostler as a child process: it sees nothing but what this one was loaded from."""
+"""Builds the command line that starts a part of Ostler as a Python child process."""
 
 import os
 import sys
 
-# The folder that holds the package, or the one file that Ostler was delivered as: Python takes both as a path.
+# The folder of the package, or the single file that contains it; Python accepts both in `sys.path`.
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def python_command(entry_point: str, *args: str, with_packages: bool = False) -> list[str]:
-    """The command that calls `module:function` with these words; `packages`: what is installed can be imported too."""
+    """Return the command that calls `module:function` with `args`. `with_packages` allows installed packages."""
     module, function = entry_point.split(":")
     program = f"import sys; sys.path.append({SOURCE!r}); from {module} import {function}; {function}(*sys.argv[1:])"
     return [sys.executable, "-I", *([] if with_packages else ["-S"]), "-c", program, *args]

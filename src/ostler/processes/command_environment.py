@@ -1,21 +1,21 @@
-"""What a command finds in its environment: no secrets, no pager, no editor, no prompt that waits for a person."""
+"""Builds the environment of a command: no secrets, no pager, no editor, no prompts."""
 
 import os
 import re
 from collections.abc import Mapping, Sequence
 
-# A name with one of these anywhere in it names a secret.
+# A variable whose name contains one of these is a secret.
 _SECRET_PARTS = ("KEY", "SECRET", "TOKEN", "PASSW", "PASSPHRASE", "CREDENTIAL", "PRIVATE", "COOKIE", "ASKPASS")
-# A name with one of these between underscores does.
+# So is one that has one of these between underscores in its name.
 _SECRET_WORDS = frozenset({"PASS", "AUTH", "PAT", "DSN", "JWT", "BEARER", "PIN", "OTP"})
-# ... except for these, which programs need or which hold no secret.
+# Exceptions: programs need these, or they are not secret.
 _SECRET_EXCEPTIONS = frozenset({"SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "KEYBOARD_LAYOUT", "XKB_DEFAULT_LAYOUT"})
-# A secret in a value: an address with a name and a password before the host.
+# A secret in a value: a URL with a password.
 _SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
-# They make every `bash -c` run a file or a function of somebody's choice.
+# These make every `bash -c` run a given file or function.
 _CODE_VARIABLES = re.compile(r"BASH_ENV|ENV|PROMPT_COMMAND|BASH_FUNC_.*|SHELLOPTS|BASHOPTS")
-# Ways out of a sandbox: the agents, the desktop, the bus.
+# Ways out of a sandbox: SSH and GPG agents, the desktop, D-Bus.
 _ESCAPE_VARIABLES = frozenset(
     {
         "SSH_AUTH_SOCK",
@@ -49,11 +49,11 @@ NON_INTERACTIVE_ENV = {
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
 }
-_USER_OVERRIDABLE = frozenset({"GIT_SSH_COMMAND"})  # a person's own value stays
+_USER_OVERRIDABLE = frozenset({"GIT_SSH_COMMAND"})  # a value set by the user is kept
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable would tell a command what it need not know."""
+    """Return whether an environment variable is probably a secret."""
     upper = name.upper()
     if upper in _SECRET_EXCEPTIONS:
         return False
@@ -63,8 +63,8 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def command_environment(environ: Mapping[str, str], *, sandboxed: bool = False) -> dict[str, str]:
-    """The environment of a command: what there is, without secrets, and quiet."""
-    kept = {
+    """Return the environment of a command: without secrets and code variables, and non-interactive."""
+    filtered = {
         name: value
         for name, value in environ.items()
         if not is_secret(name, value)
@@ -72,21 +72,21 @@ def command_environment(environ: Mapping[str, str], *, sandboxed: bool = False) 
         and not (sandboxed and name in _ESCAPE_VARIABLES)
     }
     return {
-        **kept,
+        **filtered,
         **{
             name: value
             for name, value in NON_INTERACTIVE_ENV.items()
-            if name not in _USER_OVERRIDABLE or name not in kept
+            if name not in _USER_OVERRIDABLE or name not in filtered
         },
     }
 
 
 def path_without(path: str, folders: Sequence[str]) -> str:
-    """A search path for programs of ours, without the places that commands may write to: a virtual environment's."""
-    kept = [place for place in path.split(os.pathsep) if place.startswith("/") and not _is_within(place, folders)]
-    return os.pathsep.join(kept)
+    """Return a PATH for helper programs, without relative entries and folders that commands may write to."""
+    entries = [entry for entry in path.split(os.pathsep) if entry.startswith("/") and not _is_within(entry, folders)]
+    return os.pathsep.join(entries)
 
 
-def _is_within(place: str, folders: Sequence[str]) -> bool:
-    real = os.path.realpath(place)
+def _is_within(path: str, folders: Sequence[str]) -> bool:
+    real = os.path.realpath(path)
     return any(real == folder or real.startswith(folder.rstrip("/") + "/") for folder in folders)

@@ -1,4 +1,4 @@
-"""Run a command to its end and say what it did."""
+"""Runs a command to completion and returns its result."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ from ostler.processes.pipes import CommandPipe, InputPipe, OutputPipe
 from ostler.processes.running_command import RunningCommand, SpawnerSource, SpawnRequest, launch
 
 GRACE = 2.0
-# A person who cancels waits for the answer; most programs need a few milliseconds to remove their lock files.
+# Short, because the user waits; most programs need only a few milliseconds to remove their lock files.
 CANCEL_GRACE = 0.15
 
 
@@ -26,8 +26,8 @@ async def run_to_end(
     grace: float = GRACE,
     running_commands: set[RunningCommand] | None = None,
 ) -> CommandResult:
-    """Start it, attend to it, and tell; while it runs it is in `running`, for whoever must end everything."""
-    began = time.monotonic()
+    """Run a command and return its result. While it runs it is in `running_commands`, so that it can be stopped."""
+    started = time.monotonic()
     pipes = _CommandPipes()
     try:
         command = await launch(source, request, pipes.open(output, stdin))
@@ -39,17 +39,17 @@ async def run_to_end(
         pipes.close()
         output.close()
     command.raise_if_not_started()
-    return _make_result(command, output, timed_out, time.monotonic() - began)
+    return _make_result(command, output, timed_out, time.monotonic() - started)
 
 
 class _CommandPipes:
-    """The three of one command, as many of them as could be opened."""
+    """The three pipes of one command."""
 
     def __init__(self) -> None:
         self._all: list[CommandPipe] = []
 
     def open(self, output: CommandOutput, stdin: bytes | None) -> list[int]:
-        """The ends to hand over."""
+        """Open the pipes and return the ends for the command."""
         try:
             self._all.append(InputPipe(stdin))
             self._all.append(OutputPipe(lambda chunk: output.feed("stdout", chunk)))
@@ -83,7 +83,7 @@ def _registered(command: RunningCommand, running_commands: set[RunningCommand] |
 
 
 async def _wait_or_stop(command: RunningCommand, timeout: float, grace: float) -> bool:
-    """Wait for the end or bring it about; whether it had to be brought about."""
+    """Wait for the command, and stop it after the timeout. Return whether it timed out."""
     try:
         await command.wait(timeout)
         timed_out = command.exit_status is None and not command.has_ended
@@ -97,14 +97,14 @@ async def _wait_or_stop(command: RunningCommand, timeout: float, grace: float) -
 
 
 def add_note(stderr: str, text: str) -> str:
-    """What a command printed as errors, and a line of ours after it."""
+    """Append a note in brackets to the error output of a command."""
     return f"{stderr}{'' if not stderr or stderr.endswith(chr(10)) else chr(10)}[{text}]\n"
 
 
 def _make_result(command: RunningCommand, output: CommandOutput, timed_out: bool, seconds: float) -> CommandResult:
     stderr = output.streams["stderr"].text()
-    if told := _abnormal_end(command, timed_out):
-        stderr = add_note(stderr, told)
+    if note := _abnormal_end(command, timed_out):
+        stderr = add_note(stderr, note)
     return CommandResult(
         stdout=output.streams["stdout"].text(),
         stderr=stderr,
@@ -118,7 +118,7 @@ def _make_result(command: RunningCommand, output: CommandOutput, timed_out: bool
 
 def _abnormal_end(command: RunningCommand, timed_out: bool) -> str:
     if command.survivors:
-        return f"{command.survivors} processes of this command could not be killed; the system holds them"
+        return f"{command.survivors} processes of this command could not be killed"
     if command.is_lost and not timed_out:
-        return "the process that watched this command was killed, so how it ended is unknown"
+        return "the supervisor of this command was killed; its exit status is unknown"
     return ""

@@ -1,6 +1,6 @@
-"""Which settings of a repository cannot make git run a program, and a file of settings without the others.
+"""Decides which git settings cannot run a program, and rewrites a config file without the others.
 
-A list of what is harmless, not of what is dangerous: each version of git knows new ways to name a program.
+Uses a list of safe settings, because each version of git adds new ways to run a program.
 """
 
 import os
@@ -65,15 +65,15 @@ _SAFE_SETTINGS = {
 }
 _SAFE_UPDATES = frozenset({"checkout", "rebase", "merge", "none", ""})
 _BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0"})
-_HELPER_URL = re.compile(r"[A-Za-z0-9+.-]*::")  # an address that a program of its own fetches
+_HELPER_URL = re.compile(r"[A-Za-z0-9+.-]*::")  # a URL that a remote helper program fetches
 
 
 class GitConfigUnreadable(Exception):
-    """git itself cannot make sense of it."""
+    """Raised when git cannot parse a config file."""
 
 
 async def read_settings(data: bytes, untrusted: tuple[str, ...] = ()) -> list[GitSetting]:
-    """Settings as git reads them, with nothing included from elsewhere; a git in an untrusted folder is not asked."""
+    """Parse a config file with git, without includes. A git program in an `untrusted` folder is not used."""
     from ostler.processes.command_environment import path_without
     from ostler.processes.helper_programs import run_program
 
@@ -86,17 +86,19 @@ async def read_settings(data: bytes, untrusted: tuple[str, ...] = ()) -> list[Gi
         "HOME": "/nonexistent",
     }
     try:
-        ran = await run_program(argv, cwd="/", timeout=_TIMEOUT_SECONDS, env=env, stdin=data, cap=8 * MAX_CONFIG_BYTES)
+        result = await run_program(
+            argv, cwd="/", timeout=_TIMEOUT_SECONDS, env=env, stdin=data, cap=8 * MAX_CONFIG_BYTES
+        )
     except ToolError as error:
         raise GitConfigUnreadable(str(error)) from error
-    if ran.exit_code != 0 or ran.truncated:
+    if result.exit_code != 0 or result.truncated:
         raise GitConfigUnreadable("git cannot read it")
-    settings = (one.partition("\n") for one in ran.stdout.split("\0") if one)
-    return [(key, value if sign else "true") for key, sign, value in settings]
+    settings = (line.partition("\n") for line in result.stdout.split("\0") if line)
+    return [(key, value if separator else "true") for key, separator, value in settings]
 
 
 def is_safe_setting(key: str, value: str, may_point_to: Callable[[str], bool]) -> bool:
-    """Whether a setting can neither name a program nor place the work tree where it may not lie."""
+    """Return whether a setting cannot run a program or move the work tree to a forbidden place."""
     section, _, rest = key.partition(".")
     _, dot, key = rest.rpartition(".")
     if (section, key) == ("core", "worktree"):
@@ -111,7 +113,7 @@ def is_safe_setting(key: str, value: str, may_point_to: Callable[[str], bool]) -
 
 
 def format_config(pairs: list[GitSetting]) -> bytes:
-    """Settings as a file that git reads back as they are."""
+    """Return the settings as a config file that git reads back unchanged."""
     lines = []
     for key, value in pairs:
         section, _, rest = key.partition(".")

@@ -1,4 +1,4 @@
-"""Find every git directory in the folders that commands may write to, quickly again the second time."""
+"""Finds every git directory below some folders, with a cache for the next scan."""
 
 import errno
 import os
@@ -11,18 +11,19 @@ import msgspec
 from ostler.processes.other_vcs import OTHER_VCS_FILES
 
 MAX_FOLDERS = 50_000
-_TICK_NS = 100_000_000  # nanoseconds within which two changes of a folder may bear the same time
-# Of a git directory only these hold others; git takes no path through `.git` for a work tree.
+_TICK_NS = 100_000_000  # nanoseconds in which two changes of a folder can get the same timestamp
+# The only folders of a git directory that contain others; git never uses a path through `.git` as a work tree.
 _NESTED_FOLDERS = ("modules", "worktrees")
 _KERNEL_FOLDERS = frozenset({"/proc", "/sys", "/dev"})
 _GIT_INTERNAL_FOLDERS = frozenset({"objects", "refs", "logs", "info", "hooks"})
 
 
 class GitDirectories(msgspec.Struct):
-    """`directories` are git's own folders, bare ones too; `pointers` are files and links named .git; `others` are what
-    other version control has such folders in, or links to them.
+    """The result of a scan.
 
-    What is `shut` cannot be listed, though git may find its way by name.
+    `directories` are git directories, including bare ones; `pointers` are files and symlinks named .git; `other_vcs`
+    are the folders of other version control systems. `unreadable` folders cannot be listed, but git may open files in
+    them by name.
     """
 
     directories: set[str] = msgspec.field(default_factory=set)
@@ -43,7 +44,7 @@ class _ScannedFolder(msgspec.Struct):
 
 
 class GitDirectoryScanner:
-    """The kernel gives a folder a new time with every name that comes or goes: the others are not read again."""
+    """Scans for git directories. A folder is read again only if its change time changed."""
 
     def __init__(self, roots: tuple[str, ...]) -> None:
         self._roots = roots
@@ -56,11 +57,11 @@ class GitDirectoryScanner:
         return self._found
 
     def _is_unchanged(self) -> bool:
-        look = os.lstat
+        lstat = os.lstat  # faster in the loop
         try:
             for path, folder in self._known.items():
-                state = look(path)
-                if state.st_ctime_ns != folder.ctime_ns or state.st_ino != folder.inode:
+                found_stat = lstat(path)
+                if found_stat.st_ctime_ns != folder.ctime_ns or found_stat.st_ino != folder.inode:
                     return False
         except OSError:
             return False
@@ -69,25 +70,29 @@ class GitDirectoryScanner:
     def _walk(self) -> GitDirectories:
         found = GitDirectories()
         known: dict[str, _ScannedFolder] = {}
-        ahead = deque(self._roots)
-        settled = time.time_ns() - _TICK_NS
-        while ahead:
-            path = ahead.popleft()
+        pending = deque(self._roots)
+        latest_cacheable = time.time_ns() - _TICK_NS
+        while pending:
+            path = pending.popleft()
             if len(known) >= MAX_FOLDERS:
                 found.is_complete = False
                 break
             try:
-                state = os.lstat(path)
-                if not stat.S_ISDIR(state.st_mode) or path in _KERNEL_FOLDERS:
+                found_stat = os.lstat(path)
+                if not stat.S_ISDIR(found_stat.st_mode) or path in _KERNEL_FOLDERS:
                     continue
                 folder = self._known.get(path)
-                if folder is None or folder.ctime_ns != state.st_ctime_ns or folder.inode != state.st_ino:
-                    folder = _scan_folder(path, state.st_ctime_ns if state.st_ctime_ns <= settled else -1, state.st_ino)
+                if folder is None or folder.ctime_ns != found_stat.st_ctime_ns or folder.inode != found_stat.st_ino:
+                    folder = _scan_folder(
+                        path,
+                        found_stat.st_ctime_ns if found_stat.st_ctime_ns <= latest_cacheable else -1,
+                        found_stat.st_ino,
+                    )
             except OSError as error:
                 found.is_complete = found.is_complete and error.errno != errno.ENAMETOOLONG
                 continue
             known[path] = folder
-            ahead.extend(folder.subfolders)
+            pending.extend(folder.subfolders)
             found.directories.update(folder.directories)
             found.pointers.update(folder.pointers)
             found.other_vcs.update(folder.other_vcs)
@@ -109,8 +114,8 @@ def _scan_folder(path: str, ctime_ns: int, inode: int) -> _ScannedFolder:
         )
     is_git = "HEAD" in kinds and not kinds.keys().isdisjoint({"objects", "refs", "commondir"})
     skipped = _GIT_INTERNAL_FOLDERS if is_git and "/.git/" in path else frozenset()
-    above = path.rstrip("/")
-    below = [f"{above}/{name}" for name, is_folder in kinds.items() if is_folder and name not in skipped]
-    pointers = [f"{above}/.git"] if kinds.get(".git") is False else []
-    others = [f"{above}/{name}" for name in OTHER_VCS_FILES if name in kinds]
-    return _ScannedFolder(ctime_ns, inode, below, [path] if is_git else [], pointers, others)
+    parent = path.rstrip("/")
+    subfolders = [f"{parent}/{name}" for name, is_folder in kinds.items() if is_folder and name not in skipped]
+    pointers = [f"{parent}/.git"] if kinds.get(".git") is False else []
+    others = [f"{parent}/{name}" for name in OTHER_VCS_FILES if name in kinds]
+    return _ScannedFolder(ctime_ns, inode, subfolders, [path] if is_git else [], pointers, others)

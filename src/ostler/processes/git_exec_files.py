@@ -1,4 +1,4 @@
-"""The files by which a git directory makes git run programs: what they hold now, and one of them put aside."""
+"""Reads and quarantines the files by which a git directory can make git run programs."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from ostler.processes.git_discovery import GitDirectories
 from ostler.processes.other_vcs import OTHER_VCS_FILES, POINTER_FILES
 
 QUARANTINE_SUFFIX = ".set-aside-by-ostler"
-_TICK_NS = 100_000_000  # nanoseconds within which two changes of a file may bear the same time
+_TICK_NS = 100_000_000  # nanoseconds in which two changes of a file can get the same timestamp
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CONFIG_FILES: tuple[tuple[str, "ExecFileKind"], ...] = (
     ("config", "settings"),
@@ -27,7 +27,10 @@ ExecFileKind = Literal["settings", "common", "hook", "pointer", "other"]
 
 
 class GitExecFile(msgspec.Struct, frozen=True):
-    """`data` is None for what is no readable file of sensible size; `leads_to` is where a pointer ends."""
+    """A file that can make git run programs.
+
+    `data` is None if it is unreadable, too large or not a regular file. `points_to` is the target of a pointer.
+    """
 
     kind: ExecFileKind
     stamp: tuple[int, ...]
@@ -48,34 +51,32 @@ GitExecFiles = dict[str, GitExecFile]
 
 
 def read_exec_files(found: GitDirectories, roots: tuple[str, ...], known: Mapping[str, GitExecFile]) -> GitExecFiles:
-    """By path, all that was found; what has the stamps of a known piece is not read again."""
-    pieces: GitExecFiles = {}
+    """Read all such files of the found directories, by path. Known files with an unchanged stamp are not read again."""
+    files: GitExecFiles = {}
     for folder in found.other_vcs:
-        pieces |= {path: piece for path in _other_vcs_paths(folder) if (piece := _read_exec_file(path, "other", known))}
-    ahead = list(found.directories)
+        files |= {path: file for path in _other_vcs_paths(folder) if (file := _read_exec_file(path, "other", known))}
+    pending = list(found.directories)
     for pointer in found.pointers:
-        if piece := _read_exec_file(pointer, "pointer", known):
-            target = pointer_target(pointer, piece.data)
-            pieces[pointer] = msgspec.structs.replace(piece, points_to=target)
-            ahead.append(target)
+        if file := _read_exec_file(pointer, "pointer", known):
+            target = pointer_target(pointer, file.data)
+            files[pointer] = msgspec.structs.replace(file, points_to=target)
+            pending.append(target)
     seen: set[str] = set()
-    while ahead:
-        directory = ahead.pop()
+    while pending:
+        directory = pending.pop()
         if directory in seen or not containing_root(directory, roots):
             continue
         seen.add(directory)
-        pieces |= {
-            path: piece for path, kind in _exec_paths(directory) if (piece := _read_exec_file(path, kind, known))
-        }
-        if common := pieces.get(f"{directory}/commondir"):
+        files |= {path: file for path, kind in _exec_paths(directory) if (file := _read_exec_file(path, kind, known))}
+        if common := files.get(f"{directory}/commondir"):
             target = pointer_target(f"{directory}/commondir", common.data)
-            pieces[f"{directory}/commondir"] = msgspec.structs.replace(common, points_to=target)
-            ahead.append(target)
-    return pieces
+            files[f"{directory}/commondir"] = msgspec.structs.replace(common, points_to=target)
+            pending.append(target)
+    return files
 
 
 def pointer_target(path: str, data: bytes | None) -> str:
-    """Where a pointer of git's leads, a link or a file with a path in it."""
+    """Return the path that a git pointer, a symlink or a file with a path, refers to."""
     if os.path.islink(path) and os.path.isdir(path):
         return os.path.realpath(path)
     target = os.fsdecode((data or b"").removeprefix(b"gitdir:").strip()).split("\0")[0]
@@ -91,8 +92,8 @@ def _other_vcs_paths(folder: str) -> list[str]:
         return [folder]
     kind = os.path.basename(folder)
     pointers = [f"{folder}/{name}" for name in POINTER_FILES.get(kind, ())]
-    leading = [path for path in pointers if os.path.islink(path) or os.path.isfile(path)]
-    return leading or [f"{folder}/{name}" for name in OTHER_VCS_FILES[kind]]
+    existing = [path for path in pointers if os.path.islink(path) or os.path.isfile(path)]
+    return existing or [f"{folder}/{name}" for name in OTHER_VCS_FILES[kind]]
 
 
 def _exec_paths(directory: str) -> Iterator[tuple[str, ExecFileKind]]:
@@ -103,7 +104,7 @@ def _exec_paths(directory: str) -> Iterator[tuple[str, ExecFileKind]]:
     try:
         names = os.listdir(hooks)
     except PermissionError:
-        yield hooks, "hook"  # git finds what is in there by name
+        yield hooks, "hook"  # git can still open the hooks in it by name
     except OSError:
         return
     else:
@@ -114,14 +115,14 @@ def _exec_paths(directory: str) -> Iterator[tuple[str, ExecFileKind]]:
 
 def _read_exec_file(path: str, kind: ExecFileKind, known: Mapping[str, GitExecFile]) -> GitExecFile | None:
     try:
-        itself = found = os.lstat(path)
+        link_stat = found = os.lstat(path)
     except OSError:
         return None
-    is_link = stat.S_ISLNK(itself.st_mode)
+    is_link = stat.S_ISLNK(link_stat.st_mode)
     if is_link:
         with contextlib.suppress(OSError):
             found = os.stat(path)
-    stamp = (itself.st_ino, itself.st_ctime_ns, found.st_ino, found.st_ctime_ns, found.st_size)
+    stamp = (link_stat.st_ino, link_stat.st_ctime_ns, found.st_ino, found.st_ctime_ns, found.st_size)
     settled = not is_link and time.time_ns() - found.st_ctime_ns > _TICK_NS
     old = known.get(path)
     if settled and old and old.kind == kind and old.stamp == stamp:
@@ -132,7 +133,7 @@ def _read_exec_file(path: str, kind: ExecFileKind, known: Mapping[str, GitExecFi
 
 
 def _read(path: str) -> bytes | None:
-    """A file as git would read it, by way of links too; a pipe is never waited for."""
+    """Read a file like git does, following symlinks but without blocking on pipes."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError:
@@ -150,7 +151,7 @@ def _read(path: str) -> bytes | None:
 
 
 def quarantine(path: str, roots: tuple[str, ...], replacement: bytes | None, mode: int) -> None:
-    """Give a file a name that means nothing to git, and put another in its place; OSError when that cannot be."""
+    """Rename a file so that git ignores it, and write `replacement` in its place if given. Raises `OSError`."""
     folder, name = os.path.split(path)
     with _open_folder(folder, containing_root(path, roots)) as fd:
         try:
@@ -163,7 +164,7 @@ def quarantine(path: str, roots: tuple[str, ...], replacement: bytes | None, mod
 
 
 def restore_link(path: str, roots: tuple[str, ...], target: str) -> None:
-    """A link where nothing is; OSError when that cannot be."""
+    """Create a symlink. Raises `OSError`."""
     folder, name = os.path.split(path)
     with _open_folder(folder, containing_root(path, roots)) as fd:
         os.symlink(target, name, dir_fd=fd)
@@ -171,36 +172,36 @@ def restore_link(path: str, roots: tuple[str, ...], target: str) -> None:
 
 def _rename(name: str, fd: int) -> None:
     for number in ("", *(f"-{number}" for number in range(2, 100))):
-        aside = f"{name}{number}{QUARANTINE_SUFFIX}"
+        new_name = f"{name}{number}{QUARANTINE_SUFFIX}"
         try:
-            os.stat(aside, dir_fd=fd, follow_symlinks=False)
+            os.stat(new_name, dir_fd=fd, follow_symlinks=False)
         except FileNotFoundError:
-            os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=fd)
+            os.rename(name, new_name, src_dir_fd=fd, dst_dir_fd=fd)
             return
-    os.unlink(name, dir_fd=fd)  # ninety-eight are kept already
+    os.unlink(name, dir_fd=fd)  # all quarantine names are taken
 
 
-def _write(scratch: str, name: str, fd: int, data: bytes, mode: int) -> None:
+def _write(temp_name: str, name: str, fd: int, data: bytes, mode: int) -> None:
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(scratch, dir_fd=fd)
-    out = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
+        os.unlink(temp_name, dir_fd=fd)
+    out = os.open(temp_name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
     try:
         os.write(out, data)
         os.fchmod(out, mode & 0o777)
     finally:
         os.close(out)
-    os.rename(scratch, name, src_dir_fd=fd, dst_dir_fd=fd)
+    os.rename(temp_name, name, src_dir_fd=fd, dst_dir_fd=fd)
 
 
 @contextlib.contextmanager
 def _open_folder(folder: str, root: str) -> Iterator[int]:
-    """A folder reached without any link, so that nobody can lead us out of the root meanwhile."""
+    """Open a folder without following symlinks, so that it cannot be outside the root."""
     fd = os.open(root, _FOLDER_FLAGS)
     try:
         for name in os.path.relpath(folder, root).split("/"):
-            below = os.open(name, _FOLDER_FLAGS, dir_fd=fd)
+            child = os.open(name, _FOLDER_FLAGS, dir_fd=fd)
             os.close(fd)
-            fd = below
+            fd = child
         yield fd
     finally:
         os.close(fd)

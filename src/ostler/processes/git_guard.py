@@ -1,8 +1,8 @@
-"""Keeps commands from making git outside the sandbox run a program: what would do that is set aside, and told.
+"""Quarantines git settings and hooks that a sandboxed command created and that would run a program later.
 
-A repository names programs: in its settings, by its hooks, by pointers to other settings. Whoever may write in a
-workspace may make a repository there, and git believes it when a person next asks for its status. So what came to be
-while commands ran is looked at, as they run and when they have ended. What git needs and runs nothing stays.
+A repository can make git run programs: by its settings, its hooks and pointers to other settings. A command that can
+write to the workspace can create such a repository, and git would run these programs outside the sandbox at the user's
+next `git status`. So changes are checked while commands run and when they have ended; harmless ones are kept.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ostler.processes.git_guard_marker import GuardMarker
 
 _INTERVAL_SECONDS = 0.2
-_PAUSE_FACTOR = 50  # looking takes at most one part in so many of the time
+_PAUSE_FACTOR = 50  # pause between checks, as a multiple of the duration of a check
 _MAX_NOTES = 20
 _MAX_UNREADABLE = 50
 _MAX_CONFIGS_READ = 1_000
@@ -38,7 +38,7 @@ CheckResult = tuple[str, bytes | None]
 
 
 class GitGuard:
-    """The repositories in some folders; what is `locked` at a moment no command can have changed until then."""
+    """Guards the repositories below `roots`. Files in `locked_paths()` cannot have been changed by a command."""
 
     def __init__(self, roots: tuple[str, ...], locked_paths: Callable[[], tuple[str, ...]] = tuple) -> None:
         self._roots = roots
@@ -55,7 +55,7 @@ class GitGuard:
         self._parsed_configs: dict[bytes, list[GitSetting]] = {}
 
     async def command_started(self) -> None:
-        """A command is about to start. When none runs, whatever there is is a person's, and stays."""
+        """Record that a command starts. If it is the first, the current files are trusted as the user's."""
         async with self._scan_lock:
             if self._running == 0:
                 self._parsed_configs = {}
@@ -67,11 +67,11 @@ class GitGuard:
             self._watch_task = asyncio.create_task(self._watch_loop(), name="git guard")
 
     def restore_baseline(self, known: GitExecFiles) -> None:
-        """Commands have run since this was so, whoever kept it."""
+        """Set the trusted files from before commands ran, as read from a marker."""
         self._known = known
 
     async def command_ended(self) -> None:
-        """A command has ended, with all it started."""
+        """Check for changes after a command and all its processes have ended."""
         try:
             await self.check()
         finally:
@@ -83,25 +83,25 @@ class GitGuard:
                 self.marker.clear()
 
     async def check(self) -> None:
-        """Set aside what commands made."""
+        """Quarantine dangerous files that commands created or changed."""
         async with self._scan_lock:
-            now = await asyncio.to_thread(self._scan)
+            current = await asyncio.to_thread(self._scan)
             locked = self._locked_paths()
-            known = {path: piece for path, piece in self._known.items() if path in now}
-            for path, piece in now.items():
-                if piece.is_same(self._known.get(path)) or containing_root(path, locked):
-                    known[path] = piece
+            known = {path: file for path, file in self._known.items() if path in current}
+            for path, file in current.items():
+                if file.is_same(self._known.get(path)) or containing_root(path, locked):
+                    known[path] = file
                 else:
-                    await self._accept_or_quarantine(path, piece, known)
+                    await self._accept_or_quarantine(path, file, known)
             self._known = known
 
     @property
     def is_busy(self) -> bool:
-        """Whether a command runs."""
+        """Whether a command is running."""
         return self._running > 0
 
     def take_notes(self) -> list[str]:
-        """What there is to tell since it was last asked for."""
+        """Return and clear the notes since the last call."""
         notes, self._notes = self._notes, []
         return notes
 
@@ -109,43 +109,46 @@ class GitGuard:
         pause = _INTERVAL_SECONDS
         while True:
             await asyncio.sleep(pause)
-            began = time.monotonic()
+            started = time.monotonic()
             await self.check()
-            pause = max(_INTERVAL_SECONDS, _PAUSE_FACTOR * (time.monotonic() - began))
+            pause = max(_INTERVAL_SECONDS, _PAUSE_FACTOR * (time.monotonic() - started))
 
     def _scan(self, *, first: bool = False) -> GitExecFiles:
         found = self._scanner.find()
         self._unreadable = found.unreadable if first else self._unreadable & found.unreadable
         for _ in range(_MAX_UNREADABLE):
-            if not (shut := found.unreadable - self._unreadable):
+            if not (newly_unreadable := found.unreadable - self._unreadable):
                 break
-            self._unreadable |= {path for path in shut if not _reopen(path)}
-            self._report(f"{min(shut)} was opened again, for git finds its way in folders that cannot be listed")
+            self._unreadable |= {path for path in newly_unreadable if not _reopen(path)}
+            self._report(f"{min(newly_unreadable)} was made readable again, so that it can be checked")
             found = self._scanner.find()
         if not found.is_complete or found.unreadable - self._unreadable:
-            self._report("there are too many folders here to look in each for what git would run; mind that")
+            self._report("too many folders to check them all for programs that git would run; be careful with git here")
         return read_exec_files(found, self._roots, self._known)
 
     async def _accept_or_quarantine(self, path: str, file: GitExecFile, known: GitExecFiles) -> None:
-        """Take a new piece as known, or set it aside and take what stands there instead as known."""
+        """Trust a new file, or quarantine it and trust its replacement."""
         before = known.pop(path, None)
-        why, instead = await self._check(path, file, before)
-        if not why:
+        reason, replacement = await self._check(path, file, before)
+        if not reason:
             known[path] = file
             return
         mode = before.mode if before else file.mode
         try:
-            await asyncio.to_thread(quarantine, path, self._roots, instead, mode)
+            await asyncio.to_thread(quarantine, path, self._roots, replacement, mode)
         except OSError as error:
             self._report(
-                f"{path} ({why}) could not be set aside ({error.strerror}): remove it before you use git there"
+                f"{path} ({reason}) could not be quarantined ({error.strerror}); remove it before you use git there"
             )
             return
-        if instead is not None:
+        if replacement is not None:
             known[path] = GitExecFile(
-                file.kind, (), mode & 0o777, instead, points_to=before.points_to if before else ""
+                file.kind, (), mode & 0o777, replacement, points_to=before.points_to if before else ""
             )
-        note = f"{path} was set aside, with {QUARANTINE_SUFFIX} at its end, for it would make git run what a command chose: {why}"
+        note = (
+            f"{path} was quarantined (renamed, suffix {QUARANTINE_SUFFIX}): a command created or changed it,"
+            f" and git would run a program because of it: {reason}"
+        )
         self._reported.discard(note)
         self._report(note)
 
@@ -156,21 +159,21 @@ class GitGuard:
             self._notes.append(note)
 
     async def _check(self, path: str, file: GitExecFile, before: GitExecFile | None) -> CheckResult:
-        """Why it may not stay, empty if it may; and what is to stand there instead."""
-        was = before.data if before else None
+        """Return why a file is dangerous (empty if it is not), and the content to replace it with."""
+        old_data = before.data if before else None
         if file.is_link:
-            return "it is a link", was  # it may lead git elsewhere than us
+            return "it is a symlink", old_data  # git might resolve it differently
         if file.kind == "hook":
-            return "it is a new hook", was
+            return "it is a new hook", old_data
         if file.kind == "other":
-            return ("" if is_safe_config(file.data or b"-") else "it may name programs"), was
+            return ("" if is_safe_config(file.data or b"-") else "it may run programs"), old_data
         if file.kind == "pointer":
-            return ("" if containing_root(file.points_to, self._roots) else "it leads out of the workspace"), was
+            return ("" if containing_root(file.points_to, self._roots) else "it points outside the workspace"), old_data
         if file.kind == "common":
-            return ("" if _is_worktree(path, file.data) else "it leads to other settings"), was
+            return ("" if _is_worktree(path, file.data) else "it points to other settings"), old_data
         if file.data is None:
-            return "it is no plain file", was
-        return await self._check_settings(path, file.data, was)
+            return "it is not a regular file", old_data
+        return await self._check_settings(path, file.data, old_data)
 
     async def _check_settings(self, path: str, data: bytes, old_data: bytes | None) -> CheckResult:
         try:
@@ -182,24 +185,24 @@ class GitGuard:
         except GitConfigUnreadable:
             old = set()
 
-        def may_lead_to(place: str) -> bool:
-            return bool(containing_root(os.path.realpath(os.path.join(os.path.dirname(path), place)), self._roots))
+        def may_point_to(target: str) -> bool:
+            return bool(containing_root(os.path.realpath(os.path.join(os.path.dirname(path), target)), self._roots))
 
-        good = [pair for pair in pairs if pair in old or is_safe_setting(*pair, may_lead_to)]
-        bad = sorted({key for key, value in pairs if (key, value) not in set(good)})
-        return f"it sets {', '.join(bad[:5])}" if bad else "", format_config(good)
+        safe = [pair for pair in pairs if pair in old or is_safe_setting(*pair, may_point_to)]
+        unsafe = sorted({key for key, value in pairs if (key, value) not in set(safe)})
+        return f"it sets {', '.join(unsafe[:5])}" if unsafe else "", format_config(safe)
 
     async def _parse_config(self, data: bytes) -> list[GitSetting]:
-        """What some settings say; a thousand new files are read, not more: whoever makes them has all the time."""
+        """Parse a config file, with a cache. Limited, because a command could create any number of files."""
         if data not in self._parsed_configs:
             if len(self._parsed_configs) >= _MAX_CONFIGS_READ:
-                raise GitConfigUnreadable("there are too many new repositories to look at each")
+                raise GitConfigUnreadable("there are too many new repositories to check")
             self._parsed_configs[data] = await read_settings(data, self._roots)
         return self._parsed_configs[data]
 
 
 def _reopen(path: str) -> bool:
-    """Whether a folder that was shut to us, its owner, is open again."""
+    """Make an own folder readable again. Return whether that worked."""
     try:
         fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -214,13 +217,13 @@ def _reopen(path: str) -> bool:
 
 
 def _is_worktree(path: str, data: bytes | None) -> bool:
-    """A worktree's own folder leads to the repository it lies in, and nothing else has such a file."""
+    """Return whether a `commondir` file is that of a worktree, which points to its own repository."""
     return data == b"../..\n" and os.path.basename(os.path.dirname(os.path.dirname(path))) == "worktrees"
 
 
 @contextlib.asynccontextmanager
 async def guard_command(guard: GitGuard | None) -> AsyncIterator[None]:
-    """While a command runs, and when it has ended, in whatever way."""
+    """Guard the repositories while a command runs, and check them when it has ended."""
     if guard is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""A mark on disk while commands run: should Ostler be killed, whoever comes next sets aside what they made of git."""
+"""Marker on disk while commands run, so that the next start can clean up after a killed process."""
 
 import contextlib
 import fcntl
@@ -16,14 +16,14 @@ _Row = tuple[bytes, GitExecFile, bytes]
 
 
 class _MarkerContent(msgspec.Struct, frozen=True):
-    """What was there before the first of the commands that run; names that are no UTF-8 come as bytes."""
+    """The git files from before the first running command. Paths are bytes, because they may not be valid UTF-8."""
 
     roots: tuple[bytes, ...]
-    pieces: tuple[_Row, ...]
+    pieces: tuple[_Row, ...]  # stored name
 
 
 class GuardMarker:
-    """The mark of one guard in a folder that no command can write to. A lock on it says that its session lives."""
+    """The marker of one guard, in a folder that commands cannot write to. It is locked while the session lives."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class GuardMarker:
         self._fd = -1
 
     def set(self, roots: tuple[str, ...], known: GitExecFiles) -> None:
-        with contextlib.suppress(OSError):  # without it all is as before; a command is not refused for that
+        with contextlib.suppress(OSError):  # the marker is optional; commands run without it
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._path = os.path.join(self._folder, f"{os.getpid()}-{os.urandom(8).hex()}")
             self._fd = os.open(self._path, _OPEN_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
@@ -47,18 +47,18 @@ class GuardMarker:
 
 
 async def recover_stale_markers(folder: str) -> list[str]:
-    """Set aside what the commands of killed sessions left, and tell it."""
-    told: list[str] = []
+    """Quarantine what commands of killed sessions left, and return notes about it."""
+    notes: list[str] = []
     for path in _marker_paths(folder):
         with contextlib.suppress(OSError):
-            held = os.open(path, _OPEN_FLAGS)
+            fd = os.open(path, _OPEN_FLAGS)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                told += await _recover(Path(path).read_bytes())
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                notes += await _recover(Path(path).read_bytes())
                 os.unlink(path)
             finally:
-                os.close(held)
-    return told
+                os.close(fd)
+    return notes
 
 
 def _marker_paths(folder: str) -> list[str]:
@@ -70,26 +70,26 @@ def _marker_paths(folder: str) -> list[str]:
 
 async def _recover(data: bytes) -> list[str]:
     try:
-        left = msgspec.msgpack.decode(data, type=_MarkerContent)
+        content = msgspec.msgpack.decode(data, type=_MarkerContent)
     except msgspec.MsgspecError:
-        return []  # killed before the mark was whole, so before the command began
-    roots = tuple(path for path in map(os.fsdecode, left.roots) if os.path.isdir(path))
+        return []  # killed before the marker was complete, so before the command started
+    roots = tuple(path for path in map(os.fsdecode, content.roots) if os.path.isdir(path))
     guard = GitGuard(roots)
-    guard.restore_baseline(_decode_files(left.pieces))
+    guard.restore_baseline(_decode_files(content.pieces))
     await guard.check()
     return guard.take_notes()
 
 
 def _encode(roots: tuple[str, ...], known: GitExecFiles) -> bytes:
     rows = tuple(
-        (os.fsencode(path), msgspec.structs.replace(piece, points_to=""), os.fsencode(piece.points_to))
-        for path, piece in known.items()
+        (os.fsencode(path), msgspec.structs.replace(file, points_to=""), os.fsencode(file.points_to))
+        for path, file in known.items()
     )
     return msgspec.msgpack.encode(_MarkerContent(tuple(map(os.fsencode, roots)), rows))
 
 
 def _decode_files(rows: Iterable[_Row]) -> GitExecFiles:
     return {
-        os.fsdecode(path): msgspec.structs.replace(piece, points_to=os.fsdecode(leads_to))
-        for path, piece, leads_to in rows
+        os.fsdecode(path): msgspec.structs.replace(file, points_to=os.fsdecode(points_to))
+        for path, file, points_to in rows
     }

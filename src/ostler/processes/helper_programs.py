@@ -1,7 +1,6 @@
-"""Programs Ostler itself needs (git, rg, MCP servers, agents): no shell, no sandbox, the same hold on their trees.
+"""Runs programs that Ostler itself needs (git, rg, MCP servers, agents), without shell and sandbox.
 
-They go through the shared keeper too: it is quicker than a fork of Ostler would be safe, and only with it do they end
-when Ostler is killed.
+They are also started by the shared spawner, so that they end when Ostler is killed.
 """
 
 import asyncio
@@ -31,10 +30,10 @@ async def run_program(
     cap: int = MEMORY_CAP,
     errors: str = "replace",
 ) -> CommandResult:
-    """Run a short-lived program of ours; `env` replaces the scrubbed environment of commands.
+    """Run a program to completion; `env` replaces the default environment of commands.
 
-    Output beyond `cap` is left out, not saved; `errors` is what becomes of bytes that are no UTF-8, in Python's words.
-    ToolFailure when the program cannot be started.
+    Output beyond `cap` is dropped. `errors` is the decoding error handler for bytes that are not valid UTF-8. Raises
+    `ToolError` if the program cannot be started.
     """
     environment = command_environment(os.environ) if env is None else env
     _check_found(argv[0], environment)
@@ -53,16 +52,16 @@ def _check_found(program: str, env: Mapping[str, str]) -> None:
 
     if not shutil.which(program, path=env.get("PATH", os.defpath)):
         raise ToolError(
-            f"the program {program!r} was not found", code="not_started", hint="install it or give its path"
+            f"the program {program!r} was not found", code="not_started", hint="install it or use its full path"
         )
 
 
 def _no_spill() -> SpillFile:
-    raise FileNotFoundError("what our own programs print is not kept in files")
+    raise FileNotFoundError("output of helper programs is not saved to files")
 
 
 class HelperProgram:
-    """A long-running program and its streams."""
+    """A running program with its standard streams."""
 
     def __init__(
         self,
@@ -83,12 +82,12 @@ class HelperProgram:
         return not self._command.has_ended
 
     async def wait(self, timeout: float | None = None) -> int | None:
-        """The exit code once its whole tree has ended; None while it runs, or when it was killed."""
+        """Wait until the whole process tree has ended. Return the exit code, or None on timeout or if it was killed."""
         await self._command.wait(timeout)
         return self._command.exit_code
 
     async def stop(self, grace: float = GRACE) -> None:
-        """End it and everything it started; safe to call twice."""
+        """Stop the whole process tree. Can be called twice."""
         try:
             await self._command.stop(grace)
         finally:
@@ -103,21 +102,23 @@ class HelperProgram:
 async def open_program(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], on_stderr: Callable[[bytes], None]
 ) -> HelperProgram:
-    """Start a program to talk to over its standard streams, with exactly this environment. The caller stops it.
+    """Start a program with exactly this environment, to communicate over its standard streams. The caller stops it.
 
-    Its input and its output are pipes of their own: to a Python program that writes by asyncio, a socket for both looks
-    closed as soon as something comes in. `stdin.write_eof()` ends its input; what it prints as errors is `on_errors`'.
+    Its input and output are separate pipes: with one socket for both, a Python program that uses asyncio treats it as
+    closed when data arrives. `stdin.write_eof()` closes its input; its error output goes to `on_stderr`.
     """
     _check_found(argv[0], env)
-    into, out, errors = _PipeEnds(), _PipeEnds(), OutputPipe(on_stderr)
+    input_pipe, output_pipe, errors = _PipeEnds(), _PipeEnds(), OutputPipe(on_stderr)
     streams: list[asyncio.BaseTransport] = []
     try:
-        writer = await _open_writer(into.take_write_end())
+        writer = await _open_writer(input_pipe.take_write_end())
         streams.append(writer.transport)
-        reader, reading = await _open_reader(out.take_read_end())
-        streams.append(reading)
+        reader, read_transport = await _open_reader(output_pipe.take_read_end())
+        streams.append(read_transport)
         command = await launch(
-            get_shared_spawner, SpawnRequest(argv, cwd, env), [into.read_end, out.write_end, errors.child_end]
+            get_shared_spawner,
+            SpawnRequest(argv, cwd, env),
+            [input_pipe.read_end, output_pipe.write_end, errors.child_end],
         )
     except BaseException:
         for stream in streams:
@@ -125,25 +126,25 @@ async def open_program(
         errors.close()
         raise
     finally:
-        into.close()
-        out.close()
+        input_pipe.close()
+        output_pipe.close()
     errors.close_child_end()
-    return HelperProgram(command, reader, writer, errors, reading)
+    return HelperProgram(command, reader, writer, errors, read_transport)
 
 
 class _PipeEnds:
-    """The two ends of a pipe; what nobody took is closed."""
+    """The two ends of a pipe; `close` closes the ends that were not taken."""
 
     def __init__(self) -> None:
         self.read_end, self.write_end = os.pipe()
 
     def take_read_end(self) -> int:
-        taken, self.read_end = self.read_end, -1
-        return taken
+        fd, self.read_end = self.read_end, -1
+        return fd
 
     def take_write_end(self) -> int:
-        taken, self.write_end = self.write_end, -1
-        return taken
+        fd, self.write_end = self.write_end, -1
+        return fd
 
     def close(self) -> None:
         for end in (self.read_end, self.write_end):

@@ -1,10 +1,10 @@
-"""Landlock: the kernel's own jail for writes, TCP and signals, for any user and without a helper program.
+"""Builds a Landlock ruleset for file writes, TCP and signals; needs no helper program.
 
-It cannot take back inside a folder what it gave for the folder, so protected paths in a writable folder are watched,
-not locked. In a home, where start-up files lie, what lies there is given instead of the folder: nothing new can be made
-in it. It knows no UDP and no sockets in the file system: the filter of `seccomp` stands in, so that without a
-grant there are no sockets but local ones, and none may be connected. It does not see chmod and chown: the filter
-refuses them where no workspace is writable, and elsewhere they stay open, since half of all builds need them.
+Landlock cannot revoke a permission inside a permitted folder, so protected paths in a writable folder are checked
+afterwards, not locked. In a home directory the existing entries are made writable instead of the folder, so that
+nothing new can be created next to the startup files. Landlock does not cover UDP and socket files; without network
+access the seccomp filter allows only local sockets and no connections. It does not cover chmod and chown either: the
+filter blocks them if no workspace is writable; otherwise they are allowed, because many builds need them.
 """
 
 import os
@@ -22,13 +22,13 @@ _WRITE = _WRITE_FILE | _TRUNCATE
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx")
 
 _TRUNCATE_ABI, _TCP_ABI, _IOCTL_ABI, _SCOPE_ABI = 3, 4, 5, 6
-# As root: what acts on files the other rules already confine, and on processes of the sandbox itself.
+# Kept when running as root: they only affect files restricted by other rules, and processes in the sandbox.
 CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 6, 7, 10))
 _CAP_KILL = 1 << 5
 
 
 def abi() -> int:
-    """The version the kernel speaks; 0 when it has none."""
+    """Return the Landlock ABI version of the kernel, or 0 if it has none."""
     if sys.platform != "linux":
         return 0
     import ctypes
@@ -38,29 +38,31 @@ def abi() -> int:
 
 
 def unavailable_reason() -> str:
-    """Why it cannot be used here; empty when it can."""
+    """Return why Landlock cannot be used here, or an empty string."""
     version = abi()
     if version == 0:
-        return "the kernel has no Landlock or it is switched off"
+        return "Landlock is missing or disabled in this kernel"
     if version < _TRUNCATE_ABI:
-        return f"the kernel's Landlock (version {version}) cannot stop files from being emptied; version 3 is needed"
+        return f"Landlock version {version} cannot block truncation; version 3 is required"
     if not seccomp.is_supported():
-        return f"no system call filter for {seccomp.machine()} machines"
+        return f"seccomp is not supported on {seccomp.machine()}"
     return ""
 
 
 def plan(layout: SandboxLayout) -> dict[str, Any]:
-    """What the keeper has to do to itself, as plain data."""
+    """Return the sandbox plan that the spawner applies to itself, as plain data."""
     version = abi()
     scoped = 3 if version >= _SCOPE_ABI else 0
     handled = _WRITE | _IN_FOLDERS | _MAKE_CHAR | _MAKE_BLOCK
     if version >= _IOCTL_ABI:
         handled |= _IOCTL_DEV
-    given = _writable_paths(layout)
-    hidden = tuple(path for path in layout.hidden if not any(is_inside(path, folder) for folder in given))
+    writable = _writable_paths(layout)
+    hidden = tuple(path for path in layout.hidden if not any(is_inside(path, folder) for folder in writable))
     if hidden:
         handled |= _READ_FILE
-    rules = [(path, _WRITE | (_IN_FOLDERS if os.path.isdir(path) else 0)) for path in (*given, layout.temp, "/dev/shm")]
+    rules = [
+        (path, _WRITE | (_IN_FOLDERS if os.path.isdir(path) else 0)) for path in (*writable, layout.temp, "/dev/shm")
+    ]
     rules += [(path, (_WRITE | _IOCTL_DEV) & handled) for path in _DEVICES]
     if hidden:
         rules += [(path, _READ_FILE) for path in _all_except("/", hidden)]
@@ -78,31 +80,33 @@ def plan(layout: SandboxLayout) -> dict[str, Any]:
 
 
 def scope_only_plan() -> dict[str, Any]:
-    """Landlock for nothing but signals and abstract sockets, which stay inside; empty where it cannot."""
+    """Return a plan that only restricts signals and abstract sockets; empty if not supported."""
     return {"ruleset": struct.pack("<QQQ", 0, 0, 3), "rules": []} if abi() >= _SCOPE_ABI else {}
 
 
 def _writable_paths(layout: SandboxLayout) -> list[str]:
-    """What may be written to: the folders as they are, or what lies in one that holds what must stay shut."""
-    given: list[str] = []
-    kept = (*layout.never_writable, *layout.hidden)
+    """Return the writable paths: whole folders, or the entries of a folder that contains never-writable paths."""
+    writable: list[str] = []
+    excluded = (*layout.never_writable, *layout.hidden)
     for root in layout.writable:
-        given += _all_except(root, kept) if any(is_inside(path, root) for path in layout.never_writable) else [root]
-    return given
+        writable += (
+            _all_except(root, excluded) if any(is_inside(path, root) for path in layout.never_writable) else [root]
+        )
+    return writable
 
 
 def _all_except(folder: str, excluded: tuple[str, ...]) -> list[str]:
-    """Paths that together hold everything in the folder but the hidden ones."""
+    """Return paths that together cover everything in the folder except the excluded ones."""
     found: list[str] = []
     try:
-        with os.scandir(folder) as there:
-            entries = [entry.path for entry in there if not entry.is_symlink()]
+        with os.scandir(folder) as scan:
+            entries = [entry.path for entry in scan if not entry.is_symlink()]
     except OSError:
         return found
     for path in entries:
         if path in excluded:
             continue
-        if any(is_inside(secret, path) for secret in excluded):
+        if any(is_inside(excluded_path, path) for excluded_path in excluded):
             found += _all_except(path, excluded)
         else:
             found.append(path)

@@ -1,4 +1,4 @@
-"""What a command prints: the head and the tail in memory, the whole in a file when memory is too small, live pieces."""
+"""Captures command output: head and tail in memory, everything in a spill file, live updates."""
 
 import asyncio
 import codecs
@@ -18,7 +18,7 @@ _LIVE_CAP = 32 * 1024
 
 
 class SpillFile:
-    """A file of mode 0600 that takes bytes up to a cap; a full disk ends it and is no error."""
+    """A private file for output, up to a size limit. Write errors, such as a full disk, are ignored."""
 
     def __init__(self, folder: str, name: str, cap: int = FILE_CAP) -> None:
         self.path = os.path.join(folder, name)
@@ -30,15 +30,15 @@ class SpillFile:
     def feed(self, chunk: bytes) -> None:
         if self._bytes_left <= 0 or self._fd < 0:
             return
-        piece = chunk[: self._bytes_left]
+        data = chunk[: self._bytes_left]
         try:
-            written = os.write(self._fd, piece)
+            written = os.write(self._fd, data)
         except OSError:
             self.close()
             return
         self._bytes_left -= written
-        if written < len(piece):
-            self.feed(piece[written:])
+        if written < len(data):
+            self.feed(data[written:])
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -47,7 +47,7 @@ class SpillFile:
 
 
 class LiveOutput:
-    """Tells a listener what arrives, as text, at most twenty times a second and never more than a screenful of it."""
+    """Passes new output as text to a callback, at most 20 times per second and only the latest part of much output."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.error: Exception | None = None
@@ -75,14 +75,14 @@ class LiveOutput:
             return
         try:
             self._on_text(text)
-        except Exception as error:  # the listener's fault must not leave the command without a reader
+        except Exception as error:  # raised later, so that the output is still read
             self.error = error
 
 
 class CommandOutput:
-    """All that one command prints. `open_spill` is called once, when it is more than whoever asked is told at once.
+    """The output of one command. `open_spill` is called once, when the output is too long to return in full.
 
-    `errors` is what becomes of bytes that are no UTF-8, in Python's words.
+    `errors` is the decoding error handler for bytes that are not valid UTF-8.
     """
 
     def __init__(
@@ -98,25 +98,25 @@ class CommandOutput:
         self.spill_path = ""
         self._open_spill = open_spill
         self._live = live
-        # In order of arrival, both streams, until a spill takes it over; as long as nothing is cut it is bounded.
+        # Both streams in order of arrival, until they are moved to a spill file.
         self._unspilled: bytearray | None = bytearray()
         self._spill: SpillFile | None = None
 
     def feed(self, stream: StreamName, chunk: bytes) -> None:
-        kept = self.streams[stream]
-        kept.feed(chunk)
+        captured = self.streams[stream]
+        captured.feed(chunk)
         if self._live:
             self._live.feed(stream, chunk)
         if self._unspilled is not None:
             self._unspilled += chunk
-            if kept.truncated or len(self._unspilled) > _SPILL_THRESHOLD:
+            if captured.truncated or len(self._unspilled) > _SPILL_THRESHOLD:
                 self._start_spill()
         elif self._spill:
             self._spill.feed(chunk)
 
     @property
     def truncated(self) -> bool:
-        return any(kept.truncated for kept in self.streams.values())
+        return any(captured.truncated for captured in self.streams.values())
 
     def close(self) -> None:
         if self._spill:
@@ -127,10 +127,10 @@ class CommandOutput:
                 raise self._live.error
 
     def _start_spill(self) -> None:
-        arrived, self._unspilled = self._unspilled or b"", None
+        data, self._unspilled = self._unspilled or b"", None
         try:
             self._spill = self._open_spill()
         except OSError:
             return
         self.spill_path = self._spill.path
-        self._spill.feed(bytes(arrived))
+        self._spill.feed(bytes(data))

@@ -1,4 +1,4 @@
-"""Protected paths that a sandbox cannot lock: tell whether they changed."""
+"""Snapshots of paths, to detect whether they changed."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ PathSnapshot = dict[str, tuple[int, ...]]
 
 
 def take_snapshot(paths: Iterable[str]) -> PathSnapshot:
-    """What is at the paths, and in them, by numbers that a command cannot forge."""
-    seen: PathSnapshot = {}
+    """Return inode, mode, size and change time of the paths and their contents; commands cannot forge these."""
+    snapshot: PathSnapshot = {}
     for path in paths:
-        _add_path(path, seen)
-    return seen
+        _add_path(path, snapshot)
+    return snapshot
 
 
 def changed_paths(before: PathSnapshot, after: PathSnapshot) -> list[str]:

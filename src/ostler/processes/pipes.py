@@ -1,4 +1,4 @@
-"""The pipes between Ostler and a command: read and written by the event loop, and never waited for at the end."""
+"""Non-blocking pipes between Ostler and a command."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ _DRAIN_LIMIT = 4 * _PIPE_BYTES
 
 
 class CommandPipe:
-    """A pipe with an end for each side; `theirs` is the one to hand over and close."""
+    """A pipe to a command; `child_end` is passed to the command and then closed here."""
 
     child_end = -1
     _own_end = -1
@@ -23,7 +23,7 @@ class CommandPipe:
             self.child_end = -1
 
     def drain(self) -> None:
-        """Take what is there, and close."""
+        """Read the remaining data, then close."""
         self.close()
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class CommandPipe:
 
 
 class OutputPipe(CommandPipe):
-    """Carries what a command prints."""
+    """A pipe for the output of a command."""
 
     def __init__(self, feed: Callable[[bytes], None]) -> None:
         self._own_end, self.child_end = os.pipe()
@@ -49,13 +49,13 @@ class OutputPipe(CommandPipe):
         asyncio.get_running_loop().add_reader(self._own_end, self._read)
 
     def drain(self) -> None:
-        """Take what is there and close: when the tree is gone, all it wrote is in the pipe, whoever still holds it."""
-        taken = 0
-        while self._own_end >= 0 and taken < _DRAIN_LIMIT:
+        """Read the remaining data, then close. Once the process tree has ended, all its output is in the pipe."""
+        total = 0
+        while self._own_end >= 0 and total < _DRAIN_LIMIT:
             size = self._read()
             if not size:
                 break
-            taken += size
+            total += size
         self.close()
 
     def _read(self) -> int:
@@ -73,7 +73,7 @@ class OutputPipe(CommandPipe):
 
 
 class InputPipe(CommandPipe):
-    """What a command reads: the given bytes and then the end, or nothing at all."""
+    """The standard input of a command: the given bytes, or empty."""
 
     def __init__(self, data: bytes | None) -> None:
         if not data:
@@ -89,7 +89,7 @@ class InputPipe(CommandPipe):
             self._unwritten = self._unwritten[os.write(self._own_end, self._unwritten[:_CHUNK_BYTES]) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not want to read it
+        except OSError:  # the command closed its input
             self._unwritten = self._unwritten[:0]
         if not self._unwritten:
             self.close()

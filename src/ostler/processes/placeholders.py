@@ -1,4 +1,4 @@
-"""What keeps the place of something protected that is absent, so that a sandbox can lock it."""
+"""Creates placeholders for protected paths that do not exist, so that the sandbox can lock them."""
 
 import contextlib
 import fcntl
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from ostler.processes.startup_files import STARTUP_FILES, STARTUP_FOLDERS
 
-# The sticky bit does no harm, and is on no folder and no file of a person. Whoever puts a key or a password into what
-# lies in a home keeps it to himself.
+# The sticky bit marks a placeholder: it is harmless, and users' files do not have it. Placeholders in a home directory
+# are private, in case the user puts a key or a password into one.
 _FOLDER_MODE = 0o1755
 _PRIVATE_FOLDER_MODE = 0o1700
 _FILE_MODE = 0o1600
@@ -19,7 +19,7 @@ _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def is_placeholder(path: str, dir_fd: int | None = None) -> bool:
-    """Whether this is a placeholder of ours, held by some session or left behind by one that was killed."""
+    """Return whether a path is a placeholder, of a running session or left by a killed one."""
     content = STARTUP_FILES.get(os.path.basename(path))
     try:
         found = os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
@@ -37,23 +37,22 @@ def is_placeholder(path: str, dir_fd: int | None = None) -> bool:
 
 
 def entry_is_placeholder(entry: "os.DirEntry[str]", folder: int) -> bool:
-    """Whether an entry of an open folder is a placeholder, and no file of anybody's."""
+    """Return whether an entry of an open folder is a placeholder."""
     return (entry.name in STARTUP_FILES or entry.is_dir(follow_symlinks=False)) and is_placeholder(entry.name, folder)
 
 
 def remove_placeholder(name: str, folder: int) -> None:
-    """Somebody makes what a placeholder keeps the place of."""
+    """Remove a placeholder so that the real file can be created."""
     if is_placeholder(name, folder):
         with contextlib.suppress(OSError):
             _remove(name, folder)
 
 
 class Placeholders:
-    """Folders and files where something protected is absent: nothing takes notice of them, and a sandbox can lock them.
+    """Harmless folders and files in place of missing protected paths, so that a sandbox can lock them.
 
-    They are removed at the end by the session that made them, unless another session still counts on them. Nobody else
-    gives what is as good as empty their mode, so one that was left behind by `kill -9` is known, and goes with the next
-    session.
+    The session removes them at its end, unless another session still uses them. They are recognised by their mode and
+    content, so those left by `kill -9` are removed by the next session.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -63,13 +62,13 @@ class Placeholders:
                 self._locks.append((path, _create_and_lock(path)))
 
     def close(self) -> None:
-        for path, held in self._locks:
-            _release(path, held)
+        for path, fd in self._locks:
+            _release(path, fd)
         self._locks = []
 
 
 def remove_stale_placeholders(paths: Iterable[str]) -> None:
-    """Remove placeholders that no session counts on: one that was killed left them."""
+    """Remove placeholders that no running session uses."""
     for path in paths:
         if is_placeholder(path):
             with contextlib.suppress(OSError):
@@ -77,20 +76,20 @@ def remove_stale_placeholders(paths: Iterable[str]) -> None:
 
 
 def _create_and_lock(path: str) -> int:
-    """A placeholder, made where there is none, that stays as long as it is held; OSError when it cannot be."""
+    """Create a placeholder if there is none, and lock it against removal. Return its descriptor; raises `OSError`."""
     for _ in range(_MAX_ATTEMPTS):
         if not is_placeholder(path):
             try:
                 _create(path)
-            except FileExistsError:  # a person's, or one that another session is about to make
+            except FileExistsError:  # a real file, or another session is creating it
                 time.sleep(0.001)
                 continue
         with contextlib.suppress(FileNotFoundError):
-            held = os.open(path, _OPEN_FLAGS)
-            fcntl.flock(held, fcntl.LOCK_SH)
-            if _is_same_file(held, path):
-                return held
-            os.close(held)  # whoever held it removed it meanwhile
+            fd = os.open(path, _OPEN_FLAGS)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            if _is_same_file(fd, path):
+                return fd
+            os.close(fd)  # removed by another session in the meantime
     raise FileExistsError(path)
 
 
@@ -131,7 +130,7 @@ def _create(path: str) -> None:
 
 
 def _remove(path: str, dir_fd: int | None = None) -> None:
-    """One that somebody has put something into stays."""
+    """Remove a placeholder, unless something was written to it."""
     if STARTUP_FILES.get(os.path.basename(path)) is None:
         os.rmdir(path, dir_fd=dir_fd)
     elif is_placeholder(path, dir_fd):

@@ -1,4 +1,4 @@
-"""One command under way, as Ostler holds it: by the control socket of its warden."""
+"""Handle of a running command, connected to its supervisor by a control socket."""
 
 import asyncio
 import contextlib
@@ -19,10 +19,10 @@ SpawnerSource = Callable[[], Awaitable[SpawnerClient]]
 
 
 class SpawnRequest(msgspec.Struct, frozen=True):
-    """What to start and how.
+    """A command to start.
 
-    When the main process has ended, what it left behind gets `leftover_grace` seconds between SIGTERM and SIGKILL;
-    with `linger` it may stay, and the command is over when the last of it has ended.
+    When the main process has ended, its remaining child processes get SIGTERM and, after `leftover_grace` seconds,
+    SIGKILL. With `linger` they keep running, and the command ends with the last of them.
     """
 
     argv: Sequence[str]
@@ -34,11 +34,11 @@ class SpawnRequest(msgspec.Struct, frozen=True):
 
 
 class RunningCommand:
-    """A started command. Closing it kills whatever is left of it."""
+    """A started command. Closing it kills its remaining processes."""
 
     def __init__(self, spawner: SpawnerClient, control: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        self.exit_status: int | None = None  # negative: the signal that ended the main process
+        self.exit_status: int | None = None  # negative: the signal that killed the main process
         self.failure = ""
         self.survivors = 0
         self._spawner = spawner
@@ -51,27 +51,27 @@ class RunningCommand:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the whole tree has ended."""
+        """Whether the whole process tree has ended."""
         return self._ended.done()
 
     @property
     def is_lost(self) -> bool:
-        """Whether the warden died before it could tell how the command ended."""
+        """Whether the supervisor died before it reported how the command ended."""
         return self.has_ended and not self._ended.result()
 
     @property
     def exit_code(self) -> int | None:
-        """As a shell would tell it: 128 and the signal when one ended the main process."""
+        """The exit code like a shell reports it: 128 plus the signal number if a signal killed the main process."""
         status = self.exit_status
         return None if status is None else status if status >= 0 else 128 - status
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """Until the whole tree has ended; False when that took too long."""
+        """Wait until the whole process tree has ended. Return False on timeout."""
         await asyncio.wait([self._ended], timeout=timeout)
         return self.has_ended
 
     async def stop(self, grace: float) -> None:
-        """SIGTERM, after `grace` seconds SIGKILL, to every process of the tree; returns when it is gone."""
+        """Send SIGTERM to the whole process tree, SIGKILL after `grace` seconds, and wait for its end."""
         if self.has_ended:
             return
         with contextlib.suppress(OSError):
@@ -95,13 +95,13 @@ class RunningCommand:
             async with asyncio.timeout(_START_TIMEOUT):
                 await self._loop.sock_sendall(self._control, encode_block(_to_plain(request)))
                 self._loop.add_reader(self._control, self._on_readable)
-                began = await self._started
+                started = await self._started
         except TimeoutError as error:
-            raise SpawnerTimeout("the helper process that starts commands does not answer; run it again") from error
+            raise SpawnerTimeout("the spawner process does not answer; run the command again") from error
         except OSError:
-            began = False
-        if not began:
-            raise SpawnerLost("the helper process that starts commands was killed")
+            started = False
+        if not started:
+            raise SpawnerLost("the spawner process was killed; run the command again")
 
     def _on_readable(self) -> None:
         try:
@@ -140,25 +140,25 @@ class RunningCommand:
 
 
 async def launch(source: SpawnerSource, request: SpawnRequest, streams: Sequence[int]) -> RunningCommand:
-    """Start a command on three descriptors; once more, with a new keeper, if the first was dead and nothing began."""
+    """Start a command with three descriptors as its streams. Retry with a new spawner if the first one was dead."""
     _check_request(request)
-    for last in (False, True):
-        keeper = await source()
+    for is_last_attempt in (False, True):
+        spawner = await source()
         try:
-            ours, theirs = socket.socketpair()
+            own_end, child_end = socket.socketpair()
         except OSError as error:
             raise ToolError(f"the command could not be started: {error.strerror}", code="not_started") from error
-        ours.setblocking(False)
-        command = RunningCommand(keeper, ours)
+        own_end.setblocking(False)
+        command = RunningCommand(spawner, own_end)
         try:
-            with theirs:
-                keeper.send_descriptors([theirs.fileno(), *streams])
+            with child_end:
+                spawner.send_descriptors([child_end.fileno(), *streams])
             await command._start(request)
             return command
         except SpawnerLost as error:
             command.close()
-            keeper.kill()
-            if last or isinstance(error, SpawnerTimeout):
+            spawner.kill()
+            if is_last_attempt or isinstance(error, SpawnerTimeout):
                 raise
         except BaseException:
             command.close()
@@ -176,5 +176,5 @@ def _check_request(request: SpawnRequest) -> None:
         if "\0" in text:
             raise ToolError("a command cannot contain a zero byte; remove it", code="not_started")
     if max((len(os.fsencode(text)) for text in request.argv), default=0) > _MAX_ARGUMENT_BYTES:
-        hint = "write it to a file first and run that"
-        raise ToolError("the command is longer than the 128 KiB the system takes", code="not_started", hint=hint)
+        hint = "write it to a file and run the file"
+        raise ToolError("the command is longer than the system limit of 128 KiB", code="not_started", hint=hint)

@@ -1,4 +1,4 @@
-"""Open the best sandbox this machine offers, or say why there is none."""
+"""Opens the best available sandbox or explains why there is none."""
 
 import os
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ BACKENDS = ("bubblewrap", "landlock")
 
 
 class Sandbox:
-    """A keeper, and what holds the commands it starts: `name` is a backend, or "none: " and the reason."""
+    """A spawner and the sandbox it runs commands in; `name` is a backend or "none: REASON"."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Sandbox:
 
     @property
     def is_intact(self) -> bool:
-        """Whether it locks what it locked at first: a file that somebody put in another's place is not locked."""
+        """Whether all locked paths are still locked: a replaced file is not."""
         return len(self._still_locked()) == len(self._locked)
 
     def _still_locked(self) -> tuple[str, ...]:
@@ -56,21 +56,21 @@ class Sandbox:
 
     @property
     def description(self) -> str:
-        """What is in force, in a sentence for a person."""
+        """A sentence for the user about the sandbox."""
         if self.layout is None:
             return f"commands run without a sandbox ({self.name.removeprefix('none: ')})"
-        where = ", ".join((*self.layout.writable, "a temporary folder"))
-        network = "with the network" if self.layout.network else "without a network"
-        said = f"commands run in {self.name}, {network}, and write only to {where}"
+        writable = ", ".join((*self.layout.writable, "a temporary folder"))
+        network = "with network access" if self.layout.network else "without network access"
+        text = f"commands run in {self.name}, {network}, and write only to {writable}"
         if self.name == "landlock" and self.layout.writable:
-            shut = "; directly in a home they can make nothing new" if self.layout.never_writable else ""
-            return f"{said}{shut}; protected files in there are watched, not locked, and chmod is held nowhere"
-        return said
+            home = "; they cannot create files directly in a home directory" if self.layout.never_writable else ""
+            return f"{text}{home}; protected files there are checked, not locked, and chmod is not restricted"
+        return text
 
     def unlocked_paths(self) -> UnlockedPaths | None:
-        """Protected paths that it does not lock, as they are now; what is of repositories its guard looks after.
+        """Return a snapshot of the protected paths that are not locked, without repositories, which the guard covers.
 
-        Landlock keeps Ostler's own folder shut, and Ostler itself writes there while commands run.
+        With Landlock, Ostler's own folder is left out: commands cannot write to it, but Ostler does while they run.
         """
         if self.layout is None:
             return None
@@ -89,10 +89,10 @@ class Sandbox:
 async def open_sandbox(
     policy: SandboxPolicy, temp: str, visible: tuple[str, ...], backends: Sequence[str] = BACKENDS
 ) -> Sandbox:
-    """The first backend that really starts. SandboxUnavailable when one is required and none does."""
+    """Open the first backend that starts. Raises `SandboxUnavailable` if a sandbox is required and none starts."""
     if policy.mode == "off":
-        return Sandbox("none: switched off")
-    remove_stale_placeholders(home_placeholder_paths())  # what a killed session left in a home troubles its owner
+        return Sandbox("none: disabled")
+    remove_stale_placeholders(home_placeholder_paths())  # left in the home directory by a killed session
     reasons = []
     for name in backends:
         layout = resolve_layout(policy, temp, visible)
@@ -102,8 +102,8 @@ async def open_sandbox(
             reasons.append(f"{name}: {error}")
     reason = "; ".join(reasons)
     if policy.mode == "require":
-        hint = "install bubblewrap, or set the sandbox to prefer"
-        raise SandboxUnavailable(f"commands must run in a sandbox and none can be had ({reason})", hint=hint)
+        hint = 'install bubblewrap, or set security.sandbox to "prefer"'
+        raise SandboxUnavailable(f"a sandbox is required and none is available ({reason})", hint=hint)
     return Sandbox(f"none: {reason}")
 
 
@@ -111,30 +111,30 @@ async def _open(name: str, layout: SandboxLayout) -> Sandbox:
     backend = bubblewrap if name == "bubblewrap" else landlock
     if reason := bubblewrap.unavailable_reason(layout) if name == "bubblewrap" else landlock.unavailable_reason():
         raise SpawnerLost(reason)
-    places = Placeholders(layout.must_not_exist if name == "bubblewrap" else ())
+    placeholders = Placeholders(layout.must_not_exist if name == "bubblewrap" else ())
     try:
         wrapper = bubblewrap.wrapper_command(layout) if name == "bubblewrap" else []
         try:
-            keeper = await _start_spawner(wrapper, backend.plan(layout))
+            spawner = await _start_spawner(wrapper, backend.plan(layout))
         except SpawnerLost:
-            # What it should hide, such as somebody's socket, may have gone meanwhile.
-            if not wrapper or (again := bubblewrap.wrapper_command(layout)) == wrapper:
+            # A path to hide, such as a socket, may have been removed in the meantime.
+            if not wrapper or (new_wrapper := bubblewrap.wrapper_command(layout)) == wrapper:
                 raise
-            keeper = await _start_spawner(again, backend.plan(layout))
+            spawner = await _start_spawner(new_wrapper, backend.plan(layout))
     except BaseException:
-        places.close()
+        placeholders.close()
         raise
-    return Sandbox(name, keeper, layout, places)
+    return Sandbox(name, spawner, layout, placeholders)
 
 
 async def _start_spawner(wrapper: list[str], plan: dict[str, Any]) -> SpawnerClient:
-    keeper = SpawnerClient(wrapper, plan)
+    spawner = SpawnerClient(wrapper, plan)
     try:
-        await keeper.wait_ready()
+        await spawner.wait_ready()
     except BaseException:
-        keeper.kill()
+        spawner.kill()
         raise
-    return keeper
+    return spawner
 
 
 def _lockable_paths(layout: SandboxLayout | None) -> tuple[str, ...]:
@@ -154,6 +154,6 @@ def _is_in_repository(path: str) -> bool:
 
 
 def with_writable_temp(environ: dict[str, str], temp: str) -> dict[str, str]:
-    """The environment of a confined command: temporary files and caches go where it may write."""
+    """Return the environment with temporary files and caches in `temp`, where sandboxed commands can write."""
     cache = os.path.join(temp, "cache")
     return {**environ, "TMPDIR": temp, "XDG_CACHE_HOME": cache, "npm_config_cache": os.path.join(cache, "npm")}

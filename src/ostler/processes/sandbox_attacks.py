@@ -1,6 +1,6 @@
-"""Run inside a sandbox by `proving`: try what must not work, as hard as a hostile command would.
+"""Program run inside the sandbox by the self-test: tries everything that must be blocked.
 
-Standard library only; it prints one line for each attempt, and who asked looks at what really happened.
+Uses only the standard library and prints one line per attempt; `sandbox_selftest` checks the real effects.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def _attacks(targets: dict[str, str]) -> dict[str, Callable[[], object]]:
         "ptrace": lambda: _call_libc("ptrace", _PTRACE_ATTACH, victim, 0, 0),
         "kernel settings": lambda: _write(
             _KERNEL_SETTING, Path(_KERNEL_SETTING).read_text()
-        ),  # the same again, for safety
+        ),  # the current value, so that a success changes nothing
         "mount": lambda: _call_libc("mount", b"tmpfs", os.fsencode(workspace), b"tmpfs", 0, None),
         "protected hooks": lambda: _write(os.path.join(workspace, ".git/hooks/pre-commit")),
         "protected config": lambda: _write(os.path.join(workspace, ".git/config")),

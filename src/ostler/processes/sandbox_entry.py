@@ -1,6 +1,6 @@
-"""Inside the keeper: go into the sandbox that a plan describes, or fail loudly.
+"""Enters the sandbox from inside the spawner process. Standard library only.
 
-Part of the keeper's process: standard library only, and no `typing` (see `keeper`).
+Runs in the spawner's process, so it does not use `typing` (see `spawner`). Raises `OSError` if a step fails.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _limit_capabilities(allowed: int) -> None:
     header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
     data = ctypes.create_string_buffer(24)
     _check_result(libc.capget(header, data), "capget")
-    words = [word & (allowed >> (32 if at >= 3 else 0)) for at, word in enumerate(struct.unpack("<6I", data.raw[:24]))]
+    words = [word & (allowed >> (32 if i >= 3 else 0)) for i, word in enumerate(struct.unpack("<6I", data.raw[:24]))]
     _check_result(libc.capset(header, struct.pack("<6I", *words)), "capset")
 
 
@@ -62,8 +62,8 @@ def _enter_seccomp(program: bytes) -> None:
     class _Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
-    filled = _Program(len(program) // 8, program)
-    _check_result(prctl(_SECCOMP, 2, ctypes.byref(filled)), "seccomp")
+    filter_program = _Program(len(program) // 8, program)
+    _check_result(prctl(_SECCOMP, 2, ctypes.byref(filter_program)), "seccomp")
 
 
 def prctl(option: int, value: Any, more: Any = 0) -> int:

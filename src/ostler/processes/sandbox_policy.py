@@ -1,4 +1,4 @@
-"""The sandbox policy, and the real paths it comes down to on this machine."""
+"""The sandbox policy and the real paths it resolves to on this machine."""
 
 import os
 from collections.abc import Iterator
@@ -12,19 +12,18 @@ from ostler.processes.other_vcs import SETTINGS_PATHS
 from ostler.processes.placeholders import is_placeholder
 from ostler.processes.startup_files import PlaceholderKind, home_directories, startup_paths
 
-# Whoever can write these runs code outside the sandbox later, or changes what Ostler itself may do.
+# A command that can write these can run code outside the sandbox later, or change Ostler's permissions.
 _LOCKED_NAMES = (".git/hooks", ".git/config", ".ostler", ".mcp.json", ".vscode")
-# The same, but an empty folder in their place would break git, so they are locked only where they exist.
+# The same, but an empty placeholder would break git, so they are locked only if they exist.
 _LOCKED_IF_PRESENT = (".git/commondir", ".git/config.worktree", *SETTINGS_PATHS)
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True):
-    """What commands may touch. Paths are absolute.
+    """The files and the network that commands may use. Paths are absolute.
 
-    `require` refuses to run where no sandbox can be had; `prefer` runs without and says so. All else is read-only
-    but the `writable` folders and the temporary one; a read-only workspace is one that is not in `writable`.
-    `read_only` adds to the paths that stay protected inside a writable folder, there or not. What is `hidden` cannot
-    be read. An empty `temp` is a folder of the session's own.
+    Without a sandbox, `require` refuses to run commands, and `prefer` runs them with a warning. Everything is read-only
+    except the `writable` folders and the temporary one. `read_only` paths stay protected inside writable folders, even
+    if they do not exist. `hidden` paths cannot be read. An empty `temp` means a folder of the session.
     """
 
     mode: Literal["require", "prefer", "off"] = "prefer"
@@ -36,19 +35,20 @@ class SandboxPolicy(msgspec.Struct, frozen=True):
 
 
 class SandboxUnavailable(ToolError):
-    """A sandbox is required and this machine offers none; nothing was run."""
+    """Raised when a sandbox is required and none is available; nothing was run."""
 
     code = "sandbox_unavailable"
     exit_code = 2
 
 
 class SandboxLayout(msgspec.Struct, frozen=True):
-    """A policy on this machine, symbolic links resolved.
+    """A policy resolved on this machine, with symlinks followed.
 
-    Inside writable folders, `locked` exist and must stay as they are, `absent` must not come to be, and `pinned` are
-    the folders between, which must not be moved away with what they hold. `watched` can only be looked at afterwards.
-    Where a sandbox cannot lock, what is `shut` is kept shut all the same: it does not open the folders around, but what
-    else lies in them. `own` are those of them that the caller named. `visible` must be readable whatever is masked.
+    Inside writable folders, `locked` paths exist and must not change, `must_not_exist` paths must not be created, and
+    `must_not_move` are the folders between them and the root. `checked_afterwards` paths cannot be locked, only checked
+    after a command. `never_writable` paths are protected even by sandboxes that cannot lock: these make the other
+    entries of the surrounding folders writable instead of the folders. `caller_paths` are the ones that the caller
+    listed as `read_only`. `visible` paths must be readable even in masked folders.
     """
 
     writable: tuple[str, ...]
@@ -69,12 +69,12 @@ class SandboxLayout(msgspec.Struct, frozen=True):
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a real path is a folder or something in it."""
+    """Return whether a resolved path is the folder itself or inside it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 class _ProtectedPath(NamedTuple):
-    """A path to protect, what may keep its place, and whether no folder around it may be opened where it lies."""
+    """A path to protect, the kind of placeholder it may get, and whether it must never be writable."""
 
     path: str
     placeholder: PlaceholderKind
@@ -84,22 +84,22 @@ class _ProtectedPath(NamedTuple):
 def resolve_layout(policy: SandboxPolicy, temp: str, visible: tuple[str, ...] = ()) -> SandboxLayout:
     roots = tuple(sorted({os.path.realpath(path) for path in policy.writable if os.path.isdir(path)}))
     locked: list[str] = []
-    absent: list[str] = []
-    watched: list[str] = []
+    must_not_exist: list[str] = []
+    checked_afterwards: list[str] = []
     found = list(_protected_paths(policy, roots))
-    for path, stand_in, _ in found:
+    for path, placeholder, _ in found:
         if os.path.islink(path) or not os.path.isdir(os.path.dirname(path)):
-            watched.append(path)
+            checked_afterwards.append(path)
         elif os.path.exists(path) and not is_placeholder(path):
             locked.append(path)
         else:
-            (watched if stand_in == "nothing" else absent).append(path)
+            (checked_afterwards if placeholder == "nothing" else must_not_exist).append(path)
     return SandboxLayout(
         writable=roots,
         locked=tuple(locked),
-        must_not_exist=tuple(absent),
-        must_not_move=_folders_between(roots, (*locked, *absent)),
-        checked_afterwards=tuple(watched),
+        must_not_exist=tuple(must_not_exist),
+        must_not_move=_folders_between(roots, (*locked, *must_not_exist)),
+        checked_afterwards=tuple(checked_afterwards),
         never_writable=_never_writable(roots, found),
         caller_paths=tuple(os.path.realpath(path) for path in policy.read_only),
         hidden=tuple(sorted({os.path.realpath(path) for path in policy.hidden if os.path.lexists(path)})),
@@ -110,31 +110,31 @@ def resolve_layout(policy: SandboxPolicy, temp: str, visible: tuple[str, ...] = 
 
 
 def home_placeholder_paths() -> Iterator[str]:
-    """Where a session in a home may have put what keeps a place."""
+    """Yield the paths in home directories where a session may have created placeholders."""
     yield from (path for path, _ in startup_paths())
     yield from (os.path.join(home, name) for home in home_directories() for name in _LOCKED_NAMES)
 
 
 def _never_writable(roots: tuple[str, ...], found: list[_ProtectedPath]) -> tuple[str, ...]:
-    """What of a root that holds something to be kept shut is to be: git's own files are looked after otherwise."""
-    wary = [root for root in roots if any(one.never_writable and is_inside(one.path, root) for one in found)]
-    paths = [one.path for one in found if "/.git/" not in f"{one.path}/"]
-    return tuple(path for path in paths if any(is_inside(path, root) for root in wary))
+    """Return the protected paths of roots with never-writable paths, except git's own files, which the guard covers."""
+    affected = [root for root in roots if any(entry.never_writable and is_inside(entry.path, root) for entry in found)]
+    paths = [entry.path for entry in found if "/.git/" not in f"{entry.path}/"]
+    return tuple(path for path in paths if any(is_inside(path, root) for root in affected))
 
 
 def _protected_paths(policy: SandboxPolicy, roots: tuple[str, ...]) -> Iterator[_ProtectedPath]:
-    """Each path to protect in a writable folder, once, and not what lies in one already protected."""
+    """Yield each path to protect in a writable folder, without those inside an already protected path."""
     seen: list[str] = []
-    real: dict[str, str] = {}  # most lie in the same few folders
-    for one in _candidates(policy, roots):
-        folder, name = os.path.split(one.path)
+    real: dict[str, str] = {}  # cache: most paths are in the same few folders
+    for candidate in _candidates(policy, roots):
+        folder, name = os.path.split(candidate.path)
         if folder not in real:
             real[folder] = os.path.realpath(folder)
         for path in _with_target(os.path.join(real[folder], name)):
-            within = any(is_inside(path, root) and path != root for root in roots)
-            if within and not any(is_inside(path, other) for other in seen):
+            in_root = any(is_inside(path, root) and path != root for root in roots)
+            if in_root and not any(is_inside(path, other) for other in seen):
                 seen.append(path)
-                yield one._replace(path=path)
+                yield candidate._replace(path=path)
 
 
 def _with_target(path: str) -> tuple[str, ...]:
@@ -151,16 +151,16 @@ def _candidates(policy: SandboxPolicy, roots: tuple[str, ...]) -> Iterator[_Prot
             yield _ProtectedPath(os.path.join(module, "config"), "nothing")
             yield _ProtectedPath(os.path.join(module, "hooks"), "folder")
     yield from (_ProtectedPath(path, "folder", never_writable=True) for path in policy.read_only)
-    yield from (_ProtectedPath(path, stand_in, never_writable=True) for path, stand_in in startup_paths())
+    yield from (_ProtectedPath(path, placeholder, never_writable=True) for path, placeholder in startup_paths())
 
 
 def _submodules(root: str) -> list[str]:
-    """Also those in folders of their own: a submodule's name is its path."""
+    """Return the git directories of submodules, also nested ones: a submodule's name is its path."""
     return sorted(GitDirectoryScanner((os.path.join(root, ".git/modules"),)).find().directories)
 
 
 def _folders_between(roots: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The folders below a root on the way to the paths, outer ones first."""
+    """Return the folders between the roots and the paths, outer ones first."""
     found: set[str] = set()
     for path in paths:
         while (path := os.path.dirname(path)) not in roots and any(is_inside(path, root) for root in roots):

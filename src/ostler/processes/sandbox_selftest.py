@@ -1,4 +1,4 @@
-"""What this machine offers to hold commands with, and proof by trying: for `ostler doctor sandbox` and for tests."""
+"""Reports what sandboxing this machine offers and tests it with a hostile program."""
 
 import contextlib
 import json
@@ -23,11 +23,11 @@ from ostler.processes.session_processes import SessionProcesses
 
 _TEXT = "precious\n"
 _MODE = 0o640
-_MAX_BASE_LENGTH = 64  # the name of a socket file may have little more than a hundred bytes in all
+_MAX_BASE_LENGTH = 64  # the path of a socket file is limited to about 100 bytes
 
 
 class Capability(msgspec.Struct, frozen=True):
-    """Something this machine may offer, and in what form or why not."""
+    """A sandboxing feature, whether this machine has it, and the version or the reason."""
 
     name: str
     available: bool
@@ -35,7 +35,7 @@ class Capability(msgspec.Struct, frozen=True):
 
 
 class SelfTestResult(msgspec.Struct, frozen=True):
-    """One thing a sandboxed command tried that it must not do, and whether it was held."""
+    """An attack from inside the sandbox, and whether it was blocked."""
 
     name: str
     blocked: bool
@@ -43,15 +43,15 @@ class SelfTestResult(msgspec.Struct, frozen=True):
 
 
 def probe() -> list[Capability]:
-    """What is there, told without starting anything but the version of bubblewrap."""
+    """Return the sandboxing features of this machine; starts no program except `bwrap --version`."""
     no_bubblewrap, no_landlock = bubblewrap.unavailable_reason(), landlock.unavailable_reason()
     version = landlock.abi()
     return [
         Capability("bubblewrap", not no_bubblewrap, no_bubblewrap or _bubblewrap_version()),
         Capability("landlock", not no_landlock, no_landlock or f"version {version}"),
-        Capability("landlock for TCP", version >= 4, f"version {version}, from 4 on"),
-        Capability("landlock for signals and abstract sockets", version >= 6, f"version {version}, from 6 on"),
-        Capability("seccomp", seccomp.is_supported(), "system call filter for this machine"),
+        Capability("landlock for TCP", version >= 4, f"version {version}, requires 4"),
+        Capability("landlock for signals and abstract sockets", version >= 6, f"version {version}, requires 6"),
+        Capability("seccomp", seccomp.is_supported(), "system call filter"),
     ]
 
 
@@ -65,48 +65,50 @@ def _bubblewrap_version() -> str:
 async def run_selftest(
     backends: tuple[str, ...] = BACKENDS, *, base: str = "", network: bool = False
 ) -> list[SelfTestResult]:
-    """Put a hostile program into the sandbox and look at what it achieved.
+    """Run a hostile program in the sandbox and return what it achieved.
 
-    The first proof names the sandbox; if there is none it is the only one. `base` is a folder outside the masked ones
-    in which to build the scene, the home directory if not given.
+    The first result names the sandbox; without a sandbox it is the only one. The test files are created in `base`, by
+    default the home directory; it must not be one of the masked folders.
     """
-    with _open_fixture(base) as scene:
-        confinement = SandboxPolicy(mode="require", writable=(scene.workspace,), network=network)
-        processes = SessionProcesses(scene.workspace, policy=confinement, backends=backends, grace=0.2)
+    with _open_fixture(base) as fixture:
+        policy = SandboxPolicy(mode="require", writable=(fixture.workspace,), network=network)
+        processes = SessionProcesses(fixture.workspace, policy=policy, backends=backends, grace=0.2)
         try:
             name = await processes.prepare()
-            tried = await _run_attacks(processes, scene)
+            outcomes = await _run_attacks(processes, fixture)
         except SandboxUnavailable as error:
             return [SelfTestResult("sandbox", False, str(error))]
         finally:
             await processes.aclose()
-        return [SelfTestResult("sandbox", True, name), *_make_results(scene, tried, network)]
+        return [SelfTestResult("sandbox", True, name), *_make_results(fixture, outcomes, network)]
 
 
 async def _run_attacks(processes: SessionProcesses, fixture: "_SelfTestFixture") -> dict[str, str]:
-    words = python_command("ostler.processes.sandbox_attacks:main", json.dumps(fixture.targets()))
-    ran = await processes.run(shlex.join(words), timeout=30)
-    tried: dict[str, str] = dict(json.loads(line) for line in ran.stdout.splitlines())
-    if not tried:
-        raise SandboxUnavailable(f"the proof could not be run in the sandbox ({ran.stderr.strip()[-300:]})")
-    return tried
+    argv = python_command("ostler.processes.sandbox_attacks:main", json.dumps(fixture.targets()))
+    result = await processes.run(shlex.join(argv), timeout=30)
+    outcomes: dict[str, str] = dict(json.loads(line) for line in result.stdout.splitlines())
+    if not outcomes:
+        raise SandboxUnavailable(f"the self-test could not be run in the sandbox ({result.stderr.strip()[-300:]})")
+    return outcomes
 
 
 def _make_results(fixture: "_SelfTestFixture", outcomes: dict[str, str], network: bool) -> list[SelfTestResult]:
-    happened = fixture.observed_effects()
+    effects = fixture.observed_effects()
     granted = {"TCP", "UDP"} if network else set()
-    proofs = []
+    results = []
     for name, outcome in outcomes.items():
         if name in granted:
             continue
-        through = outcome == "went through"
-        breach = happened.get(name, through)
-        proofs.append(SelfTestResult(name, not breach, "without effect outside" if through and not breach else outcome))
-    return proofs
+        succeeded = outcome == "went through"
+        breach = effects.get(name, succeeded)
+        results.append(
+            SelfTestResult(name, not breach, "no effect outside the sandbox" if succeeded and not breach else outcome)
+        )
+    return results
 
 
 class _SelfTestFixture:
-    """A workspace, and around it everything a command could reach for."""
+    """A workspace and, outside of it, targets for every attack."""
 
     def __init__(self, base: str) -> None:
         self.root = os.path.realpath(tempfile.mkdtemp(prefix="ostler-proof-", dir=base))
@@ -127,10 +129,10 @@ class _SelfTestFixture:
             listener.listen()
         self.datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.datagram.bind(os.path.join(self.outside, "datagram"))
-        # last, so that nothing can go wrong between its start and `close`
-        quiet = subprocess.DEVNULL
+        # Last, so that nothing can fail between its start and `close`.
+        devnull = subprocess.DEVNULL
         self.victim = subprocess.Popen(
-            [sys.executable, "-I", "-c", "import time; time.sleep(60)"], stdin=quiet, stdout=quiet, stderr=quiet
+            [sys.executable, "-I", "-c", "import time; time.sleep(60)"], stdin=devnull, stdout=devnull, stderr=devnull
         )
 
     def targets(self) -> dict[str, str]:
@@ -147,12 +149,12 @@ class _SelfTestFixture:
         }
 
     def observed_effects(self) -> dict[str, bool]:
-        """By attempt, whether it had its effect; seen from outside, whatever the program said."""
+        """Return for each attack whether it had an effect, observed from outside."""
         file = Path(self.file)
-        spoilt = not file.exists() or file.read_text() != _TEXT
+        damaged = not file.exists() or file.read_text() != _TEXT
         git = Path(self.workspace, ".git")
         return {
-            **dict.fromkeys(("write", "truncate", "through a symbolic link", "through a hard link"), spoilt),
+            **dict.fromkeys(("write", "truncate", "through a symbolic link", "through a hard link"), damaged),
             "create": Path(self.outside, "new").exists(),
             **dict.fromkeys(("rename", "delete"), not file.exists()),
             "chmod": file.exists() and file.stat().st_mode & 0o777 != _MODE,
@@ -170,8 +172,8 @@ class _SelfTestFixture:
         }
 
     def close(self) -> None:
-        for one in (self.tcp, self.udp, self.abstract, self.socket, self.datagram):
-            one.close()
+        for listener in (self.tcp, self.udp, self.abstract, self.socket, self.datagram):
+            listener.close()
         self.victim.kill()
         self.victim.wait()
         shutil.rmtree(self.root, ignore_errors=True)
@@ -182,7 +184,7 @@ def _is_setuid(path: str) -> bool:
 
 
 def _was_reached(listener: socket.socket) -> bool:
-    """Whether a connection or a datagram came; the sender has ended, so what was sent is here."""
+    """Return whether a connection or a datagram arrived. The sender has already ended."""
     listener.setblocking(False)
     try:
         if listener.type == socket.SOCK_DGRAM:
@@ -196,10 +198,10 @@ def _was_reached(listener: socket.socket) -> bool:
 
 @contextlib.contextmanager
 def _open_fixture(base: str) -> Iterator[_SelfTestFixture]:
-    places = (base, os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir())
-    usable = (place for place in places if place and len(place) < _MAX_BASE_LENGTH and os.access(place, os.W_OK))
-    scene = _SelfTestFixture(next(usable, tempfile.gettempdir()))
+    folders = (base, os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir())
+    usable = (folder for folder in folders if folder and len(folder) < _MAX_BASE_LENGTH and os.access(folder, os.W_OK))
+    fixture = _SelfTestFixture(next(usable, tempfile.gettempdir()))
     try:
-        yield scene
+        yield fixture
     finally:
-        scene.close()
+        fixture.close()

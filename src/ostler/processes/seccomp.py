@@ -1,6 +1,6 @@
-"""The system calls a sandboxed command must not make, as a filter program for the kernel.
+"""Builds the seccomp filter of sandboxed commands.
 
-Plain BPF, packed by hand: nothing but a table of numbers is needed, and no library. Numbers are of x86-64 and arm64.
+The BPF program is packed directly from tables of system call numbers for x86-64 and arm64, so no library is needed.
 """
 
 import errno
@@ -8,7 +8,7 @@ import os
 import socket
 import struct
 
-# (x86-64, arm64); -1 where a machine has no such call.
+# (x86-64, arm64); -1 if the architecture has no such call.
 _REFUSED_CALLS = {
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -40,7 +40,7 @@ _REFUSED_CALLS = {
     "acct": (163, 89),
     "quotactl": (179, 60),
 }
-# What changes a file's attributes; a filter cannot see whose.
+# Calls that change file attributes; a filter cannot see of which file.
 _ATTRIBUTE_CALLS = {
     "chmod": (90, -1),
     "fchmod": (91, 52),
@@ -60,7 +60,7 @@ _ATTRIBUTE_CALLS = {
     "removexattrat": (466, 466),
     "file_setattr": (469, 469),
 }
-# What gives a file its mode, and which argument that is: a program that runs as its owner would outlive the sandbox.
+# Calls that set a file mode, with the index of that argument: a setuid program would outlive the sandbox.
 _MODE_CALLS = {
     "chmod": (90, -1, 1),
     "fchmod": (91, 52, 1),
@@ -73,8 +73,8 @@ _MODE_CALLS = {
 _OPEN_CALLS = {
     "open": (2, -1, 1),
     "openat": (257, 56, 2),
-}  # the flags, and behind them the mode, which counts for new files
-# Programs fall back to older calls, whose arguments a filter can see.
+}  # index of the flags; the next argument is the mode of a new file
+# Reported as missing, so that programs fall back to older calls whose arguments a filter can check.
 _REPORTED_MISSING = {
     "clone3": (435, 435),
     "io_uring_setup": (425, 425),
@@ -88,7 +88,7 @@ _X32_BIT = 0x40000000
 _NEW_USER_NAMESPACE = 0x10000000
 _SETUID_BIT = 0o4000
 _CREATE_BITS = 0o20000100  # O_CREAT, O_TMPFILE
-_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into a terminal
+_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: inject input into a terminal
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _HAS_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
@@ -104,11 +104,11 @@ def is_supported() -> bool:
 
 
 def build_filter(*, families: tuple[int, ...] | None, connect: bool, attributes: bool) -> bytes:
-    """The filter.
+    """Return the filter program.
 
-    Only sockets of `families` may be made (None: any). Without `connect` none may be connected, and none may be made
-    that can send without it. Without `attributes` no mode, owner or extended attribute may be changed; with them no
-    file may become one that runs as its owner.
+    Only sockets of `families` can be created (None: any). Without `connect`, sockets cannot be connected, and socket
+    types that send without connecting cannot be created. Without `attributes`, modes, owners and extended attributes
+    cannot be changed; with it, only the setuid bit is blocked.
     """
     architecture, column = _ARCHITECTURES[machine()]
     code = [
@@ -145,7 +145,7 @@ def build_filter(*, families: tuple[int, ...] | None, connect: bool, attributes:
 
 
 def local_families() -> tuple[int, ...]:
-    """Families that stay on this machine when the network is a namespace of its own."""
+    """Return the socket families that stay on this machine inside a network namespace."""
     return (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 
 
@@ -170,13 +170,13 @@ def _refuse_bit(bit: int) -> list[bytes]:
 
 
 def _allow_only(values: tuple[int, ...]) -> list[bytes]:
-    """Go on if what was loaded is one of the values."""
-    tests = [_instruction(_EQUAL, value, yes=len(values) - at) for at, value in enumerate(values)]
+    """Continue if the loaded value is one of `values`, else return EACCES."""
+    tests = [_instruction(_EQUAL, value, yes=len(values) - index) for index, value in enumerate(values)]
     return [*tests, _instruction(_RETURN, _ERROR | errno.EACCES)]
 
 
 def _check_call(number: int, checks: list[bytes]) -> list[bytes]:
-    """Checks on one call; what they let pass is allowed."""
+    """Apply checks to one call and allow it if they all pass."""
     if number < 0:
         return []
     body = [*checks, _instruction(_RETURN, _ALLOW)]
@@ -184,7 +184,7 @@ def _check_call(number: int, checks: list[bytes]) -> list[bytes]:
 
 
 def _load_argument(index: int) -> bytes:
-    """Load the low half of an argument, which is all the kernel looks at in these calls."""
+    """Load the low half of an argument; the kernel ignores the rest in these calls."""
     return _instruction(_LOAD, _ARGUMENTS_AT + 8 * index)
 
 

@@ -1,4 +1,4 @@
-"""The processes of one session: its commands, its background commands, its sandboxes, and their common end."""
+"""All processes of a session: commands, background jobs, sandboxes, and their cleanup."""
 
 import asyncio
 import contextlib
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class SessionProcesses:
-    """All that a session runs. Nothing starts before the first command, and nothing is left after `aclose`.
+    """The processes of a session. Nothing starts before the first command, and nothing is left after `aclose`.
 
-    Without a confinement commands may write to `cwd` and their temporary folder, in a sandbox where there is one.
-    `env` replaces the environment that is scrubbed for commands. Output too long for memory goes to `spill_dir`, which
-    is the caller's to remove; a folder of our own goes with the session. In `marks`, which commands cannot write to, is
-    kept what a killed session would leave. `limits` are rlimits by name.
+    Without a `policy`, commands may write to `cwd` and a temporary folder, in a sandbox if one is available. `env`
+    replaces `os.environ`, from which the environment of commands is built. Long output goes to files in `spill_dir`,
+    which the caller removes, or in a folder that is removed with the session. `marker_dir`, which commands cannot write
+    to, holds the markers for recovery after a kill. `limits` are rlimits by name.
     """
 
     def __init__(
@@ -68,18 +68,18 @@ class SessionProcesses:
 
     @property
     def sandbox(self) -> str:
-        """What holds the commands: "bubblewrap", "landlock", "none: " and a reason, or "not started"."""
+        """The sandbox of the commands: "bubblewrap", "landlock", "none: REASON" or "not started"."""
         sandbox = self._sandboxes.get(self._policy)
         return sandbox.name if sandbox else "not started"
 
     @property
     def description(self) -> str:
-        """What holds the commands, in a sentence for a person."""
+        """A sentence for the user about the sandbox of the commands."""
         sandbox = self._sandboxes.get(self._policy)
         return sandbox.description if sandbox else "no command has been run yet"
 
     async def prepare(self) -> str:
-        """Start what commands need, so that the first one does not wait for it; what is in force."""
+        """Open the sandbox before the first command needs it. Return its name."""
         return (await self._sandbox(self._policy)).name
 
     async def run(
@@ -94,18 +94,18 @@ class SessionProcesses:
         policy: SandboxPolicy | None = None,
         cap: int = MEMORY_CAP,
     ) -> CommandResult:
-        """Run a shell command to its end. A `confinement` of its own holds for this command alone.
+        """Run a shell command to completion. A `policy` applies to this command only.
 
-        Cancelling kills all it started and returns when that is gone. ToolFailure when it cannot be started.
+        Cancelling kills the whole process tree before it returns. Raises `ToolError` if the command cannot be started.
         """
-        confined = policy or self._policy
-        sandbox = await self._sandbox(confined)
+        active_policy = policy or self._policy
+        sandbox = await self._sandbox(active_policy)
         request = self._request(command, sandbox, cwd, env)
         output = CommandOutput(self._open_spill, LiveOutput(on_output) if on_output else None, cap)
         unlocked = sandbox.unlocked_paths()
         async with guard_command(sandbox.guard):
-            ran = await run_to_end(
-                self._spawner_source(confined),
+            result = await run_to_end(
+                self._spawner_source(active_policy),
                 request,
                 output,
                 timeout=timeout,
@@ -115,8 +115,8 @@ class SessionProcesses:
             )
         self._restore_unlocked(unlocked)
         for line in self._take_notes():
-            ran = msgspec.structs.replace(ran, stderr=add_note(ran.stderr, line))
-        return ran
+            result = msgspec.structs.replace(result, stderr=add_note(result.stderr, line))
+        return result
 
     async def start_background(
         self,
@@ -126,21 +126,23 @@ class SessionProcesses:
         env: Mapping[str, str] | None = None,
         policy: SandboxPolicy | None = None,
     ) -> str:
-        """Start a shell command that goes on by itself; what it starts belongs to it. Returns its id."""
-        confined = policy or self._policy
-        sandbox = await self._sandbox(confined)
+        """Start a shell command in the background and return its id. It ends when its last process has ended."""
+        active_policy = policy or self._policy
+        sandbox = await self._sandbox(active_policy)
         request = self._request(command, sandbox, cwd, env, linger=True)
         unlocked = sandbox.unlocked_paths()
         if sandbox.guard:
             await sandbox.guard.command_started()
         try:
-            id = await self._background.start(self._spawner_source(confined), request, command, self._spill_folder())
+            id = await self._background.start(
+                self._spawner_source(active_policy), request, command, self._spill_folder()
+            )
         except BaseException:
             if sandbox.guard:
                 await asyncio.shield(sandbox.guard.command_ended())
             raise
         self._end_tasks[id] = asyncio.create_task(
-            self._wait_and_restore(id, sandbox.guard, unlocked), name=f"the end of {id}"
+            self._wait_and_restore(id, sandbox.guard, unlocked), name=f"cleanup of {id}"
         )
         return id
 
@@ -157,14 +159,14 @@ class SessionProcesses:
         return self._background.list()
 
     async def read_background(self, id: str, wait: float = 0.0) -> BackgroundOutput:
-        """What it printed since it was last read; with `wait`, after so many seconds or its end."""
+        """Return the output since the last read, after at most `wait` seconds or when the command ends."""
         if wait > 0:
             await self._background.wait(id, wait)
         output = self._background.read(id)
         if output.job.state != "running":
             await asyncio.shield(self._end_tasks[id])
-        told = "".join(f"[{line}]\n" for line in self._take_notes())
-        return msgspec.structs.replace(output, text=output.text + told)
+        notes = "".join(f"[{line}]\n" for line in self._take_notes())
+        return msgspec.structs.replace(output, text=output.text + notes)
 
     async def stop_background(self, id: str) -> BackgroundJob:
         job = await self._background.stop(id, self._grace)
@@ -172,7 +174,7 @@ class SessionProcesses:
         return job
 
     async def aclose(self) -> None:
-        """End everything, then remove our own temporary folders."""
+        """Stop everything, then remove the temporary folders."""
         self._closed = True
         await asyncio.gather(
             self._background.aclose(self._grace), *(command.stop(CANCEL_GRACE) for command in set(self._running))
@@ -185,30 +187,30 @@ class SessionProcesses:
             await asyncio.to_thread(self._temp_folder.remove)
 
     def _take_notes(self) -> list[str]:
-        """What there is to tell of all sandboxes: a background command's doings go with the next result."""
-        told, self._pending_notes = self._pending_notes, []
+        """Return and clear the notes of all sandboxes; notes about background commands go with the next result."""
+        notes, self._pending_notes = self._pending_notes, []
         guards = [sandbox.guard for sandbox in (*self._sandboxes.values(), *self._replaced)]
-        return [*(note for guard in guards if guard for note in guard.take_notes()), *told]
+        return [*(note for guard in guards if guard for note in guard.take_notes()), *notes]
 
     def _spawner_source(self, policy: SandboxPolicy) -> SpawnerSource:
-        async def keeper() -> SpawnerClient:
+        async def get_spawner() -> SpawnerClient:
             return (await self._sandbox(policy)).spawner
 
-        return keeper
+        return get_spawner
 
     async def _sandbox(self, policy: SandboxPolicy) -> Sandbox:
         async with self._open_lock:
             if self._closed:
-                raise ToolError("the session is closed, so no command can be run", code="closed")
+                raise ToolError("the session is closed; no command can be run", code="closed")
             sandbox = self._sandboxes.get(policy)
             if sandbox and not (sandbox.is_alive and sandbox.is_intact):
                 await self._release_sandbox(self._sandboxes.pop(policy))
                 sandbox = None
             if not sandbox:
                 temp = self._temp(policy) if policy.mode != "off" else ""
-                seen = (self._cwd, self._spill_folder())
+                visible = (self._cwd, self._spill_folder())
                 self._make_marker_dir()
-                sandbox = await open_sandbox(self._require_if_sandboxed_before(policy), temp, seen, self._backends)
+                sandbox = await open_sandbox(self._require_if_sandboxed_before(policy), temp, visible, self._backends)
                 if self._marker_dir:
                     await self._set_marker(sandbox)
                 self._sandboxes[policy] = sandbox
@@ -216,8 +218,8 @@ class SessionProcesses:
             return sandbox
 
     def _make_marker_dir(self) -> None:
-        """Before it is looked at: what comes to be while a command runs counts as the command's."""
-        with contextlib.suppress(OSError):  # without marks all is as before
+        """Create the marker folder before the first scan; later it would be attributed to a command."""
+        with contextlib.suppress(OSError):  # markers are optional
             for folder in (os.path.dirname(self._marker_dir), self._marker_dir) if self._marker_dir else ():
                 os.makedirs(folder, mode=0o700, exist_ok=True)
 
@@ -229,7 +231,7 @@ class SessionProcesses:
             sandbox.guard.marker = GuardMarker(self._marker_dir)
 
     async def _release_sandbox(self, sandbox: Sandbox) -> None:
-        """One that is dead, or does not lock any more what it should; commands that run in it may end in it."""
+        """Close a sandbox that is dead or no longer locks its paths; with commands still running, close it later."""
         if sandbox.is_alive and sandbox.guard and sandbox.guard.is_busy:
             self._replaced.append(sandbox)
             return
@@ -237,7 +239,7 @@ class SessionProcesses:
         await sandbox.aclose()
 
     def _require_if_sandboxed_before(self, policy: SandboxPolicy) -> SandboxPolicy:
-        """What a sandbox held once in this session is not run without one later: a command may have seen to that."""
+        """Require a sandbox if one was used before in this session: a command may have made it unavailable."""
         if policy.mode == "prefer" and self._was_sandboxed:
             return msgspec.structs.replace(policy, mode="require")
         return policy
@@ -247,7 +249,7 @@ class SessionProcesses:
     ) -> SpawnRequest:
         folder = os.path.realpath(os.path.join(self._cwd, cwd))
         if not os.path.isdir(folder):
-            raise ToolError(f"the folder {folder} to run the command in does not exist", code="not_started")
+            raise ToolError(f"the working directory {folder} does not exist", code="not_started")
         environ = command_environment(self._environ, sandboxed=sandbox.layout is not None)
         if sandbox.layout:
             environ = with_writable_temp(environ, sandbox.layout.temp)
@@ -260,7 +262,7 @@ class SessionProcesses:
         return policy.temp
 
     def _spill_folder(self) -> str:
-        # Never inside a folder that commands can write to: they could lead us elsewhere by a link.
+        # Never in a folder that commands can write to: they could replace it with a symlink.
         return self._spill_dir or self._temp_subfolder("output")
 
     def _temp_subfolder(self, name: str) -> str:

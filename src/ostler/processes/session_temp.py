@@ -1,4 +1,4 @@
-"""A session's own temporary folder, gone with the session, or with a later one if this one was killed."""
+"""The temporary folder of a session; removed at its end, or by a later session if it was killed."""
 
 import contextlib
 import fcntl
@@ -8,18 +8,18 @@ import tempfile
 import time
 
 _PREFIX = "ostler-session-"
-_MIN_AGE_SECONDS = 60.0  # seconds: younger ones may not have been locked yet
+_MIN_AGE_SECONDS = 60.0  # younger folders may not be locked yet
 
 
 class SessionTempFolder:
-    """Made when it is first needed. A lock on it says that the session lives; the kernel drops it when that ends."""
+    """A folder created on first use. It is locked while the session lives; the kernel releases the lock at its end."""
 
     def __init__(self) -> None:
         self._path = ""
         self._lock = -1
 
     def subfolder(self, name: str) -> str:
-        """The real path of a folder in it, which nobody else can enter."""
+        """Return the real path of a private subfolder, created if missing."""
         if not self._path:
             self._path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
             self._lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -29,7 +29,7 @@ class SessionTempFolder:
         return path
 
     def remove(self) -> None:
-        """It, and what killed sessions of ours left behind."""
+        """Remove the folder, and those of killed sessions."""
         if not self._path:
             return
         shutil.rmtree(self._path, ignore_errors=True)

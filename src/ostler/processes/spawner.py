@@ -1,21 +1,21 @@
-"""The keeper: a small process that starts every command and lets none of them outlive Ostler.
+"""Helper process that starts every command and kills it if Ostler dies. Standard library only.
 
-It runs apart from Ostler (`python -I -S`, standard library only), because only a process that survives `kill -9` of
-Ostler can clean up after it, because a fork of a small process is quick and safe where one of a threaded program is
-not, and because it can enter a sandbox once, so that no command pays for it again.
+It is a separate process (`python -I -S`) for three reasons: it survives `kill -9` of Ostler and can clean up after it;
+forking a small process is fast and safe, unlike forking a threaded program; and it enters the sandbox only once, for
+all commands.
 
-    Ostler ──link──▶ keeper ──fork──▶ warden ──fork──▶ the command ──▶ whatever it starts
-       └───────────────control───────────┘
+    Ostler ──link──▶ spawner ──fork──▶ supervisor ──fork──▶ the command ──▶ its child processes
+       └────────────────control────────────┘
 
-Every command has a warden of its own. The warden is the subreaper of all that is below it, so a daemon that called
-setsid or was orphaned is still its descendant, and "nothing is left" means exactly "the warden has no child". Ostler
-holds the other end of the warden's control socket: a line on it asks for an end, and its closing, which `kill -9` of
-Ostler causes as well, is an order to kill. A warden needs no keeper, so a dead keeper harms no running command; the
-keeper is the subreaper of a dead warden's tree and ends it. Under bubblewrap the keeper is the first process of its
-namespace, which no command can kill and with which all others die; under Landlock a guard stays outside the sandbox.
+Every command has its own supervisor. The supervisor is the subreaper of its descendants, so a daemon that called setsid
+or was orphaned is still its descendant, and the command has ended when the supervisor has no children. Ostler holds the
+other end of the supervisor's control socket: a line on it requests a stop, and closing it, which `kill -9` of Ostler
+does too, kills the command. Supervisors do not need the spawner, so running commands survive its death. The spawner is
+the subreaper of the tree of a dead supervisor and kills it. Under bubblewrap the spawner is the first process of its
+namespace: no command can kill it, and all others die with it. Under Landlock a guard process stays outside the sandbox.
 
-It may import nothing of Ostler but `warden` and `entering`. Modules with an underscore, and no `typing`, halve the time
-of its start.
+It may import only `supervisor` and `sandbox_entry` from Ostler. Using modules with an underscore and no `typing` halves
+its start time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-_MESSAGE = struct.Struct("<cI")  # "+" with four descriptors, or "-" with the number of a warden
+_MESSAGE = struct.Struct("<cI")  # "+" with four descriptors, or "-" with the process id of a supervisor
 
 
 def main(link_fd: str) -> None:
@@ -63,7 +63,7 @@ def main(link_fd: str) -> None:
 
 def _serve(link: _socket.socket) -> None:
     wake = child_wakeup_fd()
-    wardens: set[int] = set()
+    supervisors: set[int] = set()
     poll = select.poll()
     poll.register(link.fileno(), select.POLLIN)
     poll.register(wake, select.POLLIN)
@@ -71,15 +71,15 @@ def _serve(link: _socket.socket) -> None:
         ready = {fd for fd, _ in poll.poll()}
         if wake in ready:
             os.read(wake, 4096)
-            _kill_orphans(wardens)
+            _kill_orphans(supervisors)
         if link.fileno() not in ready:
             continue
-        word, number, fds = _receive_message(link)
-        if word == b"+" and len(fds) == 4:
-            wardens.add(_fork_supervisor(fds, (link.fileno(), wake)))
-        elif word == b"-" and number in wardens:
-            os.kill(number, _signal.SIGKILL)
-        elif not word:
+        kind, pid, fds = _receive_message(link)
+        if kind == b"+" and len(fds) == 4:
+            supervisors.add(_fork_supervisor(fds, (link.fileno(), wake)))
+        elif kind == b"-" and pid in supervisors:
+            os.kill(pid, _signal.SIGKILL)
+        elif not kind:
             return
         for fd in fds:
             os.close(fd)
@@ -87,10 +87,10 @@ def _serve(link: _socket.socket) -> None:
 
 def _receive_message(link: _socket.socket) -> tuple[bytes, int, list[int]]:
     try:
-        data, notes, _, _ = link.recvmsg(_MESSAGE.size, _socket.CMSG_SPACE(4 * 4))
+        data, ancillary, _, _ = link.recvmsg(_MESSAGE.size, _socket.CMSG_SPACE(4 * 4))
     except OSError:
         return b"", 0, []
-    fds = [fd for _, _, packed in notes for fd in struct.unpack(f"{len(packed) // 4}i", packed)]
+    fds = [fd for _, _, packed in ancillary for fd in struct.unpack(f"{len(packed) // 4}i", packed)]
     for fd in fds:
         os.set_inheritable(fd, False)
     if len(data) < _MESSAGE.size:
@@ -99,8 +99,8 @@ def _receive_message(link: _socket.socket) -> tuple[bytes, int, list[int]]:
 
 
 def _kill_orphans(supervisors: set[int]) -> None:
-    """Reap wardens; when one did not end by itself, what it kept is now ours and must end."""
-    strays = False
+    """Reap supervisors. If one did not exit normally, kill the processes that it left."""
+    has_orphans = False
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -108,9 +108,9 @@ def _kill_orphans(supervisors: set[int]) -> None:
             return
         if pid == 0:
             break
-        strays = strays or status != 0 or pid not in supervisors
+        has_orphans = has_orphans or status != 0 or pid not in supervisors
         supervisors.discard(pid)
-    if strays:
+    if has_orphans:
         signal_all(descendants(os.getpid(), exclude=supervisors), _signal.SIGKILL)
 
 
@@ -132,7 +132,7 @@ def _fork_supervisor(fds: list[int], parent_fds: tuple[int, ...]) -> int:
 
 
 def _raise_oom_score() -> None:
-    """When memory runs out, a command should go before Ostler does; children inherit this."""
+    """Let the kernel kill commands before Ostler when memory runs out; children inherit this."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("300")
@@ -141,9 +141,9 @@ def _raise_oom_score() -> None:
 
 
 def _fork_guard(link: _socket.socket) -> None:
-    """Go on as a child; the parent stays outside the sandbox and ends what the child leaves behind."""
-    keeper = os.fork()
-    if keeper == 0:
+    """Continue in a child. The parent stays outside the sandbox and kills what the child leaves."""
+    spawner_pid = os.fork()
+    if spawner_pid == 0:
         return
     link.close()
     while True:
@@ -151,7 +151,7 @@ def _fork_guard(link: _socket.socket) -> None:
             pid, _ = os.wait()
         except ChildProcessError:
             os._exit(0)
-        if pid == keeper:
-            keeper = 0
-        if keeper == 0:
+        if pid == spawner_pid:
+            spawner_pid = 0
+        if spawner_pid == 0:
             signal_all(descendants(os.getpid()), _signal.SIGKILL)

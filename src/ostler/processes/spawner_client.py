@@ -1,4 +1,4 @@
-"""Ostler's side of a keeper: start it, hand it what a command needs, notice its death, see it out."""
+"""Starts the spawner process, sends it commands and notices its death."""
 
 import asyncio
 import atexit
@@ -19,51 +19,51 @@ _END_TIMEOUT = 2.0
 
 
 class SpawnerLost(ToolError):
-    """The keeper did not start or is gone; a new one is started with the next command."""
+    """Raised when the spawner did not start or has died. The next command starts a new one."""
 
     code = "keeper_lost"
 
 
 class SpawnerTimeout(SpawnerLost):
-    """The keeper did not answer in time. What it was asked for may have begun, so it is not asked again."""
+    """Raised when the spawner does not answer in time. The command may have started, so it is not retried."""
 
 
 def encode_block(value: Any) -> bytes:
-    """A value as the keeper and its wardens read it; both run the same Python, so marshal is safe and quick."""
+    """Encode a value for the spawner and its supervisors. They run the same Python, so marshal is safe and fast."""
     data = marshal.dumps(value)
     return struct.pack("<I", len(data)) + data
 
 
 class SpawnerClient:
-    """A running keeper. It belongs to no event loop: handing over is a single small send that does not wait."""
+    """A running spawner. It is not bound to an event loop: sending a command is one small non-blocking send."""
 
     def __init__(self, wrapper: Sequence[str], plan: Mapping[str, Any]) -> None:
-        self._link, theirs = socket.socketpair()
-        with theirs:
+        self._link, child_end = socket.socketpair()
+        with child_end:
             try:
-                self._process = _start(wrapper, theirs.fileno())
+                self._process = _start(wrapper, child_end.fileno())
             except OSError as error:
                 self._link.close()
-                raise SpawnerLost(f"the helper process that starts commands cannot be started ({error})") from error
+                raise SpawnerLost(f"the spawner process cannot be started ({error})") from error
         self._owner = os.getpid()
         self._plan_block = encode_block(dict(plan))
         self._link.setblocking(False)
 
     async def wait_ready(self) -> None:
-        """It is inside its sandbox and serves; KeeperLost says why it could not get there."""
+        """Wait until the spawner is inside its sandbox and ready. Raises `SpawnerLost` with the reason if not."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_START_TIMEOUT):
-                first, self._plan_block = self._plan_block, b""
-                await loop.sock_sendall(self._link, first)
+                plan_block, self._plan_block = self._plan_block, b""
+                await loop.sock_sendall(self._link, plan_block)
                 answer = await loop.sock_recv(self._link, 16)
         except (OSError, TimeoutError):
             answer = b""
         if answer != b"ready":
-            raise SpawnerLost(self._last_error_line() or "the helper process did not start")
+            raise SpawnerLost(self._last_error_line() or "the spawner process did not start")
 
     def start_unsandboxed(self) -> None:
-        """Go on without waiting: a keeper outside any sandbox has nothing to prove."""
+        """Start without waiting for readiness; only entering a sandbox can fail."""
         self._link.send(self._plan_block)
         self._plan_block = b""
 
@@ -72,11 +72,11 @@ class SpawnerClient:
         return self._owner == os.getpid() and self._link.fileno() >= 0 and self._process.poll() is None
 
     def send_descriptors(self, fds: Sequence[int]) -> None:
-        """Four descriptors: control, stdin, stdout, stderr. A new warden takes them."""
+        """Send four descriptors (control, stdin, stdout, stderr) to a new supervisor."""
         self._send(b"+", 0, fds)
 
     def kill_supervisor(self, number: int) -> None:
-        """For a warden that does not answer any more."""
+        """Kill a supervisor that no longer answers."""
         with contextlib.suppress(SpawnerLost):
             self._send(b"-", number, ())
 
@@ -84,13 +84,13 @@ class SpawnerClient:
         try:
             socket.send_fds(self._link, [struct.pack("<cI", kind, number)], list(fds))
         except OSError as error:
-            raise SpawnerLost(f"the helper process that starts commands is gone ({error})") from error
+            raise SpawnerLost(f"the spawner process is gone ({error})") from error
 
     async def aclose(self) -> None:
         if self._link.fileno() < 0:
             return
         loop = asyncio.get_running_loop()
-        # Its end of the link closes when it ends, so reading until then is waiting for it.
+        # Its end of the socket closes when it exits, so reading until then waits for it.
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(_END_TIMEOUT):
                 self._link.shutdown(socket.SHUT_WR)
@@ -99,7 +99,7 @@ class SpawnerClient:
         self.close()
 
     def kill(self) -> None:
-        """It does not answer: let it go by force."""
+        """Kill a spawner that does not answer, and close the connection."""
         if self._owner == os.getpid() and self._process.poll() is None:
             self._process.kill()
         self.close()
@@ -117,7 +117,7 @@ class SpawnerClient:
             self._process.stderr.close()
 
     def _last_error_line(self) -> str:
-        """End it and return the last line it printed: why it could not start."""
+        """Stop the spawner and return the last line of its error output: why it could not start."""
         self._link.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_TIMEOUT)
@@ -146,7 +146,7 @@ _shared_spawner: SpawnerClient | None = None
 
 
 def shared_spawner() -> SpawnerClient:
-    """The one keeper for whatever runs outside a sandbox; it ends with this process, however that ends."""
+    """Return the spawner for everything outside a sandbox. It ends with this process, even if that is killed."""
     global _shared_spawner
     if _shared_spawner is None or not _shared_spawner.is_alive:
         if _shared_spawner is None:

@@ -1,4 +1,4 @@
-"""What lies in a person's home and makes programs run later, or says who may come in: no command may change it."""
+"""Lists the startup files in a home directory that commands must not change."""
 
 import contextlib
 import os
@@ -7,7 +7,8 @@ from typing import Literal
 
 PlaceholderKind = Literal["file", "folder", "nothing"]
 
-# Files that may be empty, or lead on to what they would hide if they were: a login must go on as without them.
+# Files with their placeholder content: empty, or sourcing the file that they would otherwise hide, so that a login
+# works as without them.
 STARTUP_FILES = {
     **dict.fromkeys(
         (
@@ -24,20 +25,20 @@ STARTUP_FILES = {
     ".tcshrc": b"source ~/.cshrc\n",
 }
 STARTUP_FOLDERS = (".ssh", ".gnupg", ".config", ".local", ".vim")
-# An empty one would hide another file, or end a session before it begins: what a command makes of them is set aside.
+# An empty placeholder would hide another file or break a login, so these are quarantined if a command creates them.
 _WITHOUT_PLACEHOLDER = (
     *(".xsession", ".xinitrc", ".Xclients", ".xserverrc", ".inputrc", ".tmux.conf", ".screenrc"),
     *(".vimrc", ".gvimrc", ".exrc", ".emacs", ".emacs.el", ".emacs.d", ".curlrc", ".wgetrc", ".netrc", ".subversion"),
     *(".psqlrc", ".sqliterc", ".pdbrc", ".irbrc", ".Rprofile", ".forward", ".rhosts", ".shosts"),
     *(".cargo", ".rustup", ".nvm", ".pyenv", ".rbenv", ".asdf", ".sdkman", ".volta", ".bun", ".deno", ".oh-my-zsh"),
-    # A login puts `bin` before all other programs where there is one.
+    # A login adds `bin` to the front of PATH if it exists.
     *("bin", ".bash_completion", ".selected_editor", ".lesskey", ".lessfilter", ".mailcap", ".muttrc", ".nanorc"),
     *(".mavenrc", ".yarnrc", ".yarnrc.yml", ".gemrc", ".bazelrc", ".ansible.cfg", ".ghci", ".pryrc", ".octaverc"),
     *(".kube/config", ".aws/config", ".docker/config.json", ".docker/cli-plugins", ".bundle/config"),
     *(".gradle/init.gradle", ".gradle/init.d", ".m2/settings.xml", ".julia/config", ".jupyter"),
     *(".ipython/profile_default/startup", ".claude", ".codex", ".gemini", ".cursor"),
 )
-# For a workspace that is one of those folders.
+# Needed if the workspace is one of these folders.
 _CONFIG_SUBFOLDERS = (
     *("autostart", "systemd", "environment.d", "fish", "git", "hg", "nvim", "emacs", "tmux", "plasma-workspace"),
     *("nushell", "powershell", "xonsh", "pip", "gh"),
@@ -45,17 +46,17 @@ _CONFIG_SUBFOLDERS = (
 
 
 def home_directories() -> tuple[str, ...]:
-    """The person's home by the environment, and by the machine's book of users."""
+    """Return the user's home directories from the environment and the password database."""
     import pwd
 
     found = [os.path.expanduser("~")]
-    with contextlib.suppress(KeyError):  # a user without a name has no other home
+    with contextlib.suppress(KeyError):  # the user id is not in the password database
         found.append(pwd.getpwuid(os.getuid()).pw_dir)
     return tuple(dict.fromkeys(os.path.realpath(path) for path in found if path.startswith("/")))
 
 
 def startup_paths() -> Iterator[tuple[str, PlaceholderKind]]:
-    """Each path, outer folders first, and what may keep its place where there is none."""
+    """Yield each path, outer folders first, with the kind of placeholder it may get if it does not exist."""
     for home in home_directories():
         yield from ((os.path.join(home, name), "folder") for name in STARTUP_FOLDERS)
         yield from ((os.path.join(home, name), "file") for name in STARTUP_FILES)

@@ -1,6 +1,6 @@
-"""Inside the keeper: the warden of one command, which starts it, tells how it went and ends all that is below.
+"""Supervises one command inside the spawner: starts it, reports how it ended, kills all its descendants.
 
-Part of the keeper's process: standard library only, and no `typing` (see `keeper`).
+Runs in the spawner's process: standard library only, and no `typing` (see `spawner`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-# What a person, a terminal or a careless `pkill` sends; the links decide about our end, not these.
+# Signals from the user, a terminal or `pkill` are ignored; closed sockets end the spawner and supervisors.
 IGNORED_SIGNALS = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2)
 _RESTORED_SIGNALS = (*IGNORED_SIGNALS, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD)
 
@@ -31,7 +31,7 @@ _STUCK_AFTER = 2.0
 
 
 class CommandSupervisor:
-    """Keeper of one command: starts it, tells how it went, and ends all that is below."""
+    """Starts one command, reports how it ended and kills all its descendants."""
 
     def __init__(self, control: _socket.socket) -> None:
         self.control = control
@@ -49,9 +49,9 @@ class CommandSupervisor:
         request = marshal.loads(receive_block(self.control))
         self.linger = request["linger"]
         self.leftover_grace = request["leftover_grace"]
-        me = os.getpid()
-        # Said before the command can exist: who never heard it may safely try again.
-        if not self.send(f"started {me}"):
+        own_pid = os.getpid()
+        # Sent before the fork: a caller that does not receive it can safely retry.
+        if not self.send(f"started {own_pid}"):
             return
         try:
             self.main_pid = os.fork()
@@ -59,7 +59,7 @@ class CommandSupervisor:
             self.send(f"failed {error}")
             return
         if self.main_pid == 0:
-            _exec_command(request, streams, self.control, me)
+            _exec_command(request, streams, self.control, own_pid)
         for fd in streams:
             os.close(fd)
         self.watch(wake)
@@ -83,7 +83,7 @@ class CommandSupervisor:
         return None if self.deadline is None else max(0, int((self.deadline - time.monotonic()) * 1000) + 1)
 
     def reap(self) -> bool:
-        """Whether anything is left below."""
+        """Reap ended children and return whether any are left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -130,15 +130,15 @@ class CommandSupervisor:
 
     def signal(self, number: int) -> list[int]:
         if self.main_pid:
-            # The group at once, so that a quick forker has no gap to slip through; the main process is not reaped
-            # yet, so its number is still its own.
+            # Signal the whole group at once, so that a fast forker cannot escape. The main process is not reaped yet,
+            # so its process id is still valid.
             signal_all([-self.main_pid], number)
         found = descendants(os.getpid())
         signal_all(found, number)
         return found
 
     def send(self, line: str) -> bool:
-        """Whether somebody still listens; if not, the closed socket says the rest."""
+        """Send a line. Return False if the other side has closed the socket."""
         try:
             self.control.send(line.encode() + b"\n")
         except OSError:
@@ -147,7 +147,7 @@ class CommandSupervisor:
 
 
 def _exec_command(request: dict[str, Any], streams: list[int], control: _socket.socket, parent: int) -> NoReturn:
-    """In the forked child: turn into the command."""
+    """In the forked child: replace the process by the command."""
     try:
         os.setsid()
         prctl(PDEATHSIG, _signal.SIGKILL)
@@ -176,7 +176,7 @@ def _apply_limits(limits: list[tuple[str, int]]) -> None:
 
 
 def descendants(root: int, exclude: set[int] | None = None) -> list[int]:
-    """Every descendant of `root`, without the trees of those to spare."""
+    """Return all descendants of `root`, without the subtrees of the processes in `exclude`."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not name.isdigit():
@@ -186,29 +186,29 @@ def descendants(root: int, exclude: set[int] | None = None) -> list[int]:
                 stat = file.read()
         except OSError:
             continue
-        # The state is no help: a process whose first thread has ended counts as a zombie and may still run.
+        # The state is not reliable: a process whose first thread has ended is shown as a zombie and may still run.
         parent = stat[stat.rindex(b")") + 2 :].split()[1]
         children.setdefault(int(parent), []).append(int(name))
     found: list[int] = []
-    todo = [root]
-    while todo:
-        for child in children.get(todo.pop(), ()):
+    pending = [root]
+    while pending:
+        for child in children.get(pending.pop(), ()):
             if not exclude or child not in exclude:
                 found.append(child)
-                todo.append(child)
+                pending.append(child)
     return found
 
 
 def signal_all(pids: list[int], number: int) -> None:
     for pid in pids:
-        try:  # noqa: SIM105 (contextlib would have to be loaded first)
+        try:  # noqa: SIM105 (avoids importing contextlib)
             os.kill(pid, number)
         except OSError:
-            pass  # gone meanwhile
+            pass  # already gone
 
 
 def child_wakeup_fd() -> int:
-    """A descriptor that can be read when a child ended."""
+    """Return a descriptor that becomes readable when a child ends."""
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
@@ -225,8 +225,8 @@ def receive_block(source: _socket.socket) -> bytes:
 def _receive_exactly(source: _socket.socket, size: int) -> bytes:
     data = b""
     while len(data) < size:
-        more = source.recv(size - len(data))
-        if not more:
+        chunk = source.recv(size - len(data))
+        if not chunk:
             os._exit(0)
-        data += more
+        data += chunk
     return data

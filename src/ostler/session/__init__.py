@@ -1,1 +1,1 @@
-"""The conductor: it plays turns with a backend, sends every call through the one door and publishes what happens."""
+"""Runs turns with a backend, sends every tool call through the tool host and publishes the events."""

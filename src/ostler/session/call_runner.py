@@ -1,4 +1,4 @@
-"""The calls that run: each once, kept by its turn's checkpoint or its own, and ended with what it belongs to."""
+"""Runs tool calls: each id once, within the checkpoint of its turn or its own, cancelled with its turn."""
 
 import asyncio
 import traceback
@@ -11,11 +11,11 @@ from ostler.core.tools import ToolCall, ToolResult
 from ostler.session.checkpointing import Checkpointer, WorkCheckpoint
 from ostler.session.state import SessionState
 
-HEARTBEAT_SECONDS = 1.0  # seconds between the signs of life of a call that runs
+HEARTBEAT_SECONDS = 1.0  # seconds between heartbeats of a running call
 
 
 class CallRunner:
-    """Those of the turn, which end with it, and those `beside` it, by their ids, which go on."""
+    """The running calls of a session. Calls of a turn end with it; `standalone` ones, by id, do not."""
 
     def __init__(
         self, tools: ToolRunner, context: BackendContext, state: SessionState, checkpointer: Checkpointer
@@ -33,12 +33,11 @@ class CallRunner:
         self._turn_checkpoint = self._checkpointer.start(turn_id)
 
     async def end_turn(self) -> Sequence[str]:
-        """Stop its calls and end its checkpoint; what went wrong with that is told."""
+        """Stop the turn's calls and finish its checkpoint. Return an error text if the turn cannot be undone."""
         await self._stop(self._running.keys() - self.standalone)
         turn, self._turn_checkpoint = self._turn_checkpoint, None
-        for call_id in (
-            self.standalone - self._own_checkpoints.keys()
-        ):  # the turn's checkpoint was theirs too, up to now
+        # Standalone calls that shared the turn's checkpoint need their own from now on.
+        for call_id in self.standalone - self._own_checkpoints.keys():
             self._own_checkpoints[call_id] = self._checkpointer.start(call_id)
             if self._state.started.get(call_id):
                 self._own_checkpoints[call_id].require()
@@ -48,19 +47,19 @@ class CallRunner:
         await self._stop(set(self._running))
 
     async def wait_for_checkpoint(self, call_id: str = "") -> Sequence[str]:
-        """Wait until a call, or the turn itself, may have an effect; what undo does not reach is told once.
+        """Wait for the checkpoint of a call or the turn. Return the paths that undo cannot restore, once per session.
 
-        Should the turn end meanwhile, the call is kept by a checkpoint of its own.
+        If the turn ends in the meantime, wait for the checkpoint that the standalone call gets instead.
         """
         uncovered: list[str] = []
-        waited: WorkCheckpoint | None = None
-        while (unit := self._checkpoint_of(call_id)) is not waited:
-            waited = unit
-            uncovered += await unit.wait_ready() if unit else ()
+        previous: WorkCheckpoint | None = None
+        while (checkpoint := self._checkpoint_of(call_id)) is not previous:
+            previous = checkpoint
+            uncovered += await checkpoint.wait_ready() if checkpoint else ()
         return uncovered
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """What comes of a call; who asks again while it runs gets the same."""
+        """Run a call and return its result. A second request while it runs waits for the same result."""
         if call.id not in self._running:
             self._running[call.id] = asyncio.create_task(self._run_once(call), name=f"tool {call.id}")
         try:
@@ -79,18 +78,18 @@ class CallRunner:
 
     async def end_standalone(self, call_id: str) -> None:
         self.standalone.discard(call_id)
-        if unit := self._own_checkpoints.pop(call_id, None):
-            await unit.finish()
+        if checkpoint := self._own_checkpoints.pop(call_id, None):
+            await checkpoint.finish()
 
     def events_after_turn(self) -> list[Event]:
-        """What is to be told again after the turn's end, which closes the book on all calls before it."""
-        told: list[Event] = []
+        """Return the events of running standalone calls, to emit again because `TurnEnded` clears all calls."""
+        events: list[Event] = []
         for call in self._state.calls_without_result():
             if call.id in self.standalone:
                 effects = self._state.started.get(call.id)
-                told.append(ToolCalled(call))
-                told += [] if effects is None else [ToolStarted(call.id, call.tool, effects)]
-        return told
+                events.append(ToolCalled(call))
+                events += [] if effects is None else [ToolStarted(call.id, call.tool, effects)]
+        return events
 
     def _checkpoint_of(self, call_id: str) -> WorkCheckpoint | None:
         return self._own_checkpoints.get(call_id, self._turn_checkpoint)
@@ -112,9 +111,9 @@ class CallRunner:
             result = ToolResult(call.id, "failed", str(error), fault=error.fault)
         except Exception as bug:
             fault = fault_from_exception(bug)
-            told = f"{call.tool} failed in an unexpected way ({fault.message}); please report it"
-            self._context.emit(Notice("error", told))
-            result = ToolResult(call.id, "failed", f"The tool itself failed: {fault.message}", fault=fault)
+            text = f"internal error in tool {call.tool}: {fault.message}; please report this bug"
+            self._context.emit(Notice("error", text))
+            result = ToolResult(call.id, "failed", f"Internal error in the tool: {fault.message}", fault=fault)
         finally:
             self._running.pop(call.id, None)
             self._after_call(call.id)
@@ -122,37 +121,41 @@ class CallRunner:
         return result
 
     def _heartbeat(self, call_id: str) -> None:
-        """While a call runs, what it changed so far is known as its work even if this process is killed."""
+        """Repeat the heartbeat while a call runs, so that its changes are attributed to it even after a crash."""
         if call_id in self._running:
-            if unit := self._checkpoint_of(call_id):
-                unit.heartbeat()
+            if checkpoint := self._checkpoint_of(call_id):
+                checkpoint.heartbeat()
             asyncio.get_running_loop().call_later(HEARTBEAT_SECONDS, self._heartbeat, call_id)
 
     def _after_call(self, call_id: str) -> None:
-        """A call's effects are over; where nothing else runs, so are the turn's for now."""
-        if unit := self._checkpoint_of(call_id):
-            unit.heartbeat()
+        """Record the end of a call's side effects. If no other call runs, the turn is idle."""
+        if checkpoint := self._checkpoint_of(call_id):
+            checkpoint.heartbeat()
         if self._turn_checkpoint and not (self._running or self._state.info.runs_own_tools):
             self._turn_checkpoint.mark_idle()
 
 
 def find_earlier_result(call: ToolCall, records: Records, active_records: Records) -> ToolResult | None:
-    """What came of a call already. What was run stays so when it is reverted, unless its id now means another call."""
+    """Return the result of a call that ran before, even if it was reverted, or None.
+
+    After a revert the model can reuse an id for a different call; that one has no result yet.
+    """
     if result := active_records.result(call.id):
         return result
     seq = records.result_seq(call.id)
     if seq is None:
         return None
-    called = (records[at].event for at in records.indexes_of(("tool_called",)) if at < records.index_after(seq))
-    same = any(isinstance(event, ToolCalled) and _is_same_call(event.call, call) for event in called)
+    indexes = (index for index in records.indexes_of(("tool_called",)) if index < records.index_after(seq))
+    events = (records[index].event for index in indexes)
+    same = any(isinstance(event, ToolCalled) and _is_same_call(event.call, call) for event in events)
     return records.result(call.id) if same else None
 
 
-def _is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    return (one.id, one.tool, one.arguments) == (other.id, other.tool, other.arguments)
+def _is_same_call(call: ToolCall, other: ToolCall) -> bool:
+    return (call.id, call.tool, call.arguments) == (other.id, other.tool, other.arguments)
 
 
 def fault_from_exception(error: Exception) -> Fault:
-    """A fault that keeps the traceback."""
+    """Return a fault for an unexpected exception, with the traceback as its hint."""
     trace = "".join(traceback.format_exception(error))
     return BackendError(f"{type(error).__name__}: {error}", code="bug", hint=trace).fault

@@ -1,6 +1,7 @@
-"""Publishing: every reader sees every kept event once, in order; none can make the session wait, or fill its memory.
+"""Publishes events to subscribers, without ever blocking the session.
 
-A reader that joins late, or for whom too much waited, is told the kept events and then what is so now.
+Each subscriber gets every persisted event once and in order. One that subscribes late, or whose queue overflows, gets
+the persisted events it missed and then a snapshot of the transient state.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ MAX_QUEUED_EVENTS = 4096
 
 
 class Subscription(AsyncIterator[Envelope]):
-    """One reader's own queue; `close` ends it, as the session's end does, after what waits then."""
+    """The event queue of one subscriber. It ends, after the queued events, on `close` or when the session closes."""
 
     def __init__(self, since: int, stream: "EventStream") -> None:
         self._last_seq = since
@@ -26,7 +27,7 @@ class Subscription(AsyncIterator[Envelope]):
         self._catch_up()
 
     def push(self, envelope: Envelope) -> None:
-        """For the stream, which knows already that it happened."""
+        """Queue an event. The stream calls this after it updated its own state."""
         if len(self._queue) < MAX_QUEUED_EVENTS:
             self._queue.append(envelope)
         else:
@@ -69,7 +70,7 @@ class Subscription(AsyncIterator[Envelope]):
 
 
 class EventStream:
-    """The readers of one session. `kept` gives the kept events after a number, up to the last there is when asked."""
+    """The subscriptions of one session. `persisted_after` returns the persisted events after a sequence number."""
 
     def __init__(self, persisted_after: Callable[[int], Iterator[Envelope]]) -> None:
         self.persisted_after = persisted_after
@@ -78,18 +79,18 @@ class EventStream:
 
     @property
     def event_count(self) -> int:
-        """How many events there were."""
+        """The number of events published so far."""
         return self._transient_state.event_count
 
     def snapshot(self, after: int) -> Sequence[Envelope]:
-        """What is so now, as far as it happened after the event of that number."""
+        """Return the current transient state, leaving out what was known after `after` events."""
         return self._transient_state.snapshot(after)
 
     def subscribe(self, since: int) -> Subscription:
-        """A new reader that is told first what was kept after `since`; it is listening as soon as this returns."""
-        reader = Subscription(since, self)
-        self._subscriptions.append(reader)
-        return reader
+        """Subscribe to the persisted events after `since` and to all new events from now on."""
+        subscription = Subscription(since, self)
+        self._subscriptions.append(subscription)
+        return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         if subscription in self._subscriptions:
@@ -97,9 +98,9 @@ class EventStream:
 
     def publish(self, envelope: Envelope) -> None:
         self._transient_state.apply(envelope)
-        for reader in self._subscriptions:
-            reader.push(envelope)
+        for subscription in self._subscriptions:
+            subscription.push(envelope)
 
     def close(self) -> None:
-        for reader in tuple(self._subscriptions):
-            reader.close()
+        for subscription in tuple(self._subscriptions):
+            subscription.close()

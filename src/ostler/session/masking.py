@@ -1,6 +1,6 @@
-"""Takes the secrets that are in use out of every event, before anyone keeps it, shows it or thinks about it.
+"""Masks known secrets in every event before it is saved, published or sent to the model.
 
-What a model is told is a fold over the kept events: so no known secret leaves in a request, and a resumed session sends
+Requests to the model are built from the persisted events, so they contain no known secret, and a resumed session sends
 the same bytes again.
 """
 
@@ -14,37 +14,40 @@ from ostler.text.secret_masker import MASK_MARKER, SecretMasker
 from ostler.wire.event_codec import encode_event
 
 E = TypeVar("E", bound=Event)
-MASKED_NOTICE = f"a secret that is in use came up here; the model and the session are told {MASK_MARKER} in its place"
+MASKED_NOTICE = (
+    f"a known secret appeared in this session; it was replaced by {MASK_MARKER} before anything was saved"
+    " or sent to the model"
+)
 
 
 class MaskSecrets(Protocol):
-    """The same event without what nobody may be told; itself where it holds nothing of that."""
+    """Return the event with all secrets masked, or the same object if it contains none."""
 
     def __call__(self, event: E) -> E: ...
 
 
 def mask_nothing(event: E) -> E:
-    """Where no secret is known."""
+    """Return the event unchanged; used when no secret is known."""
     return event
 
 
 def make_mask(values: Iterable[str]) -> MaskSecrets:
-    """What takes these values out of an event."""
-    withheld = SecretMasker(values)
-    if not withheld:
+    """Return a function that masks these values in an event."""
+    masker = SecretMasker(values)
+    if not masker:
         return mask_nothing
 
-    def conceal(event: E) -> E:
-        if not withheld.occurs_in(encode_event(event)):
+    def mask(event: E) -> E:
+        if not masker.occurs_in(encode_event(event)):
             return event
-        concealed: E = _mask_value(event, withheld)
-        return concealed if concealed != event else event
+        masked: E = _mask_value(event, masker)
+        return masked if masked != event else event
 
-    return conceal
+    return mask
 
 
 def _mask_value(value: Any, secrets: SecretMasker) -> Any:
-    """The same of any shape, with the mark in its texts; what kind of event it is stays as it is."""
+    """Return a copy of a value of any shape with the secrets in its strings masked."""
     match value:
         case str():
             return secrets.mask(value)

@@ -1,4 +1,4 @@
-"""What can be done to a session that nobody plays: a title, a word to its model, an end to what a crash left open."""
+"""Changes to the journal of a session that is not open: rename, add a reminder, take queued prompts, repair."""
 
 import time
 from collections.abc import Callable
@@ -10,45 +10,45 @@ from ostler.session.state import state_from_records
 
 
 def rename(journal: FileJournal, title: str) -> None:
-    """Keep a title."""
+    """Save a new title."""
     _writer(journal)(Renamed(title))
     journal.sync()
 
 
 def add_reminder(journal: FileJournal, text: str) -> None:
-    """Keep something for the model to be told when the session goes on."""
+    """Save a message that the model gets when the session is resumed."""
     _writer(journal)(Reminded(text))
     journal.sync()
 
 
 def take_queued(journal: FileJournal) -> tuple[str, ...]:
-    """What waited to be sent, which no longer waits there."""
-    waited = state_from_records(journal.records()).queued
-    if waited:
+    """Return the queued prompts and remove them from the session."""
+    queued = state_from_records(journal.records()).queued
+    if queued:
         _writer(journal)(Queued())
         journal.sync()
-    return waited
+    return queued
 
 
 def repair_journal(journal: FileJournal) -> list[str]:
-    """Finish open calls, asks and turns as events; says what was found and done."""
-    told = list(journal.damage)
+    """Close open calls, requests and turns. Return the damage found and the events added, as texts."""
+    report = list(journal.damage)
     state = state_from_records(journal.records())
     emit = _writer(journal)
 
-    def keep(event: Event) -> None:
+    def add(event: Event) -> None:
         emit(event)
         state.apply(event)
-        told.append(f"added {type(event).__name__}")
+        report.append(f"added {type(event).__name__}")
 
-    close_unfinished(state, keep)
+    close_unfinished(state, add)
     journal.sync()
-    return told
+    return report
 
 
 def _writer(journal: FileJournal) -> Callable[[Event], None]:
     def emit(event: Event) -> None:
-        past = journal.records()
-        journal.append(Envelope(past[-1].seq + 1 if len(past) else 1, time.time(), event))
+        records = journal.records()
+        journal.append(Envelope(records[-1].seq + 1 if len(records) else 1, time.time(), event))
 
     return emit

@@ -1,4 +1,4 @@
-"""Open asks and questions: each is settled once, by whoever answers first, and none outlives its turn."""
+"""Futures for open approval requests and questions, by id; the first answer wins."""
 
 import asyncio
 from typing import Generic, TypeVar
@@ -7,14 +7,14 @@ A = TypeVar("A")
 
 
 class PendingAnswers(Generic[A]):
-    """Futures by id; the data of an ask is in the events, only the waiting is here."""
+    """Futures for open requests, by id. The requests themselves are in the events."""
 
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Future[A]] = {}
         self._delivered = asyncio.Event()
 
     async def wait(self, ask_id: str) -> A:
-        """The first answer that is given."""
+        """Wait for the first answer and return it."""
         future = self._open.setdefault(ask_id, asyncio.get_running_loop().create_future())
         try:
             return await future
@@ -23,7 +23,7 @@ class PendingAnswers(Generic[A]):
             self._delivered.set()
 
     def answer(self, ask_id: str, answer: A) -> bool:
-        """Answer; False when it was answered already or was never asked."""
+        """Answer a request. Return False if it was already answered or does not exist."""
         future = self._open.get(ask_id)
         if future is None or future.done():
             return False
@@ -31,12 +31,12 @@ class PendingAnswers(Generic[A]):
         return True
 
     async def wait_delivered(self) -> None:
-        """Until all who waited for what was settled have taken it in."""
+        """Wait until every given answer has been received by its waiter."""
         while any(future.done() for future in self._open.values()):
             self._delivered.clear()
             await self._delivered.wait()
 
     def answer_all(self, answer: A) -> None:
-        """Answer whatever is open."""
+        """Give the same answer to all open requests."""
         for ask_id in tuple(self._open):
             self.answer(ask_id, answer)

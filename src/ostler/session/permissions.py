@@ -1,4 +1,4 @@
-"""Deciding: the policy first, then a person, and what their answer means for later calls."""
+"""Decides permissions: policy first, then the user; stores standing rules from the answer."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,7 +8,7 @@ from ostler.core.events import Event, PermissionAsked, PermissionDecided, RuleAd
 from ostler.core.permission import AnswerOption, Decision, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
 from ostler.core.tools import CallOrigin
-from ostler.policy.verdict import Policy, evaluate_permission, needs_to_approve
+from ostler.policy.verdict import NON_INTERACTIVE_STEP, Policy, evaluate_permission, needs_to_approve
 from ostler.session.pending_answers import PendingAnswers
 
 ONCE_OPTIONS = (AnswerOption("once", "Allow once", "allow_once"), AnswerOption("deny", "Deny", "deny"))
@@ -21,20 +21,20 @@ DEFAULT_OPTIONS = (
 
 
 class NoStandingRules:
-    """A project without standing rules, where none can be kept."""
+    """Standing rules of a project that stores none."""
 
     def rules(self) -> Sequence[Rule]:
         return ()
 
     def add(self, rule: Rule) -> None:
-        """The session's own record is all there is."""
+        """Do nothing; the rule is only saved in the session."""
 
     def revoke(self, rule: Rule) -> bool:
         return False
 
 
 class PermissionDecider:
-    """One session's way from a permission to a decision."""
+    """Decides the permissions of one session."""
 
     def __init__(
         self,
@@ -51,36 +51,38 @@ class PermissionDecider:
 
     @property
     def policy(self) -> Policy:
-        """The policy that is in force now; it may depend on which agent works."""
+        """The current policy; it can depend on the active agent."""
         return self._policy if isinstance(self._policy, Policy) else self._policy()
 
     async def decide(
-        self, permission: Permission, origin: CallOrigin, session_rules: Sequence[Rule], narrow: Sequence[Rule]
+        self, permission: Permission, origin: CallOrigin, session_rules: Sequence[Rule], restrictions: Sequence[Rule]
     ) -> Decision:
-        """The policy's word; where it says ask, the first person's."""
+        """Return the policy's decision, or the user's if the policy says `ask`."""
 
         def grants() -> tuple[Rule, ...]:
             return (*self.standing_rules.rules(), *session_rules)
 
-        def judged() -> Verdict:
-            return evaluate_permission(permission, self.policy, origin=origin, grants=grants(), restrictions=narrow)
+        def evaluate() -> Verdict:
+            return evaluate_permission(
+                permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions
+            )
 
-        said = judged()
-        if said.action == "allow":
-            return Decision("allow", reason=said.reason)
-        if said.action == "deny":
-            return self._deny(permission, said)
-        needs = needs_to_approve(permission, self.policy, origin=origin, grants=grants(), restrictions=narrow)
-        return await self._ask(msgspec.structs.replace(permission, needs=needs), said.once_only, judged)
+        verdict = evaluate()
+        if verdict.action == "allow":
+            return Decision("allow", reason=verdict.reason)
+        if verdict.action == "deny":
+            return self._deny(permission, verdict)
+        needs = needs_to_approve(permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions)
+        return await self._ask(msgspec.structs.replace(permission, needs=needs), verdict.once_only, evaluate)
 
     def _deny(self, permission: Permission, denial: Verdict) -> Decision:
-        unattended = denial.steps[-1].name == "nobody home" and denial.steps[-2].action == "ask"
-        decision = Decision("deny", by="nobody" if unattended else "policy", reason=denial.reason)
+        non_interactive = denial.steps[-1].name == NON_INTERACTIVE_STEP and denial.steps[-2].action == "ask"
+        decision = Decision("deny", by="nobody" if non_interactive else "policy", reason=denial.reason)
         self._emit(PermissionDecided(self._new_id("ask"), permission, decision))
         return decision
 
     async def _ask(self, permission: Permission, once_only: bool, evaluate: Callable[[], Verdict]) -> Decision:
-        """A person's word; the rules may have become stricter while they thought about it."""
+        """Ask the user. Their approval is checked again, because the rules may have changed in the meantime."""
         ask_id = self._new_id("ask")
         if not permission.options:
             permission = msgspec.structs.replace(permission, options=ONCE_OPTIONS if once_only else DEFAULT_OPTIONS)
@@ -88,8 +90,8 @@ class PermissionDecider:
         decision = Decision("cancel", by="nobody")
         try:
             decision = _limit_scope(await self.pending.wait(ask_id), once_only)
-            if decision.answer == "allow" and (now := evaluate()).action == "deny":
-                decision = Decision("deny", reason=now.reason)
+            if decision.answer == "allow" and (verdict := evaluate()).action == "deny":
+                decision = Decision("deny", reason=verdict.reason)
         finally:
             self._emit(PermissionDecided(ask_id, permission, decision))
         self._store_rules(permission, decision)
@@ -106,6 +108,6 @@ class PermissionDecider:
 
 
 def _limit_scope(decision: Decision, once_only: bool) -> Decision:
-    """An answer for longer is one for now for the dangerous class, and where only a part of the call is allowed."""
+    """Reduce the scope to `once` if the call can only be allowed once or only some hunks were allowed."""
     once = once_only or decision.hunks is not None
     return msgspec.structs.replace(decision, scope="once") if once else decision

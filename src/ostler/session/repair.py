@@ -1,4 +1,4 @@
-"""What was left unfinished is finished as events, so that the history is always a valid request."""
+"""Closes what a crash left open (calls, approval requests, the turn) by appending the missing events."""
 
 from collections.abc import Callable, Container, Sequence
 
@@ -8,8 +8,8 @@ from ostler.core.protocols import Records
 from ostler.core.tools import ToolResult
 from ostler.session.state import SessionState
 
-INTERRUPTED = "Interrupted before it ran; nothing was done."
-OUTCOME_UNKNOWN = "Interrupted while it ran: it may have taken effect in part. Look before you run it again."
+INTERRUPTED = "Interrupted before it ran; nothing changed."
+OUTCOME_UNKNOWN = "Interrupted while running; it may have partly completed. Check the state before you retry."
 
 
 def close_unfinished(
@@ -18,13 +18,14 @@ def close_unfinished(
     turn_end: TurnEnded | None = None,
     except_calls: Container[str] = (),
 ) -> None:
-    """Give every call a result, every ask an answer and the open turn its end, which is `ended` if it is known.
+    """Emit a result for every open call, an answer for every open request and the end of the open turn.
 
-    `but` are calls that go on, and so do their asks.
+    The turn ends with `turn_end` if given, else as cancelled. The calls in `except_calls` and their approval requests
+    stay open.
     """
-    for ask_id, asked in tuple(state.asks.items()):
-        if asked.permission.call_id not in except_calls:
-            emit(PermissionDecided(ask_id, asked.permission, Decision("cancel", by="nobody")))
+    for ask_id, request in tuple(state.asks.items()):
+        if request.permission.call_id not in except_calls:
+            emit(PermissionDecided(ask_id, request.permission, Decision("cancel", by="nobody")))
     for question_id in tuple(state.questions):
         emit(QuestionAnswered(question_id, QuestionReply("cancel")))
     for call in state.calls_without_result():
@@ -38,9 +39,9 @@ def close_unfinished(
 
 
 def unreported_damage(damage: Sequence[str], records: Records) -> list[str]:
-    """What a person was not told when the session was opened before."""
-    told = {records[at].event for at in records.indexes_of(("notice",))} if damage else set()
-    return [sentence for sentence in damage if Notice("warning", sentence) not in told]
+    """Return the damage messages that no earlier notice in the journal contains."""
+    notices = {records[index].event for index in records.indexes_of(("notice",))} if damage else set()
+    return [message for message in damage if Notice("warning", message) not in notices]
 
 
 def _unfinished_result(call_id: str, started: bool) -> ToolResult:

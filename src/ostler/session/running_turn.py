@@ -1,4 +1,4 @@
-"""A turn under way, as a face holds it."""
+"""A running turn: cancel it or wait for its end."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -9,7 +9,7 @@ from ostler.core.sessions import TurnEndReason
 
 
 class RunningTurn:
-    """Cancel settles what waits for a person, then stops the backend's work; waiting never cancels."""
+    """The task of a running turn. Cancelling `wait` does not cancel the turn."""
 
     def __init__(self, turn_id: str, work: Coroutine[Any, Any, TurnEnded], cancel_pending: Callable[[], None]) -> None:
         self.id = turn_id
@@ -20,17 +20,17 @@ class RunningTurn:
         self.is_cleaning_up = False
 
     def cancel(self, reason: TurnEndReason = "cancelled") -> None:
-        """Once; a second call must not interrupt the tidying up that the first one began."""
+        """Cancel the turn's open requests, then its task. Later calls do nothing, to protect the cleanup."""
         if self._cancelled or self.is_cleaning_up or self._task.done():
             return
         self._cancelled = True
         self.cancel_reason = reason
         self._cancel_pending()
-        # not at once: a task that has not begun yet would never reach its own ending
+        # Delayed, because a task that is cancelled before it starts would skip its cleanup.
         asyncio.get_running_loop().call_soon(self._stop)
 
     def begin_cleanup(self) -> None:
-        """The backend is done with the turn; what follows is not to be interrupted."""
+        """Mark that the backend has finished, so that `cancel` no longer interrupts."""
         self.is_cleaning_up = True
 
     def _stop(self) -> None:

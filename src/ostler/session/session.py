@@ -1,4 +1,4 @@
-"""One session: the stage a backend acts on, and what faces see of it."""
+"""A session: implements `BackendContext` for the backend and `Session` for frontends."""
 
 import asyncio
 import time
@@ -65,7 +65,7 @@ Spawner = Callable[["LocalSession", ChildTask], Awaitable[ToolResult]]
 
 
 class LocalSession:
-    """Plays turns with a backend; every event passes `emit`, every call `run_tool`, every ask `decide`."""
+    """Runs turns with a backend. Events go through `emit`, calls through `run_tool`, permissions through `decide`."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class LocalSession:
         clock: Callable[[], float] = time.time,
         mask: MaskSecrets = mask_nothing,
     ) -> None:
-        """`conceal` takes out of each event what nobody may keep or be told."""
+        """`mask` removes secrets from each event before it is saved, published or sent to the model."""
         self.id = journal.session_id
         self.cwd = cwd
         self.state = state_from_records(journal.records())
@@ -109,7 +109,7 @@ class LocalSession:
         self._call_runner = CallRunner(tools, self, self.state, Checkpointer(undo, f"{self.id}/"))
         self._permissions = PermissionDecider(policy, standing_rules or NoStandingRules(), self.emit, self.new_id)
 
-    # -- what faces see ------------------------------------------------------------------------------------------
+    # -- Session, for frontends ----------------------------------------------------------------------------------
 
     @property
     def info(self) -> SessionInfo:
@@ -132,11 +132,11 @@ class LocalSession:
             raise
 
     async def _open_backend(self, options: dict[str, str]) -> None:
-        for told in unreported_damage(self._journal.damage, self._records):
-            self.emit(Notice("warning", told))
+        for message in unreported_damage(self._journal.damage, self._records):
+            self.emit(Notice("warning", message))
         close_unfinished(self.state, self.emit)
-        wanted = {**self.state.options, **options}
-        start = SessionStart(self.id, self.cwd, self._permissions.policy.interactive, wanted)
+        all_options = {**self.state.options, **options}
+        start = SessionStart(self.id, self.cwd, self._permissions.policy.interactive, all_options)
         await self._tools.open(self)
         info = await self._backend.open(start, self)
         self._backend_opened = True
@@ -146,11 +146,11 @@ class LocalSession:
         self.emit(InfoChanged(info))
 
     def start(self, prompt: Prompt) -> RunningTurn:
-        """Begin a turn; one at a time."""
+        """Start a turn. Raises `UsageError` if one is running or the session is closed."""
         return self._start_turn(prompt, is_remote=False)
 
     async def call(self, call: ToolCall) -> ToolResult:
-        """A call from outside a turn: a person's `!cmd`, an MCP client, `ostler tool call`."""
+        """Run a standalone call, outside of any turn: the user's `!cmd`, an MCP client, `ostler tool call`."""
         self._check_open()
         if call.id in self._call_runner.standalone:
             return await self.run_tool(call)
@@ -162,7 +162,7 @@ class LocalSession:
             await self._call_runner.end_standalone(call.id)
 
     async def apply(self, change: SessionChange) -> bool:
-        """Change something in the session; False when whoever would have to cannot."""
+        """Apply a change to the session. Return False if the backend does not support it or it is not possible now."""
         self._check_open()
         match change:
             case Rename(title):
@@ -190,18 +190,18 @@ class LocalSession:
                 return await self._backend.apply(change)
 
     def answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
-        """Answer an open ask; the first answer wins. What a face says is never the policy's word."""
+        """Answer an open approval request or question; the first answer wins. A decision is recorded as the user's."""
         if isinstance(answer, Decision):
-            said = msgspec.structs.replace(answer, by="person") if answer.by == "policy" else answer
-            return self._permissions.pending.answer(ask_id, said)
+            decision = msgspec.structs.replace(answer, by="person") if answer.by == "policy" else answer
+            return self._permissions.pending.answer(ask_id, decision)
         return self._questions.answer(ask_id, answer)
 
     def subscribe(self, since: int = 0) -> Subscription:
-        """Kept events after `since`, what is so now, then everything as it happens."""
+        """Stream the persisted events after `since`, the current transient state, then new events."""
         return self._stream.subscribe(min(since, self._seq))
 
     async def aclose(self) -> None:
-        """End the turn if one runs, then backend, tools, journal and readers, in that order; once and for good."""
+        """Cancel the running turn and all calls, then close backend, tools, subscriptions and journal."""
         if self._closing:
             return
         self._closing = True
@@ -212,7 +212,7 @@ class LocalSession:
         await self._release(self._journal.close)
 
     async def _release(self, close_journal: Callable[[], None]) -> None:
-        """Whichever of them fails, the others are closed. A backend that could not be opened has nothing to close."""
+        """Close everything, even if closing a part fails. The backend is closed only if it was opened."""
         self._closing = True
         async with AsyncExitStack() as closing:
             closing.callback(close_journal)
@@ -223,21 +223,21 @@ class LocalSession:
             if self._backend_opened:
                 closing.push_async_callback(self._backend.aclose)
 
-    # -- the stage -----------------------------------------------------------------------------------------------
+    # -- BackendContext, for the backend -------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
         if self._closed:
             if event.persisted:
-                raise JournalError("this session is closed, nothing more is kept in it", code="session_closed")
+                raise JournalError("the session is closed; no more events can be saved", code="session_closed")
             return
         if isinstance(event, StateChanged) and not self._turn_state.accept_backend_state(event):
             return
-        given, event = event, self.mask(event)
+        original, event = event, self.mask(event)
         envelope = Envelope(self._seq + event.persisted, self._clock(), event)
         if event.persisted:
             self._persist(envelope)
         self._publish(envelope, envelope.seq)
-        if event is not given and not self._mask_notice_sent:
+        if event is not original and not self._mask_notice_sent:
             self._mask_notice_sent = True
             self.emit(Notice("warning", MASKED_NOTICE))
 
@@ -248,7 +248,7 @@ class LocalSession:
         return self._active_records
 
     def remote_turn_started(self, prompt: Prompt) -> None:
-        """Now, or as soon as the turn that runs is over; not once the session is about to close."""
+        """Follow the remote turn now or after the running turn; ignored when the session is closing."""
         self._remote_prompts.append(prompt)
         self._start_remote_turn()
 
@@ -267,25 +267,25 @@ class LocalSession:
         except JournalError as error:
             self._fail_turn(error)
             raise
-        return self.mask(ToolFinished(result)).result  # who thinks is told no more than what is kept
+        return self.mask(ToolFinished(result)).result  # the backend gets the masked result, as saved
 
     async def decide(self, permission: Permission) -> Decision:
         call = self.state.calls.get(permission.call_id)
-        origin, narrow = (call.origin, call.rules) if call else ("model", ())
-        return await self._permissions.decide(permission, origin, self.state.rules, narrow)
+        origin, restrictions = (call.origin, call.rules) if call else ("model", ())
+        return await self._permissions.decide(permission, origin, self.state.rules, restrictions)
 
-    async def decide_for_child(self, permission: Permission, narrow: Sequence[Rule]) -> Decision:
-        """What a child session would do is decided here, as if this session's own model had asked."""
-        return await self._permissions.decide(permission, "model", self.state.rules, narrow)
+    async def decide_for_child(self, permission: Permission, restrictions: Sequence[Rule]) -> Decision:
+        """Decide a permission of a child session, like one of this session's own model."""
+        return await self._permissions.decide(permission, "model", self.state.rules, restrictions)
 
     def standing_rules(self) -> Sequence[Rule]:
-        """What a person allowed for longer than once."""
+        """Return the rules that the user set for the project and for this session."""
         return (*self._permissions.standing_rules.rules(), *self.state.rules)
 
     async def ask(self, question: Question) -> QuestionReply:
         if not self._permissions.policy.interactive:
             return QuestionReply("decline")
-        question = msgspec.structs.replace(question, id=self.new_id("question"))  # whoever asks, no two share an answer
+        question = msgspec.structs.replace(question, id=self.new_id("question"))  # ids must be unique
         self.emit(QuestionAsked(question))
         reply = QuestionReply("cancel")
         try:
@@ -296,22 +296,22 @@ class LocalSession:
 
     async def spawn(self, task: ChildTask) -> ToolResult:
         if self._spawner is None:
-            return ToolResult(task.id, "failed", "Subagents cannot be started from here.")
+            return ToolResult(task.id, "failed", "Subagents are not available in this session.")
         return await self._spawner(self, task)
 
-    # -- inside --------------------------------------------------------------------------------------------------
+    # -- internal ------------------------------------------------------------------------------------------------
 
     def new_id(self, kind: str) -> str:
-        """An id that is new in this session and stays so when it is resumed."""
+        """Return an id that is unique in this session, also after it is resumed."""
         self._count = max(self._count, self._seq) + 1
         return f"{kind}-{self._count}"
 
     async def _steer(self, steer: Steer) -> bool:
-        """Words for the turn that runs, while they can still reach it, or for the next one where none does."""
+        """Send a prompt to the running turn, or to the next one. Return False if the turn is already ending."""
         too_late = self._turn is not None and self._turn.is_cleaning_up
         steered = Steered(steer.prompt)
-        told = Steer(self.mask(steered).prompt)
-        if too_late or not (self.info.can_steer and await self._backend.apply(told)):
+        masked = Steer(self.mask(steered).prompt)
+        if too_late or not (self.info.can_steer and await self._backend.apply(masked)):
             return False
         self.emit(steered)
         return True
@@ -326,13 +326,14 @@ class LocalSession:
             return False
         before = len(self._active_records)
         self.emit(Reverted(revert.to_seq))
-        fewer = len(self._active_records) <= before  # else it was counted again
-        if not await self._backend.apply(revert) and fewer:
-            self.emit(Notice("warning", f"{self.info.backend} still remembers what was taken back"))
+        removed = len(self._active_records) <= before  # otherwise it restored reverted events
+        if not await self._backend.apply(revert) and removed:
+            text = f"reverted here, but {self.info.backend} still has the messages in its context"
+            self.emit(Notice("warning", text))
         return True
 
     def _publish(self, envelope: Envelope, last_seq: int) -> None:
-        """`kept` is the number of the last record from then on; what the turn waits for is told where it changes."""
+        """Publish an event and any change of the turn state; `last_seq` becomes the number of the last record."""
         self._turn_state.before_publish(envelope.event)
         self._report_state()
         self._seq = last_seq
@@ -359,34 +360,34 @@ class LocalSession:
             self.state.todos = current_todos(self._active_records)
 
     def _fail_turn(self, error: JournalError) -> None:
-        """What cannot be kept must not go on, whoever emitted it: not every caller can end the turn."""
+        """Cancel the turn: its events cannot be saved, and not every caller of `emit` can end it."""
         self._journal_error = self._journal_error or error
         if self._turn:
             self._turn.cancel("failed")
 
     def _repair(self) -> None:
-        """Finish what could not be written down when the journal failed; it may have room again."""
+        """Write the closing events that a journal error prevented; the disk may have space again."""
         if self._journal_error:
             close_unfinished(self.state, self.emit, except_calls=self._call_runner.standalone)
             self._journal_error = None
 
     def _check_open(self) -> None:
         if self._closing:
-            raise UsageError("this session is closed", code="session_closed", hint="open it again to go on with it")
+            raise UsageError("the session is closed", code="session_closed", hint="resume it to continue")
 
     def _start_turn(self, prompt: Prompt, *, is_remote: bool) -> RunningTurn:
         self._check_open()
         if self._turn is not None:
-            raise UsageError("a turn is still running in this session", code="turn_running", hint="wait or cancel it")
+            raise UsageError("a turn is still running", code="turn_running", hint="wait for it or cancel it")
         self._repair()
         turn_id = self.new_id("turn")
-        for prompt_id in tuple(self.state.undelivered):  # they were said before this
+        for prompt_id in tuple(self.state.undelivered):  # sent before this prompt
             self.emit(Delivered(prompt_id))
         self.emit(started := TurnStarted(turn_id, prompt))
         self._journal_sync.start()
         self._call_runner.begin_turn(turn_id)
-        told = None if is_remote else self.mask(started).prompt
-        self._turn = RunningTurn(turn_id, self._run_turn(turn_id, told), self._cancel_pending)
+        masked = None if is_remote else self.mask(started).prompt
+        self._turn = RunningTurn(turn_id, self._run_turn(turn_id, masked), self._cancel_pending)
         return self._turn
 
     def _start_remote_turn(self) -> None:
@@ -394,14 +395,14 @@ class LocalSession:
             self._start_turn(self._remote_prompts.pop(0), is_remote=True)
 
     def _cancel_pending(self, by: Literal["person", "nobody"] = "person") -> None:
-        """What the turn waits for; a call beside it may go on waiting."""
-        for ask_id, asked in self.state.asks.items():
-            if asked.permission.call_id not in self._call_runner.standalone:
+        """Cancel the open approval requests and questions of the turn, but not those of standalone calls."""
+        for ask_id, request in self.state.asks.items():
+            if request.permission.call_id not in self._call_runner.standalone:
                 self._permissions.pending.answer(ask_id, Decision("cancel", by=by))
         self._questions.answer_all(QuestionReply("cancel"))
 
     async def _cancel_leftover(self) -> None:
-        """No ask outlives its turn: whoever still waits for an answer hears that none will come, and tells of it."""
+        """Cancel requests left open by the turn, and wait until their decisions are emitted."""
         self._cancel_pending("nobody")
         await self._permissions.pending.wait_delivered()
         await self._questions.wait_delivered()
@@ -427,7 +428,7 @@ class LocalSession:
 
     def _warn_about_undo(self, not_restorable: Sequence[str]) -> None:
         if not_restorable:
-            self.emit(Notice("warning", "undo does not reach " + "; ".join(not_restorable)))
+            self.emit(Notice("warning", "undo cannot restore: " + "; ".join(not_restorable)))
 
     async def _finish_turn(self, turn_end: TurnEnded, not_restorable: Sequence[str]) -> TurnEnded:
         self._turn = None
@@ -435,9 +436,9 @@ class LocalSession:
             turn_end = TurnEnded(turn_end.turn_id, "failed", self._journal_error.fault)
         try:
             self._warn_about_undo(not_restorable)
-            outliving = self._call_runner.events_after_turn()
+            repeated = self._call_runner.events_after_turn()
             close_unfinished(self.state, self.emit, turn_end, except_calls=self._call_runner.standalone)
-            for event in outliving:
+            for event in repeated:
                 self.emit(event)
             await self._journal_sync.wait_synced()
         except JournalError as error:

@@ -1,7 +1,7 @@
-"""A session's state as a fold over its kept events.
+"""Session state, folded from its persisted events.
 
-A revert takes back the conversation and the plan. It does not take back what was spent, what a person allowed, revoked
-or chose, and what was run: a rule that was revoked stays so, and a call runs once.
+A revert undoes the conversation and the todo list, but not costs, permission rules, options or executed calls: a
+revoked rule stays revoked, and a call runs only once.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ from ostler.core.tools import Todo, ToolCall
 from ostler.journal.active_records import ActiveRecords
 from ostler.journal.todos_file import current_todos
 
-# Of a turn that is over only these still tell something.
+# The events of a finished turn that still matter for the state.
 TYPES_THAT_OUTLIVE_TURN = frozenset(
     [
         "info_changed",
@@ -57,7 +57,7 @@ TYPES_THAT_OUTLIVE_TURN = frozenset(
 
 
 class SessionState:
-    """What is so now: todos, open asks, usage, rules, children, words that wait, the calls of the turn that runs."""
+    """The current state: todos, open requests, usage, rules, children, pending prompts, calls of the running turn."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self.title = ""
@@ -80,17 +80,17 @@ class SessionState:
             self.apply(event)
 
     def calls_without_result(self) -> list[ToolCall]:
-        """Calls without a result, in the order they were made."""
+        """Return the calls without a result, in the order they were made."""
         return [call for call_id, call in self.calls.items() if call_id not in self.results]
 
     @property
     def cost(self) -> float | None:
-        """What the session cost so far, or None when a price is not known."""
+        """The cost of the session so far in US dollars, or None if a price is unknown."""
         costs = [usage.cost for usage in self.usage]
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def apply(self, event: Event) -> None:
-        """Take one event in."""
+        """Update the state with one event."""
         match event:
             case InfoChanged(info):
                 self.info = info
@@ -128,7 +128,7 @@ class SessionState:
                 self.undelivered.pop(prompt_id, None)
 
     def _forget_calls(self) -> None:
-        """Every call of a turn has its result when the turn ends; the journal knows them by id."""
+        """Drop the calls of a finished turn: all have results, which the journal finds by id."""
         self.calls.clear()
         self.started.clear()
         self.results.clear()
@@ -154,20 +154,20 @@ class SessionState:
             case RuleAdded(rule):
                 self.rules.append(rule)
             case RuleRevoked(rule):
-                self.rules = [kept for kept in self.rules if kept != rule]
+                self.rules = [other for other in self.rules if other != rule]
             case _:
                 pass
 
 
 def state_from_records(records: Records) -> SessionState:
-    """The state after a journal's records; of turns that are over only what outlives them is looked at."""
+    """Build the state from a journal's records, reading only the relevant events of finished turns."""
     state = SessionState()
-    over = next((at for at in reversed(range(len(records))) if records.type_at(at) == "turn_ended"), -1)
-    state.turns = sum(1 for index in records.indexes_of(("turn_started",)) if index < over)
+    last_end = next((i for i in reversed(range(len(records))) if records.type_at(i) == "turn_ended"), -1)
+    state.turns = sum(1 for index in records.indexes_of(("turn_started",)) if index < last_end)
     for index in records.indexes_of(TYPES_THAT_OUTLIVE_TURN):
-        if index < over:
+        if index < last_end:
             state.apply(records[index].event)
-    for index in range(max(over, 0), len(records)):
+    for index in range(max(last_end, 0), len(records)):
         state.apply(records[index].event)
     state.todos = current_todos(ActiveRecords(records))
     return state

@@ -1,4 +1,4 @@
-"""What a person sees: events gathered into blocks that any face can draw, in the order they began."""
+"""Turns events into display blocks for frontends, in the order they started."""
 
 from typing import Literal, TypeVar
 
@@ -27,7 +27,7 @@ from ostler.core.tools import Todo, ToolCall
 
 
 class TranscriptBlock(msgspec.Struct):
-    """One thing on the screen. `settled` means that it will not change any more."""
+    """A block of the transcript. A `final` block does not change any more."""
 
     id: str
     final: bool = False
@@ -37,13 +37,13 @@ B = TypeVar("B", bound=TranscriptBlock)
 
 
 class PromptBlock(TranscriptBlock):
-    """What the person said."""
+    """The user's prompt."""
 
     text: str = ""
 
 
 class TextBlock(TranscriptBlock):
-    """What the model says: a plan while calls follow it, else the answer; `cut` when the stream broke off."""
+    """Text of the model: a `plan` if tool calls belong to it, else the `answer`. `truncated`: the stream broke off."""
 
     segment: Literal["plan", "answer"] = "answer"
     text: str = ""
@@ -57,7 +57,7 @@ class ThoughtBlock(TranscriptBlock):
 
 
 class CallBlock(TranscriptBlock):
-    """One call from its making to its result; `title` is what whoever made it calls it, if that is another name."""
+    """A tool call, from request to result. `title` is the caller's name for it, if it differs from the tool's."""
 
     call: ToolCall | None = None
     title: str = ""
@@ -66,13 +66,13 @@ class CallBlock(TranscriptBlock):
 
 
 class TodosBlock(TranscriptBlock):
-    """The plan as a checklist."""
+    """The todo list."""
 
     items: tuple[Todo, ...] = ()
 
 
 class NoticeBlock(TranscriptBlock):
-    """Something a person should know."""
+    """A message to the user."""
 
     level: str = "info"
     text: str = ""
@@ -85,14 +85,14 @@ class TurnEndBlock(TranscriptBlock):
 
 
 class Transcript:
-    """Feed it events; it returns the block each one changed."""
+    """Collects the blocks of a session from its events."""
 
     def __init__(self) -> None:
         self.blocks: list[TranscriptBlock] = []
         self._by_id: dict[str, TranscriptBlock] = {}
 
     def apply(self, event: Event) -> TranscriptBlock | None:
-        """The block that is new or changed, if any."""
+        """Apply an event. Return the block it added or changed, or None."""
         match event:
             case TurnStarted(turn_id, prompt):
                 return self._add(PromptBlock(turn_id, True, prompt.text))
@@ -147,7 +147,7 @@ class Transcript:
         return block
 
     def _apply_message(self, message: Message) -> TranscriptBlock | None:
-        """The message as it is; what came of it before and does not count, as where an attempt was given up, goes."""
+        """Replace the streamed text by the final message; text of an abandoned attempt is removed."""
         thought = "".join(part.text for part in message.parts if isinstance(part, ThoughtPart))
         if thought or f"{message.id}/thought" in self._by_id:
             block = self._get_or_add(ThoughtBlock, f"{message.id}/thought")

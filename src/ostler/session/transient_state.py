@@ -1,4 +1,4 @@
-"""What is so now and no kept event tells yet: what is being said, and what the turn, calls and children do."""
+"""Current state that no persisted event carries yet: partial messages, turn state, tool and child progress."""
 
 import msgspec
 
@@ -18,7 +18,7 @@ from ostler.core.events import (
 
 
 class _PartialMessage(msgspec.Struct):
-    """A message that is not whole yet."""
+    """The deltas of an unfinished message."""
 
     text: list[str]
     thought: list[str]
@@ -27,7 +27,7 @@ class _PartialMessage(msgspec.Struct):
 
 
 class TransientState:
-    """Feed it every event; it tells what a reader has to know who did not hear them."""
+    """Tracks the transient state from all published events and returns it as a snapshot for late subscribers."""
 
     def __init__(self) -> None:
         self.event_count = 0
@@ -44,8 +44,8 @@ class TransientState:
             case ThoughtDelta(message_id, text):
                 self._partial_message(message_id, envelope.time).thought.append(text)
             case MessageSnapshot(message_id, text, thought):
-                saying = self._partial_message(message_id, envelope.time)
-                saying.text, saying.thought = [text], [thought]
+                partial = self._partial_message(message_id, envelope.time)
+                partial.text, partial.thought = [text], [thought]
             case StateChanged("idle"):
                 self._latest.pop("state", None)
             case StateChanged():
@@ -60,18 +60,20 @@ class TransientState:
                 pass
 
     def snapshot(self, after: int = 0) -> list[Envelope]:
-        """What is so now and happened after the event of that number, in the order in which it happened."""
+        """Return the current transient state as events, in order, leaving out what was known after `after` events."""
         messages = [
-            (saying.number, Envelope(self._seq, saying.time, _message_snapshot(message_id, saying)))
-            for message_id, saying in self._partial_messages.items()
+            (partial.number, Envelope(self._seq, partial.time, _message_snapshot(message_id, partial)))
+            for message_id, partial in self._partial_messages.items()
         ]
-        others = [(number, Envelope(self._seq, was.time, was.event)) for number, was in self._latest.values()]
+        others = [
+            (number, Envelope(self._seq, envelope.time, envelope.event)) for number, envelope in self._latest.values()
+        ]
         return [envelope for number, envelope in sorted([*messages, *others], key=_event_number) if number > after]
 
     def _partial_message(self, message_id: str, time: float) -> _PartialMessage:
-        saying = self._partial_messages.setdefault(message_id, _PartialMessage([], []))
-        saying.time, saying.number = time, self.event_count
-        return saying
+        partial = self._partial_messages.setdefault(message_id, _PartialMessage([], []))
+        partial.time, partial.number = time, self.event_count
+        return partial
 
     def _apply_end(self, event: object) -> None:
         match event:
@@ -81,7 +83,7 @@ class TransientState:
                 self._latest.pop(f"call {result.call_id}", None)
             case ChildEnded(child_id):
                 self._latest.pop(f"child {child_id}", None)
-            case TurnEnded():  # a person's call may go on
+            case TurnEnded():  # a standalone call of the user may still run, so its progress stays
                 self._partial_messages.clear()
                 self._latest.pop("state", None)
             case _:

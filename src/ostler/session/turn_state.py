@@ -1,4 +1,4 @@
-"""What a turn waits for, as a fold over its events; a backend only tells what it does while it thinks."""
+"""Derives the state of the running turn (planning, awaiting permission, tool running, …) from its events."""
 
 from ostler.core.events import (
     Event,
@@ -20,9 +20,10 @@ STATE_BY_END_REASON: dict[str, TurnState] = {"done": "done", "limit": "done", "f
 
 
 class TurnStateTracker:
-    """Feed it every event before and after it is told; `now` is what is so then, `told` what was told last.
+    """Tracks the turn state from every event, before and after it is published.
 
-    A call by hand is none of the turn's: it neither waits for it nor runs in it.
+    `current` is the state now, `reported` the last published one. Calls made by the user are not part of the turn and
+    do not change its state.
     """
 
     def __init__(self) -> None:
@@ -46,20 +47,20 @@ class TurnStateTracker:
         return "tool_running" if self._running else self._model_state
 
     def accept_backend_state(self, event: StateChanged) -> bool:
-        """Whether what a backend tells of itself makes a difference; then it counts as told."""
+        """Record a state reported by the backend. Return True if the turn state changed and must be published."""
         if event.state in ("planning", "model_generating"):
             self._model_state = event.state
         changed, self.reported = self.current != self.reported, self.current
         return changed
 
     def before_publish(self, event: Event) -> None:
-        """What is so when a turn is about to be told as ended; one that was cancelled just stops."""
+        """Set the end state (`done` or `error`) before `TurnEnded` is published; a cancelled turn has none."""
         if isinstance(event, TurnEnded):
             self._end_state = STATE_BY_END_REASON.get(event.reason)
 
     def after_publish(self, event: Event) -> None:
         match event:
-            case TextDelta() | ThoughtDelta():  # the commonest first
+            case TextDelta() | ThoughtDelta():  # most frequent, so checked first
                 self._model_state = "model_generating"
             case ToolCalled(call):
                 self._on_call(call.id, is_manual=call.origin == "person")
@@ -69,7 +70,7 @@ class TurnStateTracker:
                 self._running.discard(result.call_id)
             case PermissionAsked(ask_id, permission) if permission.call_id not in self._manual_calls:
                 self._asks.add(ask_id)
-                self._model_state = "planning"  # a model that generated has said what it wants
+                self._model_state = "planning"  # the model has finished generating
             case PermissionDecided(ask_id):
                 self._asks.discard(ask_id)
             case TurnStarted() | TurnEnded():
@@ -80,7 +81,7 @@ class TurnStateTracker:
                 pass
 
     def _on_call(self, call_id: str, *, is_manual: bool) -> None:
-        """Where the far side acts by itself, nothing else tells that a call runs."""
+        """Handle a new call. A remote side that runs its own tools sends no `ToolStarted`, so the call is running."""
         if is_manual:
             self._manual_calls.add(call_id)
         elif self._runs_own_tools:

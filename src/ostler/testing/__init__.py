@@ -1,1 +1,1 @@
-"""Doubles that ship: scripted models, backends and servers, strict about what is left over."""
+"""Test doubles that ship with Ostler; they fail if a script is not used up."""

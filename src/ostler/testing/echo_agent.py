@@ -1,7 +1,7 @@
-"""An ACP agent without a model, for trying clients: it echoes prompts, and a line that begins with `!` is an order.
+"""An ACP agent without a model: echoes prompts and runs `!command` lines; for testing clients.
 
-Run it as `python -m ostler.testing.echo_agent`; `--help` lists what it can pretend to be, and the orders are the
-methods of `ostler.testing.echo_commands.EchoCommands`: `!read PATH`, `!write PATH TEXT`, `!run COMMAND`, `!ask KIND PATH` …
+Run it as `python -m ostler.testing.echo_agent`; `--help` lists its options. The commands are the methods of
+`ostler.testing.echo_commands.EchoCommands`: `!read PATH`, `!write PATH TEXT`, `!run COMMAND`, `!ask KIND PATH` …
 """
 
 import argparse
@@ -57,7 +57,7 @@ COMMANDS = (
 
 
 class EchoAgent:
-    """Answers the protocol's requests; what it pretends to be is in `flags`."""
+    """Handles the requests of a client. `flags` select its capabilities and faults."""
 
     def __init__(self, flags: argparse.Namespace) -> None:
         self.flags = flags
@@ -71,30 +71,30 @@ class EchoAgent:
         self._logged_in = not flags.auth
         self._folders: dict[str, str] = {}
 
-    # -- the peer's handler ----------------------------------------------------------------------------------------
+    # -- JSON-RPC handler ------------------------------------------------------------------------------------------
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
         name = method.replace("/", "_")
         handler = getattr(self, f"on_{name}", None)
         if handler is None:
-            raise RpcError(METHOD_NOT_FOUND, f"there is no method {method!r}")
+            raise RpcError(METHOD_NOT_FOUND, f"unknown method {method!r}")
         if method == "session/prompt":
             self.cancel_events[self._require_open(params)] = asyncio.Event()
-        answer: Awaitable[Any] = handler(params)
-        return answer
+        result: Awaitable[Any] = handler(params)
+        return result
 
     def handle_notification(self, method: str, params: Params) -> None:
-        stop = self.cancel_events.get(str(params.get("sessionId")))
-        if method == "session/cancel" and stop:
-            stop.set()
+        cancel_event = self.cancel_events.get(str(params.get("sessionId")))
+        if method == "session/cancel" and cancel_event:
+            cancel_event.set()
 
-    # -- to begin with ---------------------------------------------------------------------------------------------
+    # -- initialization --------------------------------------------------------------------------------------------
 
     async def on_initialize(self, params: Params) -> InitializeResponse:
         if self.flags.silent:
             await asyncio.Event().wait()
         self.client = dict(params)
-        can = SessionCapabilities(
+        capabilities = SessionCapabilities(
             list={} if self.flags.store else None,
             delete={} if self.flags.store else None,
             resume={} if self.flags.resume else None,
@@ -105,7 +105,7 @@ class EchoAgent:
         content = PromptCapabilities(image=True, embedded_context=True)
         return InitializeResponse(
             self.flags.version,
-            AgentCapabilities(self._can_load, content, session_capabilities=can),
+            AgentCapabilities(self._can_load, content, session_capabilities=capabilities),
             (AuthMethod(self.flags.auth, "Log in", "with a word"),) if self.flags.auth else (),
             Implementation("echo", "1", "Echo"),
             meta={"steering": {"supported": True}} if self.flags.steering else None,
@@ -113,12 +113,12 @@ class EchoAgent:
 
     @property
     def _can_load(self) -> bool:
-        """Only what is kept somewhere can be loaded by another process."""
+        """Whether sessions can be loaded; without a store there are none to load."""
         return bool(self.flags.store) and not self.flags.no_load
 
     async def on_authenticate(self, params: Params) -> dict[str, Any]:
         if params.get("methodId") != self.flags.auth:
-            raise RpcError(INVALID_PARAMS, "there is no such way to log in")
+            raise RpcError(INVALID_PARAMS, "unknown authentication method")
         self._logged_in = True
         return {}
 
@@ -129,58 +129,60 @@ class EchoAgent:
             raise RpcError(AUTH_REQUIRED, "Authentication required")
         if self.flags.silent_new:
             await asyncio.Event().wait()
-        asked, session_id = _open_params(params), str(uuid.uuid4())
-        self._append_history(session_id, "cwd", asked.cwd)
-        return self._start_session(session_id, asked)
+        request, session_id = _open_params(params), str(uuid.uuid4())
+        self._append_history(session_id, "cwd", request.cwd)
+        return self._start_session(session_id, request)
 
     async def on_session_load(self, params: Params) -> OpenSessionResponse:
         if self.flags.no_load:
-            raise RpcError(METHOD_NOT_FOUND, "this agent loads no sessions")
-        asked, session_id = _open_params(params), _session_id_of(params)
+            raise RpcError(METHOD_NOT_FOUND, "this agent does not load sessions")
+        request, session_id = _open_params(params), _session_id_of(params)
         for role, text in self._read_history(session_id):
             if role != "cwd":
                 chunk = UserMessageChunk if role == "user" else AgentMessageChunk
                 self.update(session_id, chunk(text_content(text)))
-        return _without_session_id(self._start_session(session_id, asked))
+        return _without_session_id(self._start_session(session_id, request))
 
     async def on_session_resume(self, params: Params) -> OpenSessionResponse:
-        asked, session_id = _open_params({"mcpServers": [], **params}), _session_id_of(params)
+        request, session_id = _open_params({"mcpServers": [], **params}), _session_id_of(params)
         self._read_history(session_id)
-        return _without_session_id(self._start_session(session_id, asked))
+        return _without_session_id(self._start_session(session_id, request))
 
     async def on_session_fork(self, params: Params) -> OpenSessionResponse:
         if not self.flags.fork:
-            raise RpcError(METHOD_NOT_FOUND, "this agent copies no sessions")
-        asked, copy = _open_params({"mcpServers": [], **params}), str(uuid.uuid4())
+            raise RpcError(METHOD_NOT_FOUND, "this agent does not fork sessions")
+        request, copy = _open_params({"mcpServers": [], **params}), str(uuid.uuid4())
         for role, text in self._read_history(_session_id_of(params)):
             self._append_history(copy, role, text)
-        return self._start_session(copy, asked)
+        return self._start_session(copy, request)
 
     async def on_session_list(self, params: Params) -> ListSessionsResponse:
-        store, wanted = self._store_dir(), params.get("cwd")
+        store, requested_cwd = self._store_dir(), params.get("cwd")
         names = sorted(path.stem for path in store.glob("*.jsonl")) if store else []
         known = [(name, self._read_history(name)[0][1]) for name in names]
         return ListSessionsResponse(
-            tuple(AcpSessionInfo(name, cwd, f"session {name[:8]}") for name, cwd in known if wanted in (None, cwd))
+            tuple(
+                AcpSessionInfo(name, cwd, f"session {name[:8]}") for name, cwd in known if requested_cwd in (None, cwd)
+            )
         )
 
     async def on_session_delete(self, params: Params) -> dict[str, Any]:
-        """One that is not there is as good as deleted."""
+        """Delete a session. Deleting an unknown session is not an error."""
         if file := self._session_file(_session_id_of(params)):
             file.unlink(missing_ok=True)
         return {}
 
     async def on_session_close(self, params: Params) -> dict[str, Any]:
         session_id = self._require_open(params)
-        if stop := self.cancel_events.get(session_id):
-            stop.set()
+        if cancel_event := self.cancel_events.get(session_id):
+            cancel_event.set()
         del self._folders[session_id]
         return {}
 
     async def on_session_set_mode(self, params: Params) -> dict[str, Any]:
         mode, session_id = params.get("modeId"), self._require_open(params)
         if mode not in {known.id for known in MODES}:
-            raise RpcError(INVALID_PARAMS, f"there is no mode {mode!r}")
+            raise RpcError(INVALID_PARAMS, f"unknown mode {mode!r}")
         self.modes[session_id] = mode
         self.update(session_id, CurrentModeUpdate(mode))
         return {}
@@ -188,11 +190,13 @@ class EchoAgent:
     async def on_session_set_config_option(self, params: Params) -> dict[str, Any]:
         self._require_open(params)
         name, value = params.get("configId"), params.get("value")
-        option = next((one for one in self._config_options() if self.flags.config and one.id == name), None)
+        option = next(
+            (candidate for candidate in self._config_options() if self.flags.config and candidate.id == name), None
+        )
         if option is None:
-            raise RpcError(INVALID_PARAMS, f"there is no option {name!r}")
-        offered: list[Any] = [choice.value for choice in option.choices]
-        if value not in (offered or [True, False]):
+            raise RpcError(INVALID_PARAMS, f"unknown option {name!r}")
+        choices: list[Any] = [choice.value for choice in option.choices]
+        if value not in (choices or [True, False]):
             raise RpcError(INVALID_PARAMS, f"{option.name} cannot be {value!r}")
         self.option_values[option.id] = value
         return {"configOptions": msgspec.to_builtins(self._config_options())}
@@ -203,21 +207,21 @@ class EchoAgent:
         return {}
 
     async def on__session_steering(self, params: Params) -> dict[str, str]:
-        """Words for the turn that runs, as several agents and clients have agreed on."""
+        """Add text to the running turn; an extension that several agents and clients support."""
         if not self.flags.steering:
-            raise RpcError(METHOD_NOT_FOUND, "this agent takes no words during a turn")
-        session_id, asked = self._require_open(params), _convert_params(PromptRequest, params)
+            raise RpcError(METHOD_NOT_FOUND, "this agent does not accept input during a turn")
+        session_id, request = self._require_open(params), _convert_params(PromptRequest, params)
         if session_id not in self.cancel_events:
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
-        self.steering_texts.setdefault(session_id, []).append("".join(block.text or "" for block in asked.prompt))
+        self.steering_texts.setdefault(session_id, []).append("".join(block.text or "" for block in request.prompt))
         self.steering_received.set()
         return {"outcome": "injected"}
 
     def _require_open(self, params: Params) -> str:
-        """The session that is meant, if it is open."""
+        """Return the session id in `params`. Raises `RpcError` if that session is not open."""
         session_id = _session_id_of(params)
         if session_id not in self._folders:
-            raise RpcError(NOT_FOUND, "Resource not found", {"details": f"no session {session_id[:80]!r} is open"})
+            raise RpcError(NOT_FOUND, "Resource not found", {"details": f"session {session_id[:80]!r} is not open"})
         return session_id
 
     def _start_session(self, session_id: str, request: OpenSessionParams) -> OpenSessionResponse:
@@ -247,18 +251,18 @@ class EchoAgent:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def on_session_prompt(self, params: Params) -> PromptResponse:
-        asked = _convert_params(PromptRequest, params)
-        said = "\n".join(block.text or "" for block in asked.prompt if block.type == "text")
-        said = self._next_scripted_prompt() or said
-        orders = EchoCommands(self, asked)
-        self._append_history(asked.session_id, "user", said)
-        answer = await orders.run(said)
-        self.cancel_events.pop(asked.session_id, None)
-        self._append_history(asked.session_id, "agent", orders.reply_text)
-        return answer
+        request = _convert_params(PromptRequest, params)
+        text = "\n".join(block.text or "" for block in request.prompt if block.type == "text")
+        text = self._next_scripted_prompt() or text
+        commands = EchoCommands(self, request)
+        self._append_history(request.session_id, "user", text)
+        response = await commands.run(text)
+        self.cancel_events.pop(request.session_id, None)
+        self._append_history(request.session_id, "agent", commands.reply_text)
+        return response
 
     def _next_scripted_prompt(self) -> str:
-        """The next prompt of the script; what is played is struck out, so another process plays the rest."""
+        """Remove and return the next prompt of the script file, so that another process continues with the rest."""
         file = Path(self.flags.script) if self.flags.script else None
         script: list[str] = msgspec.json.decode(file.read_bytes()) if file else []
         if file and script:
@@ -266,20 +270,20 @@ class EchoAgent:
         return script[0] if script else ""
 
     def update(self, session_id: str, update: msgspec.Struct | dict[str, Any]) -> None:
-        """Tell the client something."""
+        """Send a session update to the client."""
         self.peer.notify("session/update", {"sessionId": session_id, "update": update})
 
     def folder(self, session_id: str) -> str:
-        """Where a session works."""
+        """Return the working directory of a session."""
         return self._folders.get(session_id, os.getcwd())
 
-    # -- what it remembers -----------------------------------------------------------------------------------------
+    # -- stored sessions -------------------------------------------------------------------------------------------
 
     def _store_dir(self) -> Path | None:
         return Path(self.flags.store) if self.flags.store else None
 
     def _session_file(self, session_id: str) -> Path | None:
-        """Where a session is kept; an id is a name, and never leads elsewhere."""
+        """Return the file of a session, or None without a store or if the id is not a plain name."""
         store = self._store_dir()
         return store / f"{session_id}.jsonl" if store and Path(session_id).name == session_id else None
 
@@ -301,7 +305,7 @@ class _SessionParams(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def _convert_params(kind: type[StructT], params: Params) -> StructT:
-    """Parameters as they must be; what is wrong is said, and where."""
+    """Convert parameters to a struct. Raises `RpcError` that names the invalid field."""
     try:
         return msgspec.convert(params, kind)
     except msgspec.ValidationError as error:
@@ -313,56 +317,58 @@ def _session_id_of(params: Params) -> str:
 
 
 def _open_params(params: Params) -> OpenSessionParams:
-    asked = _convert_params(OpenSessionParams, params)
-    if not all(os.path.isabs(folder) for folder in (asked.cwd, *(asked.additional_directories or ()))):
+    request = _convert_params(OpenSessionParams, params)
+    if not all(os.path.isabs(folder) for folder in (request.cwd, *(request.additional_directories or ()))):
         raise RpcError(INVALID_PARAMS, "cwd and additionalDirectories must be absolute paths")
-    return asked
+    return request
 
 
 def _without_session_id(opened: OpenSessionResponse) -> OpenSessionResponse:
-    """The client knows the id already."""
+    """Remove the id, which the client already knows."""
     return msgspec.structs.replace(opened, session_id=None)
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """What it shall pretend to be."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser("echo_agent", description=__doc__)
-    parser.add_argument("--store", metavar="DIR", default="", help="keep sessions there, so that they can be loaded")
+    parser.add_argument(
+        "--store", metavar="DIR", default="", help="store sessions in this folder, so that they can be loaded"
+    )
     parser.add_argument("--no-load", action="store_true", help="cannot load sessions")
     parser.add_argument("--resume", action="store_true", help="can resume sessions without a replay")
     parser.add_argument("--fork", action="store_true", help="can copy sessions")
-    parser.add_argument("--steering", action="store_true", help="takes words during a turn")
+    parser.add_argument("--steering", action="store_true", help="accepts input during a turn")
     parser.add_argument("--no-modes", action="store_true", help="has no modes")
     parser.add_argument("--config", action="store_true", help="has config options")
-    parser.add_argument("--models", nargs="?", const=MODELS, metavar="NAMES", help="has models the old way")
+    parser.add_argument("--models", nargs="?", const=MODELS, metavar="NAMES", help="offers models in the older form")
     parser.add_argument(
-        "--script", metavar="FILE", default="", help="a JSON list of prompts to play instead of the real"
+        "--script", metavar="FILE", default="", help="a JSON list of prompts to run instead of the received ones"
     )
     parser.add_argument("--no-commands", action="store_true", help="has no slash commands")
-    parser.add_argument("--auth", metavar="ID", default="", help="wants a login by this method")
+    parser.add_argument("--auth", metavar="ID", default="", help="requires a login with this method")
     parser.add_argument("--version", type=int, default=1, metavar="N", help="answers this protocol version")
-    parser.add_argument("--banner", metavar="TEXT", default="", help="says this before the first prompt")
+    parser.add_argument("--banner", metavar="TEXT", default="", help="sends this text before the first prompt")
     parser.add_argument("--silent", action="store_true", help="never answers initialize")
     parser.add_argument("--silent-new", action="store_true", help="never answers session/new")
-    parser.add_argument("--exit", type=int, metavar="CODE", help="says why on stderr and ends at once")
-    parser.add_argument("--ignore-eof", action="store_true", help="stays when its input ends")
-    parser.add_argument("rest", nargs="*", help="anything; `!args` tells it")
+    parser.add_argument("--exit", type=int, metavar="CODE", help="writes a reason to stderr and exits immediately")
+    parser.add_argument("--ignore-eof", action="store_true", help="keeps running when its input ends")
+    parser.add_argument("rest", nargs="*", help="any arguments; `!args` shows them")
     return parser.parse_args(arguments)
 
 
 async def serve(flags: argparse.Namespace) -> None:
-    """Speak on standard streams until the input ends."""
+    """Serve on the standard streams until the input ends."""
     agent = EchoAgent(flags)
     agent.peer = JsonRpcPeer(_write, agent, is_server=True)
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop, input_ended = asyncio.get_running_loop(), asyncio.Event()
 
-    def listen() -> None:
+    def read_input() -> None:
         while data := os.read(0, 65536):
             loop.call_soon_threadsafe(agent.peer.feed, data)
-        loop.call_soon_threadsafe(over.set)
+        loop.call_soon_threadsafe(input_ended.set)
 
-    threading.Thread(target=listen, daemon=True).start()
-    await over.wait()
+    threading.Thread(target=read_input, daemon=True).start()
+    await input_ended.wait()
     if flags.ignore_eof:
         await asyncio.Event().wait()
     await agent.peer.aclose()
@@ -374,7 +380,6 @@ def _write(line: bytes) -> None:
 
 
 def main() -> None:
-    """The agent's process."""
     flags = parse_arguments(sys.argv[1:])
     if flags.exit is not None:
         sys.stderr.write("echo_agent: the moon is in the wrong phase\n")

@@ -1,4 +1,4 @@
-"""What the echo agent does in a turn: each order of a prompt, from `!say` to `!crash`."""
+"""The `!commands` of the echo agent."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ PERMISSION_OPTIONS = (
 
 
 class EchoCommands:
-    """One turn. An order may end it by setting `answer`."""
+    """Runs the commands of one turn. A command may set `answer`, the response to the prompt."""
 
     def __init__(self, agent: "EchoAgent", request: PromptRequest) -> None:
         self._agent = agent
@@ -62,7 +62,7 @@ class EchoCommands:
         self.answer: PromptResponse | None = None
 
     async def run(self, text: str) -> PromptResponse:
-        """Every line in turn; a cancelled turn ends as cancelled, never as an error."""
+        """Run every line in order. A cancelled turn ends with `cancelled`, never with an error."""
         cancelled = self._agent.cancel_events[self._session_id]
         stop = asyncio.ensure_future(cancelled.wait())
         work = asyncio.ensure_future(self._run_lines(text))
@@ -99,7 +99,7 @@ class EchoCommands:
         self._agent.update(self._session_id, update)
 
     async def request(self, method: str, params: Any) -> Any:
-        """Ask the client; a refusal is said, not raised."""
+        """Send a request to the client. An error is sent as text, and None is returned."""
         try:
             return await self._agent.peer.request(method, params)
         except RpcError as error:
@@ -113,7 +113,7 @@ class EchoCommands:
         self._call_count += 1
         return f"{self._session_id[:8]}-call-{self._agent.peer._last_id}-{self._call_count}"
 
-    # -- things to show --------------------------------------------------------------------------------------------
+    # -- updates ---------------------------------------------------------------------------------------------------
 
     async def do_say(self, rest: str) -> None:
         self.send_text(rest)
@@ -126,11 +126,11 @@ class EchoCommands:
 
     async def do_tool(self, rest: str) -> None:
         kind, _, title = rest.partition(" ")
-        call, place = self._new_call_id(), (ToolCallLocation(self._absolute_path("a.txt"), 3),)
-        self.update(AcpToolCall(call, title, kind, "pending", locations=place, raw_input={"n": 1}))
+        call, locations = self._new_call_id(), (ToolCallLocation(self._absolute_path("a.txt"), 3),)
+        self.update(AcpToolCall(call, title, kind, "pending", locations=locations, raw_input={"n": 1}))
         self.update(AcpToolCallUpdate(call, status="in_progress"))
-        shown = (ToolCallContent("content", text_content("what it found")),)
-        self.update(AcpToolCallUpdate(call, status="completed", content=shown, raw_output={"ok": "x" * 300}))
+        content = (ToolCallContent("content", text_content("what it found")),)
+        self.update(AcpToolCallUpdate(call, status="completed", content=content, raw_output={"ok": "x" * 300}))
 
     async def do_fail(self, rest: str) -> None:
         call = self._new_call_id()
@@ -161,7 +161,7 @@ class EchoCommands:
     async def do_image(self, rest: str) -> None:
         self.update(AgentMessageChunk(ContentBlock("image", data="AA==", mime_type="image/png")))
 
-    # -- things to tell --------------------------------------------------------------------------------------------
+    # -- information -----------------------------------------------------------------------------------------------
 
     async def do_blocks(self, rest: str) -> None:
         self.send_text(msgspec.json.encode(self._request.prompt).decode())
@@ -173,9 +173,9 @@ class EchoCommands:
         self.send_text(" ".join(self._agent.flags.rest))
 
     async def do_state(self, rest: str) -> None:
-        """The mode, what was set, what the client can do, and what the session was opened with."""
+        """Send mode, options, client capabilities and the parameters of the session as JSON."""
         agent = self._agent
-        told = {
+        state = {
             "mode": agent.modes.get(self._session_id, "ask"),
             "set": agent.option_values,
             "client": agent.client.get("clientCapabilities", {}),
@@ -183,13 +183,13 @@ class EchoCommands:
             "directories": agent.directories,
             "cwd": agent.folder(self._session_id),
         }
-        self.send_text(msgspec.json.encode(told).decode())
+        self.send_text(msgspec.json.encode(state).decode())
 
-    # -- things to ask the client for ------------------------------------------------------------------------------
+    # -- requests to the client ------------------------------------------------------------------------------------
 
     async def do_read(self, rest: str) -> None:
-        path, *window = rest.split(" ")
-        line, limit = (int(number) for number in window) if window else (None, None)
+        path, *line_range = rest.split(" ")
+        line, limit = (int(number) for number in line_range) if line_range else (None, None)
         answer = await self.request(
             "fs/read_text_file", ReadTextFileRequest(self._session_id, self._absolute_path(path), line, limit)
         )
@@ -205,31 +205,31 @@ class EchoCommands:
             self.send_text(f"wrote {path}")
 
     async def do_run(self, rest: str) -> None:
-        """A command, with its terminal shown in a tool call."""
-        made = await self.request(
+        """Run a command, with its terminal in a tool call."""
+        created = await self.request(
             "terminal/create", CreateTerminalRequest(self._session_id, rest, output_byte_limit=1000)
         )
-        if made is None:
+        if created is None:
             return
-        terminal, call = TerminalRef(self._session_id, made["terminalId"]), self._new_call_id()
-        shown = (ToolCallContent("terminal", terminal_id=terminal.terminal_id),)
-        self.update(AcpToolCall(call, rest, "execute", "in_progress", shown))
-        ended = await self.request("terminal/wait_for_exit", terminal)
+        terminal, call = TerminalRef(self._session_id, created["terminalId"]), self._new_call_id()
+        content = (ToolCallContent("terminal", terminal_id=terminal.terminal_id),)
+        self.update(AcpToolCall(call, rest, "execute", "in_progress", content))
+        exit_status = await self.request("terminal/wait_for_exit", terminal)
         output = await self.request("terminal/output", terminal)
         await self.request("terminal/release", terminal)
         self.update(AcpToolCallUpdate(call, status="completed"))
-        self.send_text(f"{output['output'].strip()} (exit {ended.get('exitCode')}, cut {output['truncated']})")
+        self.send_text(f"{output['output'].strip()} (exit {exit_status.get('exitCode')}, cut {output['truncated']})")
 
     async def do_kill(self, rest: str) -> None:
-        """A command that is killed at once; its output can still be read."""
-        made = await self.request("terminal/create", CreateTerminalRequest(self._session_id, rest))
-        terminal = TerminalRef(self._session_id, made["terminalId"])
+        """Run a command and kill it immediately."""
+        created = await self.request("terminal/create", CreateTerminalRequest(self._session_id, rest))
+        terminal = TerminalRef(self._session_id, created["terminalId"])
         await self.request("terminal/kill", terminal)
-        ended = await self.request("terminal/wait_for_exit", terminal)
-        self.send_text(f"killed: {'exitCode' in ended or 'signal' in ended}")
+        exit_status = await self.request("terminal/wait_for_exit", terminal)
+        self.send_text(f"killed: {'exitCode' in exit_status or 'signal' in exit_status}")
 
     async def do_leave(self, rest: str) -> None:
-        """A command whose terminal is never released."""
+        """Run a command without releasing its terminal."""
         await self.request("terminal/create", CreateTerminalRequest(self._session_id, rest))
 
     async def do_ask(self, rest: str) -> None:
@@ -238,8 +238,8 @@ class EchoCommands:
 
     async def _request_permission(self, kind: str, path: str, content: tuple[ToolCallContent, ...] = ()) -> str:
         command = {"command": path} if kind == "execute" else None
-        places = () if kind == "execute" else (ToolCallLocation(self._absolute_path(path)),)
-        call = ToolCallFields(self._new_call_id(), f"{kind} {path}", kind, "pending", content, places, command)
+        locations = () if kind == "execute" else (ToolCallLocation(self._absolute_path(path)),)
+        call = ToolCallFields(self._new_call_id(), f"{kind} {path}", kind, "pending", content, locations, command)
         answer = await self.request(
             "session/request_permission", RequestPermissionRequest(self._session_id, call, PERMISSION_OPTIONS)
         )
@@ -252,7 +252,7 @@ class EchoCommands:
         return chosen
 
     async def do_edit(self, rest: str) -> None:
-        """Ask for an edit with its diff, then make it through the client's file system."""
+        """Request permission for an edit with its diff, then write the file through the client."""
         path, _, text = rest.partition(" ")
         diff = (ToolCallContent("diff", path=self._absolute_path(path), old_text=None, new_text=text),)
         if await self._request_permission("edit", path, diff) in ("yes", "always"):
@@ -260,8 +260,8 @@ class EchoCommands:
 
     async def do_elicit(self, rest: str) -> None:
         schema = {"type": "object", "properties": {rest: {"type": "string"}}, "required": [rest]}
-        asked = {"sessionId": self._session_id, "message": f"your {rest}?", "mode": "form", "requestedSchema": schema}
-        self.send_text(msgspec.json.encode(await self.request("elicitation/create", asked)).decode())
+        params = {"sessionId": self._session_id, "message": f"your {rest}?", "mode": "form", "requestedSchema": schema}
+        self.send_text(msgspec.json.encode(await self.request("elicitation/create", params)).decode())
 
     async def do_method(self, rest: str) -> None:
         await self.request(rest, {"sessionId": self._session_id})
@@ -277,8 +277,8 @@ class EchoCommands:
         sys.stderr.flush()
 
     async def do_crash(self, rest: str) -> None:
-        code, _, words = rest.partition(" ")
-        sys.stderr.write(f"echo_agent: {words or 'crashed as ordered'}\n")
+        code, _, message = rest.partition(" ")
+        sys.stderr.write(f"echo_agent: {message or 'crashed as ordered'}\n")
         sys.stderr.flush()
         os._exit(int(code or 1))
 
@@ -293,19 +293,19 @@ class EchoCommands:
         await asyncio.Event().wait()
 
     async def do_deaf(self, rest: str) -> None:
-        """Hang, and do not hear of any cancelling."""
+        """Hang and ignore cancellation."""
         self._agent.cancel_events[self._session_id].clear()
         self._agent.cancel_events.pop(self._session_id)
         await self.do_hang(rest)
 
     async def do_listen(self, rest: str) -> None:
-        """Go on only when words came for this turn, and tell them."""
+        """Wait for text sent during this turn and echo it."""
         await self._agent.steering_received.wait()
         self._agent.steering_received.clear()
         self.send_text(f"[heard: {' '.join(self._agent.steering_texts.pop(self._session_id, []))}]")
 
     async def do_hold(self, rest: str) -> None:
-        """Go on only when somebody writes to this pipe."""
+        """Wait until something is written to this pipe."""
         written = asyncio.Event()
         pipe, loop = os.open(rest, os.O_RDONLY | os.O_NONBLOCK), asyncio.get_running_loop()
         loop.add_reader(pipe, written.set)
@@ -316,13 +316,13 @@ class EchoCommands:
             os.close(pipe)
 
     async def do_together(self, rest: str) -> None:
-        """Several orders at once: `!together !read a & !write b text`."""
-        await asyncio.gather(*(self._run_line(order) for order in rest.split(" & ") if order))
+        """Run several commands concurrently: `!together !read a & !write b text`."""
+        await asyncio.gather(*(self._run_line(command) for command in rest.split(" & ") if command))
 
     async def do_late(self, rest: str) -> None:
         asyncio.get_running_loop().call_later(0.02, self.send_text, rest)
 
     async def do_child(self, rest: str) -> None:
-        """A program that would outlive a careless client; says its pid."""
+        """Start a long-running child process and write its pid to a file."""
         child = await asyncio.create_subprocess_exec("sleep", "1000", stdin=subprocess.DEVNULL)
         Path(self._absolute_path(rest)).write_text(str(child.pid))

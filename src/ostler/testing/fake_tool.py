@@ -1,4 +1,4 @@
-"""A tool that does what a test says, behind the real door."""
+"""A tool whose behaviour a test supplies, run by the real tool host."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Behaviour = Callable[[Mapping[str, Any], ToolContext], Awaitable[str]]
 
 
 class FakeTool:
-    """Takes any arguments, needs its own name as permission, and answers with what `behaviour` returns."""
+    """Accepts any arguments, needs permission for its own name, and returns the text of `behaviour`."""
 
     def __init__(
         self, name: str, behaviour: Behaviour | None = None, *, effects: bool = True, danger: Danger = "ordinary"

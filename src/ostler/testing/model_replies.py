@@ -1,4 +1,4 @@
-"""What a scripted model server answers: replies and faults, built by name and written in either API's wire format."""
+"""Scripted replies and faults in the wire formats of both APIs."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ Framing = Literal["chunked", "length", "close"]
 
 @dataclass(frozen=True)
 class ScriptedToolCall:
-    """A tool call of the script; without an id the server makes one."""
+    """A tool call in a script. Without an id the server assigns one."""
 
     tool: str
     arguments: dict[str, Any] | str
@@ -19,13 +19,13 @@ class ScriptedToolCall:
 
     @property
     def arguments_json(self) -> str:
-        """The arguments as the model would write them."""
+        """The arguments as JSON text."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @dataclass(frozen=True)
 class ScriptedReply:
-    """One answer: what the model says, or a body as it is, and how it is delivered. Each method gives a new reply."""
+    """One reply: the model's output or a raw body, and how it is delivered. Each method returns a new reply."""
 
     text: str = ""
     thought: str = ""
@@ -49,50 +49,50 @@ class ScriptedReply:
     pause: float = 0.0
 
     def cut_after(self, size: int, *, reset: bool = False) -> "ScriptedReply":
-        """Close the connection, or reset it, after so many bytes of the body."""
+        """Close or reset the connection after `size` bytes of the body."""
         return replace(self, cut_at=size, reset=reset)
 
     def stall_after(self, parts: int, *, comments: bool = False) -> "ScriptedReply":
-        """Stop after so many pieces of the body and keep the connection open, or alive with comments."""
+        """Stop after `parts` parts of the body and keep the connection open, with keep-alive comments or silent."""
         return replace(self, stall_at=parts, comments=comments)
 
     def hold_after(self, parts: int, until: Callable[[], Awaitable[object]]) -> "ScriptedReply":
-        """Write so many pieces of the body, and the others when this has been waited for."""
+        """Write `parts` parts of the body, wait for `until`, then write the rest."""
         return replace(self, hold_at=(parts, until))
 
     def with_framing(self, framing: Framing) -> "ScriptedReply":
-        """Mark the body's end by chunks, by its length, or by closing."""
+        """Select the framing of the body: chunked, by length, or until close."""
         return replace(self, framing=framing)
 
     def as_json(self) -> "ScriptedReply":
-        """Answer whole although a stream was asked for."""
+        """Reply with one JSON document although a stream was requested."""
         return replace(self, plain_json=True)
 
     def with_write_size(self, size: int) -> "ScriptedReply":
-        """Write so many bytes at a time."""
+        """Write `size` bytes at a time."""
         return replace(self, write_size=size)
 
     def with_pause(self, pause: float) -> "ScriptedReply":
-        """Wait so many seconds after each piece, as models do."""
+        """Wait `pause` seconds after each part."""
         return replace(self, pause=pause)
 
     def then_close(self) -> "ScriptedReply":
-        """Close after the reply without having said so."""
+        """Close the connection after the reply without announcing it."""
         return replace(self, closes_after=True)
 
     def with_finish_reason(self, reason: str) -> "ScriptedReply":
-        """Give this finish reason, in the API's own word."""
+        """Set the finish reason, as the API spells it."""
         return replace(self, finish_reason=reason)
 
     def with_usage(self, tokens_in: int, tokens_out: int, cached: int = 0) -> "ScriptedReply":
-        """Report this usage; `tokens_in` includes the cached ones."""
+        """Set the reported usage. `tokens_in` includes the cached tokens."""
         return replace(self, tokens=(tokens_in, tokens_out, cached))
 
     def body_parts(self, api: Api, request: dict[str, Any], number: int) -> list[bytes]:
-        """The body in the pieces in which it is written."""
+        """Return the body in the parts in which it is written."""
         if self.body is not None:
             return list(self.body)
-        reply = replace(self, calls=tuple(_with_id(call, number, at) for at, call in enumerate(self.calls)))
+        reply = replace(self, calls=tuple(_with_id(call, number, index) for index, call in enumerate(self.calls)))
         if self.plain_json or not request.get("stream"):
             document = _openai_document(reply) if api == "openai" else _anthropic_document(reply)
             return [json.dumps(document).encode()]
@@ -100,12 +100,12 @@ class ScriptedReply:
 
 
 def text(content: str, *, chunks: int = 1, thought: str = "") -> ScriptedReply:
-    """Words, in so many deltas, after a thought or not."""
+    """Reply with text in `chunks` deltas, optionally after a thought."""
     return ScriptedReply(text=content, chunks=chunks, thought=thought)
 
 
 def calls(tool_calls: Sequence[ScriptedToolCall | tuple[str, dict[str, Any]]], *, text: str = "") -> ScriptedReply:
-    """Tool calls, after some words or none."""
+    """Reply with tool calls, optionally after text."""
     return ScriptedReply(
         text=text,
         calls=tuple(call if isinstance(call, ScriptedToolCall) else ScriptedToolCall(*call) for call in tool_calls),
@@ -113,48 +113,48 @@ def calls(tool_calls: Sequence[ScriptedToolCall | tuple[str, dict[str, Any]]], *
 
 
 def status(code: int, body: Any = None, *, headers: dict[str, str] | None = None) -> ScriptedReply:
-    """An HTTP status with a JSON or text body; by default an error object."""
+    """Reply with an HTTP status and a JSON or text body, by default an error object."""
     if body is None:
         body = {"error": {"message": f"scripted status {code}", "type": "scripted"}}
-    written = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-    return ScriptedReply(status=code, body=(written,), headers=headers or {}, framing="length")
+    encoded = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return ScriptedReply(status=code, body=(encoded,), headers=headers or {}, framing="length")
 
 
 def raw(*parts: bytes, content_type: str = "text/event-stream") -> ScriptedReply:
-    """A body as it is, in pieces."""
+    """Reply with a raw body in parts."""
     return ScriptedReply(body=parts, headers={"content-type": content_type})
 
 
 def sse_reply(*data: str | dict[str, Any], done: bool = True) -> ScriptedReply:
-    """Server-sent events with this data, and the closing mark or not."""
-    written = [sse_event(item) for item in data]
-    return raw(*written, *([b"data: [DONE]\n\n"] if done else []))
+    """Reply with server-sent events of this data, ended by `[DONE]` unless `done` is False."""
+    events = [sse_event(item) for item in data]
+    return raw(*events, *([b"data: [DONE]\n\n"] if done else []))
 
 
 def html(page: str = "<!doctype html><title>Welcome</title>") -> ScriptedReply:
-    """A web page, as a wrong base URL gives it."""
+    """Reply with a web page, as from a wrong base URL."""
     return ScriptedReply(body=(page.encode(),), headers={"content-type": "text/html"}, framing="length")
 
 
 def stall(where: Literal["head", "body"] = "head") -> ScriptedReply:
-    """Never answer, or only with a head."""
+    """Send nothing, or only a response head, and wait for the client to disconnect."""
     return ScriptedReply(silent=True) if where == "head" else ScriptedReply(body=(), stall_at=0)
 
 
 def keep_alive_only() -> ScriptedReply:
-    """A head, then comments that keep the connection alive and nothing else."""
+    """Send a response head, then only keep-alive comments."""
     return ScriptedReply(body=(), stall_at=0, comments=True)
 
 
 def drop(*, reset: bool = False) -> ScriptedReply:
-    """Close, or reset, without a byte."""
+    """Close or reset the connection without sending anything."""
     return ScriptedReply(silent=True, cut_at=0, reset=reset)
 
 
 def sse_event(data: str | dict[str, Any], name: str = "") -> bytes:
-    """One server-sent event."""
-    written = data if isinstance(data, str) else json.dumps(data)
-    return (f"event: {name}\n" if name else "").encode() + f"data: {written}\n\n".encode()
+    """Encode one server-sent event."""
+    text = data if isinstance(data, str) else json.dumps(data)
+    return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
 
 def _with_id(call: ScriptedToolCall, number: int, index: int) -> ScriptedToolCall:
@@ -163,7 +163,7 @@ def _with_id(call: ScriptedToolCall, number: int, index: int) -> ScriptedToolCal
 
 def _split_text(text: str, count: int) -> list[str]:
     size = max(1, -(-len(text) // max(1, count)))
-    return [text[at : at + size] for at in range(0, len(text), size)]
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _openai_usage(reply: ScriptedReply) -> dict[str, Any]:
@@ -180,17 +180,17 @@ def _openai_events(reply: ScriptedReply, request: dict[str, Any]) -> list[bytes]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": part} for part in _split_text(reply.thought, reply.chunks)]
     deltas += [{"content": part} for part in _split_text(reply.text, reply.chunks)]
-    for at, call in enumerate(reply.calls):
+    for index, call in enumerate(reply.calls):
         function = {"name": call.tool, "arguments": ""}
-        deltas.append({"tool_calls": [{"index": at, "id": call.id, "type": "function", "function": function}]})
+        deltas.append({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]})
         parts = _split_text(call.arguments_json, 2)
-        deltas += [{"tool_calls": [{"index": at, "function": {"arguments": part}}]} for part in parts]
-    written = [sse_event(_openai_chunk([{"index": 0, "delta": delta, "finish_reason": None}])) for delta in deltas]
+        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in parts]
+    events = [sse_event(_openai_chunk([{"index": 0, "delta": delta, "finish_reason": None}])) for delta in deltas]
     reason = reply.finish_reason or ("tool_calls" if reply.calls else "stop")
-    written.append(sse_event(_openai_chunk([{"index": 0, "delta": {}, "finish_reason": reason}])))
+    events.append(sse_event(_openai_chunk([{"index": 0, "delta": {}, "finish_reason": reason}])))
     if request.get("stream_options", {}).get("include_usage"):
-        written.append(sse_event(_openai_chunk([]) | {"usage": _openai_usage(reply)}))
-    return [*written, b"data: [DONE]\n\n"]
+        events.append(sse_event(_openai_chunk([]) | {"usage": _openai_usage(reply)}))
+    return [*events, b"data: [DONE]\n\n"]
 
 
 def _openai_chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _anthropic_usage(reply: ScriptedReply) -> dict[str, int]:
 def _anthropic_blocks(reply: ScriptedReply) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if reply.thought:
-        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "sealed"})
+        blocks.append({"type": "thinking", "thinking": reply.thought, "signature": "signed"})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     for call in reply.calls:
@@ -244,21 +244,21 @@ def _anthropic_document(reply: ScriptedReply) -> dict[str, Any]:
 
 def _anthropic_events(reply: ScriptedReply) -> list[bytes]:
     message, usage = _anthropic_message(reply), _anthropic_usage(reply)
-    begun = message | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
-    told: list[dict[str, Any]] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
+    start_message = message | {"content": [], "stop_reason": None, "usage": usage | {"output_tokens": 1}}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start_message}, {"type": "ping"}]
     for index, block in enumerate(_anthropic_blocks(reply)):
         first, deltas = _anthropic_deltas(block, reply)
-        told.append({"type": "content_block_start", "index": index, "content_block": first})
-        told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        told.append({"type": "content_block_stop", "index": index})
-    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-    told.append({"type": "message_delta", "delta": ended, "usage": {"output_tokens": usage["output_tokens"]}})
-    told.append({"type": "message_stop"})
-    return [sse_event(item, item["type"]) for item in told]
+        events.append({"type": "content_block_start", "index": index, "content_block": first})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": stop, "usage": {"output_tokens": usage["output_tokens"]}})
+    events.append({"type": "message_stop"})
+    return [sse_event(item, item["type"]) for item in events]
 
 
 def _anthropic_deltas(block: dict[str, Any], reply: ScriptedReply) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """How a block begins, and what is added to it bit by bit."""
+    """Return the initial form of a block, and its deltas."""
     if block["type"] == "thinking":
         parts = [{"type": "thinking_delta", "thinking": part} for part in _split_text(block["thinking"], reply.chunks)]
         return block | {"thinking": "", "signature": ""}, [
@@ -268,7 +268,7 @@ def _anthropic_deltas(block: dict[str, Any], reply: ScriptedReply) -> tuple[dict
     if block["type"] == "text":
         parts = [{"type": "text_delta", "text": part} for part in _split_text(block["text"], reply.chunks)]
         return block | {"text": ""}, parts
-    written = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
+    arguments = block["input"] if isinstance(block["input"], str) else json.dumps(block["input"])
     return block | {"input": {}}, [
-        {"type": "input_json_delta", "partial_json": part} for part in _split_text(written, 2)
+        {"type": "input_json_delta", "partial_json": part} for part in _split_text(arguments, 2)
     ]

@@ -1,4 +1,4 @@
-"""A real model server on loopback that plays a script of replies and faults, and complains about what was left over."""
+"""A loopback model server that plays scripted replies."""
 
 import asyncio
 import json
@@ -48,12 +48,12 @@ _HTTP_REASON = "Scripted"
 
 
 class ScriptMismatchError(AssertionError):
-    """What happened was not what the script said."""
+    """The requests did not match the script."""
 
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request as it came; `connection` tells which requests shared one."""
+    """A received request. `connection` is the number of its connection."""
 
     method: str
     path: str
@@ -63,15 +63,15 @@ class RecordedRequest:
 
     @property
     def json(self) -> Any:
-        """The body, parsed."""
+        """The body parsed as JSON."""
         return json.loads(self.body)
 
 
 class ScriptedModelServer:
-    """Plays one reply for each request to a model, over the OpenAI and the Anthropic wire format.
+    """Plays one reply for each model request, in the wire format of OpenAI or Anthropic.
 
-    `pages` are JSON documents for other paths; `models` fills the model list. Leaving the block raises
-    `ScriptNotPlayed` if replies are left, or if a request came for which there was none.
+    `pages` are JSON documents for other paths; `models` is the model list. Leaving the context raises
+    `ScriptMismatchError` if replies are left, or if there were more requests than replies.
     """
 
     def __init__(
@@ -98,20 +98,20 @@ class ScriptedModelServer:
 
     @property
     def base_url(self) -> str:
-        """Where the OpenAI API is; the Anthropic one is at the same place."""
+        """Base URL of both APIs."""
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}/v1"
 
     def add_replies(self, *replies: ScriptedReply) -> None:
-        """Add to the script."""
+        """Add replies to the script."""
         self._script.extend(replies)
 
     async def wait_for_requests(self, count: int) -> None:
-        """Wait until so many requests have come."""
+        """Wait until `count` requests have arrived."""
         async with self._changed:
             await self._changed.wait_for(lambda: len(self.requests) >= count)
 
     async def wait_for_disconnects(self, count: int = 1) -> None:
-        """Wait until so many clients have left in the middle of a reply."""
+        """Wait until `count` clients have disconnected during a reply."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.disconnects >= count)
 
@@ -134,10 +134,10 @@ class ScriptedModelServer:
 
     def _check_script(self) -> None:
         if self._unexpected:
-            raise ScriptMismatchError(f"requests came that the script has no reply for: {', '.join(self._unexpected)}")
+            raise ScriptMismatchError(f"requests without a scripted reply: {', '.join(self._unexpected)}")
         if self._script:
             raise ScriptMismatchError(
-                f"{len(self._script)} replies were never asked for, the next is {self._script[0]}"
+                f"{len(self._script)} scripted replies were not requested; the next is {self._script[0]}"
             )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -152,13 +152,13 @@ class ScriptedModelServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         except asyncio.CancelledError:
-            writer.transport.abort()  # the block is being left; ending here keeps the server's own callback quiet
+            writer.transport.abort()  # on exit; swallowed, so that asyncio's server callback logs nothing
         finally:
             self._tasks.discard(task)
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> bool:
-        """Read a request and answer it; whether the connection may go on."""
+        """Read a request and answer it. Return whether the connection stays open."""
         recorded = await _read_request(reader, number)
         api = _detect_api(recorded)
         if api is None:
@@ -166,11 +166,11 @@ class ScriptedModelServer:
         reply = self._script.pop(0) if self._script else None
         if reply is None:
             self._unexpected.append(f"{recorded.method} {recorded.path}")
-            reply = status(500, {"error": {"message": "the script is over"}})
+            reply = status(500, {"error": {"message": "the script has no more replies"}})
         await self._record(recorded)
         request = recorded.json if recorded.body else {}
-        pieces = reply.body_parts(api, request, len(self.requests))
-        return await self._deliver(reply, pieces, reader, writer)
+        parts = reply.body_parts(api, request, len(self.requests))
+        return await self._deliver(reply, parts, reader, writer)
 
     async def _record(self, recorded: RecordedRequest) -> None:
         async with self._changed:
@@ -196,16 +196,16 @@ class ScriptedModelServer:
             return _close_connection(writer, reset=reply.reset)
         writer.write(_encode_head(reply, sum(map(len, parts))))
         sent = 0
-        for at, piece in enumerate(parts):
-            if at == reply.stall_at:
+        for index, part in enumerate(parts):
+            if index == reply.stall_at:
                 break
-            if reply.hold_at and at == reply.hold_at[0]:
+            if reply.hold_at and index == reply.hold_at[0]:
                 await reply.hold_at[1]()
-            if reply.cut_at is not None and sent + len(piece) >= reply.cut_at:
-                await _write_part(reply, writer, piece[: reply.cut_at - sent])
+            if reply.cut_at is not None and sent + len(part) >= reply.cut_at:
+                await _write_part(reply, writer, part[: reply.cut_at - sent])
                 return _close_connection(writer, reset=reply.reset)
-            await _write_part(reply, writer, piece)
-            sent += len(piece)
+            await _write_part(reply, writer, part)
+            sent += len(part)
         if reply.stall_at is not None:
             await self._wait_for_disconnect(reader, writer, comments=reply.comments)
             return False
@@ -217,15 +217,15 @@ class ScriptedModelServer:
     async def _wait_for_disconnect(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, comments: bool
     ) -> None:
-        """Keep a client waiting until it leaves."""
-        leaving = asyncio.ensure_future(reader.read(1))
+        """Wait until the client disconnects, sending comments meanwhile if requested."""
+        disconnect = asyncio.ensure_future(reader.read(1))
         try:
-            while not leaving.done():
+            while not disconnect.done():
                 if comments:
                     writer.write(_encode_chunk(b": keep-alive\n\n"))
-                await asyncio.wait({leaving}, timeout=self._comment_every if comments else None)
+                await asyncio.wait({disconnect}, timeout=self._comment_every if comments else None)
         finally:
-            leaving.cancel()
+            disconnect.cancel()
         async with self._changed:
             self.disconnects += 1
             self._changed.notify_all()
@@ -248,9 +248,9 @@ async def _read_request(reader: asyncio.StreamReader, connection: int) -> Record
 
 
 def _encode_head(reply: ScriptedReply, size: int) -> bytes:
-    usual = {"content-type": "application/json" if reply.plain_json or reply.status != 200 else "text/event-stream"}
+    defaults = {"content-type": "application/json" if reply.plain_json or reply.status != 200 else "text/event-stream"}
     framing = {"chunked": {"transfer-encoding": "chunked"}, "length": {"content-length": str(size)}, "close": {}}
-    headers = usual | framing[reply.framing] | reply.headers
+    headers = defaults | framing[reply.framing] | reply.headers
     lines = [f"HTTP/1.1 {reply.status} {_HTTP_REASON}", *(f"{name}: {value}" for name, value in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
@@ -264,8 +264,8 @@ async def _write_part(reply: ScriptedReply, writer: asyncio.StreamWriter, part: 
         return
     data = _encode_chunk(part) if reply.framing == "chunked" else part
     size = reply.write_size or len(data)
-    for at in range(0, len(data), size):
-        writer.write(data[at : at + size])
+    for start in range(0, len(data), size):
+        writer.write(data[start : start + size])
         await writer.drain()
         await asyncio.sleep(0)
     if reply.pause:
@@ -273,7 +273,7 @@ async def _write_part(reply: ScriptedReply, writer: asyncio.StreamWriter, part: 
 
 
 def _close_connection(writer: asyncio.StreamWriter, *, reset: bool) -> bool:
-    """End the connection, and say that it is over."""
+    """Close or reset the connection. Return False: it does not stay open."""
     if reset:
         sock = writer.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""A model that says what its script says, and complains about what was not played."""
+"""A model client that plays scripted replies."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, Reply
 
 
 class ScriptedCall(msgspec.Struct, frozen=True):
-    """A call in a script; without an id it gets one of its own."""
+    """A call in a script. Without an id it gets one."""
 
     tool: str
     arguments: Mapping[str, Any] = {}
@@ -20,9 +20,10 @@ class ScriptedCall(msgspec.Struct, frozen=True):
 
 
 class ScriptedLine(msgspec.Struct, frozen=True):
-    """One reply: thought, text, then calls; or a failure instead.
+    """One reply: thought, text, then calls; with `error` it fails after the text.
 
-    `pause` is waited for after the text, so that a test can act in mid-stream; `check` sees the request first.
+    `pause` is awaited after the text, so that a test can act during the stream. `check` is called with the request
+    first.
     """
 
     text: str = ""
@@ -34,7 +35,7 @@ class ScriptedLine(msgspec.Struct, frozen=True):
 
 
 class ScriptedModel:
-    """Plays its lines in order; one call too many, or a line too few, is an error."""
+    """Plays its lines in order. A request without a line raises `BackendError`; see `finish` for unused lines."""
 
     def __init__(self, lines: Iterable[ScriptedLine], *, name: str = "scripted", context_limit: int = 32_000) -> None:
         self.name = name
@@ -46,14 +47,14 @@ class ScriptedModel:
         self.requests.append(request)
         number = len(self.requests)
         if number > len(self._lines):
-            raise BackendError(f"the script has {len(self._lines)} lines and was asked for line {number}")
+            raise BackendError(f"the script has only {len(self._lines)} lines, and line {number} was requested")
         line = self._lines[number - 1]
         if line.check:
             line.check(request)
         if line.thought:
             yield ThoughtChunk(line.thought)
-        for word in line.text.splitlines(keepends=True):
-            yield TextChunk(word)
+        for text in line.text.splitlines(keepends=True):
+            yield TextChunk(text)
             await asyncio.sleep(0)
         if line.pause:
             await line.pause.wait()
@@ -65,10 +66,10 @@ class ScriptedModel:
         yield ReplyFinished("calls" if line.calls else "stop")
 
     async def aclose(self) -> None:
-        """Nothing to give back; leftovers are `finish`'s to find."""
+        """Do nothing; call `finish` to check for unused lines."""
 
     def finish(self) -> None:
-        """Raise if lines were left over."""
-        left = len(self._lines) - len(self.requests)
-        if left > 0:
-            raise AssertionError(f"{left} of {len(self._lines)} scripted lines were not played")
+        """Raise `AssertionError` if lines were not used."""
+        unused = len(self._lines) - len(self.requests)
+        if unused > 0:
+            raise AssertionError(f"{unused} of {len(self._lines)} scripted lines were not played")

@@ -1,4 +1,4 @@
-"""A session put together for tests: any backend, the real door, the real policy, a journal in memory."""
+"""Opens a session for tests: any backend, the real tool host and policy, an in-memory journal."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ ASK_ALL = Policy(rules=(Rule("*", "*", "ask", "test"),))
 
 
 def make_prompt(text: str, prompt_id: str = "prompt-1") -> Prompt:
-    """A prompt of plain words."""
+    """Return a prompt of plain text."""
     return Prompt(prompt_id, (TextContent(text),))
 
 
@@ -30,7 +30,7 @@ async def open_test_session(
     policy: Policy = ALLOW_ALL,
     journal: Journal | None = None,
 ) -> LocalSession:
-    """A session that is open and ready for a turn."""
+    """Open a session that is ready for a turn."""
     session = LocalSession(
         backend=backend,
         tools=LocalToolHost(tools, workspace),
@@ -43,16 +43,16 @@ async def open_test_session(
 
 
 async def run_turn(session: LocalSession, text: str) -> tuple[list[Event], TurnEnded]:
-    """One turn to its end, with all that was published on the way."""
-    reading = session.subscribe(since=2**62)
+    """Run one turn. Return all events published meanwhile, and its end."""
+    subscription = session.subscribe(since=2**62)
     turn = session.start(make_prompt(text, session.new_id("prompt")))
     ended = await turn.wait()
-    reading.close()
-    return [envelope.event async for envelope in reading], ended
+    subscription.close()
+    return [envelope.event async for envelope in subscription], ended
 
 
 class SingleSessionManager:
-    """A house that has one session to give."""
+    """A session manager with a single session."""
 
     def __init__(self, session: LocalSession) -> None:
         self._session = session
@@ -66,4 +66,4 @@ class SingleSessionManager:
         return ()
 
     async def delete(self, session_id: str) -> None:
-        """There is nothing to delete."""
+        """Do nothing."""

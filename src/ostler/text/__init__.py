@@ -1,1 +1,1 @@
-"""Leaf helpers over text, one duty per file; nothing here knows of agents, tools or terminals."""
+"""Small text helpers without dependencies on the rest of the code."""

@@ -1,4 +1,4 @@
-"""Find the known name that a mistyped word most likely meant."""
+"""Suggests the known name that is closest to a mistyped word."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -8,26 +8,26 @@ _MAX_NAMES = 2000
 
 
 def closest_name(word: str, names: Iterable[str]) -> str | None:
-    """The closest known name, or None when none is close enough to be worth asking about."""
-    wanted = word.casefold()
-    if not wanted or len(wanted) > _MAX_WORD_LENGTH:
+    """Return the closest known name, or None if none is close enough."""
+    folded = word.casefold()
+    if not folded or len(folded) > _MAX_WORD_LENGTH:
         return None
     best: tuple[int, str] | None = None
-    allowed = min((len(wanted) + 2) // 3, 4)
+    max_distance = min((len(folded) + 2) // 3, 4)
     for name in islice(names, _MAX_NAMES):
         candidate = name.casefold()
-        if not candidate or abs(len(candidate) - len(wanted)) > allowed:
+        if not candidate or abs(len(candidate) - len(folded)) > max_distance:
             continue
-        distance = _edit_distance(wanted, candidate, allowed)
-        if distance <= allowed and distance < max(len(wanted), len(candidate)):
+        distance = _edit_distance(folded, candidate, max_distance)
+        if distance <= max_distance and distance < max(len(folded), len(candidate)):
             best = min(best, (distance, name)) if best else (distance, name)
     return best[1] if best else None
 
 
 def _edit_distance(left: str, right: str, limit: int) -> int:
-    """Edits from one word to the other: letters added, dropped, changed, or neighbours swapped.
+    """Return the number of added, removed, changed or swapped letters between two words.
 
-    Beyond `most` the answer is only known to be greater.
+    The result is exact up to `limit`; above that it is only known to be greater.
     """
     before_last: list[int] = []
     last = list(range(len(right) + 1))

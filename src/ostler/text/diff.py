@@ -1,4 +1,4 @@
-"""Show what changed between two texts, by line and by word."""
+"""Compares two texts by line and by word."""
 
 import re
 from typing import Literal
@@ -14,7 +14,7 @@ _MAX_WORDS = 256
 
 
 class Diff(msgspec.Struct, frozen=True):
-    """A unified diff; the counts are of the whole change even when the text is cut."""
+    """A unified diff. The counts are for the whole change, even if the text is truncated."""
 
     text: str
     additions: int
@@ -23,7 +23,7 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 def unified_diff(before: str, after: str, path: str, *, context: int = 3, max_lines: int | None = None) -> Diff:
-    """The change as a unified diff; an empty side is a file that does not exist."""
+    """Create a unified diff; an empty text is treated as a missing file."""
     if before == after:
         return Diff("", additions=0, deletions=0, truncated=False)
     old, new = _split_lines(before), _split_lines(after)
@@ -34,24 +34,24 @@ def unified_diff(before: str, after: str, path: str, *, context: int = 3, max_li
     for hunk in _group_hunks(blocks, len(old), len(new), context):
         output += _format_hunk(hunk, old, new, None if max_lines is None else max(max_lines - height, 0))
         height += _line_count(hunk)
-    left_out = height - max_lines if max_lines is not None else 0
-    if left_out > 0:
-        output[max_lines:] = [omission_marker(left_out, "lines of the diff") + "\n"]
-    return Diff("".join(output), additions=len(new) - same, deletions=len(old) - same, truncated=left_out > 0)
+    omitted = height - max_lines if max_lines is not None else 0
+    if omitted > 0:
+        output[max_lines:] = [omission_marker(omitted, "lines of the diff") + "\n"]
+    return Diff("".join(output), additions=len(new) - same, deletions=len(old) - same, truncated=omitted > 0)
 
 
 def word_diff(old_line: str, new_line: str) -> list[tuple[DiffOp, str]]:
-    """The pieces of a changed line, in reading order; all of it when the line is too long to compare."""
+    """Compare two lines by word. Lines that are too long are returned as completely replaced."""
     old, new = _split_words(old_line), _split_words(new_line)
     blocks = matching_blocks(old, new) if max(len(old), len(new)) <= _MAX_WORDS else []
-    pieces: list[tuple[DiffOp, str]] = []
-    at_old = at_new = 0
+    parts: list[tuple[DiffOp, str]] = []
+    old_end = new_end = 0
     for start_old, start_new, size in [*blocks, (len(old), len(new), 0)]:
-        pieces.append(("removed", "".join(old[at_old:start_old])))
-        pieces.append(("added", "".join(new[at_new:start_new])))
-        pieces.append(("same", "".join(old[start_old : start_old + size])))
-        at_old, at_new = start_old + size, start_new + size
-    return [(op, text) for op, text in pieces if text]
+        parts.append(("removed", "".join(old[old_end:start_old])))
+        parts.append(("added", "".join(new[new_end:start_new])))
+        parts.append(("same", "".join(old[start_old : start_old + size])))
+        old_end, new_end = start_old + size, start_new + size
+    return [(op, text) for op, text in parts if text]
 
 
 def _split_words(line: str) -> list[str]:
@@ -59,7 +59,7 @@ def _split_words(line: str) -> list[str]:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Lines with their ends; only a line feed ends one."""
+    """Split text into lines with their line ends; only a line feed ends a line."""
     lines = text.split("\n")
     last = lines.pop()
     return [line + "\n" for line in lines] + ([last] if last else [])
@@ -71,13 +71,13 @@ def _file_label(side: str, path: str, text: str) -> str:
     name = f"{side}/{path}"
     if not any(char < " " or char in '"\\\x7f' for char in name):
         return name
-    # A line feed in a file name must not begin a line of the diff.
+    # A line feed in a file name must not start a new line of the diff.
     escaped = "".join(f"\\{ord(c):03o}" if c < " " or c == "\x7f" else "\\" + c if c in '"\\' else c for c in name)
     return f'"{escaped}"'
 
 
 def _group_hunks(blocks: list[MatchingBlock], old_size: int, new_size: int, context: int) -> list[list[MatchingBlock]]:
-    """Changes with their context, close ones together; each hunk is a list of equal runs around changes."""
+    """Group the matching blocks into hunks; each hunk is a list of equal runs around changes, with context."""
     hunks: list[list[MatchingBlock]] = []
     current: list[MatchingBlock] = []
     runs = blocks if blocks and blocks[0][:2] == (0, 0) else [(0, 0, 0), *blocks]
@@ -99,28 +99,28 @@ def _group_hunks(blocks: list[MatchingBlock], old_size: int, new_size: int, cont
 
 
 def _line_count(hunk: list[MatchingBlock]) -> int:
-    """How many lines a hunk is drawn in."""
+    """Return the number of lines of a formatted hunk."""
     (start_old, start_new, _), (last_old, last_new, last_size) = hunk[0], hunk[-1]
     same = sum(size for _, _, size in hunk)
     return 1 + last_old + last_size - start_old + last_new + last_size - start_new - same
 
 
 def _format_hunk(hunk: list[MatchingBlock], old: list[str], new: list[str], max_lines: int | None) -> list[str]:
-    """A hunk as lines, at least the first of them: those beyond the most are not worth drawing."""
+    """Format a hunk as lines: the header, and other lines up to `max_lines`."""
     start_old, start_new, _ = hunk[0]
     last_old, last_new, last_size = hunk[-1]
     old_count, new_count = last_old + last_size - start_old, last_new + last_size - start_new
     output = [f"@@ -{_format_range(start_old, old_count)} +{_format_range(start_new, new_count)} @@\n"]
-    at_old, at_new = start_old, start_new
+    old_end, new_end = start_old, start_new
     for left, right, size in hunk:
         for sign, lines, first, last in (
-            ("-", old, at_old, left),
-            ("+", new, at_new, right),
+            ("-", old, old_end, left),
+            ("+", new, new_end, right),
             (" ", old, left, left + size),
         ):
             end = last if max_lines is None else min(last, first + max(max_lines - len(output), 0))
             output += [_format_line(sign, line) for line in lines[first:end]]
-        at_old, at_new = left + size, right + size
+        old_end, new_end = left + size, right + size
     return output
 
 

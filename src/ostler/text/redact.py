@@ -1,4 +1,4 @@
-"""Take secrets out of text before it is kept, exported, logged or sent."""
+"""Redacts secrets in text before it is stored, exported, logged or sent."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,17 +11,17 @@ from ostler.text.secret_values import REDACTION_MARKER
 
 __all__ = ["DEFAULT_KEYS", "REDACTION_MARKER", "Redactor", "is_sensitive_file"]
 
-# Shorter known values would tear ordinary text apart.
+# Shorter values would also match in ordinary text.
 _MIN_KNOWN_LENGTH = 4
-# What is replaced may change how its surroundings read, so the text is read again until it stays.
+# A replacement can change what is detected around it, so the text is scanned until it no longer changes.
 _MAX_ROUNDS = 4
 
 
 class Redactor:
-    """Replaces every secret by the marker; one object serves any number of texts.
+    """Replaces every secret by the marker. Reusable for any number of texts.
 
-    `keys` are names whose values are secret, `patterns` regular expressions of the user,
-    `known` the values of secrets that are in use.
+    `keys` are names whose values are secret, `patterns` the user's regular expressions, and `known_values` the secrets
+    in use. Raises `ValueError` for an invalid pattern.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Redactor:
         self._known_forms = _encoded_forms(known_values)
 
     def redact(self, text: str) -> str:
-        """The text with the marker in place of its secrets; a second time changes nothing."""
+        """Return the text with every secret replaced by the marker. Idempotent."""
         for _ in range(_MAX_ROUNDS):
             redacted = _replace_spans(text, self._find_spans(text))
             if redacted == text:
@@ -44,7 +44,7 @@ class Redactor:
         spans = [*find_by_format(text), *find_in_pairs(text, self._names), *find_in_commands(text)]
         spans += [span for value in self._known_forms for span in _find_occurrences(text, value)]
         for pattern in self._patterns:
-            spans += [found.span() for found in pattern.finditer(text) if found.end() > found.start()]
+            spans += [match.span() for match in pattern.finditer(text) if match.end() > match.start()]
         return spans
 
 
@@ -66,39 +66,39 @@ def _error_text(error: Exception) -> str:
 
 
 def _encoded_forms(values: Sequence[str]) -> list[str]:
-    """The values as they are, and as JSON and addresses write them."""
+    """Return the values unchanged, and encoded for JSON and URLs."""
     if not values:
         return []
     import json
     from urllib.parse import quote, quote_plus
 
-    spellings: set[str] = set()
+    forms: set[str] = set()
     for value in values:
         if len(value.strip()) >= _MIN_KNOWN_LENGTH:
-            spellings |= {value.strip(), json.dumps(value.strip())[1:-1], quote(value.strip(), safe="")}
-            spellings |= {quote_plus(value.strip()), json.dumps(value.strip(), ensure_ascii=False)[1:-1]}
-    return sorted(spellings)
+            forms |= {value.strip(), json.dumps(value.strip())[1:-1], quote(value.strip(), safe="")}
+            forms |= {quote_plus(value.strip()), json.dumps(value.strip(), ensure_ascii=False)[1:-1]}
+    return sorted(forms)
 
 
 def _find_occurrences(text: str, value: str) -> Iterable[Span]:
-    at = text.find(value)
-    while at >= 0:
-        yield at, at + len(value)
-        at = text.find(value, at + len(value))
+    start = text.find(value)
+    while start >= 0:
+        yield start, start + len(value)
+        start = text.find(value, start + len(value))
 
 
 def _replace_spans(text: str, spans: list[Span]) -> str:
-    """Overlapping spans are one; a marker that a span touches is part of it."""
+    """Replace the spans by the marker, merging overlapping spans and adjacent markers."""
     if not spans:
         return text
     spans += _find_occurrences(text, REDACTION_MARKER)
-    out: list[str] = []
-    at = 0
+    parts: list[str] = []
+    pos = 0
     for start, end in _merge_spans(spans):
-        out += (text[at:start], REDACTION_MARKER)
-        at = end
-    out.append(text[at:])
-    return "".join(out)
+        parts += (text[pos:start], REDACTION_MARKER)
+        pos = end
+    parts.append(text[pos:])
+    return "".join(parts)
 
 
 def _merge_spans(spans: list[Span]) -> list[Span]:
@@ -123,11 +123,11 @@ _COPY_SUFFIXES = ("~", ".bak", ".old", ".orig", ".save", ".swp", ".copy")
 
 
 def is_sensitive_file(path: str) -> bool:
-    """Whether a file holds secrets by its name, so that it is never shown or sent unasked."""
+    """Return whether a file probably contains secrets, judged by its name."""
     parts = path.replace("\\", "/").lower().rstrip("/ .").split("/")
     name = parts[-1]
     while name.endswith(_COPY_SUFFIXES):
-        name = next(name[: -len(end)] for end in _COPY_SUFFIXES if name.endswith(end))
+        name = next(name[: -len(suffix)] for suffix in _COPY_SUFFIXES if name.endswith(suffix))
     if name in _SENSITIVE_NAMES or name.startswith(_SENSITIVE_PREFIXES) or name.endswith(_SENSITIVE_SUFFIXES):
         return True
     return parts[-2:] == [".kube", "config"]

@@ -1,11 +1,11 @@
-"""Make text from outside harmless to show: no terminal escape, control or invisible character passes."""
+"""Removes terminal escapes, control characters and invisible characters from text."""
 
 import re
 from functools import cache
 from re import Match, Pattern
 from typing import Literal
 
-# An unterminated sequence may hide this much and no more.
+# An unterminated sequence removes at most this many characters.
 MAX_SEQUENCE_LENGTH = 4096
 
 SanitiserState = Literal["text", "escape", "control", "title", "string"]
@@ -23,7 +23,7 @@ _INVISIBLE = (
 )
 _UNUSUAL_SPACES = r"\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000"
 
-# A joiner means something only between these; elsewhere it hides.
+# Joiners are visible only between these characters; elsewhere they are removed.
 _PICTOGRAPHS = (
     r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
     r"\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -47,7 +47,7 @@ def _special_pattern() -> Pattern[str]:
 
 
 def sanitise(text: str) -> str:
-    """The text without anything that a terminal would obey or a reader could not see."""
+    """Remove everything that a terminal would interpret or that is invisible."""
     if text.isascii() and text.isprintable():
         return text
     sanitiser = Sanitiser()
@@ -55,34 +55,34 @@ def sanitise(text: str) -> str:
 
 
 class Sanitiser:
-    """`sanitise` over chunks: whatever the chunking, the joined result is the same."""
+    """Sanitises a stream; the result does not depend on how the text is split into chunks."""
 
     def __init__(self) -> None:
         self._reset()
 
     def _reset(self) -> None:
         self._state: SanitiserState = "text"
-        self._sequence_length = 0  # characters of the sequence that is open
-        self._last_char = ""  # the last character given out
-        self._pending_return = False  # a carriage return whose meaning the next character decides
-        self._pending_joiner = ""  # a joiner whose meaning the next character decides
+        self._sequence_length = 0  # length of the open sequence so far
+        self._last_char = ""  # the last character that was output
+        self._pending_return = False  # a carriage return; the next character decides its effect
+        self._pending_joiner = ""  # a joiner; the next character decides whether it stays
 
     def feed(self, chunk: str) -> str:
         out: list[str] = []
-        at = 0
-        while at < len(chunk):
+        pos = 0
+        while pos < len(chunk):
             if self._state == "text":
-                at = self._feed_text(chunk, at, out)
+                pos = self._feed_text(chunk, pos, out)
             elif self._state == "escape":
-                at = self._feed_escape(chunk, at)
+                pos = self._feed_escape(chunk, pos)
             elif self._state == "control":
-                at = self._feed_control(chunk, at)
+                pos = self._feed_control(chunk, pos)
             else:
-                at = self._feed_string(chunk, at)
+                pos = self._feed_string(chunk, pos)
         return "".join(out)
 
     def flush(self) -> str:
-        """What was held back at the end of the text; an open sequence is dropped."""
+        """End the text and return pending characters; an open sequence is dropped."""
         out: list[str] = []
         self._resolve_pending("", out)
         self._reset()
@@ -105,7 +105,7 @@ class Sanitiser:
         self._last_char = run[-1]
 
     def _handle_special(self, char: str, out: list[str]) -> None:
-        """One special character outside of any sequence."""
+        """Handle one special character outside of sequences."""
         if char == "\x1b" or char in _OPENERS:
             self._state = "escape" if char == "\x1b" else _OPENERS[char]
             self._sequence_length = 0
@@ -120,7 +120,7 @@ class Sanitiser:
             self._pending_joiner = char
 
     def _resolve_pending(self, next_char: str, out: list[str]) -> None:
-        """Decide on what was held back, now that the character after it is known."""
+        """Output or drop the pending characters, depending on the next character."""
         if (
             self._pending_joiner
             and not self._pending_return
@@ -129,7 +129,7 @@ class Sanitiser:
             out.append(self._pending_joiner)
             self._last_char = self._pending_joiner
         self._pending_joiner = ""
-        # A carriage return goes on below, so that what follows cannot overwrite what stands there.
+        # A carriage return becomes a newline, so that later text cannot overwrite earlier text.
         if self._pending_return and next_char not in ("", "\n") and self._last_char not in ("", "\n"):
             out.append("\n")
             self._last_char = "\n"
@@ -144,7 +144,7 @@ class Sanitiser:
             return pos + 1
         elif "\x30" <= char <= "\x7e":
             self._state = "text"
-        else:  # not a sequence: the character stands for itself
+        else:  # not a sequence: the character is text
             self._state = "text"
             return pos
         return pos + 1
@@ -172,17 +172,17 @@ class Sanitiser:
         return self._end_string(found)
 
     def _terminator(self) -> Pattern[str]:
-        # Titles, links and clipboard strings are of one line; an open one must not eat the next.
+        # Titles, links and clipboard strings have one line; an open one must not remove the next line.
         return _pattern(r"[\x07\x18\x1a\x1b\x9c\n\r]" if self._state == "title" else r"[\x07\x18\x1a\x1b\x9c]")
 
     def _end_string(self, match: Match[str]) -> int:
-        # ESC either begins the two-character terminator or a new sequence: the same to us.
+        # ESC starts the two-character terminator or a new sequence; both are handled the same way.
         self._state = "text"
         return match.start() if match.group() in "\x1b\n\r" else match.end()
 
 
 def _is_visible_joiner(before: str, joiner: str, after: str) -> bool:
-    """Whether a joiner or variation selector does visible work here."""
+    """Return whether a joiner or variation selector has a visible effect here."""
     if joiner in "\ufe0e\ufe0f":
         if before in "0123456789#*":
             return before != "" and after == "\u20e3"
@@ -197,7 +197,7 @@ def _is_member(members: str, char: str) -> bool:
 
 
 def escape_invisible(text: str) -> str:
-    """The text with every invisible character written out, for someone who must judge it."""
+    """Replace invisible characters by visible escapes, for text that the user must review."""
     members = _CONTROLS + _LINE_BREAKS + _SURROGATES + _JOINERS + _BIDI + _INVISIBLE + _UNUSUAL_SPACES
     return _pattern(f"[{members}]").sub(_escape_char, text)
 

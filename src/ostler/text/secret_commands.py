@@ -1,4 +1,4 @@
-"""Find secrets that only the command around them gives away: `mysql -pX`, `curl -u user:X`."""
+"""Finds secrets in command lines and statements: `mysql -pX`, `curl -u user:X`."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ WORD = r"(?:\"(?P<double>[^\"\n]{1,4096})\"|'(?P<single>[^'\n]{1,4096})'|(?P<pla
 _ARGUMENTS = r"\b[^\n|;&]{0,200}?\s"
 _USER = r"[\"']?[\w.@+\-]{1,64}:(?P<plain>[^\s\"']{1,256})"
 
-# What the text must hold for the statement to be there at all, and the statement.
+# A literal that the text must contain (for speed), and the pattern of the statement.
 _STATEMENTS: tuple[tuple[str, str], ...] = (
     ("mysql", r"mysql(?:dump|admin)?" + _ARGUMENTS + r"-p(?=\S)" + WORD),
     ("mariadb", r"mariadb" + _ARGUMENTS + r"-p(?=\S)" + WORD),
@@ -45,19 +45,19 @@ def _regex(source: str) -> re.Pattern[str]:
 
 
 def find_in_commands(text: str) -> Iterator[Span]:
-    """The spans of secrets in commands and statements."""
+    """Yield the spans of secrets in commands and statements."""
     for needle, source in _STATEMENTS:
         if needle not in text:
             continue
-        for found in _regex(source).finditer(text):
-            span, value = matched_word(found)
-            inside_word = found.group()[0].isalnum() and text[found.start() - 1 : found.start()].isalnum()
+        for match in _regex(source).finditer(text):
+            span, value = matched_word(match)
+            inside_word = match.group()[0].isalnum() and text[match.start() - 1 : match.start()].isalnum()
             if not inside_word and not is_placeholder(value):
                 yield span
 
 
 def matched_word(match: re.Match[str]) -> tuple[Span, str]:
-    """The span and the text of the word that a pattern with `WORD` has found."""
+    """Return the span and the text of the word that a pattern with `WORD` matched."""
     groups = match.groupdict()
     name = next(group for group in ("double", "single", "plain") if groups.get(group) is not None)
     return match.span(name), groups[name]

@@ -1,4 +1,4 @@
-"""Known secrets taken out of text: by their very values, wherever they stand, and nothing else."""
+"""Masks known secret values in text by exact match."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ MASK_MARKER = "***WITHHELD-BY-OSTLER***"
 
 
 class SecretMasker:
-    """Replaces values by the mark; one object serves any number of texts."""
+    """Replaces known secret values by the marker. Reusable for any number of texts."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         forms = {form for value in values if value.strip() for form in _encoded_forms(value.strip())}
@@ -14,11 +14,11 @@ class SecretMasker:
         self._json_forms = {_json_escape(form, ascii_only=False).encode("utf-8", "replace") for form in forms}
 
     def occurs_in(self, data: bytes) -> bool:
-        """Whether JSON, as it is encoded, has one of them in a text."""
+        """Return whether encoded JSON contains one of the secrets."""
         return any(form in data for form in self._json_forms)
 
     def mask(self, text: str) -> str:
-        """The text without them; a second time changes nothing."""
+        """Return the text with every known secret replaced by the marker. Idempotent."""
         for form in self._forms:
             text = text.replace(form, MASK_MARKER)
         return text
@@ -28,7 +28,7 @@ class SecretMasker:
 
 
 def _encoded_forms(value: str) -> set[str]:
-    """The value as it is, and as JSON and addresses write it."""
+    """Return the value unchanged, and encoded for JSON and URLs."""
     from urllib.parse import quote, quote_plus
 
     in_json = {_json_escape(value, ascii_only=True), _json_escape(value, ascii_only=False)}
@@ -36,6 +36,6 @@ def _encoded_forms(value: str) -> set[str]:
 
 
 def _json_escape(text: str, *, ascii_only: bool) -> str:
-    import json  # only where a secret is known
+    import json  # needed only if there are secrets
 
     return json.dumps(text, ensure_ascii=ascii_only)[1:-1]

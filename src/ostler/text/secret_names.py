@@ -1,4 +1,4 @@
-"""Tell by the name of a key whether its value is a secret."""
+"""Grades the names of keys by whether their values are secret."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,9 @@ from typing import Literal
 
 from ostler.text.secret_words import HARMLESS_KEYS, HARMLESS_PASSES, HARMLESS_TOKENS, QUALIFIERS, SOFT_NAMES
 
-# password: nearly any value is one · secret: any value that is not plainly something else
-# auth: as secret, but the names of schemes are no secret · cookie: only whole cookies
-# weak: a short value with letters and others · soft: only what looks random · no: not a secret's name
+# password: nearly any value is secret · secret: any value that is not clearly something else
+# auth: like secret, but not the names of schemes · cookie: only whole cookies
+# weak: only values with letters and digits or signs · soft: only random-looking values · no: the name is harmless
 Grade = Literal["password", "secret", "auth", "cookie", "weak", "soft", "no"]
 
 DEFAULT_KEYS: tuple[str, ...] = (
@@ -31,7 +31,7 @@ _PASSWORD_KEYS = frozenset(
 _AUTH_KEYS = frozenset(("auth", "authorization", "basicauth"))
 _DEFAULTS = frozenset(key.replace("_", "") for key in DEFAULT_KEYS)
 
-# Every name that is judged here holds one of these or the last word of a key.
+# Every name that can be secret contains one of these, or the last word of a key.
 _STEMS = ("key", "pass", "cookie", "cred", "salt", "jwt", "sess")
 
 
@@ -41,12 +41,12 @@ def _word_pattern() -> re.Pattern[str]:
 
 
 def split_words(name: str) -> list[str]:
-    """The words of a name in snake_case, camelCase, kebab-case or dotted, in lower case."""
+    """Split a name (snake_case, camelCase, kebab-case or dotted) into lowercase words."""
     return [word.lower() for word in _word_pattern().findall(name)]
 
 
 class SecretNames:
-    """The names to redact: each matches as a whole and as the end of a longer name."""
+    """The names of secrets. A key matches as a whole, and as the end of a longer name."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = {squashed for key in keys if (squashed := "".join(split_words(key)))}
@@ -60,16 +60,16 @@ class SecretNames:
         return re.compile("|".join(map(re.escape, sorted(shortest))))
 
     def find_candidates(self, lowercase_text: str) -> Iterator[int]:
-        """Where a name that may be secret has its telling part, in text of lower case."""
-        return (found.start() for found in self._stem_pattern.finditer(lowercase_text))
+        """Yield the positions in lowercase text where part of a secret's name may be."""
+        return (match.start() for match in self._stem_pattern.finditer(lowercase_text))
 
     def grade(self, name: str) -> Grade:
-        known = self._grades.get(name)
-        if known is None:
+        grade = self._grades.get(name)
+        if grade is None:
             if len(self._grades) > 20_000:
                 self._grades.clear()
-            known = self._grades[name] = self._grade_words(split_words(name[-100:]))
-        return known
+            grade = self._grades[name] = self._grade_words(split_words(name[-100:]))
+        return grade
 
     def _grade_words(self, words: list[str]) -> Grade:
         key = self._matching_key(words)
@@ -79,8 +79,8 @@ class SecretNames:
             if key == "auth":
                 key = None
         if key is None:
-            several = words and words[-1].endswith("s") and self._matching_key([*words[:-1], words[-1][:-1]])
-            return "weak" if several and several not in ("token", "auth") else _grade_by_last_word(words)
+            singular_key = words and words[-1].endswith("s") and self._matching_key([*words[:-1], words[-1][:-1]])
+            return "weak" if singular_key and singular_key not in ("token", "auth") else _grade_by_last_word(words)
         if key == "token" and len(words) > 1 and words[-2] in HARMLESS_TOKENS:
             return "soft"
         if key in _PASSWORD_KEYS or key not in _DEFAULTS:
@@ -95,7 +95,7 @@ class SecretNames:
             ending = "".join(words[-count:])
             if ending in self._keys:
                 return ending
-        # Names without a border between words: `PGPASSWORD`, `authtoken`.
+        # Names without separators between words: `PGPASSWORD`, `authtoken`.
         for size in range(5, min(len(words[-1]) if words else 0, 24)):
             if whole[-size:] in self._keys:
                 return whole[-size:]
@@ -103,7 +103,7 @@ class SecretNames:
 
 
 def _grade_by_last_word(words: list[str]) -> Grade:
-    """Names that no key covers but that often hold a secret all the same."""
+    """Grade names that match no key, but often have secret values."""
     if not words:
         return "no"
     last, before = words[-1], words[-2] if len(words) > 1 else ""

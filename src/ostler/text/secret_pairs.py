@@ -1,4 +1,4 @@
-"""Find the names of secrets and the values that belong to them."""
+"""Finds the names of secrets and their values."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _SIGN = (
 )
 # Calls that set a value by name, before the name.
 _SETTER = r"(?i)(?:define|set\w*|put\w*|add\w*|header\w*|append|with\w*|export|environ\w*)\s*\([^()\[{]{0,20}$"
-# Words before `key:` that make it a secret's, and before `token:` that make it a parser's.
+# Words before `key:` that make it a secret, and words before `token:` that make it a parser's token.
 _KEY_QUALIFIER = r"(?i)\b(?:api|access|secret|private|recovery|seed) $"
 _PARSER_QUALIFIER = r"(?i)\b(?:unexpected|unknown|expected|invalid|illegal|bad|next) $"
 _MAX_NAME_LENGTH = 100
@@ -28,7 +28,7 @@ def _regex(source: str) -> re.Pattern[str]:
 
 
 def find_in_pairs(text: str, names: SecretNames) -> Iterator[Span]:
-    """The spans of the values that belong to a secret's name."""
+    """Yield the spans of the values that belong to the names of secrets."""
     done = 0
     for hit in names.find_candidates(_lowercase(text)):
         if hit < done:
@@ -44,7 +44,7 @@ def find_in_pairs(text: str, names: SecretNames) -> Iterator[Span]:
 
 
 def _name_around(text: str, hit: int) -> Span:
-    """The whole run of name characters of which the hit is a part."""
+    """Return the span of the whole name around a hit."""
     back = _regex(r"[\w.\-]*").match(text[max(hit - _MAX_NAME_LENGTH, 0) : hit][::-1])
     start = hit - (back.end() if back else 0)
     run = _regex(r"[\w.\-]++").match(text, start)
@@ -59,12 +59,12 @@ def _lowercase(text: str) -> str:
 
 
 def _value_spans(text: str, name: SecretName, grade: Grade) -> tuple[list[Span], int]:
-    """The spans that belong to one name, and up to where the text has been dealt with."""
+    """Return the spans of the values of one name, and the position up to which the text was scanned."""
     spans: list[Span] = []
     done = name.end
     sign = _regex(_SIGN).match(text, name.end)
-    if sign is not None and (here := _contextual_grade(name, sign, grade)) != "no":
-        value = SecretValueFinder(text, name, sign, here)
+    if sign is not None and (local_grade := _contextual_grade(name, sign, grade)) != "no":
+        value = SecretValueFinder(text, name, sign, local_grade)
         spans += value.find_spans()
         done = value.scanned_to
     if sign is None or sign["sign"] == ",":
@@ -73,7 +73,7 @@ def _value_spans(text: str, name: SecretName, grade: Grade) -> tuple[list[Span],
 
 
 def _contextual_grade(name: SecretName, match: re.Match[str], grade: Grade) -> Grade:
-    """The grade of the name where it stands: what is around it may lower it."""
+    """Return the grade of a name in its context, which can lower it."""
     sign = match["sign"]
     if sign == ">":
         return grade if _regex(TAG).search(name.text_before) else "no"

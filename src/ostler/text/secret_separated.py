@@ -1,4 +1,4 @@
-"""Find values that stand apart from a secret's name: after an option, in a field beside it, in a sentence."""
+"""Finds values that are separated from a secret's name: after an option, in another field, in a sentence."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _DIRECTIVE = (
 )
 _LOGIN = r"(?:^|\s)login\s+\S{1,60}\s+$"
 _AFTER_LOGIN = r"[ \t]+" + WORD
-# Names that begin a line of a file which parts name and value by a space.
+# Names at the start of a line in files that separate name and value by a space.
 _LINE_NAMES = frozenset(("password", "requirepass", "masterauth", "authtoken", "bindpw", "rootpw"))
 _LINE = r"[ \t]+(?![=:\-\s])" + WORD + r"[ \t]*(?=\r?\n|$)"
 _SQL = r"\s+(?=')" + WORD
@@ -30,7 +30,7 @@ _VALUE_FIELD = (
     r"[\"']?value[\"']?\s{0,4}[:=]\s{0,4}" + WORD
 )
 _TAG_WITH_ATTRIBUTES = r"(?:\s+[\w:.\-]{1,40}=[\"'][^\"'<>]{0,200}[\"']){1,8}\s*>(?P<plain>[^<>]{1,512})</"
-# What ends just before the name, and what then follows it.
+# The text directly before the name, and the pattern after it.
 _FIELDS = (
     ('variable "', r"\"\s*\{[^}]{0,400}?\bdefault\s*=\s*" + WORD),
     ("<key>", r"</key>\s*<string>(?P<plain>[^<>]{1,512})</string>"),
@@ -49,52 +49,52 @@ def _regex(source: str) -> re.Pattern[str]:
 
 
 def find_separated(text: str, name: SecretName, grade: Grade) -> Iterator[Span]:
-    """The spans of values that only white space or other fields part from their name."""
-    for form in _value_patterns(name):
-        found = _regex(form).match(text, name.end)
-        if found is None:
+    """Yield the spans of values that are separated from their name by whitespace or other fields."""
+    for pattern in _value_patterns(name):
+        match = _regex(pattern).match(text, name.end)
+        if match is None:
             continue
-        (start, _), value = matched_word(found)
+        (start, _), value = matched_word(match)
         scheme = _regex(SCHEME).match(value)
         if scheme is not None:
             start, value = start + scheme.end(), value[scheme.end() :]
-        if form == _SENTENCE:
+        if pattern == _SENTENCE:
             value = value.rstrip(".,;:!?)")
         if (
             split_words(value) != split_words(name.text)
-            and _is_value(form, name, found, value)
+            and _is_value(pattern, name, match, value)
             and is_secret(value, grade)
         ):
             yield start, start + len(value)
 
 
 def _value_patterns(name: SecretName) -> Iterator[str]:
-    """The patterns by which a value may follow the name here."""
-    plain = name.text.lower()
+    """Yield the patterns for the text after the name that fit its context."""
+    lowered = name.text.lower()
     if name.text.startswith("-") or _regex(_DIRECTIVE).search(name.text_before):
         yield _OPTION
     elif _regex(_LOGIN).search(name.text_before):
         yield _AFTER_LOGIN
-    elif plain in _LINE_NAMES and not name.text_before.rpartition("\n")[2].strip():
+    elif lowered in _LINE_NAMES and not name.text_before.rpartition("\n")[2].strip():
         yield _LINE
-    if plain == "password":
+    if lowered == "password":
         yield _SQL
-    if plain in _SENTENCE_NAMES:
+    if lowered in _SENTENCE_NAMES:
         yield _SENTENCE
     if _regex(_NAME_FIELD).search(name.text_before):
         yield _VALUE_FIELD
     if _regex(TAG).search(name.text_before):
         yield _TAG_WITH_ATTRIBUTES
-    for lead, form in _FIELDS:
-        if name.text_before.endswith(lead):
-            yield form
+    for prefix, pattern in _FIELDS:
+        if name.text_before.endswith(prefix):
+            yield pattern
 
 
 def _is_value(pattern: str, name: SecretName, match: re.Match[str], value: str) -> bool:
-    """Whether the word is given as the value, and is not a word of a sentence or a manual."""
+    """Return whether a word is the value, and not part of a sentence or a manual."""
     if pattern == _SENTENCE:
-        both = _regex(r"[A-Za-z]\S*[0-9]|[0-9]\S*[A-Za-z]").search(value)
-        return both is not None and not _regex(_ALGORITHM).fullmatch(value)
+        is_mixed_word = _regex(r"[A-Za-z]\S*[0-9]|[0-9]\S*[A-Za-z]").search(value)
+        return is_mixed_word is not None and not _regex(_ALGORITHM).fullmatch(value)
     if match["plain"] is None:
         return True
     if pattern == _LINE and name.text == "password" and not is_mixed(value):

@@ -1,4 +1,4 @@
-"""Find secrets by their own shape: tokens with a known prefix, private keys, passwords in addresses."""
+"""Finds secrets by their format: tokens with a known prefix, private keys, passwords in URLs."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from ostler.text.secret_values import is_mixed, is_placeholder, looks_random
 
 Span = tuple[int, int]
 
-# A literal that begins the token, and the rest of it; those that end on a border are exact in length.
+# The literal prefix of a token, and the pattern of the rest; with `_END` the length is exact.
 _END = r"(?![A-Za-z0-9])"
 _TOKENS: tuple[tuple[str, str], ...] = (
     *((start, r"[A-Z0-9]{16}" + _END) for start in ("AKIA", "ASIA", "ABIA", "ACCA")),
@@ -81,7 +81,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
     ("rnd_", r"[A-Za-z0-9]{28,}"),
     *((start, r"[A-Za-z0-9+/=_\-]{60,}") for start in ("fm1_", "fm2_")),
     ("ops_eyJ", r"[\w\-=]{60,}"),
-    # The first line of a private key in base 64.
+    # The first line of a private key in Base64.
     ("LS0tLS1CRUdJTi", r"(?:BQUklWQVRF|BSU0EgUFJJVkFURS|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVEU|BFTkNS)[\w+/=]{20,}"),
     ("AGE-SECRET-KEY-1", r"[A-Z0-9]{40,}"),
     ("AKCp", r"[A-Za-z0-9]{60,}"),
@@ -92,7 +92,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
     ("sk.eyJ", r"[\w\-]{20,}\.[\w\-]{16,}"),
 )
 
-# What the text must hold, and a pattern whose first group is the secret.
+# A literal that the text must contain (for speed), and a pattern whose first group is the secret.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     # JSON Web Tokens, signed or encrypted.
     ("eyJ", r"(eyJ(?:(?<![\w\-]eyJ)|(?<=\\[nrt]eyJ))[\w\-]{8,}\.[\w\-]{8,}(?:\.[\w\-]*){1,3})"),
@@ -101,11 +101,11 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("Q~", r"(?<![\w~.])([\w~.]{3}[0-9]Q~[\w~.\-]{31,34})"),
     (".atlasv1.", r"([A-Za-z0-9]{14}\.atlasv1\.[\w\-]{40,})"),
     (".", r"([MNO][A-Za-z0-9]{23,27}(?<![A-Za-z0-9]{28})\.[\w\-]{6}\.[\w\-]{27,45})"),
-    # Webhook addresses are passwords to a channel.
+    # Webhook URLs give access to a channel.
     ("hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/]{20,200})"),
     ("/webhooks/", r"/api/webhooks/([0-9]{10,25}/[\w\-]{20,200})"),
     ("webhookb2", r"webhook\.office\.com/webhookb2/([\w\-@/]{30,400})"),
-    # User and password, or a token alone, before the host of an address.
+    # Passwords before the host of a database URL.
     ("jdbc:oracle:", r"jdbc:oracle:thin:[^\s/@]{1,64}/([^\s/@]{1,128})@"),
     ("@tcp(", r"(?<![\w.\-])[A-Za-z_][\w.\-]{0,64}:([^\s:@/\"']{1,128})@tcp\("),
     ("@unix(", r"(?<![\w.\-])[A-Za-z_][\w.\-]{0,64}:([^\s:@/\"']{1,128})@unix\("),
@@ -129,13 +129,13 @@ def _regex(source: str) -> re.Pattern[str]:
 
 @cache
 def _token_pattern(start: str, rest: str) -> re.Pattern[str]:
-    # The literal comes first, for speed; then: not inside a word, unless after an escaped line break.
+    # The literal comes first, for speed; then a check that it is not inside a word (except after an escaped `\n`).
     literal = re.escape(start)
     return re.compile(rf"{literal}(?:(?<![A-Za-z0-9]{literal})|(?<=\\[nrt]{literal})){rest}")
 
 
 def find_by_format(text: str) -> Iterator[Span]:
-    """The spans of all secrets that show by their shape."""
+    """Yield the spans of all secrets with a known format."""
     for start, rest in _TOKENS:
         if start in text:
             yield from _pattern_spans(text, _token_pattern(start, rest), 0)
@@ -150,33 +150,33 @@ def find_by_format(text: str) -> Iterator[Span]:
 
 
 def _pattern_spans(text: str, pattern: re.Pattern[str], group: int) -> Iterator[Span]:
-    for found in pattern.finditer(text):
-        if not is_placeholder(found.group(group)):
-            yield found.span(group)
+    for match in pattern.finditer(text):
+        if not is_placeholder(match.group(group)):
+            yield match.span(group)
 
 
 def _url_credentials(text: str) -> Iterator[Span]:
-    for found in _regex(_URL_CREDENTIALS).finditer(text):
-        password = found.group("password")
+    for match in _regex(_URL_CREDENTIALS).finditer(text):
+        password = match.group("password")
         if password:
             if not is_placeholder(password[1:]):
-                yield found.start("password") + 1, found.end("password")
-        elif looks_random(found.group("user")):
-            yield found.span("user")
-    for found in _regex(_SIGNED_QUERY).finditer(text):
-        if looks_random(found.group(1)):
-            yield found.span(1)
+                yield match.start("password") + 1, match.end("password")
+        elif looks_random(match.group("user")):
+            yield match.span("user")
+    for match in _regex(_SIGNED_QUERY).finditer(text):
+        if looks_random(match.group(1)):
+            yield match.span(1)
 
 
 def _scheme_credentials(text: str) -> Iterator[Span]:
-    """`Bearer X` and its like, wherever they stand."""
+    """Yield the credentials after `Bearer`, `Basic`, `Token` and `ApiKey`."""
     for scheme in _SCHEMES:
         if scheme not in text:
             continue
-        for found in _regex(scheme + _CREDENTIALS).finditer(text):
-            value = found.group(1)
+        for match in _regex(scheme + _CREDENTIALS).finditer(text):
+            value = match.group(1)
             if _is_credential(scheme, value) and not is_placeholder(value):
-                yield found.span(1)
+                yield match.span(1)
 
 
 def _is_credential(scheme: str, value: str) -> bool:
@@ -186,7 +186,7 @@ def _is_credential(scheme: str, value: str) -> bool:
 
 
 def _is_basic(value: str) -> bool:
-    """Whether it decodes to `user:password`."""
+    """Return whether a value decodes to `user:password`."""
     import binascii
 
     try:
@@ -207,5 +207,5 @@ def _private_key_spans(text: str) -> Iterator[Span]:
         lines = _regex(_PEM_LINES).match(text, begin.end())
         if lines is not None:
             yield lines.span()
-    for found in _regex(_PUTTY).finditer(text):
-        yield found.span(1)
+    for match in _regex(_PUTTY).finditer(text):
+        yield match.span(1)

@@ -1,4 +1,4 @@
-"""Find where the value after a secret's name begins and ends, and whether it is a secret there."""
+"""Finds where the value after a secret's name begins and ends."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ostler.text.secret_names import Grade, split_words
 from ostler.text.secret_shapes import Span
 from ostler.text.secret_values import is_code, is_mixed, is_secret, is_variable_name, looks_random
 
-# No value is read further than this, so that the effort per name is bounded.
+# Limits in characters, so that the effort per name is bounded.
 _MAX_VALUE_LENGTH = 4096
 _MAX_WORD_LENGTH = 1024
 _MAX_CODE_LENGTH = 200
@@ -43,7 +43,7 @@ def _regex(source: str) -> re.Pattern[str]:
 
 
 class SecretName(msgspec.Struct, frozen=True):
-    """A secret's name in a text: its last characters, its place, and what stands before it."""
+    """A secret's name in a text: its last characters, its position, and the text before it."""
 
     text: str
     start: int
@@ -52,7 +52,7 @@ class SecretName(msgspec.Struct, frozen=True):
 
 
 class SecretValueFinder:
-    """The value after one name and a sign: where it ends depends on how it is written."""
+    """Finds the value after a name and a sign; where it ends depends on the notation."""
 
     def __init__(self, text: str, name: SecretName, sign: re.Match[str], grade: Grade) -> None:
         self._text = text
@@ -63,23 +63,23 @@ class SecretValueFinder:
         self._closed = sign["close"] is not None
         gap = text[sign.end("sign") : sign.end()]
         self._has_space = gap != ""
-        self._on_next_line = "\n" in gap  # on the next line, where a key may stand too
-        self.scanned_to = sign.end()  # what lies before this holds no further name
+        self._on_next_line = "\n" in gap  # the quoted text may also be a key there
+        self.scanned_to = sign.end()  # there are no further names before this position
 
     def find_spans(self) -> Iterator[Span]:
-        at = self._pos
-        quote = _regex(rf"[bfru@]{{0,2}}({QUOTE})").match(self._text, at)
+        pos = self._pos
+        quote = _regex(rf"[bfru@]{{0,2}}({QUOTE})").match(self._text, pos)
         if quote is not None:
             yield from self._quoted_value(quote.group(1), quote.end())
-        elif _regex(r"\[|\(\s*[bfru]?[\"']").match(self._text, at):
-            yield from self._list_values(at)
+        elif _regex(r"\[|\(\s*[bfru]?[\"']").match(self._text, pos):
+            yield from self._list_values(pos)
         elif self._sign == ">":
-            yield from self._tag_value(at)
+            yield from self._tag_value(pos)
         else:
-            yield from self._unquoted_value(at)
+            yield from self._unquoted_value(pos)
 
     def _check_span(self, start: int, end: int) -> Iterator[Span]:
-        """The span if it holds a secret; the scheme before it stays."""
+        """Yield the span without surrounding whitespace and scheme, if it is a secret."""
         while start < end and self._text[start] in " \t\r\n":
             start += 1
         while end > start and self._text[end - 1] in " \t\r\n":
@@ -91,8 +91,8 @@ class SecretValueFinder:
                 yield start, end
             return
         value = self._text[scheme.end() : end]
-        several = scheme.re.pattern == _LONG_SCHEME
-        if is_secret(value, "weak" if self._grade == "soft" else "secret") and (several or " " not in value):
+        is_long_scheme = scheme.re.pattern == _LONG_SCHEME
+        if is_secret(value, "weak" if self._grade == "soft" else "secret") and (is_long_scheme or " " not in value):
             yield scheme.end(), end
 
     def _match_scheme(self, start: int, end: int) -> re.Match[str] | None:
@@ -113,7 +113,7 @@ class SecretValueFinder:
             yield from self._check_span(pos, closing)
 
     def _list_values(self, pos: int) -> Iterator[Span]:
-        """Literals in a list; of a pair `("user", "password")` the second."""
+        """Yield the literals in a list; of a pair `("user", "password")` only the second."""
         pair = self._text[pos] == "("
         self.scanned_to = pos + 1
         literals = 0
@@ -132,7 +132,7 @@ class SecretValueFinder:
             yield from self._check_span(pos, end)
 
     def _unquoted_value(self, pos: int) -> Iterator[Span]:
-        """A value without quotes: a setting to the end of its line, or a word within the line."""
+        """Yield a value without quotes: the rest of a setting's line, or a word within the line."""
         literal = self._literal_in_code(pos)
         if literal is not None:
             yield literal
@@ -142,25 +142,25 @@ class SecretValueFinder:
             yield from self._inline_value(pos)
 
     def _begins_line(self) -> bool:
-        line = self._text.rfind("\n", max(self._name.start - 60, 0), self._name.start) + 1
-        if line == 0 and self._name.start > 60:
+        line_start = self._text.rfind("\n", max(self._name.start - 60, 0), self._name.start) + 1
+        if line_start == 0 and self._name.start > 60:
             return False
-        lead = self._text[line : self._name.start]
-        if lead.endswith(("'", '"')) and not self._closed:
-            return False  # the line is quoted as a whole
-        return _regex(_LINE_START).match(lead) is not None
+        text_before = self._text[line_start : self._name.start]
+        if text_before.endswith(("'", '"')) and not self._closed:
+            return False  # the whole line is quoted
+        return _regex(_LINE_START).match(text_before) is not None
 
     def _literal_in_code(self, pos: int) -> Span | None:
-        """The literal of `key: str = "x"`, `key = Secret("x")`, `key = env.get("K") or "x"`."""
-        near = self._text[pos : pos + 300]
-        for source in (_TYPE, _WRAPPED, _FALLBACK) if '"' in near or "'" in near or "`" in near else ():
-            found = _regex(source).match(self._text, pos, pos + 300)
-            if found is None:
+        """Return the literal in `key: str = "x"`, `key = Secret("x")` or `key = env.get("K") or "x"`."""
+        following = self._text[pos : pos + 300]
+        for source in (_TYPE, _WRAPPED, _FALLBACK) if '"' in following or "'" in following or "`" in following else ():
+            match = _regex(source).match(self._text, pos, pos + 300)
+            if match is None:
                 continue
-            closing = _find_closing_quote(self._text, self._text[found.end()], found.end() + 1)
+            closing = _find_closing_quote(self._text, self._text[match.end()], match.end() + 1)
             grade: Grade = "weak" if source == _FALLBACK and self._grade != "soft" else self._grade
-            if closing is not None and is_secret(self._text[found.end() + 1 : closing], grade):
-                return found.end() + 1, closing
+            if closing is not None and is_secret(self._text[match.end() + 1 : closing], grade):
+                return match.end() + 1, closing
         return None
 
     def _setting_value(self, pos: int) -> Iterator[Span]:
@@ -181,7 +181,7 @@ class SecretValueFinder:
             )
 
     def _is_setting(self, value: str) -> bool:
-        """Whether the rest of the line is the value of a setting and not a piece of code or a sentence."""
+        """Return whether the rest of the line is the value of a setting, and not code or a sentence."""
         bare = value.rstrip(",;})")
         if is_code(value[:_MAX_CODE_LENGTH]) or is_code(bare[:_MAX_CODE_LENGTH]):
             return False
@@ -190,51 +190,51 @@ class SecretValueFinder:
             return is_mixed(parts[0]) or (len(parts) >= 3 and all(part.isalpha() and part.islower() for part in parts))
         if not is_variable_name(bare) or looks_random(bare):
             return True
-        ended = bare != value or value.endswith("{")
-        if ended and ("_" in bare or self._grade != "password"):
+        has_terminator = bare != value or value.endswith("{")
+        if has_terminator and ("_" in bare or self._grade != "password"):
             return False
         return self._sign != "=" or self._is_assigned_word(bare)
 
     def _is_assigned_word(self, word: str) -> bool:
-        """Whether a word after an equals sign is a value, as in settings, and not a variable, as in code."""
+        """Return whether a word after `=` is a value (in a settings file), and not a variable (in code)."""
         if self._has_space:
             at_margin = self._name.text_before[-1:] in ("", "\n") and not self._is_same_name(word)
             return at_margin and ((self._grade == "password" and word.isalpha()) or self._is_in_section())
         return self._name.text_before[-1:] not in (" ", "\t") or not self._is_same_name(word)
 
     def _is_in_section(self) -> bool:
-        """Whether a `[section]` stands above, as only files without code have it."""
+        """Return whether there is a `[section]` line above, which means a settings file."""
         above = self._text[max(self._name.start - 500, 0) : self._name.start]
         return _regex(r"(?m)^\[[\w .:/\-]{1,60}\][ \t\r]*$").search(above) is not None
 
     def _block_value(self, pos: int) -> Iterator[Span]:
-        """A YAML block: the lines indented deeper than their key."""
-        line = self._text.rfind("\n", 0, self._name.start) + 1
-        key = self._text[line : self._name.start]
-        indent = len(key) - len(key.lstrip(" \t"))
+        """Yield a YAML block: the lines that are indented more than their key."""
+        line_start = self._text.rfind("\n", 0, self._name.start) + 1
+        text_before = self._text[line_start : self._name.start]
+        indent = len(text_before) - len(text_before.lstrip(" \t"))
         body = _regex(rf"(?:[ \t]{{{indent + 1},}}[^\n]*(?:\n|$)|[ \t]*\n){{1,200}}+").match(self._text, pos)
         if body is not None:
             yield from self._check_span(pos, body.end())
 
     def _inline_value(self, pos: int) -> Iterator[Span]:
-        """A value within a line: up to white space or a sign that ends a word in most notations."""
+        """Yield a value within a line, up to whitespace or a sign that ends a word in most notations."""
         if self._sign == ":" and not self._has_space and _regex(_FORMAT).match(self._text, pos):
             return
-        long = _COOKIES if self._grade == "cookie" else ""
+        long_pattern = _COOKIES if self._grade == "cookie" else ""
         if _regex(_LONG_SCHEME).match(self._text, pos):
-            long = _LONG_SCHEME_REST
-        scheme = None if long else self._match_scheme(pos, len(self._text))
-        word = _regex(long or _WORD).match(self._text, scheme.end() if scheme else pos)
+            long_pattern = _LONG_SCHEME_REST
+        scheme = None if long_pattern else self._match_scheme(pos, len(self._text))
+        word = _regex(long_pattern or _WORD).match(self._text, scheme.end() if scheme else pos)
         if word is None:
             return
-        value = word.group() if long else _strip_word_end(word.group())
+        value = word.group() if long_pattern else _strip_word_end(word.group())
         end = word.start() + len(value)
         in_address = self._name.text_before[-1:] in ("?", "&")
-        if long or scheme or in_address or not self._is_expression(value, self._text[end : end + 1]):
+        if long_pattern or scheme or in_address or not self._is_expression(value, self._text[end : end + 1]):
             yield from self._extend_to_word_end(self._check_span(pos, end), word.start() + _MAX_WORD_LENGTH)
 
     def _extend_to_word_end(self, spans: Iterator[Span], limit: int) -> Iterator[Span]:
-        """The spans; one that ends where reading ended goes on to the end of its word."""
+        """Yield the spans; a span that ends at the length limit is extended to the end of its word."""
         for start, end in spans:
             rest = _regex(r"[^\s&;\"'`<>]*").match(self._text, end) if end == limit else None
             yield start, rest.end() if rest else end
@@ -252,29 +252,29 @@ class SecretValueFinder:
         )
 
     def _is_same_name(self, value: str) -> bool:
-        """`password=new_password` hands a variable on."""
+        """Return whether the last words are equal: `password=new_password` passes a variable."""
         return split_words(value)[-1:] == split_words(self._name.text)[-1:]
 
 
 def _strip_word_end(word: str) -> str:
-    """The word without the next pair or the escaped line break that follows it, and without closing signs."""
+    """Remove a following pair or escaped line break from a word, and closing signs."""
     number = _regex(r"[+-]?[0-9]+(?=[,}\])])").match(word)
     if number is not None:
         return number.group()
-    following = _regex(r",[\w.\-]{1,80}[=:]|\\[nr\"']").search(word)
-    value = word[: following.start()] if following else word
+    next_part = _regex(r",[\w.\-]{1,80}[=:]|\\[nr\"']").search(word)
+    value = word[: next_part.start()] if next_part else word
     return value if _regex(r"[(\[{]").search(value) else value.rstrip(",.)]}:")
 
 
 def _find_closing_quote(text: str, quote: str, pos: int) -> int | None:
-    """Where the quote closes, before a line ends; escaped quotes inside do not close it."""
+    """Return the position of the closing quote in the same line, or None. Escaped quotes are skipped."""
     depth = quote.count("\\")
     if quote[-1] not in "\"'`":
         end = text.find(quote, pos, pos + _MAX_VALUE_LENGTH)
         return end if end >= 0 else None
-    for found in _regex(rf"(?<!\\)(\\*){quote[-1]}|\n").finditer(text, pos, pos + _MAX_VALUE_LENGTH):
-        if found.group() == "\n":
+    for match in _regex(rf"(?<!\\)(\\*){quote[-1]}|\n").finditer(text, pos, pos + _MAX_VALUE_LENGTH):
+        if match.group() == "\n":
             return None
-        if len(found.group(1)) % (2 * depth + 2) == depth:
-            return found.end() - 1 - depth
+        if len(match.group(1)) % (2 * depth + 2) == depth:
+            return match.end() - 1 - depth
     return None

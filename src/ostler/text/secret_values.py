@@ -1,4 +1,4 @@
-"""Tell a secret value from a placeholder, a piece of code, a type or a sentence."""
+"""Distinguishes secret values from placeholders, code, types and sentences."""
 
 import re
 from functools import cache
@@ -45,7 +45,7 @@ def _regex(source: str) -> re.Pattern[str]:
 
 
 def looks_random(value: str) -> bool:
-    """Long, of mixed characters and without words: only a machine writes this."""
+    """Return whether a value looks machine-generated: long, with mixed characters and without words."""
     if not 16 <= len(value) <= 4096 or not _regex(r"[A-Za-z0-9+/=_.~%\-]+").fullmatch(value):
         return False
     if _regex(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch(value):
@@ -64,12 +64,12 @@ def _camel_words(value: str) -> list[str]:
 
 
 def is_mixed(value: str) -> bool:
-    """Letters together with digits or signs, as in a password a person made up."""
+    """Return whether a value has letters together with digits or signs, like a typical password."""
     return bool(_regex(r"[A-Za-z]").search(value)) and bool(_regex(r"[0-9!@#$%^&*?~+=]").search(value))
 
 
 def is_secret(value: str, grade: Grade) -> bool:
-    """Whether the value of a secret's name is itself a secret, judged by the value alone."""
+    """Return whether a value is secret, given the grade of its name."""
     if len(value) < 3 or REDACTION_MARKER in value or not _regex(r"[^\W_]").search(value):
         return False
     if grade == "soft":
@@ -97,7 +97,7 @@ def _is_secret_number(value: str, grade: Grade) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether the value stands for a secret instead of being one."""
+    """Return whether a value is a placeholder or reference rather than a secret."""
     lowered = value.lower()
     if not value or lowered in CONSTANTS or REDACTION_MARKER in value:
         return True
@@ -117,7 +117,7 @@ def _has_placeholder_word(value: str) -> bool:
 
 
 def _is_reference(value: str) -> bool:
-    """Variables, templates and references: `$X`, `${X}`, `%X%`, `{{ x }}`, `<x>`, `:name`, `vault:...`."""
+    """Match variables, templates and references: `$X`, `${X}`, `%X%`, `{{ x }}`, `<x>`, `:name`, `vault:...`."""
     if _regex(_VARIABLE).fullmatch(value) or _regex(_REFERENCE).match(value):
         return True
     if (value[0] + value[-1]) in ("{}", "<>", "[]") or (value[0] == "$" and value[1:2] in ("{", "(")):
@@ -138,7 +138,7 @@ def _is_known_word(value: str, grade: Grade) -> bool:
 
 
 def _is_path_or_url(value: str) -> bool:
-    """Paths, addresses and regular expressions."""
+    """Match paths, URLs, colours and regular expressions."""
     if _regex(r"[a-z][a-z0-9+.-]*://.*").match(value) or value.startswith("data:"):
         return True
     if _regex(r"(?:~|\.{1,2})?/[\w.\-/]+|[A-Za-z]:\\.*|\./.*").fullmatch(value):
@@ -161,7 +161,7 @@ def is_sentence(value: str, sentence_words: frozenset[str] = SENTENCE_WORDS) -> 
 
 
 def is_code(value: str) -> bool:
-    """Whether unquoted text is an expression: a call, an attribute, an index, a type with arguments."""
+    """Return whether unquoted text is an expression: a call, an attribute, an index, a generic type."""
     if _regex(_EXPRESSION).match(value):
         return True
     if _regex(r"[A-Za-z_]\w*(?:(?:\??\.|::|->)[A-Za-z_]\w*)+\??[;,)]*").fullmatch(value):
@@ -170,14 +170,14 @@ def is_code(value: str) -> bool:
 
 
 def _is_type(value: str) -> bool:
-    """`AuthToken`, `_TokenType`: words in capitals, one of which speaks of secrets."""
+    """Match capitalised type names such as `AuthToken` and `_TokenType`."""
     if not _regex(r"_?(?:[A-Z]+[a-z]+[0-9]?){2,}").fullmatch(value):
         return False
     return not TYPE_WORDS.isdisjoint(split_words(value))
 
 
 def is_variable_name(value: str) -> bool:
-    """Whether unquoted text in the midst of a line reads as a variable."""
+    """Return whether unquoted text within a line looks like a variable name."""
     if not _regex(r"[A-Za-z_$]\w*").fullmatch(value):
         return False
     letters = value.rstrip("0123456789")

@@ -1,11 +1,11 @@
-"""The words by which names and values of secrets are told from others."""
+"""Word lists for the detection of secrets. Data only."""
 
 
 def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Values that say there is none.
+# Values that mean "no value".
 CONSTANTS = _word_set(
     """
     null none nil undefined true false yes no on off n/a na nan void changeme change_me change-me redacted todo
@@ -14,7 +14,7 @@ CONSTANTS = _word_set(
     """
 )
 
-# Types and what else stands after a colon without being a secret.
+# Types and other words after a colon that are not secrets.
 TYPES = _word_set(
     """
     str string int integer bool boolean bytes byte any object number char text varchar float double buffer uuid
@@ -23,7 +23,7 @@ TYPES = _word_set(
     """
 )
 
-# What is reported of a secret instead of itself.
+# Words about the state of a secret.
 STATES = _word_set(
     """
     expired invalid valid missing failed ok required incorrect correct denied granted enabled disabled set found
@@ -32,7 +32,7 @@ STATES = _word_set(
     """
 )
 
-# Ways to prove who one is; of these only the credentials after them are secret.
+# Authentication schemes; only the credentials after them are secret.
 SCHEMES = _word_set(
     """
     basic bearer digest oauth oauth2 oidc ldap saml jwt anonymous public private md5 scram trust peer plain
@@ -42,7 +42,7 @@ SCHEMES = _word_set(
     """
 )
 
-# Words of which the names of secrets are made; a value of only these words is such a name.
+# Words in the names of secrets; a value that has only such words is a name.
 NAME_WORDS = _word_set(
     """
     db database user admin root api app client auth access refresh github gitlab aws secret token key password
@@ -57,7 +57,7 @@ NAME_WORDS = _word_set(
     """
 )
 
-# Of these a variable with a number at its end is made: `token2`.
+# Words of variable names that may end with a number: `token2`.
 VARIABLE_WORDS = _word_set(
     """
     password passwd pwd pass token secret key value val arg param str tok tmp temp auth data input text result
@@ -72,14 +72,14 @@ PLACEHOLDER_WORDS = _word_set(
     """
 )
 
-# These make a placeholder only where no digit is near: `AKIA…7EXAMPLE` has the shape of a real one.
+# Placeholder words only in values without digits: `AKIA…7EXAMPLE` has the format of a real key.
 MILD_PLACEHOLDER_WORDS = _word_set(
     """
     example sample dummy here enter change
     """
 )
 
-# Words that no password has and every message about one.
+# Words that occur in messages about passwords, but not in passwords.
 MESSAGE_WORDS = _word_set(
     """
     your must should enter please required invalid characters field password token secret key wrong missing
@@ -88,7 +88,7 @@ MESSAGE_WORDS = _word_set(
     """
 )
 
-# Words that make a sentence.
+# Words that occur in sentences.
 SENTENCE_WORDS = MESSAGE_WORDS | _word_set(
     """
     the a an is are was be of to for in on with this that not and or if when from by it can has have will as at
@@ -96,7 +96,7 @@ SENTENCE_WORDS = MESSAGE_WORDS | _word_set(
     """
 )
 
-# Words that, in capitals, make the name of a type: `AuthToken`.
+# Capitalised words in type names: `AuthToken`.
 TYPE_WORDS = _word_set(
     """
     token auth authorization credential credentials key type manager mgr provider config field service str
@@ -113,7 +113,7 @@ CODE_ROOTS = _word_set(
     """
 )
 
-# Words that may follow the telling word of a name: `TOKEN_PROD`, `password_value`, `API_KEY_2`.
+# Words that may follow the key in a name: `TOKEN_PROD`, `password_value`.
 QUALIFIERS = _word_set(
     """
     prod production dev staging test live value primary secondary backup main plaintext raw old new default
@@ -130,7 +130,7 @@ HARMLESS_TOKENS = _word_set(
     """
 )
 
-# Keys that open nothing.
+# Keys that are not secret.
 HARMLESS_KEYS = _word_set(
     """
     cache 3 primary public sort foreign partition idempotency object s3 lookup hash group index dedupe
@@ -139,7 +139,7 @@ HARMLESS_KEYS = _word_set(
     """
 )
 
-# Passes over something, through something, or in an examination.
+# Words before `pass` that give it another meaning.
 HARMLESS_PASSES = _word_set(
     """
     first second third low high band render by one two multi single all test tests check num n total must should
@@ -147,14 +147,14 @@ HARMLESS_PASSES = _word_set(
     """
 )
 
-# Last words of names whose values are secret if they look random.
+# Last words of names whose random-looking values are secret.
 SOFT_NAMES = _word_set(
     """
     credential credentials cred creds salt jwt sessionid jsessionid phpsessid tokens keys
     """
 )
 
-# Words after an option that are about it.
+# Words that describe an option and are not its value.
 DESCRIPTION_WORDS = _word_set(
     """
     flag option options argument to and or is for if from in with as on can will must when instead not parameter

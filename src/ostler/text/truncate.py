@@ -1,15 +1,15 @@
-"""Bound text by leaving out its middle, with a marker that says how much is missing."""
+"""Truncates text in the middle and says how much is missing."""
 
 import msgspec
 
-# How far a cut may move to land on the border of a line, as a share of the part that is kept.
+# A cut may move by this fraction (1/n) of the head or tail to reach a line break.
 _LINE_REACH = 5
-# How far a cut may move to keep a character and its marks together.
+# A cut may move by this many characters to keep a character and its combining marks together.
 _CLUSTER_REACH = 32
 
 
 class TruncatedText(msgspec.Struct, frozen=True):
-    """Bounded text; `left_out` is 0 when all of it is there."""
+    """Text of limited length. `omitted` is the number of omitted characters or lines."""
 
     text: str
     truncated: bool
@@ -21,9 +21,9 @@ def omission_marker(omitted: int, unit: str) -> str:
 
 
 def truncate_middle(text: str, limit: int, *, unit: str = "characters") -> TruncatedText:
-    """At most `limit` characters, marker included: the head and the tail of the text.
+    """Return the head and the tail of a text, with at most `limit` characters including the marker.
 
-    `what` names the characters in the marker. A limit too small for the marker gets what fits of it.
+    `unit` names the characters in the marker. If the limit is too small, the marker itself is truncated.
     """
     if len(text) <= limit:
         return TruncatedText(text, truncated=False, omitted=0)
@@ -32,50 +32,50 @@ def truncate_middle(text: str, limit: int, *, unit: str = "characters") -> Trunc
         return TruncatedText(omission_marker(len(text), unit)[: max(limit, 0)], truncated=True, omitted=len(text))
     head = _head_end(text, room - room // 2)
     tail = _tail_start(text, len(text) - room // 2)
-    left_out = tail - head
-    between = omission_marker(left_out, unit)
-    before = "" if head == 0 or text[head - 1] == "\n" else "\n"
-    return TruncatedText(f"{text[:head]}{before}{between}\n{text[tail:]}", truncated=True, omitted=left_out)
+    omitted = tail - head
+    marker = omission_marker(omitted, unit)
+    newline = "" if head == 0 or text[head - 1] == "\n" else "\n"
+    return TruncatedText(f"{text[:head]}{newline}{marker}\n{text[tail:]}", truncated=True, omitted=omitted)
 
 
 def truncate_lines(text: str, max_lines: int) -> TruncatedText:
-    """At most `max_lines` lines of the text, from its head and its tail, and a marker between them."""
+    """Return at most `max_lines` lines from the head and the tail of a text, and a marker between them."""
     lines = text.split("\n")
     end = [lines.pop()] if lines[-1] == "" else []
     if len(lines) <= max_lines:
         return TruncatedText(text, truncated=False, omitted=0)
-    kept = max(max_lines, 0)
-    left_out = len(lines) - kept
-    head, tail = lines[: kept - kept // 2], lines[len(lines) - kept // 2 :]
+    line_count = max(max_lines, 0)
+    omitted = len(lines) - line_count
+    head, tail = lines[: line_count - line_count // 2], lines[len(lines) - line_count // 2 :]
     return TruncatedText(
-        "\n".join([*head, omission_marker(left_out, "lines"), *tail, *end]), truncated=True, omitted=left_out
+        "\n".join([*head, omission_marker(omitted, "lines"), *tail, *end]), truncated=True, omitted=omitted
     )
 
 
 def _head_end(text: str, pos: int) -> int:
-    """A good place to end the head, at or a little before `at`."""
+    """Return where to end the head: at `pos`, or earlier at a line break or character border."""
     newline = text.rfind("\n", pos - pos // _LINE_REACH, pos)
     if newline >= 0:
         return newline + 1
-    for place in range(pos, max(pos - _CLUSTER_REACH, 0), -1):
-        if not _splits_cluster(text, place):
-            return place
+    for index in range(pos, max(pos - _CLUSTER_REACH, 0), -1):
+        if not _splits_cluster(text, index):
+            return index
     return pos
 
 
 def _tail_start(text: str, pos: int) -> int:
-    """A good place to begin the tail, at or a little after `at`."""
+    """Return where to start the tail: at `pos`, or later at a line break or character border."""
     newline = text.find("\n", pos - 1, pos + (len(text) - pos) // _LINE_REACH)
     if newline >= 0:
         return newline + 1
-    for place in range(pos, min(pos + _CLUSTER_REACH, len(text))):
-        if not _splits_cluster(text, place):
-            return place
+    for index in range(pos, min(pos + _CLUSTER_REACH, len(text))):
+        if not _splits_cluster(text, index):
+            return index
     return pos
 
 
 def _splits_cluster(text: str, pos: int) -> bool:
-    """Whether a cut before `at` parts a character from what belongs to it."""
+    """Return whether a cut before `pos` splits a character from its combining marks."""
     before, after = text[pos - 1], text[pos]
     if after < "\u0300":
         return before == "\r" and after == "\n"
@@ -89,7 +89,7 @@ def _splits_cluster(text: str, pos: int) -> bool:
 
 
 class HeadTail:
-    """The first and the last bytes of a stream of any length, in bounded memory."""
+    """Collects the first and last bytes of a stream in bounded memory."""
 
     def __init__(self, head: int, tail: int, errors: str = "replace") -> None:
         self.total = 0
@@ -109,26 +109,26 @@ class HeadTail:
         self._head += chunk[:room]
         rest = memoryview(chunk)[room:]
         self._tail += rest[max(len(rest) - self._tail_size, 0) :]
-        # Trimmed only when it has doubled, so that many small chunks stay cheap.
+        # Trimmed only at twice the size, so that many small chunks stay cheap.
         if len(self._tail) > 2 * self._tail_size:
             self._trim()
 
     def text(self) -> str:
-        """What was kept, as text; a character that the cut has split is left out whole."""
+        """Return the collected bytes as text; characters split by the cut are omitted."""
         self._trim()
         if not self.truncated:
             return (self._head + self._tail).decode("utf-8", self._errors)
         head, tail = _drop_partial_end(self._head), _drop_partial_start(self._tail)
-        between = omission_marker(self.total - len(head) - len(tail), "bytes")
-        before = "" if not head or head.endswith(b"\n") else "\n"
-        return f"{head.decode('utf-8', self._errors)}{before}{between}\n{tail.decode('utf-8', self._errors)}"
+        marker = omission_marker(self.total - len(head) - len(tail), "bytes")
+        newline = "" if not head or head.endswith(b"\n") else "\n"
+        return f"{head.decode('utf-8', self._errors)}{newline}{marker}\n{tail.decode('utf-8', self._errors)}"
 
     def _trim(self) -> None:
         del self._tail[: max(len(self._tail) - self._tail_size, 0)]
 
 
 def _drop_partial_end(data: bytearray) -> bytearray:
-    """The data without a character that its end has cut in two."""
+    """Drop an incomplete UTF-8 character at the end."""
     for back in range(1, min(3, len(data)) + 1):
         byte = data[-back]
         if 0xC0 <= byte < 0xF8:
@@ -140,7 +140,7 @@ def _drop_partial_end(data: bytearray) -> bytearray:
 
 
 def _drop_partial_start(data: bytearray) -> bytearray:
-    """The data without the rest of a character that began before it."""
+    """Drop the rest of a UTF-8 character at the start."""
     start = 0
     while start < min(3, len(data)) and 0x80 <= data[start] < 0xC0:
         start += 1

@@ -1,8 +1,8 @@
-"""How many terminal columns text takes, and text cut to fit into columns."""
+"""Measures text in terminal columns and clips it."""
 
 
 def width(text: str) -> int:
-    """The columns of one line of text; control characters take none."""
+    """Return the number of columns of one line of text; control characters have no width."""
     if text.isascii() and text.isprintable():
         return len(text)
     from wcwidth import wcswidth, wcwidth
@@ -12,7 +12,7 @@ def width(text: str) -> int:
 
 
 def clip(text: str, columns: int, ellipsis: str = "…") -> str:
-    """The text if it fits into the columns, else its start and the ellipsis, whole characters only."""
+    """Clip a text to a number of columns, at a character border, and append the ellipsis if it was clipped."""
     if width(text) <= columns:
         return text
     room = columns - width(ellipsis)

@@ -1,1 +1,1 @@
-"""Words to bytes and back, and other people's words to ours."""
+"""Encoding and decoding: events as JSON, JSON-RPC, and the Agent Client Protocol."""

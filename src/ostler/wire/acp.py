@@ -1,7 +1,6 @@
-"""The words of the Agent Client Protocol that both sides use: content, tool calls, plans, modes, options, commands.
+"""ACP data types used by both sides: content, tool calls, plans, modes, options, commands.
 
-Every word can be read and written. Names of kinds are open strings, because newer peers have new ones; `_meta` is kept
-as a field of its own and never mixed with the others.
+Kinds are open strings, because newer peers have new ones; `_meta` is kept in a separate field.
 """
 
 from typing import Any
@@ -14,13 +13,13 @@ NOT_FOUND = -32002
 
 
 class AcpStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """What all words of the protocol have."""
+    """Base class of the protocol's structs."""
 
     meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
 
 
 class ResourceContents(AcpStruct, frozen=True):
-    """A text or a blob that is brought along whole."""
+    """An embedded text or blob."""
 
     uri: str
     text: str | None = None
@@ -45,12 +44,12 @@ class ContentBlock(AcpStruct, frozen=True):
 
 
 def text_content(text: str) -> ContentBlock:
-    """Words as a block."""
+    """Return a text block."""
     return ContentBlock("text", text)
 
 
 class ToolCallContent(AcpStruct, frozen=True):
-    """What a tool call has to show: content, diff or terminal."""
+    """Output of a tool call: content, diff or terminal."""
 
     type: str
     content: ContentBlock | None = None
@@ -61,14 +60,14 @@ class ToolCallContent(AcpStruct, frozen=True):
 
 
 class ToolCallLocation(AcpStruct, frozen=True):
-    """Where a tool call is at work."""
+    """A file location that a tool call works on."""
 
     path: str
     line: int | None = None
 
 
 class ToolCallFields(AcpStruct, frozen=True):
-    """A tool call, or what has changed of it: what is None stays as it was."""
+    """A tool call or an update of one; None means unchanged."""
 
     tool_call_id: str
     title: str | None = None
@@ -90,13 +89,13 @@ class PlanEntry(AcpStruct, frozen=True):
 
 
 class AvailableCommandInput(AcpStruct, frozen=True):
-    """What a slash command takes."""
+    """The input of a slash command."""
 
     hint: str
 
 
 class AvailableCommand(AcpStruct, frozen=True):
-    """A slash command the agent offers."""
+    """A slash command of the agent."""
 
     name: str
     description: str
@@ -104,7 +103,7 @@ class AvailableCommand(AcpStruct, frozen=True):
 
 
 class SessionMode(AcpStruct, frozen=True):
-    """A way of working the agent offers."""
+    """A mode of the agent."""
 
     id: str
     name: str
@@ -112,14 +111,14 @@ class SessionMode(AcpStruct, frozen=True):
 
 
 class SessionModeState(AcpStruct, frozen=True):
-    """The ways of working, and the one that is on."""
+    """The available modes and the current one."""
 
     current_mode_id: str
     available_modes: tuple[SessionMode, ...]
 
 
 class AcpModel(AcpStruct, frozen=True):
-    """A model, as agents told of them before there were config options."""
+    """A model, in the form used before config options."""
 
     model_id: str
     name: str
@@ -127,14 +126,14 @@ class AcpModel(AcpStruct, frozen=True):
 
 
 class AcpModelState(AcpStruct, frozen=True):
-    """The models, and the one that is on."""
+    """The available models and the current one."""
 
     current_model_id: str
     available_models: tuple[AcpModel, ...]
 
 
 class SessionConfigChoice(AcpStruct, frozen=True):
-    """A value of an option, or a group of them."""
+    """A value of an option, or a group of values."""
 
     name: str
     value: str | None = None
@@ -144,7 +143,7 @@ class SessionConfigChoice(AcpStruct, frozen=True):
 
 
 class SessionConfigOption(AcpStruct, frozen=True):
-    """Something that can be set in a session."""
+    """An option of a session."""
 
     id: str
     name: str
@@ -156,14 +155,14 @@ class SessionConfigOption(AcpStruct, frozen=True):
 
     @property
     def choices(self) -> list[SessionConfigChoice]:
-        """The values, out of their groups."""
-        listed = self.options or ()
-        inside = [choice for group in listed for choice in group.options or ()]
-        return [choice for choice in (*listed, *inside) if choice.value is not None]
+        """All values, without their groups."""
+        top_level = self.options or ()
+        grouped = [choice for group in top_level for choice in group.options or ()]
+        return [choice for choice in (*top_level, *grouped) if choice.value is not None]
 
 
 class PermissionOption(AcpStruct, frozen=True):
-    """An answer that may be given to a permission request."""
+    """A possible answer to a permission request."""
 
     option_id: str
     name: str
@@ -171,14 +170,14 @@ class PermissionOption(AcpStruct, frozen=True):
 
 
 class EnvVariable(AcpStruct, frozen=True):
-    """One variable of an environment."""
+    """An environment variable."""
 
     name: str
     value: str
 
 
 class AcpMcpServer(AcpStruct, frozen=True):
-    """An MCP server that the agent shall use: a program, or an address when `type` says http or sse."""
+    """An MCP server for the agent: a program, or a URL if `type` is http or sse."""
 
     name: str
     type: str | None = None

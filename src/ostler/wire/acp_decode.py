@@ -1,4 +1,4 @@
-"""Reads what other people's agents and editors send as our words: what is wrong is left out, the rest is taken."""
+"""Lenient decoding of ACP structs: invalid fields are dropped, the rest is used."""
 
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
@@ -12,7 +12,7 @@ _BLANKS: dict[Any, Any] = {str: "", tuple: (), int: 0, float: 0.0, bool: False}
 
 
 def decode_lenient(kind: type[W], raw: Any) -> W:
-    """A word out of whatever came; fields that are wrong or missing are blank."""
+    """Decode a struct; invalid or missing required fields get an empty value."""
     if not isinstance(raw, dict):
         raw = {}
     try:
@@ -39,15 +39,15 @@ def _decode_value(kind: Any, raw: Any) -> Any:
         pass
     inner = _without_none(kind)
     if get_origin(inner) is tuple and isinstance(raw, list):
-        found = (_decode_value(get_args(inner)[0], item) for item in raw)
-        return tuple(item for item in found if item is not _INVALID)
+        items = (_decode_value(get_args(inner)[0], item) for item in raw)
+        return tuple(item for item in items if item is not _INVALID)
     if isinstance(inner, type) and issubclass(inner, msgspec.Struct) and isinstance(raw, dict):
         return _decode_fields(inner, raw)
     return _INVALID
 
 
 def _without_none(kind: Any) -> Any:
-    """`X` of `X | None`."""
+    """Return `X` for `X | None`."""
     if get_origin(kind) in (Union, UnionType):
         return next(part for part in get_args(kind) if part is not NoneType)
     return kind

@@ -1,4 +1,4 @@
-"""What the client and the agent ask of each other, and the answers that are more than a word."""
+"""ACP requests and responses."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from ostler.wire.acp import (
     ToolCallFields,
 )
 
-# -- to begin with ---------------------------------------------------------------------------------------------------
+# -- initialization --------------------------------------------------------------------------------------------------
 
 
 class Implementation(AcpStruct, frozen=True):
-    """Who speaks."""
+    """Name and version of a client or an agent."""
 
     name: str
     version: str
@@ -26,14 +26,14 @@ class Implementation(AcpStruct, frozen=True):
 
 
 class FileSystemCapabilities(AcpStruct, frozen=True):
-    """Which files the client lets the agent reach through it."""
+    """The file requests that the client accepts."""
 
     read_text_file: bool = False
     write_text_file: bool = False
 
 
 class ClientCapabilities(AcpStruct, frozen=True):
-    """What the client can do for the agent; an object, even an empty one, means yes."""
+    """The client's capabilities; an object, even an empty one, means that it is supported."""
 
     fs: FileSystemCapabilities = FileSystemCapabilities()
     terminal: bool = False
@@ -43,7 +43,7 @@ class ClientCapabilities(AcpStruct, frozen=True):
 
 
 class InitializeRequest(AcpStruct, frozen=True):
-    """The first request."""
+    """The first request of a connection."""
 
     protocol_version: int
     client_capabilities: ClientCapabilities = ClientCapabilities()
@@ -51,7 +51,7 @@ class InitializeRequest(AcpStruct, frozen=True):
 
 
 class PromptCapabilities(AcpStruct, frozen=True):
-    """Which blocks a prompt may hold besides text and links."""
+    """The content blocks a prompt may contain besides text and links."""
 
     image: bool = False
     audio: bool = False
@@ -59,14 +59,14 @@ class PromptCapabilities(AcpStruct, frozen=True):
 
 
 class McpCapabilities(AcpStruct, frozen=True):
-    """Which MCP servers the agent reaches besides programs."""
+    """The MCP transports the agent supports besides stdio."""
 
     http: bool = False
     sse: bool = False
 
 
 class SessionCapabilities(AcpStruct, frozen=True):
-    """What can be done to sessions; an object, even an empty one, means yes."""
+    """The session requests the agent accepts; an object, even an empty one, means that it is supported."""
 
     list: Any = None
     resume: Any = None
@@ -77,7 +77,7 @@ class SessionCapabilities(AcpStruct, frozen=True):
 
 
 class AgentCapabilities(AcpStruct, frozen=True):
-    """What the agent can do."""
+    """The agent's capabilities."""
 
     load_session: bool = False
     prompt_capabilities: PromptCapabilities = PromptCapabilities()
@@ -86,13 +86,13 @@ class AgentCapabilities(AcpStruct, frozen=True):
     auth: dict[str, Any] | None = None
 
     def can(self, capability: str) -> bool:
-        """Whether sessions can be listed, resumed, closed, deleted, forked."""
+        """Return whether sessions support `list`, `resume`, `close`, `delete` or `fork`."""
         value = getattr(self.session_capabilities, capability)
         return value is not None and value is not False
 
 
 class AuthMethod(AcpStruct, frozen=True):
-    """A way to log in."""
+    """An authentication method."""
 
     id: str
     name: str
@@ -103,7 +103,7 @@ class AuthMethod(AcpStruct, frozen=True):
 
 
 class InitializeResponse(AcpStruct, frozen=True):
-    """The answer to the first request."""
+    """The response to `initialize`."""
 
     protocol_version: int
     agent_capabilities: AgentCapabilities = AgentCapabilities()
@@ -115,7 +115,7 @@ class InitializeResponse(AcpStruct, frozen=True):
 
 
 class OpenSessionParams(AcpStruct, frozen=True):
-    """New, loaded, resumed or forked: the last three name a session."""
+    """Parameters to create, load, resume or fork a session; the last three set `session_id`."""
 
     cwd: str
     mcp_servers: tuple[AcpMcpServer, ...]
@@ -124,7 +124,7 @@ class OpenSessionParams(AcpStruct, frozen=True):
 
 
 class OpenSessionResponse(AcpStruct, frozen=True):
-    """What the agent tells of a session it opened; `models` comes from before there were config options."""
+    """An opened session; `models` is the older form of a config option."""
 
     session_id: str | None = None
     modes: SessionModeState | None = None
@@ -140,7 +140,7 @@ class SetSessionModeRequest(AcpStruct, frozen=True):
 
 
 class SetSessionConfigOptionRequest(AcpStruct, frozen=True):
-    """Set an option; `type` is "boolean" where the value is one."""
+    """Set an option; `type` is "boolean" for a boolean value."""
 
     session_id: str
     config_id: str
@@ -149,14 +149,14 @@ class SetSessionConfigOptionRequest(AcpStruct, frozen=True):
 
 
 class ListSessionsRequest(AcpStruct, frozen=True):
-    """Which sessions there are, a page at a time."""
+    """List sessions, one page at a time."""
 
     cwd: str | None = None
     cursor: str | None = None
 
 
 class AcpSessionInfo(AcpStruct, frozen=True):
-    """One of them."""
+    """A session in a list."""
 
     session_id: str
     cwd: str
@@ -165,21 +165,21 @@ class AcpSessionInfo(AcpStruct, frozen=True):
 
 
 class ListSessionsResponse(AcpStruct, frozen=True):
-    """A page of them."""
+    """A page of sessions."""
 
     sessions: tuple[AcpSessionInfo, ...]
     next_cursor: str | None = None
 
 
 class PromptRequest(AcpStruct, frozen=True):
-    """A turn begins."""
+    """Start a turn."""
 
     session_id: str
     prompt: tuple[ContentBlock, ...]
 
 
 class PromptUsage(AcpStruct, frozen=True):
-    """What a turn used; not yet in the protocol, and many agents send it."""
+    """The token usage of a turn; many agents send it although the protocol does not define it yet."""
 
     total_tokens: int = 0
     input_tokens: int = 0
@@ -189,17 +189,17 @@ class PromptUsage(AcpStruct, frozen=True):
 
 
 class PromptResponse(AcpStruct, frozen=True):
-    """A turn is over; the stop reason is an open string."""
+    """The end of a turn; the stop reason is an open string."""
 
     stop_reason: str
     usage: PromptUsage | None = None
 
 
-# -- what an agent asks of the client --------------------------------------------------------------------------------
+# -- requests to the client ------------------------------------------------------------------------------------------
 
 
 class RequestPermissionRequest(AcpStruct, frozen=True):
-    """May this tool call be?"""
+    """Ask for permission to run a tool call."""
 
     session_id: str
     tool_call: ToolCallFields
@@ -207,17 +207,17 @@ class RequestPermissionRequest(AcpStruct, frozen=True):
 
 
 def selected_outcome(option_id: str) -> dict[str, Any]:
-    """The answer that chooses an option."""
+    """Return the answer that selects a permission option."""
     return {"outcome": {"outcome": "selected", "optionId": option_id}}
 
 
 def cancelled_outcome() -> dict[str, Any]:
-    """The answer when the turn was cancelled before anybody chose."""
+    """Return the answer for a turn that was cancelled before a selection."""
     return {"outcome": {"outcome": "cancelled"}}
 
 
 class ReadTextFileRequest(AcpStruct, frozen=True):
-    """A text file, or a window of it: `line` is 1-based, `limit` counts lines."""
+    """Read a text file, optionally `limit` lines from the 1-based `line` on."""
 
     session_id: str
     path: str
@@ -226,7 +226,7 @@ class ReadTextFileRequest(AcpStruct, frozen=True):
 
 
 class WriteTextFileRequest(AcpStruct, frozen=True):
-    """A text file, whole."""
+    """Write a complete text file."""
 
     session_id: str
     path: str
@@ -234,7 +234,7 @@ class WriteTextFileRequest(AcpStruct, frozen=True):
 
 
 class CreateTerminalRequest(AcpStruct, frozen=True):
-    """A command in a terminal of the client's."""
+    """Run a command in one of the client's terminals."""
 
     session_id: str
     command: str
@@ -245,14 +245,14 @@ class CreateTerminalRequest(AcpStruct, frozen=True):
 
 
 class TerminalRef(AcpStruct, frozen=True):
-    """Which terminal: for its output, its end, or to kill or release it."""
+    """A terminal, in requests for its output or exit, or to kill or release it."""
 
     session_id: str
     terminal_id: str
 
 
 class CreateElicitationRequest(AcpStruct, frozen=True):
-    """A question to the person: a form by JSON Schema, or an address to visit."""
+    """Ask the user a question: a form described by a JSON Schema, or a URL to visit."""
 
     message: str
     mode: str | None = None

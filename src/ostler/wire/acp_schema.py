@@ -1,4 +1,4 @@
-"""Holds values to the protocol's own JSON Schema: the few keywords it uses, in time linear in the value."""
+"""Validates values against the protocol's JSON Schema (the keywords it uses)."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,15 +22,15 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 @cache
 def definitions() -> dict[str, Schema]:
-    """The definitions of protocol version 1, by name; without prose and without `_meta`."""
+    """Return the definitions of protocol version 1 by name, without descriptions and `_meta`."""
     data: dict[str, Schema] = msgspec.json.decode(Path(__file__).with_name("acp_schema.json").read_bytes())
     return data
 
 
 def find_problems(schema: Schema | bool, value: Any, path: str = "") -> list[str]:
-    """What is wrong with a value, each as a place and a few words; nothing when all is well."""
+    """Return what is wrong with a value, each as a path and a short description."""
     if isinstance(schema, bool):
-        return [] if schema else [f"{path or 'it'} should not be there"]
+        return [] if schema else [f"{path or 'it'} is not allowed"]
     if "$ref" in schema:
         found = find_problems(definitions()[schema["$ref"].rpartition("/")[2]], value, path)
         if found:
@@ -39,23 +39,23 @@ def find_problems(schema: Schema | bool, value: Any, path: str = "") -> list[str
 
 
 def _iter_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    where = path or "it"
-    if wrong := _type_problem(schema, value):
-        yield f"{where} {wrong}"
+    label = path or "it"
+    if problem := _type_problem(schema, value):
+        yield f"{label} {problem}"
         return
     if "const" in schema and value != schema["const"]:
-        yield f"{where} is not {schema['const']!r}"
+        yield f"{label} is not {schema['const']!r}"
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{where} is {value!r}, which is none of {', '.join(map(repr, schema['enum']))}"
+        yield f"{label} is {value!r}; expected one of {', '.join(map(repr, schema['enum']))}"
     if isinstance(value, (int, float)) and value < schema.get("minimum", value):
-        yield f"{where} is less than {schema['minimum']}"
+        yield f"{label} is less than {schema['minimum']}"
     for part in schema.get("allOf", ()):
         yield from find_problems(part, value, path)
     for union in ("anyOf", "oneOf"):
         if union in schema:
             yield from _union_problems(schema[union], value, path)
     if "not" in schema and not find_problems(schema["not"], value, path):
-        yield f"{where} is what it must not be"
+        yield f"{label} has a value that is not allowed"
     if isinstance(value, dict):
         yield from _object_problems(schema, value, path)
     if isinstance(value, list) and "items" in schema:
@@ -64,11 +64,11 @@ def _iter_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
 
 
 def _type_problem(schema: Schema, value: Any) -> str:
-    wanted = schema.get("type", ())
-    wanted = [wanted] if isinstance(wanted, str) else wanted
-    if not wanted or any(_TYPES[name](value) for name in wanted):
+    expected = schema.get("type", ())
+    expected = [expected] if isinstance(expected, str) else expected
+    if not expected or any(_TYPES[name](value) for name in expected):
         return ""
-    return f"is not {' or '.join(wanted)}"
+    return f"is not {' or '.join(expected)}"
 
 
 def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
@@ -77,26 +77,26 @@ def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterat
         if name not in value:
             yield f"{path or 'it'} has no {name}"
     for name, item in value.items():
-        inside = known.get(name, schema.get("additionalProperties", True))
-        yield from find_problems(inside, item, f"{path}.{name}" if path else name)
+        item_schema = known.get(name, schema.get("additionalProperties", True))
+        yield from find_problems(item_schema, item, f"{path}.{name}" if path else name)
 
 
 def _union_problems(branches: list[Schema], value: Any, path: str) -> list[str]:
-    """Nothing when one branch fits; else what is wrong by the one that is meant, as far as a constant tells."""
-    tried = [(branch, find_problems(branch, value, path)) for branch in branches]
-    if any(not found for _, found in tried):
+    """Return nothing if a branch matches, else the problems of the branch that the value's constants select."""
+    results = [(branch, find_problems(branch, value, path)) for branch in branches]
+    if any(not problems for _, problems in results):
         return []
-    meant = [found for branch, found in tried if _matches_constants(branch, value)]
-    if meant:
-        return meant[0]
+    selected = [problems for branch, problems in results if _matches_constants(branch, value)]
+    if selected:
+        return selected[0]
     values = [str(branch["const"]) for branch in branches if "const" in branch]
     if values and not isinstance(value, dict):
-        return [f"{path or 'it'} is {value!r}, which is none of {', '.join(values)}"]
-    told = _discriminator(branches)
-    if told and isinstance(value, dict):
-        name, constants = told
-        return [f"{path or 'it'} has {name} {value.get(name)!r}, which is none of {', '.join(constants)}"]
-    return min((found for _, found in tried), key=len)
+        return [f"{path or 'it'} is {value!r}; expected one of {', '.join(values)}"]
+    discriminator = _discriminator(branches)
+    if discriminator and isinstance(value, dict):
+        name, constants = discriminator
+        return [f"{path or 'it'} has {name} {value.get(name)!r}; expected one of {', '.join(constants)}"]
+    return min((problems for _, problems in results), key=len)
 
 
 def _matches_constants(branch: Schema, value: Any) -> bool:
@@ -105,7 +105,7 @@ def _matches_constants(branch: Schema, value: Any) -> bool:
 
 
 def _discriminator(branches: list[Schema]) -> tuple[str, list[str]] | None:
-    """The property that tells the branches apart, and what it may be."""
+    """Return the property that distinguishes the branches and its possible values, if there is one."""
     found = [(n, p["const"]) for branch in branches for n, p in branch.get("properties", {}).items() if "const" in p]
     names = {name for name, _ in found}
     return (names.pop(), [str(constant) for _, constant in found]) if len(names) == 1 else None

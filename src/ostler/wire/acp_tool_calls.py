@@ -1,4 +1,4 @@
-"""The tool calls of a session as they stand, put together from everything that told of them."""
+"""Tracks the tool calls of an ACP session as updates arrive."""
 
 import msgspec
 
@@ -8,16 +8,16 @@ FINAL_STATUSES = ("completed", "failed")
 
 
 class ToolCallTracker:
-    """Calls by id. A call may first be heard of in an update or in a permission request, and be begun twice."""
+    """Tool calls by id. A call may first appear in an update or a permission request, and may be announced twice."""
 
     def __init__(self) -> None:
         self._calls: dict[str, ToolCallFields] = {}
 
     def upsert(self, update: ToolCallFields) -> ToolCallFields:
-        """The call as it stands now: what was told anew, and of the rest what was known."""
+        """Merge an update into its call and return the result; fields that are None keep their value."""
         known = self._calls.get(update.tool_call_id)
-        news = {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not None}
-        merged = ToolCallFields(**news) if known is None else msgspec.structs.replace(known, **news)
+        changes = {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not None}
+        merged = ToolCallFields(**changes) if known is None else msgspec.structs.replace(known, **changes)
         self._calls[update.tool_call_id] = merged
         return merged
 

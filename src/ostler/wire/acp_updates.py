@@ -1,4 +1,4 @@
-"""What an agent tells of a session while it works; each kind can be read and written, and an unknown one is kept."""
+"""ACP session updates; an unknown kind is kept unchanged."""
 
 from typing import Any
 
@@ -11,72 +11,72 @@ UPDATE_TAG = "sessionUpdate"
 
 
 class ContentChunk(AcpStruct, frozen=True, tag_field=UPDATE_TAG):
-    """More of a message."""
+    """A part of a message."""
 
     content: ContentBlock
     message_id: str | None = None
 
 
 class UserMessageChunk(ContentChunk, frozen=True, tag="user_message_chunk"):
-    """What the person said, in a replay or as an echo."""
+    """A part of a user message, in a replay or as an echo."""
 
 
 class AgentMessageChunk(ContentChunk, frozen=True, tag="agent_message_chunk"):
-    """More of the answer."""
+    """A part of the agent's answer."""
 
 
 class AgentThoughtChunk(ContentChunk, frozen=True, tag="agent_thought_chunk"):
-    """More of the reasoning."""
+    """A part of the agent's reasoning."""
 
 
 class AcpToolCall(ToolCallFields, frozen=True, tag_field=UPDATE_TAG, tag="tool_call"):
-    """A tool call; one whose id is known already is a change of it."""
+    """A tool call; with a known id it is an update."""
 
 
 class AcpToolCallUpdate(ToolCallFields, frozen=True, tag_field=UPDATE_TAG, tag="tool_call_update"):
-    """A change of a tool call; one whose id is not known yet is a new one."""
+    """An update of a tool call; with an unknown id it is a new call."""
 
 
 class PlanUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="plan"):
-    """The plan anew, whole."""
+    """The complete new plan."""
 
     entries: tuple[PlanEntry, ...]
 
 
 class AvailableCommandsUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="available_commands_update"):
-    """The slash commands anew, all of them."""
+    """All slash commands that are available now."""
 
     available_commands: tuple[AvailableCommand, ...]
 
 
 class CurrentModeUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="current_mode_update"):
-    """Another mode is on."""
+    """The mode changed."""
 
     current_mode_id: str
 
 
 class ConfigOptionUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="config_option_update"):
-    """The options anew, all of them."""
+    """All options with their current values."""
 
     config_options: tuple[SessionConfigOption, ...]
 
 
 class SessionInfoUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="session_info_update"):
-    """The session has a title."""
+    """The session's title changed."""
 
     title: str | None = None
     updated_at: str | None = None
 
 
 class Cost(AcpStruct, frozen=True):
-    """What the session has cost so far."""
+    """The cost of the session so far."""
 
     amount: float
     currency: str
 
 
 class UsageUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="usage_update"):
-    """How much of the context is used."""
+    """How much of the context window is used."""
 
     used: int
     size: int
@@ -84,7 +84,7 @@ class UsageUpdate(AcpStruct, frozen=True, tag_field=UPDATE_TAG, tag="usage_updat
 
 
 class UnknownUpdate(msgspec.Struct, frozen=True):
-    """A kind this version does not know, word for word."""
+    """An update of a kind that this version does not know, unchanged."""
 
     kind: str
     raw: dict[str, Any]
@@ -115,7 +115,7 @@ _UPDATE_TYPES: dict[str, type[KnownUpdate]] = {
 
 
 def decode_update(raw: Any) -> SessionUpdate:
-    """The `update` of a `session/update`, whoever sent it."""
+    """Decode the `update` of a `session/update` notification."""
     if not isinstance(raw, dict):
         return UnknownUpdate("", {"update": raw})
     kind = raw.get(UPDATE_TAG)

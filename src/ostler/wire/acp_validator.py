@@ -1,4 +1,4 @@
-"""Watches a conversation in ACP and says which frames are not as the protocol has them."""
+"""Validates the frames of an ACP connection and the pairing of requests and answers."""
 
 from functools import cache
 from typing import Any, Literal
@@ -10,53 +10,53 @@ AcpSide = Literal["client", "agent"]
 
 
 class AcpValidator:
-    """Holds frames to the schema; it remembers what was asked, so that answers are held to their method."""
+    """Validates frames against the schema; it tracks requests so that answers are checked against their method."""
 
     def __init__(self) -> None:
         self._open_requests: dict[tuple[AcpSide, Any], str] = {}
 
     def check_line(self, sender: AcpSide, line: bytes) -> list[str]:
-        """What is wrong with a line that one side sent, a sentence each."""
+        """Return what is wrong with a line that `sender` sent, one sentence per problem."""
         try:
             frame = decode(line)
         except InvalidJsonLine:
-            return ["this is no JSON"]
+            return ["not valid JSON"]
         if not isinstance(frame, dict):
-            return ["a frame is a JSON object"]
-        found = [] if frame.get("jsonrpc") == "2.0" else ['"jsonrpc" is not "2.0"']
+            return ["a frame must be a JSON object"]
+        problems = [] if frame.get("jsonrpc") == "2.0" else ['"jsonrpc" is not "2.0"']
         method = frame.get("method")
         if isinstance(method, str):
-            return found + self._check_message(sender, method, frame)
+            return problems + self._check_message(sender, method, frame)
         if "id" in frame:
-            return found + self._check_response(sender, frame)
-        return [*found, "a frame has a method, or the id of a request"]
+            return problems + self._check_response(sender, frame)
+        return [*problems, "a frame must have a method or a request id"]
 
     def _check_message(self, sender: AcpSide, method: str, frame: dict[str, Any]) -> list[str]:
-        listener: AcpSide = "client" if sender == "agent" else "agent"
+        receiver: AcpSide = "client" if sender == "agent" else "agent"
         if "id" in frame:
             if not isinstance(frame["id"], (int, str)):
-                return [f"{method}: the id is no number and no text"]
-            self._open_requests[listener, frame["id"]] = method
+                return [f"{method}: the id must be an integer or a string"]
+            self._open_requests[receiver, frame["id"]] = method
         if method.startswith("_"):
             return []
-        wanted = _message_schemas().get((listener, method)) or _message_schemas().get(("protocol", method))
-        if wanted is None:
-            return [f"{method} is no method that {'a client' if listener == 'client' else 'an agent'} has"]
-        return [f"{method}: {told}" for told in find_problems(wanted, frame.get("params", {}))]
+        schema = _message_schemas().get((receiver, method)) or _message_schemas().get(("protocol", method))
+        if schema is None:
+            return [f"{method} is not a method of {'a client' if receiver == 'client' else 'an agent'}"]
+        return [f"{method}: {problem}" for problem in find_problems(schema, frame.get("params", {}))]
 
     def _check_response(self, sender: AcpSide, frame: dict[str, Any]) -> list[str]:
-        number = frame["id"] if isinstance(frame["id"], (int, str)) else None
-        method = self._open_requests.pop((sender, number), None)
+        request_id = frame["id"] if isinstance(frame["id"], (int, str)) else None
+        method = self._open_requests.pop((sender, request_id), None)
         if "error" in frame:
-            told = find_problems(definitions()["Error"], frame["error"])
-            return [f"the error that answers {method or 'nothing'}: {what}" for what in told]
+            problems = find_problems(definitions()["Error"], frame["error"])
+            return [f"the error that answers {method or 'nothing'}: {problem}" for problem in problems]
         if "result" not in frame:
             return [f"the answer to {method} has no result and no error"]
         if method is None:
-            return [f"nothing was asked with the id {frame['id']!r}"]
-        wanted = _response_schemas().get((sender, method))
-        told = find_problems(wanted, frame["result"]) if wanted else []
-        return [f"the answer to {method}: {what}" for what in told]
+            return [f"no open request has the id {frame['id']!r}"]
+        schema = _response_schemas().get((sender, method))
+        problems = find_problems(schema, frame["result"]) if schema else []
+        return [f"the answer to {method}: {problem}" for problem in problems]
 
 
 @cache
@@ -78,11 +78,11 @@ def _schemas_by_method(*, responses: bool) -> dict[tuple[str, str], Schema]:
 
 
 def methods_of(side: AcpSide) -> frozenset[str]:
-    """What one side can be asked for or told."""
-    return frozenset(method for listener, method in _message_schemas() if listener == side)
+    """Return the requests and notifications that one side can receive."""
+    return frozenset(method for receiver, method in _message_schemas() if receiver == side)
 
 
 def is_valid_result(sender: AcpSide, method: str, result: Any) -> bool:
-    """Whether something could be that side's answer to a method."""
-    wanted = _response_schemas().get((sender, method))
-    return wanted is None or not find_problems(wanted, result)
+    """Return whether `result` can be that side's answer to a method; unknown methods accept anything."""
+    schema = _response_schemas().get((sender, method))
+    return schema is None or not find_problems(schema, result)

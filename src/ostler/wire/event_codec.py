@@ -1,4 +1,4 @@
-"""Events and envelopes as JSON, so that whatever a newer version says survives an older one."""
+"""Encodes and decodes events and envelopes as JSON; unknown event types survive a round trip."""
 
 from functools import cache
 from typing import Any
@@ -9,7 +9,7 @@ from ostler.core.events import EVENT_TYPES, Envelope, Event, KnownEvent, Unknown
 
 
 class EventDecodeError(ValueError):
-    """Bytes that are no event of ours, with the reason."""
+    """Data that is not a valid event; the message says why."""
 
 
 class _RawEnvelope(msgspec.Struct):
@@ -29,7 +29,6 @@ def _known_types() -> frozenset[object]:
 
 
 def encode_event(event: Event) -> bytes:
-    """One event as JSON."""
     plain = {**event.data, "type": event.type} if isinstance(event, UnknownEvent) else event
     try:
         return msgspec.json.encode(plain)
@@ -38,7 +37,7 @@ def encode_event(event: Event) -> bytes:
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """The same with every half of a surrogate pair replaced: file names and models bring them, no wire carries them."""
+    """Replace unpaired surrogates, which occur in file names and model output, in a JSON value."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -47,7 +46,10 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def decode_event(data: bytes | msgspec.Raw) -> Event:
-    """One event from JSON; a type we do not know becomes `Unknown`, anything else wrong is `BadWire`."""
+    """Decode an event. An unknown type becomes an `UnknownEvent`.
+
+    Raises `EventDecodeError` if the data is invalid.
+    """
     try:
         return _decoder().decode(data)
     except msgspec.DecodeError as error:
@@ -68,13 +70,12 @@ def _decode_unknown(data: bytes | msgspec.Raw, error: msgspec.DecodeError) -> Un
 
 
 def encode_envelope(envelope: Envelope) -> bytes:
-    """An event with its place, as JSON."""
     event = msgspec.Raw(encode_event(envelope.event))
     return msgspec.json.encode({"seq": envelope.seq, "time": envelope.time, "event": event})
 
 
 def decode_envelope(data: bytes) -> Envelope:
-    """An event with its place, from JSON."""
+    """Decode an envelope. Raises `EventDecodeError` if the data is invalid."""
     try:
         outer = msgspec.json.decode(data, type=_RawEnvelope)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""One end of a JSON-RPC conversation in lines: requests and notifications both ways, over any stream of bytes.
+"""One peer of a line-based JSON-RPC connection; transport-independent.
 
-Both sides of ACP are made of this. It knows no pipe: it is fed bytes and calls `send` with lines.
+Both sides of ACP use it. It is fed with bytes and calls `send` with lines.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ MAX_OPEN_REQUESTS = 1000
 
 
 class RpcError(Exception):
-    """An answer that is an error, from the other side or to it; `data` may hold what it is really about."""
+    """An error response, received or to be sent; `data` may contain details."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -36,19 +36,19 @@ class RpcError(Exception):
 
     @property
     def details(self) -> str:
-        """The message, and the real one where the other side put it beside."""
-        more = self.data.get("details") if isinstance(self.data, dict) else self.data
-        return f"{self.message}: {more}" if isinstance(more, str) and more not in self.message else self.message
+        """The message, with the text from `data` appended if there is one."""
+        detail = self.data.get("details") if isinstance(self.data, dict) else self.data
+        return f"{self.message}: {detail}" if isinstance(detail, str) and detail not in self.message else self.message
 
 
 class PeerClosed(Exception):
-    """The other side is gone, so no answer will come."""
+    """The connection is closed, so no response will arrive."""
 
 
 class RequestHandler(Protocol):
-    """What the other side may ask for. Both are called in the order of the frames and must not wait.
+    """Handles incoming requests and notifications. The methods are called in frame order and must not block.
 
-    What `requested` returns is awaited in a task of its own; an `RpcError` from it is the answer.
+    The awaitable that `handle_request` returns runs in its own task; an `RpcError` it raises is sent as the response.
     """
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]: ...
@@ -57,9 +57,9 @@ class RequestHandler(Protocol):
 
 
 class JsonRpcPeer:
-    """One end. `mirror` sees every line as it is on the wire, `junk` the lines that are no frames.
+    """One peer. `mirror` receives every line as sent or received, `on_invalid_line` the lines that are not frames.
 
-    Whoever serves (`serves`) answers junk with an error, as JSON-RPC wants; a client just goes on.
+    With `is_server`, invalid lines are answered with an error, as JSON-RPC requires; otherwise they are ignored.
     """
 
     def __init__(
@@ -85,40 +85,40 @@ class JsonRpcPeer:
         self._open_requests: dict[Any, asyncio.Task[None]] = {}
         self.closed: PeerClosed | None = None
 
-    # -- what this side says ---------------------------------------------------------------------------------------
+    # -- outgoing --------------------------------------------------------------------------------------------------
 
     async def request(self, method: str, params: OutgoingParams) -> Any:
-        """The other side's answer as it is. `RpcError` if that is an error, `PeerGone` if none can come.
+        """Send a request and return the result. Raises `RpcError` for an error response, `PeerClosed` if none can come.
 
-        Cancelling tells the other side that the answer is not wanted any more.
+        Cancelling the call sends `$/cancel_request`.
         """
         if self.closed:
             raise self.closed
         self._last_id += 1
-        number = self._last_id
-        answer = self._pending[number] = asyncio.get_running_loop().create_future()
+        request_id = self._last_id
+        answer = self._pending[request_id] = asyncio.get_running_loop().create_future()
         try:
-            self._write({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            self._write({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
             return await answer
         except asyncio.CancelledError:
             if not answer.done() or answer.cancelled():
-                self.notify("$/cancel_request", {"requestId": number})
+                self.notify("$/cancel_request", {"requestId": request_id})
             raise
         finally:
-            self._pending.pop(number, None)
+            self._pending.pop(request_id, None)
 
     def notify(self, method: str, params: OutgoingParams) -> None:
-        """Say something that has no answer; to nobody, when the other side is gone."""
+        """Send a notification. Does nothing if the connection is closed."""
         self._write({"jsonrpc": "2.0", "method": method, "params": params})
 
     def _send_result(self, request_id: Any, result: Any) -> None:
         self._write({"jsonrpc": "2.0", "id": request_id, "result": result})
 
     def _send_error(self, request_id: Any, error: RpcError) -> None:
-        told = {"code": error.code, "message": error.message}
+        body = {"code": error.code, "message": error.message}
         if error.data is not None:
-            told["data"] = error.data
-        self._write({"jsonrpc": "2.0", "id": request_id, "error": told})
+            body["data"] = error.data
+        self._write({"jsonrpc": "2.0", "id": request_id, "error": body})
 
     def _write(self, frame: Params) -> None:
         if self.closed:
@@ -128,10 +128,10 @@ class JsonRpcPeer:
             self._mirror("out", line)
         self._send(line + b"\n")
 
-    # -- what the other side says ----------------------------------------------------------------------------------
+    # -- incoming --------------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
-        """Bytes as they arrive, cut anywhere."""
+        """Process received bytes, in chunks of any size."""
         if self.closed:
             return
         try:
@@ -141,7 +141,7 @@ class JsonRpcPeer:
             self.end(f"the other side sent {error}")
 
     def end(self, reason: str) -> None:
-        """Nothing more will come: what was asked for fails, and what is being answered stops."""
+        """Close the connection: pending requests fail, and requests being handled are cancelled."""
         if self.closed:
             return
         try:
@@ -159,7 +159,7 @@ class JsonRpcPeer:
             _cancel_soon(task)
 
     async def aclose(self) -> None:
-        """End, and see out what was being answered."""
+        """Close the connection and wait for the requests being handled."""
         self.end("the connection was closed")
         if self._open_requests:
             await asyncio.wait(set(self._open_requests.values()))
@@ -170,9 +170,9 @@ class JsonRpcPeer:
         try:
             frame = decode(line)
         except InvalidJsonLine:
-            return self._reject_line(line, PARSE_ERROR, "this line is no JSON")
+            return self._reject_line(line, PARSE_ERROR, "the line is not valid JSON")
         if not isinstance(frame, dict):
-            return self._reject_line(line, INVALID_REQUEST, "a frame is a JSON object")
+            return self._reject_line(line, INVALID_REQUEST, "a frame must be a JSON object")
         method = frame.get("method")
         if isinstance(method, str):
             params = frame.get("params")
@@ -182,7 +182,7 @@ class JsonRpcPeer:
             return self._handle_notification(method, params)
         if isinstance(frame.get("id"), (int, str)) and "method" not in frame:
             return self._handle_response(frame)
-        return self._reject_line(line, INVALID_REQUEST, "a frame has a method, or the id of a request")
+        return self._reject_line(line, INVALID_REQUEST, "a frame must have a method or a request id")
 
     def _reject_line(self, line: bytes, code: int, message: str) -> None:
         if self._on_invalid_line:
@@ -210,13 +210,13 @@ class JsonRpcPeer:
 
     def _handle_request(self, request_id: Any, method: str, params: Params) -> None:
         if request_id is not None and not isinstance(request_id, (int, str, float)):
-            return self._send_error(None, RpcError(INVALID_REQUEST, "the id of a request is a number or a string"))
+            return self._send_error(None, RpcError(INVALID_REQUEST, "a request id must be a number or a string"))
         if len(self._open_requests) >= self._max_open_requests:
             return self._send_error(
-                request_id, RpcError(INTERNAL_ERROR, f"{self._max_open_requests} requests are open already")
+                request_id, RpcError(INTERNAL_ERROR, f"{self._max_open_requests} requests are already open")
             )
         if request_id in self._open_requests:
-            return self._send_error(request_id, RpcError(INVALID_REQUEST, "this id is in use"))
+            return self._send_error(request_id, RpcError(INVALID_REQUEST, "this request id is already in use"))
         try:
             work = self._handler.handle_request(method, params)
         except RpcError as error:
@@ -239,17 +239,17 @@ class JsonRpcPeer:
 
 
 def _cancel_soon(task: asyncio.Task[None]) -> None:
-    """Not before it has begun: a task that never began could not answer."""
+    """Cancel a task after it had a chance to start; a task that never ran could not respond."""
     asyncio.get_running_loop().call_soon(task.cancel)
 
 
 def _parse_error(error: Any) -> RpcError:
-    """An error as other people write it: a proper one, a bare text, or anything."""
+    """Build an `RpcError` from an error response, which may also be a plain text or malformed."""
     if not isinstance(error, dict):
         return RpcError(INTERNAL_ERROR, error if isinstance(error, str) else str(error))
     code, message = error.get("code"), error.get("message")
     return RpcError(
         code if isinstance(code, int) else INTERNAL_ERROR,
-        message if isinstance(message, str) and message else "an error without a message",
+        message if isinstance(message, str) and message else "error without a message",
         error.get("data"),
     )

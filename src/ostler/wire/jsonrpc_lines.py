@@ -1,4 +1,4 @@
-"""JSON-RPC on a stream of bytes: lines out of chunks, objects out of lines, lines out of objects."""
+"""Splits a byte stream into JSON-RPC lines and encodes and decodes them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,15 +10,15 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
 class LineTooLong(ValueError):
-    """The other side sent more than a line may hold, so nothing after it can be made sense of."""
+    """A line exceeded the maximum size; the rest of the stream cannot be parsed."""
 
 
 class InvalidJsonLine(ValueError):
-    """A line that is no JSON."""
+    """A line that is not valid JSON."""
 
 
 class LineSplitter:
-    """Cuts chunks into lines. The work is linear, and no more than one line is held."""
+    """Splits chunks into lines in linear time, buffering one line at most."""
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -26,9 +26,9 @@ class LineSplitter:
         self._size = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are whole now, without their ends and without blank ones."""
-        *whole, rest = data.split(b"\n")
-        for part in whole:
+        """Yield the lines completed by a chunk, stripped and without empty ones."""
+        *complete, rest = data.split(b"\n")
+        for part in complete:
             self._add(part)
             line = self.take_rest()
             if line:
@@ -36,7 +36,7 @@ class LineSplitter:
         self._add(rest)
 
     def take_rest(self) -> bytes:
-        """What came since the last end of a line: at the end of the stream, a line that nobody ended."""
+        """Return and clear what was received since the last newline."""
         line = b"".join(self._parts).strip()
         self._parts, self._size = [], 0
         return line
@@ -50,7 +50,10 @@ class LineSplitter:
 
 
 def decode(line: bytes) -> Any:
-    """What a line says. Half a surrogate pair, which JavaScript may send, becomes a replacement character."""
+    """Decode a line. Unpaired surrogates, which JavaScript may send, become replacement characters.
+
+    Raises `InvalidJsonLine` if it is not JSON.
+    """
     try:
         return msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -59,16 +62,16 @@ def decode(line: bytes) -> Any:
 
 def _decode_surrogates(line: bytes) -> Any:
     if b"\\u" not in line:
-        raise InvalidJsonLine("no JSON")
+        raise InvalidJsonLine("not valid JSON")
     try:
-        mended = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-16-le", "surrogatepass")
-        return msgspec.json.decode(mended.decode("utf-16-le", "replace"))
+        utf16 = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+        return msgspec.json.decode(utf16.decode("utf-16-le", "replace"))
     except (ValueError, RecursionError):
-        raise InvalidJsonLine("no JSON") from None
+        raise InvalidJsonLine("not valid JSON") from None
 
 
 def encode(frame: Mapping[str, Any]) -> bytes:
-    """A frame as a line, without its end; a name on disk that is no UTF-8 is sent as escapes."""
+    """Encode a frame as a line without a newline; text that is not valid UTF-8 is sent as escapes."""
     try:
         return msgspec.json.encode(frame)
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""The ground a session stands on: paths that cannot leave, files in their own form, and a way back."""
+"""The local workspace: confined paths, file encodings, atomic writes and checkpoints."""

@@ -1,4 +1,4 @@
-"""Bytes put in a file's place whole and at once, or not at all."""
+"""Replaces, creates and appends files atomically."""
 
 import errno
 import fcntl
@@ -16,13 +16,13 @@ _NO_HARDLINK_ERRNOS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK
 
 
 class ConcurrentChangeError(Exception):
-    """What stood in the place when the write was prepared stands there no more."""
+    """Raised when the file changed while a write was prepared."""
 
 
 def replace(
     entry: EntryHandle, data: bytes, before: bytes, found: os.stat_result, mode: int | None = None, *, sync: bool = True
 ) -> None:
-    """Put new bytes in the place of an existing file's, its owner kept, and its mode if no other is named."""
+    """Replace an existing file, keeping its owner and, unless `mode` is given, its mode."""
     with _temporary_file(entry, data, 0o600, sync=sync) as name:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
         try:
@@ -37,7 +37,7 @@ def replace(
 
 
 def create(entry: EntryHandle, data: bytes, mode: int | None = None, *, sync: bool = True) -> None:
-    """Make a file that was not there; never over one that came meanwhile."""
+    """Create a file. Raises `ConcurrentChangeError` if it already exists."""
     with _temporary_file(entry, data, 0o666, mode, sync=sync) as name:
         try:
             os.link(
@@ -55,7 +55,7 @@ def create(entry: EntryHandle, data: bytes, mode: int | None = None, *, sync: bo
 
 
 def overwrite(entry: EntryHandle, data: bytes, before: bytes, mode: int | None = None) -> None:
-    """Write into the file itself, for one that has other names; what was there is put back if that fails."""
+    """Overwrite a file in place, for files with several hard links. The old content is restored on failure."""
     fd = os.open(entry.name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
     try:
         with directory_lock(entry.directory_fd):
@@ -63,7 +63,7 @@ def overwrite(entry: EntryHandle, data: bytes, before: bytes, mode: int | None =
                 raise ConcurrentChangeError
             try:
                 if len(data) > len(before) and hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(fd, 0, len(data))  # a full disk shows before the old bytes are gone
+                    os.posix_fallocate(fd, 0, len(data))  # fails on a full disk before old bytes are lost
                 _rewrite(fd, data)
             except OSError:
                 with suppress(OSError):
@@ -76,7 +76,7 @@ def overwrite(entry: EntryHandle, data: bytes, before: bytes, mode: int | None =
 
 
 def append(entry: EntryHandle, data: bytes) -> os.stat_result:
-    """Put bytes at the end of a file, made if it is not there; they are on disk when this returns."""
+    """Append bytes to a file, created if missing, and sync them to disk."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     fd = os.open(entry.name, flags, 0o666, dir_fd=entry.directory_fd)
     try:
@@ -94,7 +94,7 @@ def append(entry: EntryHandle, data: bytes) -> os.stat_result:
 
 
 def read_current(entry: EntryHandle) -> bytes | None:
-    """The bytes that stand in a place, None for nothing."""
+    """Return the bytes of a file, or None if it does not exist."""
     try:
         fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def read_current(entry: EntryHandle) -> bytes | None:
 
 
 def _is_unchanged(entry: EntryHandle, before: bytes) -> bool:
-    """Whether a place holds the very bytes it held before."""
+    """Return whether a file still contains exactly the bytes `before`."""
     try:
         fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
     except FileNotFoundError:
@@ -121,7 +121,7 @@ def _is_unchanged(entry: EntryHandle, before: bytes) -> bool:
 def _temporary_file(
     entry: EntryHandle, data: bytes, mode: int, exact_mode: int | None = None, *, sync: bool
 ) -> Iterator[str]:
-    """A file of the new bytes beside the old one; gone afterwards if it did not take its place."""
+    """Write the bytes to a temporary file in the same directory; removed on exit unless it was renamed."""
     name = f".ostler-{os.urandom(8).hex()}.tmp"
     fd = os.open(name, _CREATE_FLAGS, mode, dir_fd=entry.directory_fd)
     try:
@@ -140,9 +140,9 @@ def _temporary_file(
 
 
 def _copy_owner(fd: int, entry: EntryHandle, found: os.stat_result) -> None:
-    """Give a file the owner and the attributes of the one it will replace, as far as allowed."""
-    mine = os.fstat(fd)
-    if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
+    """Copy owner and extended attributes from the file to be replaced, as far as permitted."""
+    current = os.fstat(fd)
+    if (current.st_uid, current.st_gid) != (found.st_uid, found.st_gid):
         with suppress(OSError):
             os.fchown(fd, found.st_uid, found.st_gid)
     if hasattr(os, "listxattr"):
@@ -162,7 +162,7 @@ def _copy_attributes(fd: int, entry: EntryHandle) -> None:
 
 @contextmanager
 def directory_lock(directory: int) -> Iterator[None]:
-    """The moment of check and rename, kept from every other Ostler on this machine."""
+    """Lock a directory against other Ostler processes while a file is checked and renamed."""
     for _ in range(_LOCK_ATTEMPTS):
         try:
             fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""What changed in a workspace between two looks at it, for a session that keeps no copies."""
+"""Detects changed files between two scans, for sessions without checkpoints."""
 
 import os
 import threading
@@ -12,33 +12,33 @@ from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
 from ostler.workspace.tree_scan import ScanStopped, Tree, TreeScanner
 
-# A folder that takes longer to count is not watched, for the first effect of a turn waits for the count.
+# A workspace that takes longer to scan is not watched, because the first side effect of a turn waits for the scan.
 SCAN_TIMEOUT_SECONDS = 3.0
 
 
 class ChangeDetector:
-    """Counts what stands there and keeps nothing of it, so nothing can be taken back."""
+    """Scans the workspace without saving contents, so nothing can be undone."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._last_scan: Tree | None = None
 
     async def begin(self, turn_id: str) -> Sequence[str]:
-        """A turn begins; nothing is named as beyond undo, for all of it is."""
+        """Scan at the start of a turn. Return nothing as uncovered, because undo is off."""
         self._last_scan, _ = await self._scan({})
         return ()
 
     def heartbeat(self, turn_id: str) -> None:
-        """Nothing outlives this process."""
+        """Do nothing; there is nothing to recover after a crash."""
 
     def mark_idle(self, turn_id: str) -> None:
-        """The end of a turn has nothing to look at."""
+        """Do nothing; `finish` does not scan."""
 
     async def finish(self, turn_id: str) -> None:
         self._last_scan = None
 
     async def changed_files(self) -> list[str]:
-        """The files that changed since this was last asked, or since the turn began."""
+        """Return the files that changed since the last call in this turn, or since it started."""
         if self._last_scan is None:
             return []
         self._last_scan, changed = await self._scan(self._last_scan)
@@ -47,7 +47,7 @@ class ChangeDetector:
     async def _scan(self, before: Tree) -> tuple[Tree | None, list[str]]:
         stopped, deadline = threading.Event(), time.monotonic() + SCAN_TIMEOUT_SECONDS
 
-        def look() -> tuple[Tree | None, list[str]]:
+        def scan() -> tuple[Tree | None, list[str]]:
             try:
                 jail = Jail(self._root)
             except OSError:
@@ -60,43 +60,43 @@ class ChangeDetector:
             finally:
                 jail.close()
 
-        return await run_in_thread(look, on_cancel=stopped.set)
+        return await run_in_thread(scan, on_cancel=stopped.set)
 
 
 def changed_files(jail: Jail, before: Tree, after: Tree) -> list[str]:
-    """The files that differ between two counts, save those that git leaves out."""
+    """Return the files that differ between two scans, except git-ignored ones."""
     rules: dict[str, IgnoreRules] = {}
     found: list[str] = []
     for change in diff_trees(before, after):
-        stands = change.after or change.before
+        entry = change.after or change.before
         folder = change.path[: change.path.rfind("/") + 1]
-        if stands and not stands.is_directory:
-            in_force = _rules_for(jail, folder, rules)
-            if not in_force.is_ignored(change.path, is_directory=False):
+        if entry and not entry.is_directory:
+            folder_rules = _rules_for(jail, folder, rules)
+            if not folder_rules.is_ignored(change.path, is_directory=False):
                 found.append(escape_path(change.path))
     return found
 
 
 def _scan_tree(jail: Jail, is_stopped: Callable[[], bool]) -> Tree:
-    """All that stands there, known by its stamps alone."""
-    census = TreeScanner(jail, {}, {}, is_stopped)
-    census.scan()
-    for folder, name, item in census.to_read:
-        census.tree[folder][name] = item
-    return census.tree
+    """Scan everything, without reading file contents."""
+    scanner = TreeScanner(jail, {}, {}, is_stopped)
+    scanner.scan()
+    for folder, name, entry in scanner.to_read:
+        scanner.tree[folder][name] = entry
+    return scanner.tree
 
 
-def _rules_for(jail: Jail, folder: str, known: dict[str, IgnoreRules]) -> IgnoreRules:
-    """What git leaves out in a folder, by its own rules and those above it."""
-    if folder not in known:
-        above = _rules_for(jail, folder[: folder.rfind("/", 0, -1) + 1], known) if folder else IgnoreRules()
+def _rules_for(jail: Jail, folder: str, cache: dict[str, IgnoreRules]) -> IgnoreRules:
+    """Return the ignore rules of a folder, including those from its parents."""
+    if folder not in cache:
+        parent_rules = _rules_for(jail, folder[: folder.rfind("/", 0, -1) + 1], cache) if folder else IgnoreRules()
         try:
             fd = jail.open_without_links(folder or ".", DIRECTORY_FLAGS)
         except OSError:
-            known[folder] = above
-            return above
+            cache[folder] = parent_rules
+            return parent_rules
         try:
-            known[folder] = above.for_subfolder(fd, folder)
+            cache[folder] = parent_rules.for_subfolder(fd, folder)
         finally:
             os.close(fd)
-    return known[folder]
+    return cache[folder]

@@ -1,4 +1,4 @@
-"""One change of a set: checked when it is set up, then made, and finished or taken back with the others."""
+"""One file change of a transaction: validate, apply, roll back, finish."""
 
 import os
 import stat
@@ -30,7 +30,7 @@ from ostler.workspace.text_save import MAX_DIFF_LINES, WriteTarget, check_size, 
 
 
 class ResolvedChange(msgspec.Struct, frozen=True):
-    """A change and where its paths lead: the file itself, the new name it gets, and the file whose form it takes."""
+    """A change with its resolved paths: the file, its new path, and the file whose encoding and mode it takes."""
 
     change: FileChange
     target: WriteTarget
@@ -39,7 +39,7 @@ class ResolvedChange(msgspec.Struct, frozen=True):
 
 
 class ChangeStep:
-    """A change that may be made; what it will do is in `written`."""
+    """A validated change; `result` describes what it will do."""
 
     result: WriteResult
 
@@ -53,80 +53,84 @@ class ChangeStep:
         raise NotImplementedError
 
     def roll_back(self) -> None:
-        """Take back as much as was made; the file then counts as not read."""
-        for back in reversed(self._rollbacks):
+        """Undo what was applied. The file is then treated as not read."""
+        for rollback in reversed(self._rollbacks):
             with suppress(OSError, PathError, atomic_write.ConcurrentChangeError):
-                back()
+                rollback()
         self.tracker.forget(self.resolved.target.real_path)
 
     def finish(self) -> None:
-        """All others are made too."""
+        """Clean up after all changes of the transaction were applied."""
 
-    def record(self, target: WriteTarget, entry: EntryHandle, data: bytes, form: TextEncoding) -> None:
+    def record(self, target: WriteTarget, entry: EntryHandle, data: bytes, text_encoding: TextEncoding) -> None:
         found = entry.stat()
         stamp = stamp_of(found) if found else (0, 0, 0)
         self.tracker.record(
-            target.real_path, ReadVersion(version_of(data), form.encoding, len(data), stamp), decode(data, form)
+            target.real_path,
+            ReadVersion(version_of(data), text_encoding.encoding, len(data), stamp),
+            decode(data, text_encoding),
         )
 
     def check_unchanged(self, found: os.stat_result, raw: bytes | None) -> None:
-        """Refuse a file that is not of the version the change was made from, or not as this ground last saw it."""
-        target, base = self.resolved.target, self.resolved.change.base_version
-        sight = self.tracker.get(target.real_path)
+        """Raise if the file is not of the change's base version, or changed since it was last read."""
+        target, base_version = self.resolved.target, self.resolved.change.base_version
+        last = self.tracker.get(target.real_path)
         version = version_of(raw) if raw is not None else ""
-        changed = sight is not None and not _is_unchanged(sight, found, version)
-        if changed or (base and base != version):
+        changed = last is not None and not _is_unchanged(last, found, version)
+        if changed or (base_version and base_version != version):
             raise self.tracker.stale_error(
                 target.real_path, target.display_path, _to_text_file(target.display_path, raw), found.st_size
             )
 
     def remove_new_parents_on_undo(self, target: WriteTarget) -> None:
-        """Remember the directories that are missing above a new name: an undo takes them away again."""
-        above = split_path(target.relative)[0]
+        """Make a rollback remove the parent directories that the new file needs and that do not exist yet."""
+        parent = split_path(target.relative)[0]
         missing: list[str] = []
-        while above != "." and not _is_directory(self.jail, above):
-            missing.append(above)
-            above = split_path(above)[0]
+        while parent != "." and not _is_directory(self.jail, parent):
+            missing.append(parent)
+            parent = split_path(parent)[0]
         for relative in reversed(missing):
             self._rollbacks.append(partial(_remove_directory, self.jail, relative))
 
 
 class CreateStep(ChangeStep):
-    """A file that is not there yet."""
+    """Creates a file."""
 
     def __init__(self, jail: Jail, tracker: ReadTracker, resolved: ResolvedChange) -> None:
         super().__init__(jail, tracker, resolved)
-        text, shown = resolved.change.text or "", resolved.target.display_path
+        text, display_path = resolved.change.text or "", resolved.target.display_path
         self._text_encoding = TextEncoding()
         self._mode: int | None = None
         if resolved.template is None:
-            data = encode_new(shown, text)
+            data = encode_new(display_path, text)
         else:
             found, raw = load(jail, resolved.template, full=True)
-            self._text_encoding, self._mode = text_encoding_of(shown, raw or b""), stat.S_IMODE(found.st_mode)
-            data = reencode(shown, raw or b"", self._text_encoding, text)
+            self._text_encoding, self._mode = text_encoding_of(display_path, raw or b""), stat.S_IMODE(found.st_mode)
+            data = reencode(display_path, raw or b"", self._text_encoding, text)
         self._data = check_size(resolved.target, data)
-        self.result = _make_result(shown, "created", "", text, len(data))
+        self.result = _make_result(display_path, "created", "", text, len(data))
 
     def apply(self) -> None:
         target = self.resolved.target
         self.remove_new_parents_on_undo(target)
-        with self.jail.open_entry(target.relative, create=True) as spot:
-            remove_placeholder(spot.name, spot.directory_fd)
+        with self.jail.open_entry(target.relative, create=True) as entry:
+            remove_placeholder(entry.name, entry.directory_fd)
             try:
-                atomic_write.create(spot, self._data)
+                atomic_write.create(entry, self._data)
             except atomic_write.ConcurrentChangeError:
-                raise PathError("already_exists", target.display_path, "something came there meanwhile") from None
+                raise PathError(
+                    "already_exists", target.display_path, "it was created by another process in the meantime"
+                ) from None
             self._rollbacks.append(lambda: file_operations.delete(self.jail, self.tracker, target))
-            now = spot.stat()
+            now = entry.stat()
             if now is not None:
                 mode = stat.S_IMODE(now.st_mode) if self._mode is None else self._mode
-                _chmod(spot, _with_executable(mode, self.resolved.change.executable))
-            self.record(target, spot, self._data, self._text_encoding)
+                _chmod(entry, _with_executable(mode, self.resolved.change.executable))
+            self.record(target, entry, self._data, self._text_encoding)
 
 
 class UpdateStep(ChangeStep):
-    """Another text, another name or another mode for a file that is there."""
+    """Changes the text, the path or the mode of an existing file."""
 
     def __init__(self, jail: Jail, tracker: ReadTracker, resolved: ResolvedChange) -> None:
         super().__init__(jail, tracker, resolved)
@@ -136,14 +140,14 @@ class UpdateStep(ChangeStep):
         self._before = self._data = raw or b""
         self._text_encoding, before, after = TextEncoding(), "", ""
         if change.text is not None:
-            sight = tracker.get(target.real_path)
-            self._text_encoding = text_encoding_of(target.display_path, self._before, sight.encoding if sight else "")
+            last = tracker.get(target.real_path)
+            self._text_encoding = text_encoding_of(target.display_path, self._before, last.encoding if last else "")
             before, after = decode(self._before, self._text_encoding), change.text
             self._data = check_size(target, reencode(target.display_path, self._before, self._text_encoding, after))
         self._mode = _with_executable(stat.S_IMODE(self._found.st_mode), change.executable)
-        shown = resolved.new_target.display_path if resolved.new_target else target.display_path
+        display_path = resolved.new_target.display_path if resolved.new_target else target.display_path
         self.result = _make_result(
-            shown, "updated", before, after, self._found.st_size if raw is None else len(self._data)
+            display_path, "updated", before, after, self._found.st_size if raw is None else len(self._data)
         )
         if resolved.new_target:
             self.result = msgspec.structs.replace(self.result, operation="renamed", source=target.display_path)
@@ -151,25 +155,25 @@ class UpdateStep(ChangeStep):
             self.result = msgspec.structs.replace(self.result, operation="unchanged")
 
     def apply(self) -> None:
-        here, goal = self.resolved.target, self.resolved.new_target
-        if goal is not None:
-            self.remove_new_parents_on_undo(goal)
-            file_operations.rename(self.jail, self.tracker, here, goal)
-            self._rollbacks.append(lambda: file_operations.rename(self.jail, self.tracker, goal, here))
-        now = goal or here
-        with self.jail.open_target(now.relative) as spot:
+        old, new = self.resolved.target, self.resolved.new_target
+        if new is not None:
+            self.remove_new_parents_on_undo(new)
+            file_operations.rename(self.jail, self.tracker, old, new)
+            self._rollbacks.append(lambda: file_operations.rename(self.jail, self.tracker, new, old))
+        current = new or old
+        with self.jail.open_target(current.relative) as entry:
             if self._data != self._before:
-                self._write(now, spot)
+                self._write(current, entry)
             if self._mode != stat.S_IMODE(self._found.st_mode):
-                _chmod(spot, self._mode)
-                self._rollbacks.append(lambda: self._with_entry(now, _chmod, stat.S_IMODE(self._found.st_mode)))
+                _chmod(entry, self._mode)
+                self._rollbacks.append(lambda: self._with_entry(current, _chmod, stat.S_IMODE(self._found.st_mode)))
 
     def _write(self, target: WriteTarget, entry: EntryHandle) -> None:
         try:
             write_bytes(self.jail, entry, self._data, self._before, self._found)
         except atomic_write.ConcurrentChangeError:
             raise PathError(
-                "changed_on_disk", target.display_path, "it was changed meanwhile", hint="read it again"
+                "changed_on_disk", target.display_path, "it was changed in the meantime", hint="read it again"
             ) from None
         self._rollbacks.append(
             lambda: self._with_entry(
@@ -179,12 +183,12 @@ class UpdateStep(ChangeStep):
         self.record(target, entry, self._data, self._text_encoding)
 
     def _with_entry(self, target: WriteTarget, work: Callable[..., None], *arguments: int) -> None:
-        with self.jail.open_target(target.relative) as spot:
-            work(spot, *arguments)
+        with self.jail.open_target(target.relative) as entry:
+            work(entry, *arguments)
 
 
 class DeleteStep(ChangeStep):
-    """A file taken away; until all else is made it only has another name."""
+    """Deletes a file. Until all other changes are applied it is only renamed."""
 
     def __init__(self, jail: Jail, tracker: ReadTracker, resolved: ResolvedChange) -> None:
         super().__init__(jail, tracker, resolved)
@@ -200,26 +204,26 @@ class DeleteStep(ChangeStep):
         self.tracker.forget(self.resolved.target.real_path)
 
     def finish(self) -> None:
-        with suppress(OSError), self.jail.open_entry(self.resolved.target.relative) as spot:
-            os.unlink(self._temp_name, dir_fd=spot.directory_fd)
+        with suppress(OSError), self.jail.open_entry(self.resolved.target.relative) as entry:
+            os.unlink(self._temp_name, dir_fd=entry.directory_fd)
 
     def _rename(self, old: str, new: str) -> None:
-        with self.jail.open_entry(self.resolved.target.relative) as spot:
-            os.rename(old, new, src_dir_fd=spot.directory_fd, dst_dir_fd=spot.directory_fd)
+        with self.jail.open_entry(self.resolved.target.relative) as entry:
+            os.rename(old, new, src_dir_fd=entry.directory_fd, dst_dir_fd=entry.directory_fd)
 
 
 def load(
     jail: Jail, target: WriteTarget, *, no_follow: bool = False, full: bool = False
 ) -> tuple[os.stat_result, bytes | None]:
-    """A plain file's state and bytes; no bytes for a very large one unless the whole is needed.
+    """Return the stat result and the bytes of a regular file; None instead of the bytes of a large one without `full`.
 
-    A link is followed, but refused when its own name is meant.
+    A symlink is followed. Raises `PathError` for a symlink with `no_follow`.
     """
-    with jail.open_entry(target.relative) if no_follow else jail.open_target(target.relative) as spot:
-        found = spot.stat()
+    with jail.open_entry(target.relative) if no_follow else jail.open_target(target.relative) as entry:
+        found = entry.stat()
         if found is not None and stat.S_ISLNK(found.st_mode):
-            raise PathError("not_a_file", target.display_path, "this is a link, which is not moved or deleted so")
-        fd = os.open(spot.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.directory_fd)
+            raise PathError("not_a_file", target.display_path, "this is a symlink; use a command to move or delete it")
+        fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
         try:
             found = stat_regular(fd, target.display_path)
             return found, read_all(fd, target.display_path) if full or found.st_size <= MAX_TEXT_BYTES else None
@@ -228,7 +232,7 @@ def load(
 
 
 def _is_unchanged(read_version: ReadVersion, found: os.stat_result, version: str) -> bool:
-    """By its bytes if they are known, else by its stamp, which a quick change may leave as it was."""
+    """Compare versions if both are known, else the less reliable stat stamps."""
     return (
         read_version.version == version if read_version.version and version else read_version.stamp == stamp_of(found)
     )
@@ -238,7 +242,7 @@ def _make_result(display_path: str, operation: str, before: str, after: str, siz
     from ostler.text.diff import unified_diff
 
     change = unified_diff(before, after, display_path, max_lines=MAX_DIFF_LINES)
-    return WriteResult(display_path, operation, size, change.additions, change.deletions, change.text, change.truncated)  # type: ignore[arg-type]  # one of the operations
+    return WriteResult(display_path, operation, size, change.additions, change.deletions, change.text, change.truncated)  # type: ignore[arg-type]  # a valid operation
 
 
 def _to_text_file(display_path: str, raw: bytes | None) -> TextFile | None:
@@ -249,7 +253,7 @@ def _to_text_file(display_path: str, raw: bytes | None) -> TextFile | None:
 
 
 def _with_executable(mode: int, executable: bool | None) -> int:
-    """A mode with leave to execute for all who may read, or for nobody."""
+    """Return the mode with execute permission for everyone who can read, or for no one."""
     if executable is None:
         return mode
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
@@ -272,5 +276,5 @@ def _is_directory(jail: Jail, relative: str) -> bool:
 
 
 def _remove_directory(jail: Jail, relative: str) -> None:
-    with jail.open_entry(relative) as spot:
-        os.rmdir(spot.name, dir_fd=spot.directory_fd)
+    with jail.open_entry(relative) as entry:
+        os.rmdir(entry.name, dir_fd=entry.directory_fd)

@@ -1,4 +1,4 @@
-"""The book of a workspace's turns: what stood there at the last count, and what each turn changed."""
+"""SQLite tables of the checkpoints: the last scan and the changes of each turn."""
 
 import os
 import sqlite3
@@ -24,7 +24,7 @@ NO_PROCESS = 0
 
 
 class PathChange(msgspec.Struct, frozen=True):
-    """One path a turn changed: what stood there before and after, None for nothing."""
+    """A path that a turn changed, with its entry before and after (None if it did not exist)."""
 
     path: str
     before: TreeEntry | None
@@ -35,14 +35,14 @@ _ChangeRow = tuple[bytes, tuple[int, int, int, int, bytes] | None, tuple[int, in
 
 
 def open_database(path: str) -> sqlite3.Connection:
-    """The database of a store; one that is damaged is put aside and begun anew."""
+    """Open the database of a store. A damaged one is renamed and replaced by an empty one."""
     try:
         return _connect(path)
     except sqlite3.DatabaseError:
         os.replace(path, f"{path}.damaged")
-        for tail in ("-wal", "-shm"):
-            if os.path.exists(path + tail):
-                os.unlink(path + tail)
+        for suffix in ("-wal", "-shm"):
+            if os.path.exists(path + suffix):
+                os.unlink(path + suffix)
         return _connect(path)
 
 
@@ -60,69 +60,69 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 class CheckpointDatabase:
-    """What is written down; the caller keeps to one thread at a time."""
+    """Access to the checkpoint tables; not thread-safe."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
 
     def tree(self) -> Tree:
-        """What stood in the workspace at the last count."""
+        """Return the tree of the last saved scan."""
         rows = self._database.execute("SELECT path, names, items FROM folder")
         return {os.fsdecode(path): _decode_folder(names, items) for path, names, items in rows}
 
     def too_large(self) -> dict[str, str]:
-        """The folders that are too heavy to keep, and why."""
-        return {os.fsdecode(path): why for path, why in self._database.execute("SELECT path, why FROM heavy")}
+        """Return the folders that are too large to save, with the reasons."""
+        return {os.fsdecode(path): reason for path, reason in self._database.execute("SELECT path, why FROM heavy")}
 
     def save_scan(self, old: Tree, new: Tree, too_large: dict[str, str]) -> None:
-        """Write down a count, as far as it differs from the one before."""
-        gone = [(os.fsencode(path),) for path in old.keys() - new.keys()]
-        come = (_encode_folder(path, folder) for path, folder in new.items() if folder is not old.get(path))
-        self._database.executemany("DELETE FROM folder WHERE path = ?", gone)
-        self._database.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", come)
+        """Save a scan; only folders that differ from the previous one are written."""
+        removed = [(os.fsencode(path),) for path in old.keys() - new.keys()]
+        changed = (_encode_folder(path, folder) for path, folder in new.items() if folder is not old.get(path))
+        self._database.executemany("DELETE FROM folder WHERE path = ?", removed)
+        self._database.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", changed)
         self._database.execute("DELETE FROM heavy")
         self._database.executemany(
-            "INSERT INTO heavy VALUES (?, ?)", [(os.fsencode(path), why) for path, why in too_large.items()]
+            "INSERT INTO heavy VALUES (?, ?)", [(os.fsencode(path), reason) for path, reason in too_large.items()]
         )
 
     def begin(self, turn: str) -> None:
-        """A turn starts; one of the same name is begun anew."""
+        """Record the start of a turn, replacing an earlier one with the same id."""
         row = (turn, time.time(), os.getpid())
         self._database.execute("INSERT OR REPLACE INTO turn (id, at, process) VALUES (?, ?, ?)", row)
         self.set_undone(turn, undone=False)
 
     def finish(self, turn: str, changes: Iterable[PathChange]) -> None:
-        """A turn has ended, with what it changed."""
+        """Record the end of a turn and its changes."""
         rows: list[_ChangeRow] = [(os.fsencode(change.path), change.before, change.after) for change in changes]
         self._database.execute("UPDATE turn SET changes = ? WHERE id = ?", (msgspec.msgpack.encode(rows), turn))
 
     def abandon(self, turn: str) -> None:
-        """Nobody plays this turn any more."""
+        """Mark an unfinished turn as no longer running."""
         self._database.execute("UPDATE turn SET process = ? WHERE id = ?", (NO_PROCESS, turn))
 
     def changes(self, turn: str) -> tuple[PathChange, ...] | None:
-        """What a turn changed; None when it is unknown or not finished."""
+        """Return the changes of a turn, or None if it is unknown or not finished."""
         row = self._database.execute("SELECT changes FROM turn WHERE id = ?", (turn,)).fetchone()
         return None if row is None or row[0] is None else tuple(_decode_changes(row[0]))
 
     def turns(self) -> list[str]:
-        """The finished turns, the oldest first."""
+        """Return the ids of the finished turns, oldest first."""
         return [
             row[0] for row in self._database.execute("SELECT id FROM turn WHERE changes IS NOT NULL ORDER BY number")
         ]
 
     def finished_turns(self) -> Iterator[tuple[str, float, tuple[PathChange, ...]]]:
-        """The finished turns with when they began and what they changed, the oldest first."""
+        """Yield id, start time and changes of the finished turns, oldest first."""
         query = "SELECT id, at, changes FROM turn WHERE changes IS NOT NULL ORDER BY number"
-        for turn, at, changes in self._database.execute(query):
-            yield turn, at, tuple(_decode_changes(changes))
+        for turn, started_at, changes in self._database.execute(query):
+            yield turn, started_at, tuple(_decode_changes(changes))
 
     def unfinished(self) -> list[tuple[str, int]]:
-        """The turns that were begun and not finished, each with the process that played it."""
+        """Return the unfinished turns, each with the id of the process that ran it."""
         return self._database.execute("SELECT id, process FROM turn WHERE changes IS NULL ORDER BY number").fetchall()
 
     def undone_turns(self) -> set[str]:
-        """The turns that were taken back and not done again."""
+        """Return the turns that were undone and not redone."""
         return {row[0] for row in self._database.execute("SELECT id FROM undone")}
 
     def set_undone(self, turn: str, *, undone: bool) -> None:
@@ -134,12 +134,12 @@ class CheckpointDatabase:
         self.set_undone(turn, undone=False)
 
     def needed_contents(self) -> set[bytes]:
-        """The contents that a finished turn needs to be undone or redone."""
-        wanted: set[bytes] = set()
+        """Return the digests of the contents that are needed to undo or redo the finished turns."""
+        needed: set[bytes] = set()
         for (changes,) in self._database.execute("SELECT changes FROM turn WHERE changes IS NOT NULL"):
             for change in _decode_changes(changes):
-                wanted.update(item.content for item in (change.before, change.after) if item)
-        return wanted
+                needed.update(entry.content for entry in (change.before, change.after) if entry)
+        return needed
 
 
 def _decode_changes(changes: bytes) -> Iterator[PathChange]:
@@ -150,7 +150,7 @@ def _decode_changes(changes: bytes) -> Iterator[PathChange]:
 
 
 def _encode_folder(path: str, folder: FolderEntries) -> tuple[bytes, bytes, bytes]:
-    """A folder in one row, which is read back ten times as fast as a row for each name."""
+    """Encode a folder as one row, which loads ten times faster than a row per file."""
     return os.fsencode(path), os.fsencode("\0".join(folder)), msgspec.msgpack.encode(tuple(folder.values()))
 
 
@@ -164,34 +164,34 @@ def _entries_decoder() -> msgspec.msgpack.Decoder[tuple[TreeEntry, ...]]:
 
 
 def diff_trees(old: Tree, new: Tree) -> list[PathChange]:
-    """What changed between two counts, in the order of paths."""
+    """Return the changes between two scans, sorted by path."""
     changes: list[PathChange] = []
     for folder in old.keys() | new.keys():
         before, after = old.get(folder) or {}, new.get(folder) or {}
         if before is after:
             continue
         for name in before.keys() | after.keys():
-            was, now = before.get(name), after.get(name)
-            if not is_same_state(was, now):
-                changes.append(PathChange(folder + name, was, now))
+            old_entry, new_entry = before.get(name), after.get(name)
+            if not is_same_state(old_entry, new_entry):
+                changes.append(PathChange(folder + name, old_entry, new_entry))
     changes.sort(key=lambda change: change.path)
     return changes
 
 
-CONFLICT = TreeEntry(-1, -1, -1, 0, b"")  # like nothing that can stand anywhere
+CONFLICT = TreeEntry(-1, -1, -1, 0, b"")  # equal to no real entry
 
 
 def as_conflict(change: PathChange) -> PathChange:
-    """A change that may be somebody else's: it is named as a conflict, and left alone."""
+    """Return the change as a conflict: it may not be the turn's, so undo reports it and skips it."""
     return PathChange(change.path, change.before, CONFLICT)
 
 
-def is_same_state(one: TreeEntry | None, other: TreeEntry | None) -> bool:
-    """Whether two states of a path are the same to a person; a file that is not kept is known by its stamps alone."""
-    if one is None or other is None:
-        return one is other
-    if one.is_directory or one.mode != other.mode:
-        return one.mode == other.mode
-    if one.content and other.content:
-        return one.content == other.content
-    return one[1:3] == other[1:3] and (one.ctime_ns == other.ctime_ns or -1 in (one.ctime_ns, other.ctime_ns))
+def is_same_state(entry: TreeEntry | None, other: TreeEntry | None) -> bool:
+    """Return whether two entries have the same kind, mode and content; without a saved content, compare the stamps."""
+    if entry is None or other is None:
+        return entry is other
+    if entry.is_directory or entry.mode != other.mode:
+        return entry.mode == other.mode
+    if entry.content and other.content:
+        return entry.content == other.content
+    return entry[1:3] == other[1:3] and (entry.ctime_ns == other.ctime_ns or -1 in (entry.ctime_ns, other.ctime_ns))

@@ -1,4 +1,4 @@
-"""The keeper of a workspace's past: counts it, shelves what changed, and knows the way back from each turn."""
+"""Checkpoint store of a workspace: scans it, saves changed contents and restores turns. Blocking."""
 
 import os
 import sqlite3
@@ -35,13 +35,13 @@ from ostler.workspace.undo_types import (
 
 MAX_TURNS = 500
 MAX_UNCOVERED_SHOWN = 100
-_NOT_SAVED = "it cannot be read, the store is full, or there was no time to keep it"
-_GIT_INTERNAL = "what git keeps for itself"
+_NOT_SAVED = "it cannot be read, the store is full, or saving it took too long"
+_GIT_INTERNAL = "git's own data"
 _FolderCoverage = tuple[FolderEntries, int, list[UncoveredPath]]
 
 
 class CheckpointStore:
-    """Blocking, and for one thread at a time; `Checkpoints` is its face to the rest."""
+    """Blocking and not thread-safe; use it through `Checkpoints`."""
 
     def __init__(self, root: str, store_dir: str, max_bytes: int, ostler_dir: str = "") -> None:
         self._jail = Jail(root)
@@ -54,22 +54,22 @@ class CheckpointStore:
         self._max_bytes = max_bytes
         self._open_turns: dict[str, Tree] = {}
         self._last_scans: dict[str, Tree] = {}
-        self._tree: Tree | None = None  # as last looked at
-        self._saved_tree: Tree = {}  # as last written down
+        self._tree: Tree | None = None  # of the last scan
+        self._saved_tree: Tree = {}  # of the last saved scan
         self._is_first_scan = True
         self._prescanned: tuple[str, Tree] | None = None
-        self.scan_seconds = 0.0  # that the last look took
+        self.scan_seconds = 0.0  # duration of the last scan
         self._too_large: dict[str, str] = {}
         self._uncovered: dict[str, str] = {}
         self._coverage_by_folder: dict[str, _FolderCoverage] = {}
-        own = (
-            relative_to_root(os.path.realpath(place), self._jail.root_paths)
-            for place in (ostler_dir or store_dir, store_dir)
+        own_paths = (
+            relative_to_root(os.path.realpath(folder), self._jail.root_paths)
+            for folder in (ostler_dir or store_dir, store_dir)
         )
-        self._ostler_paths = {path: "what Ostler keeps is there" for path in own if path and path != "."}
+        self._ostler_paths = {path: "Ostler's own data" for path in own_paths if path and path != "."}
 
     def close(self) -> None:
-        """Let the store go; a turn that is still open is closed when the past is next opened."""
+        """Close the store. Open turns are closed when the store is next opened."""
         for turn in self._open_turns:
             self.heartbeat(turn)
             self._checkpoint_db.abandon(turn)
@@ -77,7 +77,7 @@ class CheckpointStore:
         self._jail.close()
 
     def begin(self, turn: str, is_stopped: Callable[[], bool]) -> Coverage:
-        """Keep what stands in the workspace now; whatever the turn changes can be brought back afterwards."""
+        """Save the current state of the workspace, so that the changes of the turn can be undone."""
         self._open_turns[turn] = self._scan_and_save(is_stopped)
         self._checkpoint_db.begin(turn)
         return self._coverage()
@@ -87,7 +87,7 @@ class CheckpointStore:
             open(self._heartbeat_path(turn), "wb").close()
 
     def changed_files(self, turn: str, is_stopped: Callable[[], bool]) -> list[str]:
-        """The files that changed since this was last asked in the turn, or since it began; not what git leaves out."""
+        """Return the files changed since the last call in this turn, or since it started, except git-ignored ones."""
         before = self._last_scans.get(turn) or self._open_turns.get(turn)
         if before is None:
             return []
@@ -95,18 +95,18 @@ class CheckpointStore:
         return changed_files(self._jail, before, after)
 
     def prescan(self, turn: str, is_stopped: Callable[[], bool]) -> None:
-        """Keep what the turn has left so far: if nothing happens any more, its end need not."""
+        """Save the current state in advance; `finish` reuses it if nothing happens in between."""
         if turn in self._open_turns:
             self._prescanned = (turn, self._scan(is_stopped))
 
     def finish(self, turn: str, is_stopped: Callable[[], bool], *, idle: bool = False) -> TurnChanges:
-        """Keep what the turn left, and tell what it changed; `at_rest`: it changed nothing since the look ahead."""
+        """Save the state after the turn and return its changes. `idle`: nothing ran since the prescan, so reuse it."""
         before = self._open_turns.get(turn)
         if before is None:
             return TurnChanges(turn)
-        ahead, self._prescanned = self._prescanned, None
-        still = idle and ahead is not None and ahead[0] == turn and ahead[1] is self._tree
-        after = self._save_scan(ahead[1]) if still and ahead else self._scan_and_save(is_stopped)
+        prescan, self._prescanned = self._prescanned, None
+        reusable = idle and prescan is not None and prescan[0] == turn and prescan[1] is self._tree
+        after = self._save_scan(prescan[1]) if reusable and prescan else self._scan_and_save(is_stopped)
         del self._open_turns[turn]
         self._last_scans.pop(turn, None)
         self._remove_heartbeat(turn)
@@ -127,56 +127,54 @@ class CheckpointStore:
     def undoable_turns(self) -> list[UndoableTurn]:
         self._recover_after_crash()
         return [
-            UndoableTurn(turn, at, tuple(escape_path(change.path) for change in changes))
-            for turn, at, changes in self._checkpoint_db.finished_turns()
+            UndoableTurn(turn, started_at, tuple(escape_path(change.path) for change in changes))
+            for turn, started_at, changes in self._checkpoint_db.finished_turns()
             if changes
         ]
 
     def plan(self, plan: UndoPlan) -> UndoPlan:
-        """What going back or forth would do, as things stand."""
+        """Return the plan with what an undo or redo would do in the current state of the workspace."""
         return self._undo_executor.plan(plan, self._steps(plan))
 
     def execute(self, plan: UndoPlan) -> UndoResult:
-        """Do what a plan says, and nothing else."""
-        agreed = {*plan.restore, *plan.delete}
-        done = self._undo_executor.execute([step for step in self._steps(plan) if escape_path(step.path) in agreed])
-        if done.restored or done.deleted:
+        """Execute a plan, and only what it lists."""
+        planned = {*plan.restore, *plan.delete}
+        result = self._undo_executor.execute([step for step in self._steps(plan) if escape_path(step.path) in planned])
+        if result.restored or result.deleted:
             self._checkpoint_db.set_undone(plan.turn_id, undone=plan.direction == "undo")
-        return done
+        return result
 
     def _steps(self, plan: UndoPlan) -> list[UndoStep]:
         self._recover_after_crash()
         changes = self._checkpoint_db.changes(plan.turn_id)
         if changes is None:
-            raise UsageError(
-                f"nothing is known of what turn {plan.turn_id} changed", hint="it is not over, or too long ago"
-            )
+            raise UsageError(f"no changes are stored for turn {plan.turn_id}", hint="it is still running, or too old")
         return make_undo_steps(changes, plan.direction)
 
     def _scan_and_save(self, is_stopped: Callable[[], bool]) -> Tree:
-        """Look, and write down what was found."""
         return self._save_scan(self._scan(is_stopped))
 
     def _scan(self, is_stopped: Callable[[], bool]) -> Tree:
-        """Bring the tree up to date with the disk; everything in it is on the shelf when this returns.
+        """Scan the workspace and save all changed contents.
 
-        In the middle of a turn no more than this may be done: should the turn die, the book tells what it found.
+        The scan itself is not saved: if the process dies during a turn, the turn's changes are computed against the
+        last saved one.
         """
-        began = time.monotonic()
+        started = time.monotonic()
         if self._tree is None:
             self._tree, self._too_large = self._checkpoint_db.tree(), self._checkpoint_db.too_large()
             self._saved_tree = self._tree
-        census = TreeScanner(self._jail, self._tree, {**self._too_large, **self._ostler_paths}, is_stopped)
-        census.scan()
+        scanner = TreeScanner(self._jail, self._tree, {**self._too_large, **self._ostler_paths}, is_stopped)
+        scanner.scan()
         with self._transaction():
-            self._evict_oldest_turns(sum(item.size for _, _, item in census.to_read), self._tree)
+            self._evict_oldest_turns(sum(entry.size for _, _, entry in scanner.to_read), self._tree)
             capture = ContentCapture(
                 self._jail, self._contents, self._max_bytes - self._contents.used_bytes, is_stopped
             )
-            capture.capture(census.to_read, census.tree, self._yield_write_lock)
-        self._tree, self._too_large, self._uncovered = census.tree, census.too_large, census.uncovered
-        self.scan_seconds = time.monotonic() - began
-        return census.tree
+            capture.capture(scanner.to_read, scanner.tree, self._yield_write_lock)
+        self._tree, self._too_large, self._uncovered = scanner.tree, scanner.too_large, scanner.uncovered
+        self.scan_seconds = time.monotonic() - started
+        return scanner.tree
 
     def _save_scan(self, tree: Tree) -> Tree:
         with self._transaction():
@@ -194,12 +192,12 @@ class CheckpointStore:
         ]
 
     def _recover_after_crash(self) -> None:
-        """Close what a crash left open before anybody asks what can be undone."""
+        """Close the turns that a crash left open, before undoable turns are listed."""
         if self._is_first_scan and self._dead_turns():
             self._scan_and_save(lambda: False)
 
     def _close_interrupted(self, old: Tree, new: Tree) -> None:
-        """A turn whose process died changed what changed until its last sign of life; the rest may be a person's."""
+        """Close turns whose process died. Changes after the last heartbeat may be the user's and become conflicts."""
         dead = self._dead_turns()
         for turn in dead[:-1]:
             self._checkpoint_db.delete_turn(turn)
@@ -213,7 +211,7 @@ class CheckpointStore:
             self._remove_heartbeat(turn)
 
     def _existed_at(self, change: PathChange, until: int) -> bool:
-        """Whether a change was there at a moment; bringing back what is gone, or a folder, harms nobody."""
+        """Return whether a change existed at a time. True for deletions and folders, which are safe to undo."""
         if change.after is None or change.after.is_directory:
             return True
         try:
@@ -237,20 +235,22 @@ class CheckpointStore:
         return f"{self._store_dir}/living-{hashlib.sha256(turn.encode()).hexdigest()[:16]}"
 
     def _coverage(self) -> Coverage:
-        gaps = [UncoveredPath(".git", _GIT_INTERNAL)] if os.path.lexists(f"{self._jail.root}/.git") else []
-        left_out = {**self._too_large, **self._uncovered}.items()
-        gaps += [UncoveredPath(escape_path(path), why) for path, why in left_out if path not in self._ostler_paths]
+        uncovered = [UncoveredPath(".git", _GIT_INTERNAL)] if os.path.lexists(f"{self._jail.root}/.git") else []
+        excluded = {**self._too_large, **self._uncovered}.items()
+        uncovered += [
+            UncoveredPath(escape_path(path), reason) for path, reason in excluded if path not in self._ostler_paths
+        ]
         files = 0
-        told: dict[str, _FolderCoverage] = {}
-        for folder, items in (self._tree or {}).items():
+        coverage: dict[str, _FolderCoverage] = {}
+        for folder, entries in (self._tree or {}).items():
             known = self._coverage_by_folder.get(folder)
-            told[folder] = known if known is not None and known[0] is items else _folder_coverage(folder, items)
-            files += told[folder][1]
-            gaps += told[folder][2]
-        self._coverage_by_folder = told
-        if len(gaps) > MAX_UNCOVERED_SHOWN:
-            gaps[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(gaps) - MAX_UNCOVERED_SHOWN:,} more")]
-        return Coverage(files, tuple(gaps))
+            coverage[folder] = known if known is not None and known[0] is entries else _folder_coverage(folder, entries)
+            files += coverage[folder][1]
+            uncovered += coverage[folder][2]
+        self._coverage_by_folder = coverage
+        if len(uncovered) > MAX_UNCOVERED_SHOWN:
+            uncovered[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(uncovered) - MAX_UNCOVERED_SHOWN:,} more")]
+        return Coverage(files, tuple(uncovered))
 
     def _prune(self) -> None:
         turns = self._checkpoint_db.turns()
@@ -260,20 +260,20 @@ class CheckpointStore:
             self._evict_oldest_turns(0, self._tree or {})
 
     def _evict_oldest_turns(self, size: int, tree: Tree) -> None:
-        """Let go of the oldest turns, and of what only they need, until there is room; never of the newest."""
+        """Delete the oldest turns and their contents until `size` bytes fit; the newest turn stays."""
         turns = self._checkpoint_db.turns()
         while self._contents.used_bytes + size > self._max_bytes and len(turns) > 1 and not self._has_other_turns():
-            oldest = (len(turns) + 1) // 2
-            for turn in turns[:oldest]:
+            count = (len(turns) + 1) // 2
+            for turn in turns[:count]:
                 self._checkpoint_db.delete_turn(turn)
-            turns = turns[oldest:]
-            wanted = self._checkpoint_db.needed_contents()
-            for kept in (tree, *self._open_turns.values()):
-                wanted.update(item.content for items in kept.values() for item in items.values())
-            self._contents.delete_except(wanted)
+            turns = turns[count:]
+            needed = self._checkpoint_db.needed_contents()
+            for live_tree in (tree, *self._open_turns.values()):
+                needed.update(entry.content for entries in live_tree.values() for entry in entries.values())
+            self._contents.delete_except(needed)
 
     def _has_other_turns(self) -> bool:
-        """Whether somebody else is in a turn, and may need contents that are in no book yet."""
+        """Return whether another process runs a turn; it may need contents that are not in the database yet."""
         return any(
             turn not in self._open_turns and _is_alive(process) for turn, process in self._checkpoint_db.unfinished()
         )
@@ -290,7 +290,7 @@ class CheckpointStore:
             self._contents.discard_pending()
             raise
         except BaseException:
-            self._database.execute("COMMIT")  # contents do no harm, and the next count need not read them again
+            self._database.execute("COMMIT")  # keep the saved contents: the next scan can reuse them
             raise
         self._database.execute("COMMIT")
 
@@ -300,18 +300,18 @@ class CheckpointStore:
         self._database.execute("BEGIN IMMEDIATE")
 
 
-def _folder_coverage(folder: str, items: FolderEntries) -> _FolderCoverage:
-    """How many files of a folder are kept, and which are not."""
-    gaps: list[UncoveredPath] = []
+def _folder_coverage(folder: str, entries: FolderEntries) -> _FolderCoverage:
+    """Return the entries of a folder with the number of saved files and the uncovered ones."""
+    uncovered: list[UncoveredPath] = []
     files = 0
-    for name, item in items.items():
-        if item.content:
-            files += not item.is_directory
-        elif not item.is_directory:
-            too_large = item.size > MAX_FILE_BYTES
-            why = f"it is larger than {MAX_FILE_BYTES:,} bytes" if too_large else _NOT_SAVED
-            gaps.append(UncoveredPath(escape_path(folder + name), why))
-    return items, files, gaps
+    for name, entry in entries.items():
+        if entry.content:
+            files += not entry.is_directory
+        elif not entry.is_directory:
+            too_large = entry.size > MAX_FILE_BYTES
+            reason = f"it is larger than {MAX_FILE_BYTES:,} bytes" if too_large else _NOT_SAVED
+            uncovered.append(UncoveredPath(escape_path(folder + name), reason))
+    return entries, files, uncovered
 
 
 def _change_kind(change: PathChange) -> Literal["created", "modified", "deleted"]:

@@ -1,4 +1,4 @@
-"""Undo for a workspace: a turn is framed by `begin` and `finish`, and can be taken back, whatever made its changes."""
+"""Async API of undo: `begin` and `finish` frame a turn, `plan_undo` and `undo` revert it."""
 
 import asyncio
 import threading
@@ -20,14 +20,14 @@ MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 
 
 class Checkpoints:
-    """The past of one workspace, kept in a folder outside it. All that blocks runs in a thread, one thing at a time.
+    """The checkpoints of one workspace, stored in a folder outside it. Blocking work runs in a thread, one at a time.
 
-    Start `begin` as a task when a turn starts, and await it before the turn's first effect: it runs beside the first
-    request to the model. If the past cannot be kept, `begin` says so in its coverage and the turn goes on.
+    Start `begin` as a task when a turn starts, and await it before the turn's first side effect, so that it runs in
+    parallel with the first model request. If no checkpoint can be taken, the returned coverage says why.
     """
 
     def __init__(self, root: str, store_dir: str, *, max_bytes: int = MAX_STORE_BYTES, ostler_dir: str = "") -> None:
-        """`ours` is a folder around the store that no turn's work lies in."""
+        """`ostler_dir` is the folder around the store; it is never part of a turn's changes."""
         self._root = root
         self._store_dir = store_dir
         self._ostler_dir = ostler_dir
@@ -39,111 +39,109 @@ class Checkpoints:
         self._turn_ending = asyncio.Event()
 
     async def begin(self, turn_id: str) -> Coverage:
-        """Keep the workspace as it is now; what this cannot keep is named."""
+        """Take a checkpoint of the workspace. Return what it covers and which paths it does not."""
         stopped = threading.Event()
         try:
-            return await self._run_in_store(lambda archive: archive.begin(turn_id, stopped.is_set), stopped)
+            return await self._run_in_store(lambda store: store.begin(turn_id, stopped.is_set), stopped)
         except OstlerError as error:
             return Coverage(0, (UncoveredPath(".", str(error)),))
 
     def heartbeat(self, turn_id: str) -> None:
-        """A sign of life of a turn; should it die, what changed later is not taken for its work."""
+        """Mark a side effect of a turn. If the process dies, later changes are not attributed to it."""
         self._cancel_prescan()
         if self._checkpoint_store is not None:
             self._checkpoint_store.heartbeat(turn_id)
 
     def mark_idle(self, turn_id: str) -> None:
-        """Nothing of the turn runs: what its end has to look at can be looked at meanwhile, where that takes long."""
+        """Mark that the turn has nothing running. In a large workspace, start the final scan in advance."""
         self._cancel_prescan()
         if self._checkpoint_store is not None and self._checkpoint_store.scan_seconds >= PRESCAN_THRESHOLD_SECONDS:
             self._prescan_stopped, self._turn_ending = threading.Event(), asyncio.Event()
-            self._prescan_task = asyncio.create_task(self._prescan(turn_id, self._prescan_stopped), name="a look ahead")
+            self._prescan_task = asyncio.create_task(self._prescan(turn_id, self._prescan_stopped), name="prescan")
 
     def _cancel_prescan(self) -> None:
         self._prescan_stopped.set()
         self._prescan_task = None
 
     async def _prescan(self, turn_id: str, stopped: threading.Event) -> bool:
-        """Whether there is a look that the turn's end can rely on."""
-        with suppress(TimeoutError):  # often the next call comes at once; at the turn's end none will
+        """Scan in advance. Return whether `finish` can use the result."""
+        with suppress(TimeoutError):  # wait: the next call often follows immediately, unless the turn is ending
             await asyncio.wait_for(self._turn_ending.wait(), _PRESCAN_DELAY_SECONDS)
         if stopped.is_set():
             return False
         from ostler.workspace.tree_scan import ScanStopped
 
         try:
-            await self._run_in_store(lambda archive: archive.prescan(turn_id, stopped.is_set), stopped)
+            await self._run_in_store(lambda store: store.prescan(turn_id, stopped.is_set), stopped)
         except (OstlerError, ScanStopped):
             return False
         return not stopped.is_set()
 
     async def changed_files(self, turn_id: str) -> list[str]:
-        """The files that changed since this was last asked in a turn, or since it began; none if it is unknown."""
+        """Return the files that changed since the last call in this turn, or since it started."""
         stopped = threading.Event()
         try:
-            return await self._run_in_store(lambda archive: archive.changed_files(turn_id, stopped.is_set), stopped)
+            return await self._run_in_store(lambda store: store.changed_files(turn_id, stopped.is_set), stopped)
         except OstlerError:
             return []
 
     async def finish(self, turn_id: str) -> TurnChanges:
-        """What the turn changed; nothing for one that was not begun."""
+        """Save and return the changes of a turn. Empty for a turn without a checkpoint."""
         stopped = threading.Event()
-        looking, self._prescan_task = self._prescan_task, None
+        prescan, self._prescan_task = self._prescan_task, None
         self._turn_ending.set()
-        rests = looking is not None and await looking
+        idle = prescan is not None and await prescan
         try:
-            return await self._run_in_store(
-                lambda archive: archive.finish(turn_id, stopped.is_set, idle=rests), stopped
-            )
+            return await self._run_in_store(lambda store: store.finish(turn_id, stopped.is_set, idle=idle), stopped)
         except OstlerError:
             return TurnChanges(turn_id)
 
     async def turns(self) -> list[str]:
-        """The turns that can be undone, the oldest first."""
-        return await self._run_in_store(lambda archive: archive.turns())
+        """Return the ids of the finished turns, oldest first."""
+        return await self._run_in_store(lambda store: store.turns())
 
     async def undone_turns(self) -> set[str]:
-        """Those of them that were undone, and not done again since."""
-        return await self._run_in_store(lambda archive: archive.undone_turns())
+        """Return the ids of the turns that were undone and not redone."""
+        return await self._run_in_store(lambda store: store.undone_turns())
 
     async def undoable_turns(self) -> list[UndoableTurn]:
-        """The turns that changed something and can be undone, the oldest first."""
-        return await self._run_in_store(lambda archive: archive.undoable_turns())
+        """Return the finished turns that changed files, oldest first."""
+        return await self._run_in_store(lambda store: store.undoable_turns())
 
     async def plan_undo(self, turn_id: str) -> UndoPlan:
-        """What undoing a turn would do; nothing is touched."""
-        return await self._run_in_store(lambda archive: archive.plan(UndoPlan(turn_id, "undo")))
+        """Return what undoing a turn would do."""
+        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, "undo")))
 
     async def plan_redo(self, turn_id: str) -> UndoPlan:
-        """What doing an undone turn again would do; nothing is touched."""
-        return await self._run_in_store(lambda archive: archive.plan(UndoPlan(turn_id, "redo")))
+        """Return what redoing an undone turn would do."""
+        return await self._run_in_store(lambda store: store.plan(UndoPlan(turn_id, "redo")))
 
     async def undo(self, plan: UndoPlan) -> UndoResult:
-        """Carry out a plan, of whichever direction; what changed since it was made is left and named."""
-        return await self._run_in_store(lambda archive: archive.execute(plan))
+        """Execute an undo or redo plan. Paths that changed since it was made are skipped and reported."""
+        return await self._run_in_store(lambda store: store.execute(plan))
 
     async def redo(self, plan: UndoPlan) -> UndoResult:
-        """The same, by the name one looks for."""
+        """Execute a redo plan; same as `undo`."""
         return await self.undo(plan)
 
     def close(self) -> None:
-        """Let the store go."""
+        """Close the store."""
         self._cancel_prescan()
         if self._checkpoint_store is not None:
             self._checkpoint_store.close()
             self._checkpoint_store = None
 
     async def _run_in_store(self, work: "Callable[[CheckpointStore], T]", stopped: threading.Event | None = None) -> T:
-        def in_archive() -> T:
+        def run() -> T:
             import sqlite3
 
             try:
                 return work(self._open_store())
             except (sqlite3.Error, OSError) as error:
-                raise OstlerError(f"the past of this workspace cannot be kept: {error}", code="checkpoint") from error
+                raise OstlerError(f"undo is not available in this workspace: {error}", code="checkpoint") from error
 
         async with self._lock:
-            return await run_in_thread(in_archive, on_cancel=stopped.set if stopped else None)
+            return await run_in_thread(run, on_cancel=stopped.set if stopped else None)
 
     def _open_store(self) -> "CheckpointStore":
         if self._checkpoint_store is None:

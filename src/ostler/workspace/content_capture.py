@@ -1,4 +1,4 @@
-"""What a count found changed, read and put on the shelf before anything can change it again."""
+"""Reads changed files into the content store, within time and size limits."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from ostler.workspace.file_reading import READ_FLAGS, read_up_to
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
 from ostler.workspace.tree_scan import MAX_FILE_BYTES, FilesToRead, ScanStopped, Tree, TreeEntry
 
-_TICK_NS = 100_000_000  # nanoseconds within which two changes may bear the same time
+_TICK_NS = 100_000_000  # nanoseconds in which two changes can get the same timestamp
 _COARSE_TICK_NS = 2_000_000_000
 _MAX_ATTEMPTS = 3
 _BATCH_SIZE = 500
@@ -18,7 +18,7 @@ CAPTURE_TIMEOUT_SECONDS = 20.0
 
 
 class ContentCapture:
-    """Reads fresh files into the contents, as far as the room for them and the time for it go."""
+    """Reads changed files into the store until the free space or the time is used up."""
 
     def __init__(self, jail: Jail, contents: ContentStore, free_bytes: int, is_stopped: Callable[[], bool]) -> None:
         self._jail = jail
@@ -30,16 +30,18 @@ class ContentCapture:
         self._fd = -1
 
     def capture(self, to_read: FilesToRead, tree: Tree, pause: Callable[[], None]) -> None:
-        """Put the item of every fresh file into the tree; `pause` is called now and then, to let others write."""
-        if sum(item.size for _, _, item in to_read) > self._limit - self._contents.used_bytes:
-            to_read = sorted(to_read, key=lambda each: each[2].size)  # when not all fit, as many as possible do
+        """Read the files and add their entries to the tree; `pause` is called between batches to let others write."""
+        if sum(entry.size for _, _, entry in to_read) > self._limit - self._contents.used_bytes:
+            to_read = sorted(
+                to_read, key=lambda file: file[2].size
+            )  # not all fit: smallest first, to save as many as possible
         try:
-            for count, (folder, name, seen) in enumerate(to_read, 1):
+            for count, (folder, name, scanned) in enumerate(to_read, 1):
                 if self._is_stopped():
                     raise ScanStopped
-                item = self._capture_entry(folder, name, seen)
-                if item is not None:
-                    tree[folder][name] = item
+                entry = self._capture_entry(folder, name, scanned)
+                if entry is not None:
+                    tree[folder][name] = entry
                 if count % _BATCH_SIZE == 0:
                     pause()
         finally:
@@ -47,10 +49,10 @@ class ContentCapture:
             self._contents.flush()
 
     def _capture_entry(self, folder: str, name: str, scanned: TreeEntry) -> TreeEntry | None:
-        """What stands there, None when it is gone by now."""
-        no_room = scanned.size > MAX_FILE_BYTES or self._contents.used_bytes + scanned.size > self._limit
-        if no_room or time.monotonic() > self._deadline:
-            return scanned  # not kept this time; the next count tries again, if it is not too large
+        """Return the entry with its content, or None if it no longer exists."""
+        no_space = scanned.size > MAX_FILE_BYTES or self._contents.used_bytes + scanned.size > self._limit
+        if no_space or time.monotonic() > self._deadline:
+            return scanned  # not saved; the next scan tries again, unless it is too large
         try:
             directory = self._open_folder(folder)
             if stat.S_ISLNK(scanned.mode):
@@ -66,7 +68,7 @@ class ContentCapture:
             os.close(fd)
 
     def _capture_file(self, fd: int, scanned: TreeEntry) -> TreeEntry | None:
-        """The item of an open file; when it is being written meanwhile, of what was read last."""
+        """Return the entry of an open file. If it keeps changing, the content read last is used."""
         for _ in range(_MAX_ATTEMPTS):
             content = self._store_content(fd, scanned.size)
             found = os.fstat(fd)
@@ -99,7 +101,7 @@ class ContentCapture:
 
 
 def _with_content(scanned: TreeEntry, content: bytes) -> TreeEntry:
-    """An item with its content; one that may yet change without bearing a later time will be read again."""
+    """Return the entry with its content. A file changed within the clock tick is marked to be read again."""
     tick = _TICK_NS if scanned.ctime_ns % 1_000_000_000 else _COARSE_TICK_NS
-    early = content and time.time_ns() - scanned.ctime_ns <= tick
-    return TreeEntry(-1 if early else scanned.ctime_ns, scanned.inode, scanned.size, scanned.mode, content)
+    too_recent = content and time.time_ns() - scanned.ctime_ns <= tick
+    return TreeEntry(-1 if too_recent else scanned.ctime_ns, scanned.inode, scanned.size, scanned.mode, content)

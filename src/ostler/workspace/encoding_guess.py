@@ -1,4 +1,4 @@
-"""Which legacy encoding makes the most sense of some bytes: each candidate is scored by the characters it yields."""
+"""Ranks legacy encodings by how plausible the decoded text is."""
 
 import codecs
 import re
@@ -13,7 +13,7 @@ _MIXED_CASE = re.compile("[а-яё][А-ЯЁ]")
 
 
 def rank_encodings(sample: bytes) -> list[str]:
-    """The encodings that can hold a sample, the most sensible first."""
+    """Return the encodings that can decode a sample, most plausible first."""
     scores: list[tuple[float, str]] = []
     for encoding, score in _CANDIDATES:
         try:
@@ -54,7 +54,7 @@ def _score_cyrillic(text: str) -> float:
 
 
 def _chinese_scorer(common: frozenset[str], charset: str, first: int, last: int) -> Callable[[str], float]:
-    """Chinese: common characters best, then the charset's first level, which lies between two lead bytes."""
+    """Return a scorer that prefers common characters, then the charset's first level (lead bytes `first` to `last`)."""
 
     def weigh(c: str) -> float:
         if c in common:
@@ -101,7 +101,7 @@ def _lead_byte(c: str, charset: str) -> int:
         return 0
 
 
-# Between equals the earlier wins: the single-byte ones first, for they explain the shortest texts best.
+# The earlier one wins a tie: single-byte encodings come first, because they fit short texts best.
 _CANDIDATES: tuple[tuple[str, Callable[[str], float]], ...] = (
     ("cp1252", _score_latin),
     ("cp1251", _score_cyrillic),

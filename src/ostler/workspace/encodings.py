@@ -1,9 +1,8 @@
-"""How the bytes of a text stand for characters: found without a hint, and always the same for the same bytes.
+"""Detects the encoding of a text; the same bytes always give the same result.
 
-The order: a byte order mark; strict UTF-8; UTF-16 without a mark, when NULs stand where its plain characters put them;
-UTF-8 with a few damaged bytes; then whichever legacy encoding makes the most sense of the bytes, by how many of the
-characters it yields are common in the language it serves. What nothing explains is read as Latin text, which keeps
-every byte.
+The order: a byte order mark; strict UTF-8; UTF-16 without a mark, if the NUL bytes are at the right positions; UTF-8
+with a few damaged bytes; then the most plausible legacy encoding, judged by how common the decoded characters are in
+its language. Anything else is decoded as Latin-1, which preserves every byte.
 """
 
 import codecs
@@ -29,7 +28,7 @@ _UNUSUAL = lazy_regex("[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff\ue000-
 
 
 class TextEncoding(msgspec.Struct, frozen=True):
-    """How a text is stored: its encoding, and whether a byte order mark leads it."""
+    """The encoding of a text file, and whether it starts with a byte order mark."""
 
     encoding: str = "utf-8"
     bom: bool = False
@@ -40,7 +39,7 @@ class TextEncoding(msgspec.Struct, frozen=True):
 
 
 def detect(raw: bytes, preferred: str = "") -> TextEncoding | None:
-    """The form of a text, None for bytes that are no text; `prefer` is kept if the bytes still allow it."""
+    """Return the encoding of a text, or None for binary data. `preferred` is used if the bytes are valid in it."""
     if is_always_binary(raw[:16]):
         return None
     for mark, encoding in _BOMS:
@@ -59,7 +58,7 @@ def detect(raw: bytes, preferred: str = "") -> TextEncoding | None:
 
 
 def decode(raw: bytes, text_encoding: TextEncoding) -> str:
-    """The text of bytes in a form they were found to have."""
+    """Decode bytes in their detected encoding."""
     body = raw[len(text_encoding.bom_bytes) :]
     if text_encoding.encoding == DAMAGED_UTF8:
         return _SURROGATE.sub("\ufffd", body.decode("utf-8", "surrogateescape"))
@@ -67,7 +66,7 @@ def decode(raw: bytes, text_encoding: TextEncoding) -> str:
 
 
 def can_decode(raw: bytes, encoding: str) -> bool:
-    """Whether bytes are valid in an encoding."""
+    """Return whether bytes are valid in an encoding."""
     if encoding == DAMAGED_UTF8:
         return _is_nearly_utf8(raw[:SAMPLE_BYTES])
     try:
@@ -80,12 +79,12 @@ def can_decode(raw: bytes, encoding: str) -> bool:
 def _is_nearly_utf8(sample: bytes) -> bool:
     text = sample.decode("utf-8", "surrogateescape")
     broken = len(_SURROGATE.findall(text))
-    sound = sum(1 for c in text if c > "\x7f") - broken
-    return sound >= 4 * broken
+    valid = sum(1 for c in text if c > "\x7f") - broken
+    return valid >= 4 * broken
 
 
 def _detect_utf16(raw: bytes) -> TextEncoding | None:
-    """UTF-16 without a mark: the byte order that yields plain characters, if what it yields can be text at all."""
+    """Detect UTF-16 without a mark: the byte order that gives more plain characters, if the result looks like text."""
     sample = raw[:SAMPLE_BYTES]
     if len(raw) % 2 or _has_stray_zeros(sample):
         return None
@@ -98,7 +97,7 @@ def _detect_utf16(raw: bytes) -> TextEncoding | None:
 
 
 def _has_stray_zeros(sample: bytes) -> bool:
-    """Whether it is a usual text but for a few zero bytes."""
+    """Return whether the sample is ordinary text with a few stray NUL bytes."""
     rest = sample.replace(b"\0", b"")
     return len(rest) * 4 > len(sample) * 3 and not _CONTROLS.search(rest) and can_decode(rest[:-4], "utf-8")
 

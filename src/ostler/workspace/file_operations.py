@@ -1,4 +1,4 @@
-"""Changes that are no texts: directories made, names taken away or given anew, bytes put at an end."""
+"""Creates directories, deletes, renames and appends."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from ostler.workspace.text_save import WriteTarget
 
 
 def make_directory(jail: Jail, relative: str) -> bool:
-    """Make a directory and its parents; False when it was there."""
+    """Create a directory and its parents. Return False if it existed."""
     try:
         os.close(jail.open_directory(relative))
     except FileNotFoundError:
@@ -22,46 +22,48 @@ def make_directory(jail: Jail, relative: str) -> bool:
 
 
 def delete(jail: Jail, tracker: ReadTracker, target: WriteTarget) -> None:
-    """Take away a file, a link (not what it leads to) or an empty directory."""
-    with jail.open_entry(target.relative) as spot:
-        found = spot.stat()
+    """Delete a file, a symlink (not its target) or an empty directory."""
+    with jail.open_entry(target.relative) as entry:
+        found = entry.stat()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         if stat.S_ISDIR(found.st_mode):
-            os.rmdir(spot.name, dir_fd=spot.directory_fd)
+            os.rmdir(entry.name, dir_fd=entry.directory_fd)
         else:
-            os.unlink(spot.name, dir_fd=spot.directory_fd)
+            os.unlink(entry.name, dir_fd=entry.directory_fd)
     tracker.forget(target.real_path)
 
 
 def rename(jail: Jail, tracker: ReadTracker, old: WriteTarget, new: WriteTarget) -> None:
-    """Give a file, a link or a directory another name; never the name of something that exists."""
-    with jail.open_entry(old.relative) as source, jail.open_entry(new.relative, create=True) as goal:
+    """Rename a file, symlink or directory. Raises `PathError` if the new path exists."""
+    with jail.open_entry(old.relative) as source, jail.open_entry(new.relative, create=True) as destination:
         found = source.stat()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        with atomic_write.directory_lock(goal.directory_fd):
-            if goal.stat() is not None:
-                raise PathError("already_exists", new.display_path, "something is already there")
+        with atomic_write.directory_lock(destination.directory_fd):
+            if destination.stat() is not None:
+                raise PathError("already_exists", new.display_path, "it already exists")
             try:
-                os.rename(source.name, goal.name, src_dir_fd=source.directory_fd, dst_dir_fd=goal.directory_fd)
+                os.rename(
+                    source.name, destination.name, src_dir_fd=source.directory_fd, dst_dir_fd=destination.directory_fd
+                )
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
-                raise PathError("io_error", new.display_path, "it would be on another file system") from None
+                raise PathError("io_error", new.display_path, "the new path is on another file system") from None
     tracker.rename(old.real_path, new.real_path)
 
 
 def append(jail: Jail, tracker: ReadTracker, target: WriteTarget, data: bytes) -> int:
-    """Put bytes at the end of a file this ground made or has seen whole; the size it has now."""
-    with jail.open_target(target.relative, create=True) as spot:
-        found = spot.stat()
-        sight = tracker.get(target.real_path)
+    """Append bytes to a file and return its new size. Raises if it exists and its current version was not read here."""
+    with jail.open_target(target.relative, create=True) as entry:
+        found = entry.stat()
+        last = tracker.get(target.real_path)
         if found is not None:
             if not stat.S_ISREG(found.st_mode):
-                raise PathError("not_a_file", target.display_path, "only to a file can bytes be added")
-            if sight is None or sight.stamp != stamp_of(found):
+                raise PathError("not_a_file", target.display_path, "only a regular file can be appended to")
+            if last is None or last.stamp != stamp_of(found):
                 raise tracker.stale_error(target.real_path, target.display_path, None, found.st_size)
-        now = atomic_write.append(spot, data)
-    tracker.record(target.real_path, ReadVersion("", size=now.st_size, stamp=stamp_of(now)))
-    return now.st_size
+        found = atomic_write.append(entry, data)
+    tracker.record(target.real_path, ReadVersion("", size=found.st_size, stamp=stamp_of(found)))
+    return found.st_size

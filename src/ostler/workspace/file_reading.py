@@ -1,4 +1,4 @@
-"""Files read whole within a limit, told to be text or not, and decoded."""
+"""Reads regular files within a limit and decodes them."""
 
 import os
 import stat
@@ -17,26 +17,26 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 def stat_regular(fd: int, path: str) -> os.stat_result:
-    """The state of an open file; refused when it is a directory, a pipe, a socket or a device."""
+    """Return the stat result of an open file. Raises `PathError` if it is not a regular file."""
     found = os.fstat(fd)
     if stat.S_ISDIR(found.st_mode):
         raise PathError("not_a_file", path, "this is a directory", hint="list it instead")
     if not stat.S_ISREG(found.st_mode):
-        raise PathError("not_a_file", path, "this is a pipe, a socket or a device, which is never read or written")
+        raise PathError("not_a_file", path, "this is a pipe, a socket or a device, not a regular file")
     return found
 
 
 def read_up_to(fd: int, limit: int) -> bytes:
-    """The first bytes of an open file, however large it says it is."""
-    pieces: list[bytes] = []
-    while limit > 0 and (piece := os.read(fd, min(limit, _CHUNK_BYTES))):
-        pieces.append(piece)
-        limit -= len(piece)
-    return b"".join(pieces) if len(pieces) != 1 else pieces[0]
+    """Return at most `limit` bytes of an open file, independent of its reported size."""
+    chunks: list[bytes] = []
+    while limit > 0 and (chunk := os.read(fd, min(limit, _CHUNK_BYTES))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks) if len(chunks) != 1 else chunks[0]
 
 
 def read_all(fd: int, path: str, limit: int = MAX_TEXT_BYTES) -> bytes:
-    """All of an open regular file; refused beyond the limit."""
+    """Return all bytes of an open regular file. Raises `PathError` if it is larger than `limit`."""
     found = stat_regular(fd, path)
     size = found.st_size
     if size <= limit:
@@ -47,28 +47,30 @@ def read_all(fd: int, path: str, limit: int = MAX_TEXT_BYTES) -> bytes:
         if len(raw) <= limit:
             return raw
         size = len(raw)
-    hint = "search in it, or read a part of it with a command"
-    raise PathError("too_large", path, f"it has {size:,} bytes or more, and {limit:,} can be read at once", hint=hint)
+    hint = "search it, or read a part of it with a command"
+    raise PathError("too_large", path, f"it has at least {size:,} bytes; the limit is {limit:,}", hint=hint)
 
 
 def version_of(raw: bytes) -> str:
-    """A short name for some bytes, different for different bytes."""
+    """Return a hash of the bytes, used as the version of a file."""
     import hashlib
 
     return hashlib.blake2b(raw, digest_size=12).hexdigest()
 
 
 def text_encoding_of(path: str, raw: bytes, preferred: str = "") -> TextEncoding:
-    """The form of a text file; refused when it is no text."""
-    form = detect(raw, preferred)
-    if form is None:
+    """Detect the encoding of a text file. Raises `PathError` for binary files."""
+    text_encoding = detect(raw, preferred)
+    if text_encoding is None:
         reason = f"this is {describe_binary(raw[:512])} of {len(raw):,} bytes, not text"
         raise PathError("binary", path, reason)
-    return form
+    return text_encoding
 
 
 def to_text_file(path: str, raw: bytes, preferred: str = "") -> TextFile:
-    """The bytes of a file as text, with all that is needed to write it back."""
-    form = text_encoding_of(path, raw, preferred)
-    text = decode(raw, form)
-    return TextFile(path, text, form.encoding, detect_newline(text), form.bom, len(raw), version_of(raw))
+    """Decode the bytes of a file. Raises `PathError` for binary files."""
+    text_encoding = text_encoding_of(path, raw, preferred)
+    text = decode(raw, text_encoding)
+    return TextFile(
+        path, text, text_encoding.encoding, detect_newline(text), text_encoding.bom, len(raw), version_of(raw)
+    )

@@ -1,4 +1,4 @@
-"""What a file that is no text is, told by its first bytes."""
+"""Identifies binary files by their first bytes."""
 
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -44,9 +44,9 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 
 
 def describe_binary(head: bytes) -> str:
-    """What the first bytes of a file that is no text tell of it."""
-    for offset, sign, kind in _SIGNATURES:
-        if head.startswith(sign, offset):
+    """Describe a binary file by its first bytes."""
+    for offset, signature, kind in _SIGNATURES:
+        if head.startswith(signature, offset):
             return kind
     if head.startswith(b"MZ"):
         return "a Windows program"
@@ -54,5 +54,5 @@ def describe_binary(head: bytes) -> str:
 
 
 def is_always_binary(head: bytes) -> bool:
-    """Whether the first bytes settle it, even if all that follows could be read as text."""
+    """Return whether the first bytes identify a binary format, even if the rest could be decoded as text."""
     return head.startswith((b"%PDF-", b"\x89PNG", b"\x7fELF", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"\xfd7zXZ"))

@@ -1,4 +1,4 @@
-"""What git leaves out of a tree: the rules of its .gitignore files, the deepest with a say first."""
+"""Evaluates .gitignore rules of a directory tree."""
 
 import os
 import re
@@ -15,11 +15,11 @@ _MAX_FILE_BYTES = 256 * 1024
 
 
 GITIGNORE = ".gitignore"
-NamedEntry = tuple[str, bool, bool]  # the name of an entry, whether it is a directory, whether it is a file
+NamedEntry = tuple[str, bool, bool]  # name, is a directory, is a file
 
 
 class _IgnoreFile:
-    """The rules of one file, and the directory that states them ("" or "path/", from the root)."""
+    """The rules of one .gitignore file, and its directory relative to the root ("" or "path/")."""
 
     __slots__ = ("_any_pattern", "_spec", "directory")
 
@@ -29,16 +29,16 @@ class _IgnoreFile:
         self._any_pattern = _compile_any(self._spec)
 
     def may_match(self, paths: str) -> bool:
-        """Whether any rule may be about one of the lines: most folders are settled by this one look."""
+        """Return whether a rule may match one of the paths (one per line); a quick check that decides most folders."""
         return self._any_pattern is None or self._any_pattern.search(paths) is not None
 
     def ignores(self, path: str) -> bool | None:
-        """Whether to leave a path out, as far as these rules tell."""
+        """Return whether these rules ignore a path, or None if no rule matches."""
         return self._spec.check_file(path).include if self.may_match(path) or "\n" in path else None
 
 
 class IgnoreRules:
-    """The rules in force in one directory."""
+    """The ignore rules that apply in one directory."""
 
     __slots__ = ("_files",)
 
@@ -46,23 +46,23 @@ class IgnoreRules:
         self._files = files
 
     def for_subfolder(self, directory: int, path: str) -> "IgnoreRules":
-        """The rules in force in a directory further down, which may state its own."""
+        """Return the rules for a subfolder, with its own .gitignore if it has one."""
         lines = _read_lines(directory)
         return IgnoreRules((*self._files, _IgnoreFile(path, lines))) if lines else self
 
     def is_ignored(self, path: str, *, is_directory: bool) -> bool:
-        """Whether git would leave out a path (from the root)."""
+        """Return whether git ignores a path (relative to the root)."""
         path = _replace_invalid(path)
-        for stated in reversed(self._files):
-            said = stated.ignores(path[len(stated.directory) :] + ("/" if is_directory else ""))
-            if said is not None:
-                return said
+        for file in reversed(self._files):  # the deepest file with a matching rule decides
+            ignored = file.ignores(path[len(file.directory) :] + ("/" if is_directory else ""))
+            if ignored is not None:
+                return ignored
         return False
 
     def without_ignored(self, folder: str, entries: Sequence[NamedEntry]) -> Sequence[NamedEntry]:
-        """Those of a directory's entries that git would not leave out; `here` is the directory with a slash, or ""."""
+        """Return the entries of a folder that git does not ignore; `folder` is "" or ends with a slash."""
         names = [f"{name}/" if is_directory else name for name, is_directory, _ in entries]
-        if not any(self._may_match(stated, folder, names) for stated in self._files):
+        if not any(self._may_match(file, folder, names) for file in self._files):
             return entries
         return [entry for entry in entries if not self.is_ignored(folder + entry[0], is_directory=entry[1])]
 
@@ -73,7 +73,7 @@ class IgnoreRules:
 
 
 def _replace_invalid(path: str) -> str:
-    """A path without bytes that are no UTF-8, which the rules cannot be asked of."""
+    """Replace bytes that are not valid UTF-8, because the rules cannot match them."""
     return path if path.isascii() else path.encode("utf-8", "replace").decode()
 
 
@@ -94,7 +94,7 @@ def _read_lines(directory: int) -> list[str]:
 
 
 def _compile(lines: list[str]) -> "GitIgnoreSpec":
-    """Matched by RE2, whose time is linear whatever a stranger's repository says; lines git would skip are skipped."""
+    """Compile the rules with RE2, whose run time is linear even for hostile patterns; invalid lines are skipped."""
     from pathspec import GitIgnoreSpec
 
     try:
@@ -104,14 +104,16 @@ def _compile(lines: list[str]) -> "GitIgnoreSpec":
 
 
 def _compile_any(spec: "GitIgnoreSpec") -> Any:
-    """One expression that finds a line whenever a rule matches it; None when there is no such expression."""
+    """Return one expression that matches whenever any rule does, or None if it cannot be compiled."""
     import re2
 
-    said = [str(regex.pattern) for pattern in spec.patterns if (regex := getattr(pattern, "regex", None)) is not None]
+    patterns = [
+        str(regex.pattern) for pattern in spec.patterns if (regex := getattr(pattern, "regex", None)) is not None
+    ]
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile("(?m)" + "|".join(re.sub(r"\(\?P<\w+>", "(?:", each) for each in said), options)
+        return re2.compile("(?m)" + "|".join(re.sub(r"\(\?P<\w+>", "(?:", pattern) for pattern in patterns), options)
     except re2.error:
         return None
 

@@ -1,4 +1,4 @@
-"""Whether a file's other names are inside the root too: only then may a write go through to all of them."""
+"""Checks whether all hard links of a file are inside the workspace."""
 
 import os
 
@@ -8,14 +8,14 @@ MAX_ENTRIES = 200_000
 
 
 def all_links_inside(jail: Jail, found: os.stat_result) -> bool:
-    """Look for every name of a file under the root; False when one is elsewhere, or the tree too large to know."""
+    """Return whether all hard links of a file are below the root; False if the tree is too large to check."""
     missing = found.st_nlink
     left = MAX_ENTRIES
-    ahead = ["."]
-    while ahead and left > 0:
-        here = ahead.pop()
+    pending = ["."]
+    while pending and left > 0:
+        folder = pending.pop()
         try:
-            fd = jail.open(here, DIRECTORY_FLAGS | os.O_NOFOLLOW)
+            fd = jail.open(folder, DIRECTORY_FLAGS | os.O_NOFOLLOW)
         except OSError:
             continue
         try:
@@ -23,7 +23,7 @@ def all_links_inside(jail: Jail, found: os.stat_result) -> bool:
                 for entry in entries:
                     left -= 1
                     if entry.is_dir(follow_symlinks=False):
-                        ahead.append(f"{here}/{entry.name}")
+                        pending.append(f"{folder}/{entry.name}")
                     elif entry.inode() == found.st_ino and _is_same_file(entry, found, fd):
                         missing -= 1
         finally:
@@ -34,5 +34,5 @@ def all_links_inside(jail: Jail, found: os.stat_result) -> bool:
 
 
 def _is_same_file(entry: os.DirEntry[str], found: os.stat_result, directory: int) -> bool:
-    there = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
-    return (there.st_dev, there.st_ino) == (found.st_dev, found.st_ino)
+    other = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
+    return (other.st_dev, other.st_ino) == (found.st_dev, found.st_ino)

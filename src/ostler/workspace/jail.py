@@ -1,4 +1,4 @@
-"""The root a path cannot leave: every open starts at one directory descriptor, so check and use are one step."""
+"""Opens paths below a root directory; symlinks and races cannot leave it."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ _MAX_ATTEMPTS = 8
 
 
 class EntryHandle:
-    """A name in an open directory: where a write lands whatever happens to the path meanwhile."""
+    """A name in an open directory. Operations use the directory descriptor, so a changed path does not affect them."""
 
     __slots__ = ("directory_fd", "name", "relative")
 
@@ -27,11 +27,11 @@ class EntryHandle:
     def __enter__(self) -> "EntryHandle":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         os.close(self.directory_fd)
 
     def stat(self) -> os.stat_result | None:
-        """What stands there now, links not followed; None for nothing."""
+        """Return the stat result without following symlinks, or None if the entry does not exist."""
         try:
             return os.stat(self.name, dir_fd=self.directory_fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -39,7 +39,7 @@ class EntryHandle:
 
 
 class Jail:
-    """Opens what lies under a root. Errors are the system's; EXDEV means that the path leads outside."""
+    """Opens paths below a root. Raises `OSError`; EXDEV means that the path is outside."""
 
     def __init__(self, root: str, *, without_openat2: bool = False) -> None:
         try:
@@ -47,13 +47,13 @@ class Jail:
             self._fd = os.open(self.root, DIRECTORY_FLAGS | os.O_CLOEXEC)
         except (OSError, ValueError):
             raise UsageError(
-                f"{root} is not a directory that can be opened", hint="start in one, or name one"
+                f"{root} is not a directory, or cannot be opened", hint="choose another directory"
             ) from None
         self.root_paths = (self.root, os.path.abspath(root))
         self._openat2 = None if without_openat2 else load_openat2()
 
     def close(self) -> None:
-        """Let the root go; nothing can be opened afterwards."""
+        """Close the root; nothing can be opened afterwards."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -63,27 +63,27 @@ class Jail:
             self.close()
 
     def relative_path(self, path: str) -> str | None:
-        """How a path reads from the root, None when it is absolute and of another tree."""
+        """Return a path relative to the root, or None if it is absolute and outside."""
         return relative_to_root(path, self.root_paths)
 
     def open(self, relative: str, flags: int) -> int:
-        """A descriptor of what a path leads to under the root; links that stay inside are followed."""
+        """Open a path below the root and return its descriptor; symlinks that stay inside are followed."""
         for _ in range(_MAX_ATTEMPTS if self._openat2 else 0):
             try:
                 return self._openat2(self._fd, relative, flags)  # type: ignore[misc]
             except OSError as error:
                 if error.errno == errno.EXDEV:
-                    break  # an absolute link; by hand it is seen whether it stays inside
+                    break  # an absolute symlink; `walk` checks whether it stays inside
                 if error.errno != errno.EAGAIN:
                     raise
         return walk(self._fd, relative, flags, self.relative_path)
 
     def open_without_links(self, relative: str, flags: int) -> int:
-        """A descriptor of a path that may hold no link at all."""
+        """Open a path that must not contain any symlink."""
         return walk(self._fd, relative, flags, self.relative_path, max_links=0)
 
     def open_directory(self, relative: str, *, create: bool = False) -> int:
-        """A descriptor of a directory, made with its parents if asked."""
+        """Open a directory; with `create`, create it and its parents if missing."""
         missing: list[str] = []
         while True:
             try:
@@ -95,25 +95,25 @@ class Jail:
                     raise
                 missing.append(name)
         for name in reversed(missing):
-            above = fd
+            parent = fd
             try:
-                fd = _make_and_open(name, above)
+                fd = _make_and_open(name, parent)
             finally:
-                os.close(above)
+                os.close(parent)
         return fd
 
     def open_target(self, relative: str, *, create: bool = False) -> EntryHandle:
-        """Where a write to a path lands: links at its end are followed as long as they stay inside."""
+        """Return the entry that a write to a path changes: symlinks at its end are followed if they stay inside."""
         for _ in range(MAX_LINKS):
-            here = self.open_entry(relative, create=create)
+            entry = self.open_entry(relative, create=create)
             try:
-                target = os.readlink(here.name, dir_fd=here.directory_fd)
+                target = os.readlink(entry.name, dir_fd=entry.directory_fd)
             except OSError as error:
                 if error.errno in (errno.EINVAL, errno.ENOENT):
-                    return here
-                os.close(here.directory_fd)
+                    return entry
+                os.close(entry.directory_fd)
                 raise
-            os.close(here.directory_fd)
+            os.close(entry.directory_fd)
             inside = self.relative_path(target) if target.startswith("/") else f"{split_path(relative)[0]}/{target}"
             if inside is None:
                 raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), relative)
@@ -121,7 +121,7 @@ class Jail:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), relative)
 
     def open_entry(self, relative: str, *, create: bool = False) -> EntryHandle:
-        """The last name of a path in its directory, a link there not followed."""
+        """Return the entry of a path; a symlink as its last component is not followed."""
         head, name = split_path(relative)
         if not name:
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), relative)

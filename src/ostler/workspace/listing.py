@@ -1,4 +1,4 @@
-"""What lies in directories: one listed, or a whole tree walked in order, with what git ignores left out."""
+"""Lists directories and walks trees without ignored files."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ EntryKind = Literal["file", "directory", "link", "other"]
 
 
 def entry_kind(mode: int) -> EntryKind:
-    """The kind of entry a mode tells of."""
+    """Return the kind of entry for a file mode."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -30,7 +30,7 @@ def entry_kind(mode: int) -> EntryKind:
 
 
 def list_entries(fd: int, path: str) -> list[DirectoryEntry]:
-    """What an open directory holds, by name."""
+    """Return the entries of an open directory, sorted by name. Raises `PathError` if there are too many."""
     found: list[DirectoryEntry] = []
     with os.scandir(fd) as scan:
         for entry in scan:
@@ -46,20 +46,20 @@ def list_entries(fd: int, path: str) -> list[DirectoryEntry]:
 
 def _to_directory_entry(entry: "os.DirEntry[str]") -> DirectoryEntry:
     try:
-        state = entry.stat(follow_symlinks=False)
+        found = entry.stat(follow_symlinks=False)
     except OSError:
         return DirectoryEntry(escape_path(entry.name), "other")
-    kind = entry_kind(state.st_mode)
-    return DirectoryEntry(escape_path(entry.name), kind, state.st_size if kind == "file" else 0)
+    kind = entry_kind(found.st_mode)
+    return DirectoryEntry(escape_path(entry.name), kind, found.st_size if kind == "file" else 0)
 
 
 def walk_files(
     top: int, base: str, rules: IgnoreRules, *, hidden: bool, limit: int, folders: bool = False
 ) -> Iterator[str]:
-    """The regular files under an open directory, as paths from it, sorted; links are not followed.
+    """Yield the regular files below an open directory, as sorted paths relative to it; symlinks are not followed.
 
-    `base` is the directory from the root, with a slash at its end; `rules` are those in force above it. With `folders`
-    each directory comes too, before what it holds, with a slash at its end, and each link, with two.
+    `base` is the directory relative to the root, with a trailing slash; `rules` are those of its parents. With
+    `folders`, directories are included (before their content, with a trailing slash) and symlinks (with two).
     """
     walk = _walk_tree(top, base, rules, hidden)
     try:
@@ -70,38 +70,38 @@ def walk_files(
 
 
 def _walk_tree(fd: int, base: str, rules: IgnoreRules, hidden: bool) -> Generator[str]:
-    """All paths in order, from the root; those of directories with a slash at their end, those of links with two."""
-    opened = [fd]
-    ways = [(base, *_read_directory(fd, base, rules, hidden))]
+    """Yield all paths in order, relative to the root; directories end with a slash, symlinks with two."""
+    open_fds = [fd]
+    stack = [(base, *_read_directory(fd, base, rules, hidden))]
     try:
-        while ways:
-            here, rules, ahead = ways[-1]
-            for name, is_directory, is_file in ahead:
+        while stack:
+            folder, rules, remaining = stack[-1]
+            for name, is_directory, is_file in remaining:
                 if is_file:
-                    yield here + name
+                    yield folder + name
                 elif is_directory:
-                    path = f"{here}{name}/"
+                    path = f"{folder}{name}/"
                     yield path
-                    below = _open_subdirectory(name, opened[-1]) if path.count("/") <= MAX_DEPTH else None
-                    if below is not None:
-                        opened.append(below)
-                        ways.append((path, *_read_directory(below, path, rules, hidden)))
+                    child_fd = _open_subdirectory(name, open_fds[-1]) if path.count("/") <= MAX_DEPTH else None
+                    if child_fd is not None:
+                        open_fds.append(child_fd)
+                        stack.append((path, *_read_directory(child_fd, path, rules, hidden)))
                         break
-                elif is_link(name, opened[-1]):
-                    yield f"{here}{name}//"
+                elif is_link(name, open_fds[-1]):
+                    yield f"{folder}{name}//"
             else:
-                ways.pop()
-                below = opened.pop()
-                if below != fd:
-                    os.close(below)
+                stack.pop()
+                child_fd = open_fds.pop()
+                if child_fd != fd:
+                    os.close(child_fd)
     finally:
-        for below in opened:
-            if below != fd:
-                os.close(below)
+        for child_fd in open_fds:
+            if child_fd != fd:
+                os.close(child_fd)
 
 
 def _read_directory(fd: int, folder: str, rules: IgnoreRules, hidden: bool) -> tuple[IgnoreRules, Iterator[NamedEntry]]:
-    """The rules in force in a directory, and what it holds that they keep."""
+    """Return the rules of a directory and its entries that are not ignored."""
     names = _list_names(fd, hidden)
     if any(name == GITIGNORE for name, _, _ in names) or not hidden:
         rules = rules.for_subfolder(fd, folder)
@@ -116,7 +116,7 @@ def _open_subdirectory(name: str, directory: int) -> int | None:
 
 
 def _list_names(fd: int, hidden: bool) -> list[NamedEntry]:
-    """What a directory holds besides git's own folder, and hidden names only if they are wanted."""
+    """Return the sorted entries of a directory without `.git`; hidden ones only with `hidden`."""
     with os.scandir(fd) as scan:
         found = [
             (name, entry.is_dir(follow_symlinks=False), entry.is_file(follow_symlinks=False))

@@ -1,4 +1,4 @@
-"""The workspace of a session: every file goes through one jail, every change through one lock."""
+"""Local implementation of the `Workspace` protocol: every path is confined, every change is locked."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -39,7 +39,7 @@ RunCommand = Callable[[CommandRequest], Awaitable[CommandResult]]
 
 
 class PathStat(msgspec.Struct, frozen=True):
-    """What is known of a path without reading it; a link at its end is followed."""
+    """Metadata of a path. A symlink as its last component is followed."""
 
     path: str
     kind: listing.EntryKind
@@ -49,7 +49,7 @@ class PathStat(msgspec.Struct, frozen=True):
 
 
 class LocalWorkspace:
-    """A folder on this machine as a ground for tools."""
+    """A workspace in a folder of this machine."""
 
     def __init__(
         self, root: str, *, run: RunCommand | None = None, read_anywhere: bool = False, without_openat2: bool = False
@@ -64,61 +64,61 @@ class LocalWorkspace:
         return self._access.jail.root
 
     def close(self) -> None:
-        """Let the root directory go."""
+        """Close the root directory."""
         self._access.close()
 
     def shared(self) -> AbstractAsyncContextManager[None]:
-        """Several reads as one: nobody writes through this ground meanwhile."""
+        """Hold the read lock, so that several reads form one operation."""
         return self._lock.reading()
 
     def exclusive(self) -> AbstractAsyncContextManager[None]:
-        """Reads and writes as one: nobody else uses this ground meanwhile."""
+        """Hold the write lock, so that reads and writes form one operation."""
         return self._lock.writing()
 
     def resolve(self, path: str) -> ResolvedPath:
-        """Where a path leads, with every link followed, and nothing touched."""
+        """Resolve a path, following all symlinks, without opening it."""
         return self._access.resolve(path)
 
     def grant_read(self, path: str) -> None:
-        """Let one file outside be read, because a person named it."""
+        """Allow reading a file outside the workspace that the user named."""
         self._access.grant_file(path)
 
     def grant_folders(self, paths: Sequence[str]) -> None:
-        """Let folders outside be read, because whoever opened the session named them."""
+        """Allow reading folders outside the workspace that were named when the session was opened."""
         for path in paths:
             self._access.grant_folder(path)
 
     async def read_text(self, path: str) -> TextFile:
-        """A whole text, remembered as seen."""
-        where, shown, _ = self._access.locate(path)
-        file, sight = await self._load(path, where, shown)
-        self._read_tracker.record(where, sight, file.text)
+        """Read and decode a file, and record its version as read."""
+        real_path, display_path, _ = self._access.locate(path)
+        file, version = await self._load(path, real_path, display_path)
+        self._read_tracker.record(real_path, version, file.text)
         return file
 
     async def read_for_edit(self, path: str) -> TextFile:
-        """A text that is to be changed: refused when it changed since it was last read, and not remembered as seen."""
-        where, shown, _ = self._access.locate(path)
-        file, now = await self._load(path, where, shown)
-        sight = self._read_tracker.get(where)
-        if sight is not None and (sight.version != now.version if sight.version else sight.stamp != now.stamp):
-            raise self._read_tracker.stale_error(where, file.path, file, file.size)
+        """Read a file in order to edit it, without recording it as read. Raises if it changed since the last read."""
+        real_path, display_path, _ = self._access.locate(path)
+        file, current = await self._load(path, real_path, display_path)
+        last = self._read_tracker.get(real_path)
+        if last is not None and (last.version != current.version if last.version else last.stamp != current.stamp):
+            raise self._read_tracker.stale_error(real_path, file.path, file, file.size)
         return file
 
     async def _load(self, path: str, real_path: str, display_path: str) -> tuple[TextFile, ReadVersion]:
-        sight = self._read_tracker.get(real_path)
-        prefer = sight.encoding if sight else ""
+        last = self._read_tracker.get(real_path)
+        preferred = last.encoding if last else ""
         async with self._lock.reading():
             with self._access.open_for_reading(path) as fd, path_errors(path):
                 found = stat_regular(fd, display_path)
 
                 def load() -> TextFile:
-                    return to_text_file(display_path, read_all(fd, display_path), prefer)
+                    return to_text_file(display_path, read_all(fd, display_path), preferred)
 
                 file = load() if found.st_size <= THREADED_READ_BYTES else await run_in_thread(load)
         return file, ReadVersion(file.version, file.encoding, file.size, stamp_of(found))
 
     async def read_bytes(self, path: str, limit: int) -> bytes:
-        """The first bytes of a file; when they are all, the file counts as seen."""
+        """Return the first `limit` bytes of a file. A completely read file is recorded as read."""
         async with self._lock.reading():
             with self._access.open_for_reading(path) as fd, path_errors(path):
                 found = stat_regular(fd, path)
@@ -134,51 +134,52 @@ class LocalWorkspace:
         return raw
 
     async def write_text(self, path: str, text: str, *, base_version: str | None = None) -> WriteResult:
-        """Whole and at once, in the file's own form; refused when it is not as last read (or not of version `base`)."""
+        """Replace a file atomically, keeping its encoding.
+
+        Raises if it changed since it was last read here, or is not of version `base_version` if given.
+        """
         target = self._target(path, base_version)
         return await self._run_exclusive(path, lambda: save(self._access.jail, self._read_tracker, target, text))
 
     async def apply(self, changes: Sequence[FileChange], *, dry_run: bool = False) -> Sequence[WriteResult]:
-        """All changes or none; a dry run refuses what would be refused and tells what would be done."""
-        from ostler.workspace.transaction import apply_changes  # only who changes something pays for it
+        """Apply all changes or none. A dry run validates them and returns what they would do."""
+        from ostler.workspace.transaction import apply_changes  # imported late: only needed for changes
 
-        wishes = [self._resolve_change(change) for change in changes]
-        work = partial(apply_changes, self._access.jail, self._read_tracker, wishes, commit=not dry_run)
+        resolved = [self._resolve_change(change) for change in changes]
+        work = partial(apply_changes, self._access.jail, self._read_tracker, resolved, dry_run=dry_run)
         return await self._run_exclusive(".", work)
 
     async def append_bytes(self, path: str, data: bytes) -> int:
-        """Bytes at the end of a file, on disk when this returns; the size it has then."""
+        """Append bytes, sync them to disk and return the new size."""
         target = self._target(path)
         return await self._run_exclusive(
             path, lambda: file_operations.append(self._access.jail, self._read_tracker, target, data)
         )
 
     async def make_directory(self, path: str) -> bool:
-        """A directory with its parents; False when it was there."""
+        """Create a directory and its parents. Return False if it existed."""
         relative = self._access.relative_path(path)
         return await self._run_exclusive(path, lambda: file_operations.make_directory(self._access.jail, relative))
 
     async def delete(self, path: str) -> None:
-        """A file, a link (not what it leads to) or an empty directory, gone."""
+        """Delete a file, a symlink (not its target) or an empty directory."""
         target = self._entry_target(path)
         await self._run_exclusive(path, lambda: file_operations.delete(self._access.jail, self._read_tracker, target))
 
     async def rename(self, path: str, new_path: str) -> None:
-        """A file, link or directory under another name that was free."""
-        old, free = self._entry_target(path), self._entry_target(new_path)
-        await self._run_exclusive(
-            path, lambda: file_operations.rename(self._access.jail, self._read_tracker, old, free)
-        )
+        """Rename a file, symlink or directory. Raises if `new_path` exists."""
+        old, new = self._entry_target(path), self._entry_target(new_path)
+        await self._run_exclusive(path, lambda: file_operations.rename(self._access.jail, self._read_tracker, old, new))
 
     async def stat(self, path: str) -> PathStat:
-        """What is known of a path without reading it."""
+        """Return the metadata of a path."""
         with self._access.open_for_reading(path, STAT_FLAGS) as fd:
             found = os.fstat(fd)
         kind = listing.entry_kind(found.st_mode)
         return PathStat(self.resolve(path).display_path, kind, found.st_size, found.st_mode & 0o7777, found.st_mtime)
 
     async def entries(self, path: str) -> Sequence[DirectoryEntry]:
-        """What a directory holds, by name."""
+        """Return the entries of a directory, sorted by name."""
         async with self._lock.reading():
             with self._access.open_for_reading(path, DIRECTORY_FLAGS) as fd, path_errors(path):
                 return listing.list_entries(fd, path)
@@ -186,56 +187,56 @@ class LocalWorkspace:
     def iter_files(
         self, path: str = ".", *, hidden: bool = False, folders: bool = False, limit: int = MAX_FILES
     ) -> Iterator[str]:
-        """The files below a directory as paths from it, sorted, without what git ignores; at most so many.
+        """Yield at most `limit` files below a directory, as sorted paths relative to it, except git-ignored ones.
 
-        With `folders` the directories come too, each before what it holds, with a slash at its end; links with two.
+        With `folders`, directories are included (before their content, with a trailing slash) and symlinks (with two).
         """
-        place = self.resolve(path)
-        base = f"{place.display_path}/" if place.in_workspace and place.display_path != "." else ""
+        resolved = self.resolve(path)
+        base = f"{resolved.display_path}/" if resolved.in_workspace and resolved.display_path != "." else ""
         rules = self._ignore_rules_above(base)
         with self._access.open_for_reading(path, DIRECTORY_FLAGS) as fd, path_errors(path):
             yield from listing.walk_files(fd, base, rules, hidden=hidden, folders=folders, limit=limit)
 
     async def run(self, request: CommandRequest) -> CommandResult:
-        """A command, by whoever runs commands for this ground; it takes no lock, for it may run long."""
+        """Run a command, without the lock because it can take long. Raises `ToolError` if that is not supported."""
         if self._run is None:
-            raise ToolError("this workspace runs no commands", code="no_shell")
+            raise ToolError("commands are not supported in this workspace", code="no_shell")
         return await self._run(request)
 
     def _real_path(self, path: str) -> str:
-        """Where a file really is; the key under which it is remembered."""
+        """Return the path with all symlinks resolved, the key of the read tracker."""
         return resolve_path(self._access.unescape(path), self.root)
 
     def _target(self, path: str, base_version: str | None = None) -> WriteTarget:
         relative = self._access.relative_path(path)
-        where, shown, inside = self._access.locate(path)
+        real_path, display_path, inside = self._access.locate(path)
         if not inside:
             raise outside_error(path)
-        return WriteTarget(shown, where, relative, base_version)
+        return WriteTarget(display_path, real_path, relative, base_version)
 
     def _resolve_change(self, change: FileChange) -> "ResolvedChange":
         from ostler.workspace.change_steps import ResolvedChange
 
         target = self._entry_target(change.path) if change.delete or change.new_path else self._target(change.path)
-        goal = self._entry_target(change.new_path) if change.new_path else None
+        new_target = self._entry_target(change.new_path) if change.new_path else None
         return ResolvedChange(
-            change, target, goal, self._target(change.template_path) if change.template_path else None
+            change, target, new_target, self._target(change.template_path) if change.template_path else None
         )
 
     def _entry_target(self, path: str) -> WriteTarget:
-        """A path whose last name is meant itself, also when it is a link."""
+        """Return the target for a path whose last component is not followed if it is a symlink."""
         relative = self._access.relative_path(path).rstrip("/")
-        above, name = split_path(relative)
-        where = f"{resolve_path(above, self.root)}/{name}"
-        return WriteTarget(escape_path(where.removeprefix(f"{self.root}/")), where, relative)
+        parent, name = split_path(relative)
+        real_path = f"{resolve_path(parent, self.root)}/{name}"
+        return WriteTarget(escape_path(real_path.removeprefix(f"{self.root}/")), real_path, relative)
 
     def _ignore_rules_above(self, base: str) -> IgnoreRules:
-        """The rules that directories above one state for it."""
+        """Return the ignore rules from the directories above `base`."""
         rules = IgnoreRules()
-        for end in [at for at, c in enumerate(base) if c == "/"]:
-            above = base[: base.rfind("/", 0, end) + 1]
-            with self._access.open_for_reading(above or ".", DIRECTORY_FLAGS) as fd:
-                rules = rules.for_subfolder(fd, above)
+        for end in [index for index, char in enumerate(base) if char == "/"]:
+            parent = base[: base.rfind("/", 0, end) + 1]
+            with self._access.open_for_reading(parent or ".", DIRECTORY_FLAGS) as fd:
+                rules = rules.for_subfolder(fd, parent)
         return rules
 
     async def _run_exclusive(self, path: str, work: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""The one system call Python lacks: openat2, which resolves a whole path under a directory or refuses, in one step."""
+"""Binding of the openat2 system call, which Python lacks: opens a path only if it stays below a directory."""
 
 import os
 import struct
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 
-_SYSCALL_NUMBER = 437  # the same on every Linux architecture since calls got common numbers
+_SYSCALL_NUMBER = 437  # the same on all Linux architectures
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_BENEATH = 0x08
 
@@ -15,7 +15,7 @@ Openat2 = Callable[[int, str, int], int]
 
 @cache
 def load_openat2() -> Openat2 | None:
-    """`(directory, path, flags) -> descriptor` by openat2, or None where the kernel (or its guard) has none."""
+    """Return openat2 as `(directory, path, flags) -> descriptor`, or None if it is missing or blocked."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes

@@ -1,4 +1,4 @@
-"""How far a ground reaches: the workspace always, one file a person named, or, when granted, everything for reading."""
+"""Decides which paths may be opened: the workspace, granted files and folders, or everything for reading."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from ostler.workspace.paths import check_path, escape_path, resolve_path, unesca
 
 
 class PathAccess:
-    """The workspace's jail, and beside it what may be read elsewhere. Nothing outside can be opened for writing."""
+    """The workspace's jail, and what may be read outside it. Nothing outside can be opened for writing."""
 
     def __init__(self, root: str, *, read_anywhere: bool, without_openat2: bool = False) -> None:
         self.jail = Jail(root, without_openat2=without_openat2)
@@ -30,33 +30,33 @@ class PathAccess:
             self._root_jail.close()
 
     def grant_file(self, path: str) -> None:
-        """Let one file outside be read: the one the path leads to now."""
+        """Allow reading one file outside: the one that the path resolves to now."""
         self._granted_files.add(resolve_path(self.unescape(path), self.jail.root))
 
     def unescape(self, path: str) -> str:
-        """The path that is meant by one as it is given: names that cannot be shown come in our spelling."""
+        """Validate a path and replace the escapes that `escape_path` wrote for unprintable names."""
         return unescape_path(check_path(path), self.jail.root)
 
     def grant_folder(self, path: str) -> None:
-        """Let all that lies below a folder outside be read."""
+        """Allow reading everything below a folder outside."""
         self._granted_folders.add(os.path.realpath(path).rstrip("/"))
 
     def resolve(self, path: str) -> ResolvedPath:
-        """Where a path leads, with every link followed."""
-        absolute, shown, inside = self.locate(path)
+        """Resolve a path, following all symlinks."""
+        absolute, display_path, inside = self.locate(path)
         exists = os.path.lexists(absolute) and not is_placeholder(absolute)
-        return ResolvedPath(shown, escape_path(absolute), inside, exists)
+        return ResolvedPath(display_path, escape_path(absolute), inside, exists)
 
     def locate(self, path: str) -> tuple[str, str, bool]:
-        """Where a path leads, how that is shown, and whether it is inside."""
+        """Return the resolved path, the path to display, and whether it is inside the workspace."""
         root = self.jail.root
         absolute = resolve_path(self.unescape(path), root)
         inside = root in (absolute, "/") or absolute.startswith(f"{root}/")
-        shown = (absolute[len(root) :].lstrip("/") or ".") if inside else absolute
-        return absolute, escape_path(shown), inside
+        display_path = (absolute[len(root) :].lstrip("/") or ".") if inside else absolute
+        return absolute, escape_path(display_path), inside
 
     def relative_path(self, path: str) -> str:
-        """How a path inside reads from the root; refused for one that cannot be inside."""
+        """Return a path relative to the root. Raises `PathError` if it is outside."""
         inside = self.jail.relative_path(self.unescape(path))
         if inside is None:
             raise outside_error(path)
@@ -64,7 +64,7 @@ class PathAccess:
 
     @contextmanager
     def open_for_reading(self, path: str, flags: int = READ_FLAGS) -> Iterator[int]:
-        """An open descriptor of what a path leads to, for reading."""
+        """Open a path for reading and yield its descriptor."""
         with path_errors(path):
             fd = self._open(self.unescape(path), flags)
         try:
@@ -84,22 +84,22 @@ class PathAccess:
 
     def _open_outside(self, path: str, flags: int) -> int:
         real = resolve_path(path, self.jail.root)
-        named = real in self._granted_files or any(
+        granted = real in self._granted_files or any(
             f"{real}/".startswith(f"{folder}/") for folder in self._granted_folders
         )
-        if not named and not self._read_anywhere:
+        if not granted and not self._read_anywhere:
             raise outside_error(path)
         if self._root_jail is None:
             self._root_jail = Jail("/", without_openat2=self._without_openat2)
-        if named:  # the very file that was granted: a link put in its way since leads nowhere
+        if granted:  # only the granted file itself: symlinks added since are not followed
             return self._root_jail.open_without_links(real.lstrip("/") or ".", flags)
-        whole = path if path.startswith("/") else f"{self.jail.root}/{path}"
-        return self._root_jail.open(whole.lstrip("/"), flags)
+        absolute = path if path.startswith("/") else f"{self.jail.root}/{path}"
+        return self._root_jail.open(absolute.lstrip("/"), flags)
 
 
 @contextmanager
 def path_errors(path: str) -> Iterator[None]:
-    """Errors of the system inside become refusals of the path."""
+    """Convert an `OSError` in the block to a `PathError`."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A path walked by hand under a directory: one name at a time, links read and never followed by the system."""
+"""Resolves a path component by component where openat2 is missing."""
 
 import errno
 import os
@@ -11,9 +11,9 @@ _DIRECTORY_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "
 
 
 def walk(root: int, path: str, flags: int, to_relative: ToRelativePath, *, max_links: int = MAX_LINKS) -> int:
-    """Open `path` under `root`; `within` says how an absolute link reads from the root, None for one that leaves.
+    """Open `path` below `root`. `to_relative` converts an absolute symlink target, or returns None if it is outside.
 
-    `..` goes back to the directory that was walked through, so moving directories meanwhile opens no way out.
+    `..` returns to the directory that was opened before, so directories moved during the walk cannot lead outside.
     """
     trail = [os.dup(root)]
     try:
@@ -46,21 +46,21 @@ def _walk(trail: list[int], remaining: list[str], flags: int, to_relative: ToRel
 
 
 def _open_unless_link(name: str, flags: int, directory: int) -> int | None:
-    """The descriptor of a name that is no link, None for a link."""
+    """Open a name and return its descriptor, or None if it is a symlink."""
     try:
         fd = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK) or (error.errno == errno.ENOTDIR and is_link(name, directory)):
             return None
         raise
-    if stat.S_ISLNK(os.fstat(fd).st_mode):  # O_PATH opens a link itself
+    if stat.S_ISLNK(os.fstat(fd).st_mode):  # O_PATH opens the symlink itself
         os.close(fd)
         return None
     return fd
 
 
 def _follow_link(trail: list[int], remaining: list[str], name: str, to_relative: ToRelativePath) -> None:
-    """Put what a link says in place of its name."""
+    """Continue the walk with the target of a symlink."""
     if _is_in_proc(name, trail[-1]):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     target = os.readlink(name, dir_fd=trail[-1])
@@ -75,7 +75,7 @@ def _follow_link(trail: list[int], remaining: list[str], name: str, to_relative:
 
 
 def is_link(name: str, directory: int) -> bool:
-    """Whether a name in a directory is a link."""
+    """Return whether a name in a directory is a symlink."""
     try:
         os.readlink(name, dir_fd=directory)
     except OSError:
@@ -84,7 +84,7 @@ def is_link(name: str, directory: int) -> bool:
 
 
 def _is_in_proc(name: str, directory: int) -> bool:
-    """Links of the kernel's process table lead to open files, whatever they say."""
+    """Return whether a symlink is in /proc, where symlinks open files independent of their text."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False).st_dev == os.stat("/proc").st_dev
     except OSError:

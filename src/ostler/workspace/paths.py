@@ -1,4 +1,4 @@
-"""What a path says before anything is touched: whether it can be a path at all, and how it reads from the root."""
+"""Validates, escapes and resolves path strings without opening them."""
 
 import os
 import re
@@ -12,23 +12,21 @@ MAX_NAME = 255
 
 
 def check_path(path: str) -> str:
-    """The path itself, or a refusal when it cannot name a file on any ground."""
+    """Return the path. Raises `PathError` if it cannot be a valid path."""
     if not path or path.isspace():
         raise PathError("bad_path", repr(path), "the path is empty", hint="name a file relative to the workspace")
     if "\0" in path:
-        raise PathError("bad_path", printable_path(path), "a path cannot hold a NUL character")
+        raise PathError("bad_path", printable_path(path), "a path cannot contain a NUL character")
     if path[0] == "~":
-        hint = f"write the path out in full, or ./{path} for a file of that very name"
+        hint = f"write the full path, or ./{path} for a file with exactly that name"
         raise PathError("bad_path", printable_path(path), "~ is not expanded here", hint=hint)
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        raise PathError(
-            "bad_path", printable_path(path), "the path holds half a character (a lone surrogate)"
-        ) from None
+        raise PathError("bad_path", printable_path(path), "the path contains a lone surrogate") from None
     raw = "/".join(map(_unescape_name, path.split("/"))).encode("utf-8", "surrogateescape")
     if len(raw) > MAX_PATH or any(len(part) > MAX_NAME for part in raw.split(b"/")):
-        reason = f"the path is too long ({len(raw)} bytes; {MAX_PATH} in all and {MAX_NAME} in a name are possible)"
+        reason = f"the path is too long ({len(raw)} bytes; the limit is {MAX_PATH}, and {MAX_NAME} for a name)"
         raise PathError("bad_path", printable_path(path), reason)
     return path
 
@@ -39,9 +37,9 @@ _UNESCAPES = {short: char for char, short in _ESCAPES.items()}
 
 
 def escape_path(path: str) -> str:
-    """A path that may be anything, as one line that can be shown and stored; `meant` reads it back.
+    """Return any path as one printable line; `unescape_path` reverses it.
 
-    A byte that is no UTF-8 is spelled `\\xff`; backslashes are doubled only in names that would else be ambiguous.
+    A byte that is not valid UTF-8 becomes `\\xff`. Backslashes are doubled only in names that would be ambiguous.
     """
     if path.isprintable() and "\\" not in path:
         return path
@@ -64,14 +62,14 @@ def _escape_char(char: str) -> str:
 
 
 def unescape_path(path: str, root: str) -> str:
-    """The path that a spelling stands for: of each name the escaped one if that is there, else the name as it is."""
+    """Return the path that an escaped path refers to. A name is unescaped only if the unescaped name exists."""
     if "\\" not in path:
         return path
-    here, names = "" if path.startswith("/") else f"{root}/", []
+    current, names = "" if path.startswith("/") else f"{root}/", []
     for name in path.split("/"):
         plain = _unescape_name(name)
-        names.append(plain if plain != name and os.path.lexists(f"{here}{plain}") else name)
-        here += f"{names[-1]}/"
+        names.append(plain if plain != name and os.path.lexists(f"{current}{plain}") else name)
+        current += f"{names[-1]}/"
     return "/".join(names)
 
 
@@ -80,9 +78,9 @@ def _unescape_name(name: str) -> str:
     return plain.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") if plain != name else name
 
 
-def _unescape_match(found: re.Match[str]) -> str:
-    """The character of an escape that `escaped` could have written; any other stays as it is."""
-    escape = found.group()
+def _unescape_match(match: re.Match[str]) -> str:
+    """Return the character for an escape that `escape_path` can produce; others stay unchanged."""
+    escape = match.group()
     if escape in _UNESCAPES:
         return _UNESCAPES[escape]
     code = int(escape[2:], 16)
@@ -93,30 +91,30 @@ def _unescape_match(found: re.Match[str]) -> str:
 
 
 def printable_path(path: str) -> str:
-    """A path as somebody gave it, as one short line."""
-    shown = path if path.isprintable() else escape_path(path)
-    return shown if len(path) <= 200 else f"{shown[:200]}…"
+    """Return a path as one printable line, shortened to 200 characters."""
+    text = path if path.isprintable() else escape_path(path)
+    return text if len(path) <= 200 else f"{text[:200]}…"
 
 
 def relative_to_root(path: str, roots: tuple[str, ...]) -> str | None:
-    """How a path reads from the root ("." for the root itself); None when it is absolute and of another tree.
+    """Return a path relative to the root ("." for the root itself), or None if it is absolute and outside.
 
-    `..` is left to whoever walks the path: what it means depends on the links before it.
+    `..` is not resolved here, because its meaning depends on the symlinks before it.
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     as_directory = "/" if parts and path.endswith(("/", "/.")) else ""
     if not path.startswith("/"):
         return ("/".join(parts) or ".") + as_directory
     for root in roots:
-        above = [part for part in root.split("/") if part]
-        if parts[: len(above)] == above:
-            inside = "/".join(parts[len(above) :])
+        root_parts = [part for part in root.split("/") if part]
+        if parts[: len(root_parts)] == root_parts:
+            inside = "/".join(parts[len(root_parts) :])
             return inside + as_directory if inside else "."
     return None
 
 
 def split_path(relative: str) -> tuple[str, str]:
-    """A path as its directory and its last name; the name is empty when the path can only mean a directory."""
+    """Split a path into its directory and its last name; the name is empty if the path can only be a directory."""
     head, _, name = relative.rpartition("/")
     if name in ("", ".", ".."):
         return relative, ""
@@ -127,26 +125,26 @@ _MAX_ATTEMPTS = 8
 
 
 def resolve_path(path: str, root: str) -> str:
-    """Where a path leads once every link is followed, as far as it exists; for showing, never for opening.
+    """Return a path with all symlinks resolved, as far as it exists; for display, not for opening.
 
-    The root has no links in it, so most paths are settled by a look at each of their own names.
+    The root contains no symlinks, so usually only the path's own names have to be checked.
     """
     inside = relative_to_root(path, (root,))
     if inside is not None and ".." not in inside:
-        here = root.rstrip("/")
+        current = root.rstrip("/")
         for name in inside.rstrip("/").split("/"):
-            here = here if name == "." else f"{here}/{name}"
-            if _is_link(here):
+            current = current if name == "." else f"{current}/{name}"
+            if _is_link(current):
                 break
         else:
-            return here or "/"
-    whole = path if path.startswith("/") else f"{root}/{path}"
+            return current or "/"
+    absolute = path if path.startswith("/") else f"{root}/{path}"
     for _ in range(_MAX_ATTEMPTS):
         try:
-            return os.path.realpath(whole)
+            return os.path.realpath(absolute)
         except OSError:
-            continue  # a link became something else between the look at it and its reading
-    raise PathError("io_error", path, "it keeps changing while it is looked at")
+            continue  # a symlink was replaced while it was resolved
+    raise PathError("io_error", path, "it keeps changing while it is resolved")
 
 
 def _is_link(path: str) -> bool:

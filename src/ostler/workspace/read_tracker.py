@@ -1,4 +1,4 @@
-"""What this ground last read or wrote, so that nobody else's change is overwritten unseen."""
+"""Remembers which version of each file the session last read or wrote."""
 
 import os
 from collections import OrderedDict
@@ -13,7 +13,7 @@ _MAX_TEXT_LENGTH = 256 * 1024
 
 
 class ReadVersion(msgspec.Struct, frozen=True):
-    """One file as it was last seen; `stamp` tells an untouched file without reading it."""
+    """The version of a file that was last read or written; `stamp` detects changes without reading it."""
 
     version: str
     encoding: str = ""
@@ -22,12 +22,12 @@ class ReadVersion(msgspec.Struct, frozen=True):
 
 
 def stamp_of(found: os.stat_result) -> tuple[int, int, int]:
-    """What changes when a file is written or replaced."""
+    """Return inode, size and modification time; they change when a file is written or replaced."""
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class ReadTracker:
-    """A memory of files by where they really are; the latest texts too, to tell later what changed."""
+    """Versions of files by resolved path, with the texts of the latest ones, to show later what changed."""
 
     def __init__(self) -> None:
         self._versions: dict[str, ReadVersion] = {}
@@ -37,7 +37,7 @@ class ReadTracker:
         return self._versions.get(real_path)
 
     def record(self, real_path: str, read_version: ReadVersion, text: str = "") -> None:
-        """Remember a file as it is now."""
+        """Store the current version of a file."""
         self._versions[real_path] = read_version
         self._texts.pop(real_path, None)
         if text and len(text) <= _MAX_TEXT_LENGTH:
@@ -50,22 +50,22 @@ class ReadTracker:
         self._texts.pop(real_path, None)
 
     def rename(self, old: str, new: str) -> None:
-        """A file or a whole directory has another name now."""
-        for where in [where for where in self._versions if where == old or where.startswith(f"{old}/")]:
-            sight = self._versions.pop(where)
-            self.record(new + where[len(old) :], sight, self._texts.pop(where, ""))
+        """Move the entries of a renamed file or directory to the new path."""
+        for path in [path for path in self._versions if path == old or path.startswith(f"{old}/")]:
+            version = self._versions.pop(path)
+            self.record(new + path[len(old) :], version, self._texts.pop(path, ""))
 
     def stale_error(self, real_path: str, path: str, current: TextFile | None, size: int) -> PathError:
-        """The refusal to overwrite a file that is not as it was seen."""
-        sight = self._versions.get(real_path)
-        if sight is None:
-            hint = "read it first; then write what should stand there"
+        """Return the error for a file that was never read here or changed since it was last read."""
+        last = self._versions.get(real_path)
+        if last is None:
+            hint = "read it before you write it"
             return PathError("changed_on_disk", path, "it exists and has not been read in this session", hint=hint)
         return PathError(
             "changed_on_disk",
             path,
             "it was changed on disk since it was last read",
-            hint=self._hint(real_path, sight, current, size),
+            hint=self._hint(real_path, last, current, size),
         )
 
     def _hint(self, real_path: str, read_version: ReadVersion, current: TextFile | None, size: int) -> str:
@@ -75,7 +75,7 @@ class ReadTracker:
         from ostler.text.diff import unified_diff
 
         if before == current.text:
-            return "another call of this session wrote it meanwhile; read it again and build on that"
+            return "another call of this session changed it; read it again before you write it"
         change = unified_diff(before, current.text, current.path, context=1, max_lines=40)
         lines = f"+{change.additions} -{change.deletions} lines"
         return f"read it again before you write it; since then it changed by {lines}:\n{change.text}"

@@ -1,4 +1,4 @@
-"""One lock per ground: many readers together, a writer alone, and nobody starved."""
+"""Async read-write lock that serves waiters in order."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class _LockHold:
-    """That the current flow of control is inside the lock; ends with the block, also for tasks it started."""
+    """Marks the current context as a holder of the lock until the block ends, also for tasks started in it."""
 
     __slots__ = ("is_active", "is_writer")
 
@@ -20,7 +20,7 @@ class _LockHold:
 
 
 class ReadWriteLock:
-    """A holder may enter again: a reader as reader, a writer as either. Waiting writers go before new readers."""
+    """Reentrant read-write lock; a reader cannot become a writer. Waiting writers go before new readers."""
 
     def __init__(self) -> None:
         self._current_hold: ContextVar[_LockHold | None] = ContextVar("hold", default=None)
@@ -30,23 +30,23 @@ class ReadWriteLock:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Together with other readers."""
+        """Hold the lock together with other readers."""
         async with self._locked("read"):
             yield
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Alone."""
+        """Hold the lock exclusively."""
         async with self._locked("write"):
             yield
 
     @asynccontextmanager
     async def _locked(self, mode: Literal["read", "write"]) -> AsyncIterator[None]:
         writes = mode == "write"
-        held = self._current_hold.get()
-        if held is not None and held.is_active:
-            if writes and not held.is_writer:
-                raise RuntimeError("a reader of the ground cannot turn into its writer")
+        outer = self._current_hold.get()
+        if outer is not None and outer.is_active:
+            if writes and not outer.is_writer:
+                raise RuntimeError("a holder of the read lock cannot acquire the write lock")
             yield
             return
         await self._acquire(writes)
@@ -63,15 +63,15 @@ class ReadWriteLock:
         if not self._queue and self._is_free(is_writer):
             self._add_holder(is_writer)
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((turn, is_writer))
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((waiter, is_writer))
         try:
-            await turn
+            await waiter
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if waiter.done() and not waiter.cancelled():
                 self._release(is_writer)
             else:
-                self._queue = [waiting for waiting in self._queue if waiting[0] is not turn]
+                self._queue = [entry for entry in self._queue if entry[0] is not waiter]
                 self._admit_waiting()
             raise
 
@@ -93,14 +93,14 @@ class ReadWriteLock:
 
     def _admit_waiting(self) -> None:
         while self._queue and self._is_free(self._queue[0][1]):
-            turn, writes = self._queue.pop(0)
-            if not turn.done():
+            waiter, writes = self._queue.pop(0)
+            if not waiter.done():
                 self._add_holder(writes)
-                turn.set_result(None)
+                waiter.set_result(None)
 
 
 async def run_in_thread(work: Callable[[], T], *, on_cancel: Callable[[], None] | None = None) -> T:
-    """Run blocking work in a thread; a cancelled caller waits for it, so that a lock is not let go of too early."""
+    """Run blocking work in a thread. A cancelled caller waits for it, so that locks are not released too early."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)

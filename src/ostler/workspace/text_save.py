@@ -1,4 +1,4 @@
-"""A text saved in its file's own form, unless that would undo somebody's change."""
+"""Saves a text in the file's own encoding; refuses to overwrite unseen changes."""
 
 import errno
 import os
@@ -24,12 +24,12 @@ from ostler.workspace.newlines import detect_newline, with_newline
 from ostler.workspace.read_tracker import ReadTracker, ReadVersion, stamp_of
 from ostler.workspace.reencode import encode_new, reencode
 
-MAX_DIFF_LINES = 20_000  # of a change, more than anybody is shown
+MAX_DIFF_LINES = 20_000  # more than any display shows
 _OVERWRITE_ERRNOS = (errno.EACCES, errno.EPERM, errno.EBUSY)
 
 
 class WriteTarget:
-    """What a write is aimed at: how it is shown, where it really is, and the version it was made from, if told."""
+    """The target of a write: the path to display, the resolved path, and the version it is based on, if known."""
 
     __slots__ = ("base_version", "display_path", "real_path", "relative")
 
@@ -41,25 +41,28 @@ class WriteTarget:
 
 
 def save(jail: Jail, tracker: ReadTracker, target: WriteTarget, text: str) -> WriteResult:
-    """Write a whole text; the system's errors are the caller's to translate, and leave the file as it was."""
-    with jail.open_target(target.relative, create=True) as spot:
-        remove_placeholder(spot.name, spot.directory_fd)
+    """Replace or create a file with `text`. On an `OSError`, which the caller converts, the file is unchanged."""
+    with jail.open_target(target.relative, create=True) as entry:
+        remove_placeholder(entry.name, entry.directory_fd)
         try:
-            fd = os.open(spot.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.directory_fd)
+            fd = os.open(entry.name, READ_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=entry.directory_fd)
         except FileNotFoundError:
-            return _create(spot, tracker, target, text)
+            return _create(entry, tracker, target, text)
         try:
             found = stat_regular(fd, target.display_path)
             raw = read_all(fd, target.display_path)
         finally:
             os.close(fd)
-        return _update(jail, spot, tracker, target, text, raw, found)
+        return _update(jail, entry, tracker, target, text, raw, found)
 
 
 def _create(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget, text: str) -> WriteResult:
     if target.base_version is not None:
         raise PathError(
-            "changed_on_disk", target.display_path, "it was deleted since it was read", hint="ask before making it anew"
+            "changed_on_disk",
+            target.display_path,
+            "it was deleted since it was read",
+            hint="ask before creating it again",
         )
     data = check_size(target, encode_new(target.display_path, text))
     try:
@@ -78,24 +81,26 @@ def _update(
     raw: bytes,
     found: os.stat_result,
 ) -> WriteResult:
-    sight = tracker.get(target.real_path)
-    form = text_encoding_of(target.display_path, raw, sight.encoding if sight else "")
-    before = decode(raw, form)
-    data = reencode(target.display_path, raw, form, with_newline(text, detect_newline(before)))
+    last = tracker.get(target.real_path)
+    text_encoding = text_encoding_of(target.display_path, raw, last.encoding if last else "")
+    before = decode(raw, text_encoding)
+    data = reencode(target.display_path, raw, text_encoding, with_newline(text, detect_newline(before)))
     if data == raw:
-        tracker.record(target.real_path, ReadVersion(version_of(raw), form.encoding, len(raw)), before)
+        tracker.record(target.real_path, ReadVersion(version_of(raw), text_encoding.encoding, len(raw)), before)
         return WriteResult(target.display_path, "unchanged", len(raw), 0, 0, "")
-    if version_of(raw) != (target.base_version or (sight.version if sight else "")):
+    if version_of(raw) != (target.base_version or (last.version if last else "")):
         raise _stale_error(entry, tracker, target)
     try:
         write_bytes(jail, entry, check_size(target, data), raw, found)
     except atomic_write.ConcurrentChangeError:
         raise _stale_error(entry, tracker, target) from None
-    return _record_result(entry, tracker, target, "updated", before, decode(data, form), data, form.encoding)
+    return _record_result(
+        entry, tracker, target, "updated", before, decode(data, text_encoding), data, text_encoding.encoding
+    )
 
 
 def write_bytes(jail: Jail, entry: EntryHandle, data: bytes, raw: bytes, found: os.stat_result) -> None:
-    """Replace the file, or write into it where it has other names inside or its directory allows no new ones."""
+    """Replace the file, or overwrite it in place if it has other hard links inside or its directory is read-only."""
     if not os.access(entry.name, os.W_OK, dir_fd=entry.directory_fd):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), entry.relative)
     if found.st_nlink > 1 and all_links_inside(jail, found):
@@ -110,20 +115,20 @@ def write_bytes(jail: Jail, entry: EntryHandle, data: bytes, raw: bytes, found: 
 
 
 def check_size(target: WriteTarget, data: bytes) -> bytes:
-    """The bytes, unless they are too many for one file."""
+    """Return the bytes. Raises `PathError` if they are too many for one file."""
     if len(data) > MAX_TEXT_BYTES:
-        reason = f"{len(data):,} bytes are more than can be written at once ({MAX_TEXT_BYTES:,})"
-        raise PathError("too_large", target.display_path, reason, hint="write it in pieces")
+        reason = f"{len(data):,} bytes exceed the limit of {MAX_TEXT_BYTES:,} for one write"
+        raise PathError("too_large", target.display_path, reason, hint="write it in parts")
     return data
 
 
 def _stale_error(entry: EntryHandle, tracker: ReadTracker, target: WriteTarget) -> PathError:
     raw = atomic_write.read_current(entry) or b""
     try:
-        now = to_text_file(target.display_path, raw)
+        current = to_text_file(target.display_path, raw)
     except PathError:
-        now = None
-    return tracker.stale_error(target.real_path, target.display_path, now, len(raw))
+        current = None
+    return tracker.stale_error(target.real_path, target.display_path, current, len(raw))
 
 
 def _record_result(

@@ -1,4 +1,4 @@
-"""Several changes of files made together: all are checked before the first is made, and undone if one fails."""
+"""Applies several file changes as one transaction."""
 
 from collections.abc import Sequence
 
@@ -13,27 +13,28 @@ from ostler.workspace.text_save import WriteTarget
 
 
 def apply_changes(
-    jail: Jail, tracker: ReadTracker, changes: Sequence[ResolvedChange], *, commit: bool
+    jail: Jail, tracker: ReadTracker, changes: Sequence[ResolvedChange], *, dry_run: bool = False
 ) -> list[WriteResult]:
-    """What all changes do, made if `really`; refused as a whole when one of them cannot be."""
-    freed: set[str] = set()
+    """Apply all changes or none and return what each one does; with `dry_run` write nothing.
+
+    Raises `PathError` if one of them is not possible.
+    """
+    freed_paths: set[str] = set()
     steps: list[ChangeStep] = []
-    for wish in changes:
-        with path_errors(wish.target.display_path):
-            steps.append(_make_step(jail, tracker, wish, freed))
-    if commit:
+    for resolved in changes:
+        with path_errors(resolved.target.display_path):
+            steps.append(_make_step(jail, tracker, resolved, freed_paths))
+    if not dry_run:
         _apply_all(steps)
     return [step.result for step in steps]
 
 
 def _make_step(jail: Jail, tracker: ReadTracker, resolved: ResolvedChange, freed_paths: set[str]) -> ChangeStep:
-    """A change that may be made; `freed` are the names that changes before it take away."""
+    """Validate a change. `freed_paths` are the paths that earlier changes delete or rename."""
     creates = resolved.change.text is not None and not resolved.change.base_version
     new = resolved.target if creates else resolved.new_target
     if new is not None and new.real_path not in freed_paths and _exists(jail, new):
-        raise PathError(
-            "already_exists", new.display_path, "something is already there", hint="read it, then change it"
-        )
+        raise PathError("already_exists", new.display_path, "it already exists", hint="read it, then change it")
     if creates:
         return CreateStep(jail, tracker, resolved)
     if resolved.change.delete or resolved.new_target:
@@ -43,8 +44,8 @@ def _make_step(jail: Jail, tracker: ReadTracker, resolved: ResolvedChange, freed
 
 def _exists(jail: Jail, target: WriteTarget) -> bool:
     try:
-        with jail.open_entry(target.relative) as spot:
-            return spot.stat() is not None and not is_placeholder(spot.name, spot.directory_fd)
+        with jail.open_entry(target.relative) as entry:
+            return entry.stat() is not None and not is_placeholder(entry.name, entry.directory_fd)
     except FileNotFoundError:
         return False
 

@@ -1,4 +1,4 @@
-"""A way back: what a turn changed is put as it was, unless somebody has changed it since."""
+"""Restores the files a turn changed, except those that were changed since."""
 
 import os
 import stat
@@ -18,11 +18,11 @@ from ostler.workspace.undo_types import UncoveredPath, UndoPlan, UndoResult
 
 StepAction = Callable[["UndoStep"], str]
 
-_NOT_ACCESSIBLE = TreeEntry(-1, -1, -1, 0, b"")  # like nothing a turn could have left
+_NOT_ACCESSIBLE = TreeEntry(-1, -1, -1, 0, b"")  # equal to no real entry
 
 
 class UndoStep(msgspec.Struct, frozen=True):
-    """One path: what must stand there now, and what shall."""
+    """One path to restore: the entry that must be there now, and the one to restore."""
 
     path: str
     expected: TreeEntry | None
@@ -30,126 +30,128 @@ class UndoStep(msgspec.Struct, frozen=True):
 
     @property
     def removes_existing(self) -> bool:
-        """Whether what stands there must go first: for good, or because a thing of another kind takes its place."""
+        """Whether the existing entry must be removed first: for good, or because the target has another type."""
         if self.expected is None:
             return False
         return self.target is None or stat.S_IFMT(self.expected.mode) != stat.S_IFMT(self.target.mode)
 
 
 def make_undo_steps(changes: Iterable[PathChange], direction: str) -> list[UndoStep]:
-    """The steps back before a turn, or forth again."""
+    """Return the steps to undo or redo the changes of a turn."""
     if direction == "undo":
         return [UndoStep(change.path, change.after, change.before) for change in changes]
     return [UndoStep(change.path, change.before, change.after) for change in changes if change.after != CONFLICT]
 
 
 class UndoExecutor:
-    """Carries out steps under a root, with contents from a shelf."""
+    """Plans and executes undo steps below a root, with contents from a store."""
 
     def __init__(self, jail: Jail, contents: ContentStore) -> None:
         self._jail = jail
         self._contents = contents
 
     def plan(self, plan: UndoPlan, steps: list[UndoStep]) -> UndoPlan:
-        """What the steps would do, as things stand."""
+        """Return the plan with what the steps would do in the current state of the workspace."""
         restore: list[str] = []
         delete: dict[str, UndoStep] = {}
         conflicts: list[UncoveredPath] = []
         uncovered: list[UncoveredPath] = []
-        making_way: set[str] = set()  # files and links where a directory shall be: nothing is below them yet
+        replaced: set[str] = set()  # files and symlinks that a directory will replace: nothing is below them yet
         for step in steps:
-            now = None if _is_below(step.path, making_way) else self._observe(step.path, step.expected)
-            if is_same_state(now, step.target):
+            current = None if _is_below(step.path, replaced) else self._observe(step.path, step.expected)
+            if is_same_state(current, step.target):
                 continue
-            if not is_same_state(now, step.expected):
-                conflicts.append(UncoveredPath(escape_path(step.path), _conflict_reason(now, step.expected)))
+            if not is_same_state(current, step.expected):
+                conflicts.append(UncoveredPath(escape_path(step.path), _conflict_reason(current, step.expected)))
             elif step.target is None:
                 delete[step.path] = step
             elif not step.target.content and stat.S_ISREG(step.target.mode):
-                uncovered.append(UncoveredPath(escape_path(step.path), "its content was not kept"))
+                uncovered.append(UncoveredPath(escape_path(step.path), "its content was not saved"))
             else:
                 restore.append(escape_path(step.path))
                 if step.removes_existing and step.target.is_directory:
-                    making_way.add(step.path)
+                    replaced.add(step.path)
                 if step.target.is_directory and step.target.content:
-                    uncovered.append(UncoveredPath(escape_path(step.path), "what it held was not kept"))
+                    uncovered.append(UncoveredPath(escape_path(step.path), "its content was not saved"))
         for path in self._exclude_non_empty(delete):
             conflicts.append(
-                UncoveredPath(escape_path(path), "it holds files that the turn did not make, or that are not covered")
+                UncoveredPath(
+                    escape_path(path), "it contains files that the turn did not create or that undo does not cover"
+                )
             )
-        gone = tuple(escape_path(path) for path in delete)
+        deleted = tuple(escape_path(path) for path in delete)
         return msgspec.structs.replace(
-            plan, restore=tuple(restore), delete=gone, conflicts=tuple(conflicts), uncovered=tuple(uncovered)
+            plan, restore=tuple(restore), delete=deleted, conflicts=tuple(conflicts), uncovered=tuple(uncovered)
         )
 
     def execute(self, steps: list[UndoStep]) -> UndoResult:
-        """Take the steps: what must go goes first, deepest first; then all else, from the top down."""
+        """Execute the steps: first all removals, bottom up, then everything else, top down."""
         restored: list[str] = []
         deleted: list[str] = []
-        left: list[UncoveredPath] = []
-        given, steps = steps, self._make_accessible(steps)
+        skipped: list[UncoveredPath] = []
+        original_steps, steps = steps, self._make_accessible(steps)
         unlocked = self._make_writable({split_path(step.path)[0] for step in steps} - {step.path for step in steps})
         for step in reversed(steps):
-            if step.removes_existing and self._attempt(self._remove, step, left) and step.target is None:
+            if step.removes_existing and self._attempt(self._remove, step, skipped) and step.target is None:
                 deleted.append(escape_path(step.path))
-        blocked = {gap.path for gap in left}
+        blocked = {uncovered.path for uncovered in skipped}
         for step in steps:
             if (
                 step.target is not None
                 and escape_path(step.path) not in blocked
-                and self._attempt(self._restore, step, left)
+                and self._attempt(self._restore, step, skipped)
             ):
                 restored.append(escape_path(step.path))
-        self._restore_modes(given)
+        self._restore_modes(original_steps)
         for path, mode in unlocked.items():
             self._chmod(path, mode)
-        return UndoResult(tuple(restored), tuple(reversed(deleted)), tuple(left))
+        return UndoResult(tuple(restored), tuple(reversed(deleted)), tuple(skipped))
 
     def _attempt(self, action: StepAction, step: UndoStep, skipped: list[UncoveredPath]) -> bool:
         try:
-            why = action(step)
+            reason = action(step)
         except ContentMissing:
-            why = "its content is no longer in the store"
+            reason = "its content is no longer in the store"
         except OSError as error:
-            why = f"the operating system reports: {os.strerror(error.errno or 0)}"
+            reason = f"the operating system reports: {os.strerror(error.errno or 0)}"
         except atomic_write.ConcurrentChangeError:
-            why = "it was changed at this very moment"
-        if why:
-            skipped.append(UncoveredPath(escape_path(step.path), why))
-        return not why
+            reason = "it was changed during the undo"
+        if reason:
+            skipped.append(UncoveredPath(escape_path(step.path), reason))
+        return not reason
 
     def _remove(self, step: UndoStep) -> str:
         if not is_same_state(self._observe(step.path, step.expected), step.expected):
             return "it was changed since the turn"
-        with self._open_entry(step.path) as spot:
+        with self._open_entry(step.path) as entry:
             if step.expected is not None and step.expected.is_directory:
-                os.rmdir(spot.name, dir_fd=spot.directory_fd)
+                os.rmdir(entry.name, dir_fd=entry.directory_fd)
             else:
-                os.unlink(spot.name, dir_fd=spot.directory_fd)
+                os.unlink(entry.name, dir_fd=entry.directory_fd)
         return ""
 
     def _restore(self, step: UndoStep) -> str:
-        wanted, expected = step.target, None if step.removes_existing else step.expected
-        assert wanted is not None
-        now = self._observe(step.path, expected)
-        if is_same_state(now, wanted):
+        target, expected = step.target, None if step.removes_existing else step.expected
+        assert target is not None
+        current = self._observe(step.path, expected)
+        if is_same_state(current, target):
             return ""
-        if not is_same_state(now, expected):
+        if not is_same_state(current, expected):
             return "it was changed since the turn"
-        with self._open_entry(step.path, create=True) as spot:
-            if wanted.is_directory:
-                if now is None:
-                    # As it shall be, as far as we can still write in it: should we be killed, the next undo goes on.
-                    os.mkdir(spot.name, 0o700, dir_fd=spot.directory_fd)
-                    self._chmod(step.path, wanted.mode | 0o700)
-            elif stat.S_ISLNK(wanted.mode):
-                if now is not None:
-                    os.unlink(spot.name, dir_fd=spot.directory_fd)
-                os.symlink(os.fsdecode(wanted.content), spot.name, dir_fd=spot.directory_fd)
-            elif stat.S_ISFIFO(wanted.mode):
-                self._make_pipe(spot, wanted)
+        with self._open_entry(step.path, create=True) as entry:
+            if target.is_directory:
+                if current is None:
+                    # Writable for now; if this process is killed, the next undo can continue.
+                    os.mkdir(entry.name, 0o700, dir_fd=entry.directory_fd)
+                    self._chmod(step.path, target.mode | 0o700)
+            elif stat.S_ISLNK(target.mode):
+                if current is not None:
+                    os.unlink(entry.name, dir_fd=entry.directory_fd)
+                os.symlink(os.fsdecode(target.content), entry.name, dir_fd=entry.directory_fd)
+            elif stat.S_ISFIFO(target.mode):
+                self._make_pipe(entry, target)
             else:
-                self._write(spot, wanted)
+                self._write(entry, target)
         return ""
 
     def _make_pipe(self, entry: EntryHandle, target: TreeEntry) -> None:
@@ -159,7 +161,7 @@ class UndoExecutor:
         os.chmod(entry.name, target.mode & 0o7777, dir_fd=entry.directory_fd)
 
     def _write(self, entry: EntryHandle, target: TreeEntry) -> None:
-        """Not synced: there may be many, and what is lost in a crash is still on the shelf."""
+        """Write a file without syncing: there can be many, and after a crash the contents are still in the store."""
         data = self._contents.get(target.content)
         mode = target.mode & 0o7777
         found = entry.stat()
@@ -167,14 +169,14 @@ class UndoExecutor:
             atomic_write.create(entry, data, mode, sync=False)
             return
         before = self._read_bytes(entry)
-        # Other names of the file it was then share what it was; those of another file must not change with it.
+        # Hard links of the original file are restored with it; those of a different file must not change.
         if found.st_nlink > 1 and found.st_ino == target.inode and all_links_inside(self._jail, found):
             atomic_write.overwrite(entry, data, before, mode)
         else:
             atomic_write.replace(entry, data, before, found, mode, sync=False)
 
     def _make_accessible(self, steps: list[UndoStep]) -> list[UndoStep]:
-        """Let us into directories whose own mode is part of the change, as long as it takes; the steps from there."""
+        """Make directories accessible whose mode is part of the change. Return the steps with the new modes."""
         return [self._make_step_accessible(step) for step in steps]
 
     def _make_step_accessible(self, step: UndoStep) -> UndoStep:
@@ -188,21 +190,21 @@ class UndoExecutor:
         return msgspec.structs.replace(step, expected=expected._replace(mode=mode))
 
     def _make_writable(self, paths: set[str]) -> dict[str, int]:
-        """Let us write in directories that were read-only and stay so; the mode each has to get back."""
-        found: dict[str, int] = {}
+        """Make read-only parent directories writable for now. Return the modes to restore."""
+        old_modes: dict[str, int] = {}
         for path in paths:
-            now = self._observe(path, None) if path != "." else None
-            if now is not None and now.is_directory and not now.mode & stat.S_IWUSR:
-                found[path] = now.mode
-                self._chmod(path, now.mode | 0o700)
-        return found
+            current = self._observe(path, None) if path != "." else None
+            if current is not None and current.is_directory and not current.mode & stat.S_IWUSR:
+                old_modes[path] = current.mode
+                self._chmod(path, current.mode | 0o700)
+        return old_modes
 
     def _restore_modes(self, steps: list[UndoStep]) -> None:
-        """Give every directory the mode it shall have; one that stays gets back its own."""
+        """Set the final mode of every directory: that of its target, or its old one."""
         for step in reversed(steps):
-            for item in (step.target, step.expected):
-                if item is not None and item.is_directory:
-                    self._chmod(step.path, item.mode)
+            for final in (step.target, step.expected):
+                if final is not None and final.is_directory:
+                    self._chmod(step.path, final.mode)
                     break
 
     def _chmod(self, path: str, mode: int) -> None:
@@ -218,11 +220,11 @@ class UndoExecutor:
             os.close(fd)
 
     def _observe(self, path: str, expected: TreeEntry | None) -> TreeEntry | None:
-        """What stands at a path now; the content only if it would tell something."""
+        """Return the current entry of a path, with its content only if that is needed for the comparison."""
         try:
-            with self._open_entry(path) as spot:
-                found = spot.stat()
-                return None if found is None else self._read_entry(spot, found, expected)
+            with self._open_entry(path) as entry:
+                found = entry.stat()
+                return None if found is None else self._read_entry(entry, found, expected)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:
@@ -246,9 +248,9 @@ class UndoExecutor:
             os.close(fd)
 
     def _open_entry(self, path: str, *, create: bool = False) -> EntryHandle:
-        """A path without any link in it: a directory that became a link since is another place."""
-        above, name = split_path(path)
-        return EntryHandle(self._open_parent(above, create), name, path)
+        """Open an entry without following any symlink: a directory replaced by a symlink is a different place."""
+        parent, name = split_path(path)
+        return EntryHandle(self._open_parent(parent, create), name, path)
 
     def _open_parent(self, path: str, create: bool) -> int:
         missing: list[str] = []
@@ -264,15 +266,15 @@ class UndoExecutor:
         for name in reversed(missing):
             try:
                 os.mkdir(name, dir_fd=fd)
-                below = os.open(name, DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+                child_fd = os.open(name, DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
             finally:
                 os.close(fd)
-            fd = below
+            fd = child_fd
         return fd
 
     def _exclude_non_empty(self, delete: dict[str, UndoStep]) -> list[str]:
-        """The directories to delete that hold something else as well; taken out of what is to be deleted."""
-        kept: list[str] = []
+        """Remove from `delete` the directories that contain other entries, and return them."""
+        non_empty: list[str] = []
         for path in sorted(delete, reverse=True):
             expected = delete[path].expected
             if expected is None or not expected.is_directory:
@@ -283,20 +285,20 @@ class UndoExecutor:
                 continue
             try:
                 if any(f"{path}/{name}" not in delete for name in os.listdir(fd)):
-                    kept.append(path)
+                    non_empty.append(path)
                     del delete[path]
             finally:
                 os.close(fd)
-        return kept
+        return non_empty
 
 
 def _is_below(path: str, folders: set[str]) -> bool:
-    return any(path[:at] in folders for at, letter in enumerate(path) if letter == "/") if folders else False
+    return any(path[:index] in folders for index, char in enumerate(path) if char == "/") if folders else False
 
 
-def _conflict_reason(now: TreeEntry | None, expected: TreeEntry | None) -> str:
+def _conflict_reason(current: TreeEntry | None, expected: TreeEntry | None) -> str:
     if expected == CONFLICT:
-        return "the turn was cut off at that time, so that it may be its work or yours"
-    if now is None:
+        return "it changed when the turn was interrupted, so the change may be yours"
+    if current is None:
         return "it was deleted since the turn"
-    return "it was changed since the turn" if expected is not None else "something was put there since the turn"
+    return "it was changed since the turn" if expected is not None else "it was created since the turn"

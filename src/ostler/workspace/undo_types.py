@@ -1,4 +1,4 @@
-"""The words of undo: what a turn changed, what a way back would do, and what it cannot reach."""
+"""Value types of undo: changed paths, plans, results and uncovered paths."""
 
 from typing import Literal
 
@@ -6,28 +6,28 @@ import msgspec
 
 
 class UncoveredPath(msgspec.Struct, frozen=True):
-    """A path that cannot be undone, or will not be, and why."""
+    """A path that undo cannot or will not restore, with the reason."""
 
     path: str
     reason: str
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """What could be brought back if the turn that begins now changed it; `uncovered` names what could not."""
+    """What the checkpoint of a starting turn covers: the number of saved files, and the uncovered paths."""
 
     files: int
     uncovered: tuple[UncoveredPath, ...] = ()
 
 
 class ChangedPath(msgspec.Struct, frozen=True):
-    """One path a turn changed."""
+    """A path that a turn changed."""
 
     path: str
     kind: Literal["created", "modified", "deleted"]
 
 
 class UndoableTurn(msgspec.Struct, frozen=True):
-    """A turn that can be undone: which, when it began, and the paths it changed."""
+    """A turn that can be undone, with its start time and the paths it changed."""
 
     turn_id: str
     started_at: float
@@ -35,16 +35,16 @@ class UndoableTurn(msgspec.Struct, frozen=True):
 
 
 class TurnChanges(msgspec.Struct, frozen=True):
-    """All that changed during a turn, whatever changed it."""
+    """All paths that changed during a turn, no matter what changed them."""
 
     turn_id: str
     changed: tuple[ChangedPath, ...] = ()
 
 
 class UndoPlan(msgspec.Struct, frozen=True):
-    """What an undo (or a redo) would do; nothing is touched until it is carried out.
+    """What an undo or a redo would do.
 
-    `conflicts` were changed since the turn and stay as they are; `uncovered` were never kept.
+    `conflicts` were changed after the turn and stay unchanged; the content of `uncovered` paths was not saved.
     """
 
     turn_id: str
@@ -56,7 +56,7 @@ class UndoPlan(msgspec.Struct, frozen=True):
 
 
 class UndoResult(msgspec.Struct, frozen=True):
-    """What was done, and what was left because it changed at the last moment or could not be written."""
+    """The result of an undo or redo. `skipped` paths changed at the last moment or could not be written."""
 
     restored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()

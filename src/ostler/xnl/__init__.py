@@ -1,4 +1,4 @@
-"""The notation XNL: reading, writing, finding it in a stream, and the tool calls written in it."""
+"""XNL: parser, writer, stream scanner and tool calls."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ __all__ = [
     "unclosed",
 ]
 
-_HOMES = {
+_EXPORTS = {
     "call_blocks": ("BadCall", "FoundCall", "calls", "unclosed"),
     "errors": ("CallError", "XnlError"),
     "json_form": ("from_json", "to_json"),
@@ -36,7 +36,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
+    for module, names in _EXPORTS.items():
         if name in names:
-            return getattr(import_module(f"ostler.xnl.{home}"), name)
+            return getattr(import_module(f"ostler.xnl.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

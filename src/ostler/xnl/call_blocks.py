@@ -1,4 +1,4 @@
-"""The tool calls in an unquote block, and the block that answers them."""
+"""Reads tool calls from an unquote block and writes the block with their results."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from ostler.xnl.writer import format
 _TAG = "tool_call"
 _LANGUAGE = "javascript"
 _MISSING_ID = "MISSING_ID"
-# Anchored at the start of a word, as a search from every letter of a long word would be quadratic.
+# Anchored at the start of a word: a search from every letter of a long word would be quadratic.
 _QUALIFIED_NAME = re.compile(r"(?<![\w$])[^\W\d][\w$]*\.[^\W\d][\w$]*")
 
 
@@ -28,7 +28,7 @@ class FoundCall(msgspec.Struct, frozen=True):
 
 
 class BadCall(msgspec.Struct, frozen=True):
-    """A call, or with no id a whole block, that cannot run; `function` is what it seems to have meant."""
+    """A call that cannot run, or without an id a whole block. `function` is the name that it seems to contain."""
 
     error: str
     message: str
@@ -40,27 +40,27 @@ CallEntry: TypeAlias = FoundCall | BadCall
 
 
 def calls(text: str) -> list[CallEntry]:
-    """The calls of an assistant's whole text; what has no id, or stands outside of a whole unquote block, is none."""
+    """Return the calls in the closed unquote blocks of a complete reply. Calls without an id are skipped."""
     entries: list[CallEntry] = []
-    for piece in scan(text):
-        if isinstance(piece, MarkedBlock) and piece.kind == "unquote":
-            entries += read_block(piece.text)
+    for part in scan(text):
+        if isinstance(part, MarkedBlock) and part.kind == "unquote":
+            entries += read_block(part.text)
     return keep_last_per_id(entry for entry in entries if not _lacks_id(entry))
 
 
 def unclosed(text: str) -> XnlError | None:
-    """The fault of a text that ends within an unquote block, where nothing may run; it points at the block's mark."""
+    """Return an error at the start marker if the text ends inside an unquote block, else None."""
     last = scan(text)[-1:]
     if not last or not isinstance(last[0], UnclosedBlock) or last[0].kind != "unquote":
         return None
-    at = len(text) - len(last[0].text) - len(UNQUOTE_START)
+    offset = len(text) - len(last[0].text) - len(UNQUOTE_START)
     return XnlError(
-        "UNEXPECTED_EOF", f"the block is not closed, so nothing in it runs: end it with {UNQUOTE_END}", text, at
+        "UNEXPECTED_EOF", f"the block is not closed, so nothing in it runs: close it with {UNQUOTE_END}", text, offset
     )
 
 
 def read_block(text: str) -> list[CallEntry]:
-    """The calls in the text of one unquote block, in order; never raises, a bad block is one entry."""
+    """Return the calls in one unquote block, in order. Never raises; an invalid block gives one `BadCall`."""
     try:
         nodes = parse(text).nodes
     except XnlError as error:
@@ -70,29 +70,29 @@ def read_block(text: str) -> list[CallEntry]:
 
 
 def keep_last_per_id(entries: Iterable[CallEntry]) -> list[CallEntry]:
-    """Where an id occurs again the later content takes the place of the earlier; what has no id stays."""
-    kept: dict[str | int, CallEntry] = {}
+    """Return the last entry of each id, at the place of the first. Entries without an id are all kept."""
+    by_id: dict[str | int, CallEntry] = {}
     for number, entry in enumerate(entries):
-        kept[number if entry.id is None else entry.id] = entry
-    return list(kept.values())
+        by_id[number if entry.id is None else entry.id] = entry
+    return list(by_id.values())
 
 
 def results_block(results: Sequence[tuple[str, str]]) -> str:
-    """One message that answers calls: pairs of a call's id and its output."""
-    answers = [format(TextElement("tool_resp", {"id": id}, output, text_marker=id)) for id, output in results]
-    return "\n".join([UNQUOTE_START, *answers, UNQUOTE_END])
+    """Return the block that answers calls, from pairs of call id and output."""
+    elements = [format(TextElement("tool_resp", {"id": id}, output, text_marker=id)) for id, output in results]
+    return "\n".join([UNQUOTE_START, *elements, UNQUOTE_END])
 
 
 def _read_entry(element: Element) -> CallEntry:
-    named = {**(element.attributes or {}), **element.metadata}
-    id = _valid_id(named.get("id"))
+    fields = {**(element.attributes or {}), **element.metadata}
+    id = _valid_id(fields.get("id"))
     if not isinstance(element, TextElement):
         return BadCall("INVALID_CONTENT", 'Write the call as text: <tool_call id="..." #>CODE</#>', id)
-    route = _QUALIFIED_NAME.search(element.text)
-    bad_call = partial(BadCall, id=id, function=route.group() if route else _TAG)
+    name_match = _QUALIFIED_NAME.search(element.text)
+    bad_call = partial(BadCall, id=id, function=name_match.group() if name_match else _TAG)
     if id is None:
-        return bad_call(_MISSING_ID, "Give the tool_call an id of its own and send it again")
-    if named.get("lang", _LANGUAGE) != _LANGUAGE:
+        return bad_call(_MISSING_ID, "Give the tool_call a unique id and send it again")
+    if fields.get("lang", _LANGUAGE) != _LANGUAGE:
         return bad_call("UNSUPPORTED_LANG", f'Send the call again with lang="{_LANGUAGE}"')
     try:
         call = parse_call(element.text)

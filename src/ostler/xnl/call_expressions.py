@@ -1,4 +1,4 @@
-"""One call written as `Namespace.name({...})`, or as a JSON object, read as data; nothing is evaluated."""
+"""Parses a call written as `Namespace.name({...})` or as JSON; evaluates nothing."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class CallExpression(msgspec.Struct, frozen=True):
 
 
 def parse_call(code: str) -> CallExpression:
-    """Read one call; raises CallError for anything that is not `Namespace.name({...})` with literal values."""
+    """Parse one call. Raises `CallError` for anything except `Namespace.name({...})` or JSON with literal values."""
     if len(code) > MAX_LENGTH:
         raise CallError(f"Send less at once: a call may have at most {MAX_LENGTH} characters")
     reader = LiteralReader(code)
@@ -37,7 +37,7 @@ def _read_function(reader: LiteralReader) -> str:
     if namespace in ("await", "return"):
         namespace = _read_name(reader)
     if not reader.accept("."):
-        reader.fail(f"A namespace and `.` must stand before the name: {_CALL_SHAPE}")
+        reader.fail(f"A namespace and `.` must precede the name: {_CALL_SHAPE}")
     reader.skip_blanks()
     return f"{namespace}.{_read_name(reader)}"
 
@@ -45,7 +45,7 @@ def _read_function(reader: LiteralReader) -> str:
 def _read_name(reader: LiteralReader) -> str:
     word = reader.read_identifier()
     if word is None:
-        reader.fail(f"A name must stand here: {_CALL_SHAPE}")
+        reader.fail(f"A name is missing here: {_CALL_SHAPE}")
     reader.skip_blanks()
     return word
 

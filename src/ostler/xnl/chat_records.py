@@ -1,4 +1,4 @@
-"""A chat history as a file of records that grows by appending, and its records read back."""
+"""Writes and reads a chat history as appended XNL records."""
 
 import re
 from collections.abc import Mapping
@@ -13,27 +13,27 @@ _RECORD_START = r"(?m)^<(?!!--)"
 
 
 class ChatRecord(msgspec.Struct, frozen=True):
-    """One message: who spoke, and everything else that is known of it, in order."""
+    """One message: its role and all other fields, in order."""
 
     role: str
     fields: dict[str, Value]
 
 
 class ChatHistory(msgspec.Struct, frozen=True):
-    """The records that could be read, in order, and a fault for each that could not."""
+    """The readable records in order, and an error for each unreadable one."""
 
     records: list[ChatRecord]
     errors: list[XnlError]
 
 
 def write_record(role: str, fields: Mapping[str, Value]) -> str:
-    """The text to append for one message."""
+    """Return the text to append for one message."""
     return format(DataElement(role, {}, dict(fields)), pretty=True, indent="  ") + "\n"
 
 
 def read_records(text: str) -> ChatHistory:
-    """Every record of a history; a torn one costs itself alone, as records start at a line's start."""
-    from ostler.xnl.parser import parse  # whoever writes a history reads none
+    """Return all records. A damaged record does not affect others, because each starts on a new line."""
+    from ostler.xnl.parser import parse  # not needed for writing
 
     history = ChatHistory([], [])
     try:
@@ -46,12 +46,12 @@ def read_records(text: str) -> ChatHistory:
 def _add_each_record(history: ChatHistory, text: str) -> None:
     from ostler.xnl.parser import parse
 
-    starts = sorted({0, *(found.start() for found in re.finditer(_RECORD_START, text))})
+    starts = sorted({0, *(match.start() for match in re.finditer(_RECORD_START, text))})
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         try:
             _add_nodes(history, parse(text[start:end]).nodes)
-        except XnlError as fault:
-            history.errors.append(fault)
+        except XnlError as error:
+            history.errors.append(error)
 
 
 def _add_nodes(history: ChatHistory, nodes: list[Node]) -> None:

@@ -1,4 +1,4 @@
-"""What is wrong with a text of the notation, and where."""
+"""XNL errors with code, line and column."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ XnlErrorCode = Literal[
 
 
 class XnlError(Exception):
-    """One fault; `position` (from 0), `line` and `column` (from 1) count UTF-16 units, as editors do."""
+    """An error in a text. `position` (from 0), `line` and `column` (from 1) count UTF-16 units, as editors do."""
 
     def __init__(
         self, code: XnlErrorCode, message: str, text: str = "", offset: int = 0, *, after_char: bool = False
@@ -28,7 +28,7 @@ class XnlError(Exception):
 
 
 class CallError(XnlError):
-    """A call expression that is not plain data; its code is always INVALID_CALL."""
+    """An invalid call expression. Its code is always INVALID_CALL."""
 
     def __init__(self, message: str, text: str = "", offset: int = 0) -> None:
         super().__init__("INVALID_CALL", message, text, offset)
@@ -37,7 +37,7 @@ class CallError(XnlError):
 def _locate(text: str, offset: int, after_char: bool) -> tuple[int, int, int]:
     before = text[:offset]
     if after_char:
-        # The dialect points one unit behind an unexpected character, so into the middle of a surrogate pair.
+        # By convention the position is one unit after an unexpected character: in the middle of a surrogate pair.
         before += text[offset] if text[offset] < "\U00010000" else "?"
     line_start = before.rfind("\n") + 1
     return _utf16_length(before), before.count("\n") + 1, _utf16_length(before[line_start:]) + 1

@@ -1,4 +1,4 @@
-"""JavaScript literals read as data: objects, arrays, strings, numbers and keywords; nothing is evaluated."""
+"""Parses JavaScript literals as data; evaluates nothing."""
 
 import re
 from typing import Literal, NoReturn, TypeAlias
@@ -27,14 +27,14 @@ _PLAIN_HINT = "write plain strings, numbers, true, false, null, arrays and objec
 
 
 class Undefined(msgspec.Struct, frozen=True):
-    """The value of `undefined`: an object drops such a member, an array holds null for it."""
+    """The value of `undefined`: dropped in an object, null in an array."""
 
 
 _LiteralValue: TypeAlias = Value | Undefined
 
 
 class LiteralReader:
-    """A cursor over source text; every fault is a CallError."""
+    """A cursor over source text. Its methods raise `CallError`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,7 +47,7 @@ class LiteralReader:
         return self.text[self.position : self.position + 1]
 
     def skip_blanks(self) -> bool:
-        """Step over whitespace and comments; whether a line ended there."""
+        """Skip whitespace and comments. Return whether they contain a line end."""
         start = self.position
         while True:
             blanks = _BLANKS.match(self.text, self.position)
@@ -65,14 +65,14 @@ class LiteralReader:
                 return _LINE_ENDS.search(self.text, start, self.position) is not None
 
     def accept(self, character: str) -> bool:
-        """Step over one character if it is the next."""
+        """Skip `character` if it is next. Return whether it was."""
         if self.peek() != character:
             return False
         self.position += 1
         return True
 
     def read_identifier(self) -> str | None:
-        """The identifier or reserved word at the cursor, if there is one."""
+        """Read the identifier or reserved word at the cursor, if there is one."""
         word = _WORD.match(self.text, self.position)
         if word is None or not _is_identifier(word.group()):
             return None
@@ -80,7 +80,7 @@ class LiteralReader:
         return word.group()
 
     def read_object(self, depth: int = 1) -> dict[str, Value]:
-        """`{ key: value, ... }`, where a new line may stand for a comma."""
+        """Read `{ key: value, ... }`, where a line end may replace a comma."""
         self._enter(depth)
         members: dict[str, Value] = {}
         self.skip_blanks()
@@ -105,7 +105,7 @@ class LiteralReader:
 
     def _fail_separator(self, closer: Literal["}", "]"]) -> NoReturn:
         if not self.peek():
-            self.fail(f"Close with `{closer}` what was opened")
+            self.fail(f"Close the value with `{closer}`")
         self.fail(f"Put `,` or `{closer}` here: operators and expressions are not allowed, {_PLAIN_HINT}")
 
     def _read_key(self) -> str:
@@ -151,13 +151,13 @@ class LiteralReader:
         return items
 
     def _read_joined_strings(self) -> str:
-        """String literals joined by `+`."""
+        """Read string literals joined by `+`."""
         parts = [self._read_string()]
         while True:
-            after = self.position
+            end = self.position
             self.skip_blanks()
             if not self.accept("+"):
-                self.position = after
+                self.position = end
                 return replace_lone_surrogates("".join(parts))
             self.skip_blanks()
             if self.peek() not in _QUOTES:
@@ -167,8 +167,8 @@ class LiteralReader:
     def _read_string(self) -> str:
         try:
             value, self.position = read_string(self.text, self.position)
-        except StringLiteralError as fault:
-            self.fail(fault.message, fault.position)
+        except StringLiteralError as error:
+            self.fail(error.message, error.position)
         return value
 
     def _read_number(self) -> int | float:
@@ -192,7 +192,7 @@ class LiteralReader:
         start = self.position
         word = self.read_identifier()
         if word is None:
-            self.fail(f"A value must stand here: {_PLAIN_HINT}")
+            self.fail(f"A value is missing here: {_PLAIN_HINT}")
         if word == "undefined":
             return Undefined()
         if word not in _KEYWORDS:

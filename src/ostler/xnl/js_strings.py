@@ -1,4 +1,4 @@
-"""JavaScript string and template literals to the text they stand for."""
+"""Decodes JavaScript string and template literals."""
 
 import re
 
@@ -22,7 +22,7 @@ class StringLiteralError(Exception):
 
 
 def read_string(text: str, start: int) -> tuple[str, int]:
-    """What the literal whose quote stands at `start` says, unit by unit, and the position behind it."""
+    """Decode the literal whose quote is at `start`. Return its text and the position after it."""
     quote = text[start]
     plain = _PLAIN_RUN[quote]
     parts: list[str] = []
@@ -54,7 +54,7 @@ def _read_template_char(text: str, position: int) -> tuple[str, int]:
 
 
 def _read_escape(text: str, position: int, in_template: bool) -> tuple[str, int]:
-    """What the escape at `position` stands for, and the position behind it."""
+    """Decode the escape at `position`. Return its text and the position after it."""
     after = position + 1
     mark = text[after : after + 1]
     if mark in _SIMPLE_ESCAPES:
@@ -79,7 +79,7 @@ def _read_hex_escape(text: str, position: int) -> tuple[str, int]:
 
 
 def _read_digit_escape(text: str, position: int, in_template: bool) -> tuple[str, int]:
-    """`\\0`, and the old octal escapes that JavaScript still reads outside templates."""
+    """Decode `\\0` and the legacy octal escapes that JavaScript accepts outside templates."""
     octal = _OCTAL.match(text, position + 1)
     end = octal.end() if octal else position + 2
     if in_template and (text[position + 1 : end] != "0" or text[end : end + 1].isdigit()):
@@ -88,7 +88,7 @@ def _read_digit_escape(text: str, position: int, in_template: bool) -> tuple[str
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """Join surrogate pairs; a lone one, which no encoding can carry, becomes the replacement character."""
+    """Join surrogate pairs. A lone surrogate, which cannot be encoded, becomes the replacement character."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

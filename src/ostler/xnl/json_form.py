@@ -1,4 +1,4 @@
-"""Trees, faults and found calls as plain dicts and lists, and plain nodes back to trees."""
+"""Converts XNL trees, errors and calls to JSON and nodes back."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from ostler.xnl.tree import (
 
 
 def to_json(value: XnlDocument | SingleNode | Node | XnlError | FoundCall | BadCall) -> dict[str, Any]:
-    """What JSON says of a thing of this room."""
+    """Return the JSON form of a tree, an error or a call."""
     if isinstance(value, XnlError):
         return {name: getattr(value, name) for name in ("code", "message", "position", "line", "column")}
     plain: dict[str, Any] = msgspec.to_builtins(value)
@@ -29,11 +29,11 @@ def to_json(value: XnlDocument | SingleNode | Node | XnlError | FoundCall | BadC
 
 
 def from_json(data: Any) -> Node:
-    """The node of a shape that `to_json` gives; raises XnlError for any other."""
+    """Return the node for the result of `to_json`. Raises `XnlError` for any other value."""
     try:
         return Comment(_require_text(data["value"])) if data["kind"] == "Comment" else _to_element(data, 1)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise XnlError("INVALID_CONTENT", "The JSON must describe a node of the notation") from error
+        raise XnlError("INVALID_CONTENT", "The JSON must describe an XNL node") from error
 
 
 def _to_element(data: Any, depth: int) -> Element:
@@ -71,5 +71,5 @@ def _to_extend(data: Any, depth: int) -> Extend:
 
 def _require_text(data: Any) -> str:
     if not isinstance(data, str):
-        raise TypeError("a string is needed")
+        raise TypeError("a string is required")
     return data

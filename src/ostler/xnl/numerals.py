@@ -1,4 +1,4 @@
-"""Decimal numerals to numbers and back, spelled as JavaScript spells them."""
+"""Converts decimal numerals to numbers and back, in JavaScript's spelling."""
 
 _MAX_EXACT_INT = 2**53
 _MAX_DIGITS = 309
@@ -6,7 +6,7 @@ _LIMIT = int("1" + "0" * _MAX_DIGITS)
 
 
 def read_decimal(numeral: str) -> int | float | None:
-    """The number a numeral stands for, whole numbers as int; None when it is beyond a double's range."""
+    """Return the number of a numeral, integers as int, or None if it is out of a double's range."""
     unsigned = numeral.lstrip("+-")
     if unsigned.isdecimal():
         digits = unsigned.lstrip("0") or "0"
@@ -24,7 +24,7 @@ def in_range(number: int) -> bool:
 
 
 def write_number(number: int | float) -> str:
-    """The numeral of a finite number that is in range."""
+    """Return the numeral of a finite number that is in range."""
     if isinstance(number, int):
         return str(number)
     if number.is_integer() and abs(number) < 1e21:

@@ -1,4 +1,4 @@
-"""Text of the notation to its tree, in one pass, or to the first fault in it."""
+"""Parses XNL text into a tree in one pass."""
 
 import re
 from typing import Literal, NoReturn
@@ -19,7 +19,7 @@ from ostler.xnl.tree import (
     XnlDocument,
 )
 
-# The older dialect closes text with `<#marker>` and reads bare words as strings.
+# The older version closes text with `<#marker>` and reads bare words as strings.
 XnlVersion = Literal["2025-12", "2025-11"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -39,7 +39,7 @@ _SECTION_STARTS = frozenset("{[(#>")
 
 
 def parse(text: str, *, dialect: XnlVersion = "2025-12") -> XnlDocument:
-    """Read a document of any number of elements; raises XnlError at the first fault."""
+    """Parse a document of any number of elements. Raises `XnlError` at the first error."""
     reader = _XnlParser(text, dialect)
     nodes: list[Node] = []
     while not reader.at_end():
@@ -48,12 +48,12 @@ def parse(text: str, *, dialect: XnlVersion = "2025-12") -> XnlDocument:
 
 
 def parse_single(text: str, *, dialect: XnlVersion = "2025-12") -> SingleNode:
-    """Read a text that must hold exactly one element."""
+    """Parse a text that must contain exactly one element."""
     reader = _XnlParser(text, dialect)
     reader.skip_blanks()
     node = reader.read_element(1)
     if not reader.at_end():
-        reader.fail("UNEXPECTED_TOKEN", "Only one element may stand here")
+        reader.fail("UNEXPECTED_TOKEN", "Only one element is allowed here")
     return SingleNode(node, reader.warnings)
 
 
@@ -74,7 +74,7 @@ class _XnlParser:
         return self.text[self.position : self.position + 1]
 
     def skip_blanks(self) -> str:
-        """Step over whitespace and comments; the next character, or nothing at the end."""
+        """Skip whitespace and comments. Return the next character, or an empty string at the end."""
         while True:
             blanks = _BLANKS.match(self.text, self.position)
             if blanks is not None:
@@ -113,7 +113,7 @@ class _XnlParser:
                 return self._read_text_element(tag, metadata, attributes)
             else:
                 name = _shorten(tag)
-                self._fail_unexpected(f"`{start}` cannot stand in <{name}>", f"<{name}> must be closed with `>`")
+                self._fail_unexpected(f"`{start}` is not allowed in <{name}>", f"<{name}> must be closed with `>`")
         self.position += 1
         return DataElement(tag, metadata, attributes, body, extend)
 
@@ -131,10 +131,10 @@ class _XnlParser:
         self.fail("UNEXPECTED_TOKEN", token_message)
 
     def _expect(self, character: str, message: str) -> None:
-        found = self.peek()
-        if not found:
+        char = self.peek()
+        if not char:
             self.fail("UNEXPECTED_EOF", message)
-        if found != character:
+        if char != character:
             self.fail("UNEXPECTED_TOKEN", message, after_char=True)
         self.position += 1
 
@@ -160,7 +160,7 @@ class _XnlParser:
         return metadata
 
     def _read_entries(self, depth: int) -> dict[str, Value]:
-        """`{ key = value ... }`, an attribute block and an object value alike."""
+        """Read `{ key = value ... }`, an attribute block or an object value."""
         self.position += 1
         entries: dict[str, Value] = {}
         while self.skip_blanks() != "}":
@@ -170,9 +170,9 @@ class _XnlParser:
         return entries
 
     def _read_key(self) -> str:
-        """A key, the `=` behind it and the space around that."""
+        """Read a key, the `=` after it and the blanks around that."""
         quote = self.peek()
-        key = self._read_string(quote) if quote in _STRING_BODY else self._read_name("A key must stand here")
+        key = self._read_string(quote) if quote in _STRING_BODY else self._read_name("A key is missing here")
         self.skip_blanks()
         self._expect("=", "A key must be followed by `=`")
         self.skip_blanks()
@@ -192,7 +192,7 @@ class _XnlParser:
         order: dict[str, None] = {}
         while (start := self.skip_blanks()) != ")":
             if start not in ("<", ""):
-                self.fail("INVALID_CONTENT", f"The extend block of <{_shorten(parent)}> may hold elements only")
+                self.fail("INVALID_CONTENT", f"The extend block of <{_shorten(parent)}> may contain elements only")
             child = self.read_element(depth + 1)
             if child.tag in children:
                 self.warnings.append(DuplicateChild(parent, child.tag))
@@ -206,10 +206,10 @@ class _XnlParser:
         self, tag: str, metadata: dict[str, Value], attributes: dict[str, Value] | None
     ) -> TextElement:
         self.position += 1
-        found = _NAME.match(self.text, self.position)
-        marker = found.group() if found else None
+        match = _NAME.match(self.text, self.position)
+        marker = match.group() if match else None
         self.position += len(marker or "")
-        self._expect(">", "The text marker must be followed by `>` at once")
+        self._expect(">", "The text marker must be followed directly by `>`")
         closer = f"{self._closer_start}{marker or ''}>"
         start, end = self.position, self.text.find(closer, self.position)
         if end < 0:
@@ -218,14 +218,14 @@ class _XnlParser:
         return TextElement(tag, metadata, _dedent(self.text[start:end]), attributes, marker)
 
     def _fail_unclosed(self, tag: str, closer: str) -> NoReturn:
-        """Point at the first thing that looks like a closer: it is most likely the one meant."""
+        """Fail at the first text that looks like a closer: it is probably the intended one."""
         start = self.text.find(self._closer_start, self.position)
         message = f"The text of <{_shorten(tag)}> must be closed with `{_shorten(closer)}`"
         if start < 0:
             self.fail("MISMATCHED_TAG", message)
         name_end = _NAME_REST.match(self.text, start + len(self._closer_start))
-        whole = name_end is not None and self.text.startswith(">", name_end.end())
-        self.fail("MISMATCHED_TAG" if whole else "UNEXPECTED_TOKEN", message, start)
+        is_complete = name_end is not None and self.text.startswith(">", name_end.end())
+        self.fail("MISMATCHED_TAG" if is_complete else "UNEXPECTED_TOKEN", message, start)
 
     def _read_value(self, depth: int) -> Value:
         start = self.peek()
@@ -265,7 +265,7 @@ class _XnlParser:
             self._read_digits("Digits must follow the decimal point")
         if exponent := _EXPONENT_START.match(self.text, self.position):
             self.position = exponent.end()
-            self._read_digits("Digits must follow the exponent's mark")
+            self._read_digits("Digits must follow the exponent sign")
         number = read_decimal(self.text[start : self.position])
         if number is None:
             self.fail("INVALID_LITERAL", "The number is too large")
@@ -281,7 +281,7 @@ class _XnlParser:
         word = _NAME.match(self.text, self.position)
         if word is None:
             if not start:
-                self.fail("UNEXPECTED_EOF", "A value must stand here")
+                self.fail("UNEXPECTED_EOF", "A value is missing here")
             self.fail("INVALID_LITERAL", f"A value cannot start with `{start}`")
         self.position = word.end()
         if word.group() in _KEYWORDS:
@@ -296,7 +296,7 @@ def _shorten(name: str) -> str:
 
 
 def _dedent(body: str) -> str:
-    """Take the indent of a closer that stands alone on its line from every line of the text before it."""
+    """Remove the indent of a closer on its own line from every line of the text."""
     _, newline, indent = body.rpartition("\n")
     if not newline or not indent or indent.strip(" \t"):
         return body
@@ -309,4 +309,6 @@ def _dedent(body: str) -> str:
 def _common_length(line: str, indent: str) -> int:
     if line.startswith(indent):
         return len(indent)
-    return next((at for at, (one, other) in enumerate(zip(line, indent, strict=False)) if one != other), len(line))
+    return next(
+        (index for index, (char, expected) in enumerate(zip(line, indent, strict=False)) if char != expected), len(line)
+    )

@@ -1,4 +1,4 @@
-"""A stream of text to what may be shown and to the quoted and unquoted blocks in it."""
+"""Splits a text stream into visible text and quoted or unquoted blocks."""
 
 import re
 from typing import Literal, TypeAlias
@@ -13,11 +13,11 @@ _OPENER = re.compile("!(unquote|quote)_start")
 _CLOSERS: dict[BlockKind, str] = {"unquote": UNQUOTE_END, "quote": "!quote_end"}
 
 
-def _prefixes(*marks: str) -> frozenset[str]:
-    return frozenset(mark[:length] for mark in marks for length in range(1, len(mark)))
+def _prefixes(*markers: str) -> frozenset[str]:
+    return frozenset(marker[:length] for marker in markers for length in range(1, len(marker)))
 
 
-# What may grow into a mark, by the kind of the open block.
+# Partial markers, by the kind of the open block.
 _PARTIAL: dict[BlockKind | None, frozenset[str]] = {
     None: _prefixes(UNQUOTE_START, "!quote_start"),
     "unquote": _prefixes(_CLOSERS["unquote"]),
@@ -32,14 +32,14 @@ class VisibleText(msgspec.Struct, frozen=True):
 
 
 class MarkedBlock(msgspec.Struct, frozen=True):
-    """The text between a block's two marks."""
+    """The text between the two markers of a block."""
 
     kind: BlockKind
     text: str
 
 
 class UnclosedBlock(msgspec.Struct, frozen=True):
-    """What the stream held of a block when it ended: nothing in it may run."""
+    """The text of a block that was not closed at the end of the stream. Nothing in it may run."""
 
     kind: BlockKind
     text: str
@@ -49,9 +49,9 @@ ScannedPart: TypeAlias = VisibleText | MarkedBlock | UnclosedBlock
 
 
 class XnlScanner:
-    """Feed it chunks of any size. It keeps back only the start of a mark at a chunk's end, and an open block.
+    """Scans chunks of any size. Holds back only a partial marker at the end of a chunk, and an open block.
 
-    A mark holds one `!`, at its start, so each character is looked at a fixed number of times.
+    A marker contains one `!`, at its start, so each character is scanned a fixed number of times.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class XnlScanner:
         return self._scan(self._pending + chunk)
 
     def finish(self) -> list[ScannedPart]:
-        """The stream has ended: what was kept back, and a fresh start."""
+        """Return what was held back at the end of the stream, and reset the scanner."""
         kind, rest = self._open_kind, "".join(self._body) + self._pending
         self._open_kind, self._body, self._pending = None, [], ""
         if kind is not None:
@@ -76,7 +76,7 @@ class XnlScanner:
         return [VisibleText(rest)] if rest else []
 
     def _scan(self, text: str) -> list[ScannedPart]:
-        pieces: list[ScannedPart] = []
+        parts: list[ScannedPart] = []
         position = 0
         while True:
             if self._open_kind is None:
@@ -84,7 +84,7 @@ class XnlScanner:
                 if opener is None:
                     break
                 if opener.start() > position:
-                    pieces.append(VisibleText(text[position : opener.start()]))
+                    parts.append(VisibleText(text[position : opener.start()]))
                 self._open_kind = "unquote" if opener[1] == "unquote" else "quote"
                 position = opener.end()
             else:
@@ -93,25 +93,25 @@ class XnlScanner:
                 if end < 0:
                     break
                 self._body.append(text[position:end])
-                pieces.append(MarkedBlock(self._open_kind, "".join(self._body)))
+                parts.append(MarkedBlock(self._open_kind, "".join(self._body)))
                 self._open_kind, self._body = None, []
                 position = end + len(closer)
-        self._hold_back(text, position, pieces)
-        return pieces
+        self._hold_back(text, position, parts)
+        return parts
 
     def _hold_back(self, text: str, position: int, parts: list[ScannedPart]) -> None:
-        """Hold back the start of a mark at the end; the text before it is settled."""
-        settled = text.rfind("!", position)
-        if settled < 0 or text[settled:] not in _PARTIAL[self._open_kind]:
-            settled = len(text)
-        self._pending = text[settled:]
+        """Hold back a partial marker at the end, and add the text before it."""
+        end = text.rfind("!", position)
+        if end < 0 or text[end:] not in _PARTIAL[self._open_kind]:
+            end = len(text)
+        self._pending = text[end:]
         if self._open_kind is not None:
-            self._body.append(text[position:settled])
-        elif settled > position:
-            parts.append(VisibleText(text[position:settled]))
+            self._body.append(text[position:end])
+        elif end > position:
+            parts.append(VisibleText(text[position:end]))
 
 
 def scan(text: str) -> list[ScannedPart]:
-    """The pieces of a text that is there as a whole."""
+    """Scan a complete text."""
     scanner = XnlScanner()
     return scanner.feed(text) + scanner.finish()

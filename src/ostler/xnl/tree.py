@@ -1,21 +1,21 @@
-"""The tree that a text of the notation stands for."""
+"""Node types of an XNL document."""
 
 from typing import Literal, TypeAlias
 
 import msgspec
 
-# Deeper trees are refused on reading and on writing, so no walk over a tree can exhaust the stack.
+# Parser and writer reject deeper trees, so that recursion over a tree cannot exhaust the stack.
 MAX_DEPTH = 128
 
 Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"] | None
 
 
 class _NodeStruct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag_field="kind"):
-    """How every kind of node looks as JSON: its kind, then its fields; what is absent is left out."""
+    """Base of all nodes. As JSON: the kind, then the fields without absent ones."""
 
 
 class Extend(msgspec.Struct, frozen=True):
-    """Children by tag; `order` tells the order in which to write them."""
+    """Children by tag, and their order."""
 
     children: "dict[str, Element]"
     order: list[str]
@@ -38,7 +38,7 @@ class TextElement(_NodeStruct, frozen=True, tag="TextElement"):
 
 
 class Comment(_NodeStruct, frozen=True, tag="Comment"):
-    """Never read, as the reader drops comments; it can be written."""
+    """A comment. The parser drops comments, so it is only written."""
 
     value: str
 

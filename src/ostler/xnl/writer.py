@@ -1,4 +1,4 @@
-"""A tree to text of the notation: compact on one line, or pretty with one entry per line."""
+"""Formats an XNL tree as text, compact or indented."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,11 +21,11 @@ from ostler.xnl.tree import (
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _CLOSER_START = re.compile(r"</#([A-Za-z0-9_-]*)")
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}  # the backslash first
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}  # the backslash must be first
 
 
 def format(tree: XnlDocument | SingleNode | Node, *, pretty: bool = False, indent: str = "  ") -> str:
-    """The text of a tree; raises XnlError for what the notation cannot say (a bad tag, too deep a nesting)."""
+    """Return the text of a tree. Raises `XnlError` for an invalid tag, a number out of range or too deep nesting."""
     if isinstance(tree, SingleNode):
         tree = tree.node
     nodes = tree.nodes if isinstance(tree, XnlDocument) else [tree]
@@ -83,19 +83,19 @@ class _XnlWriter:
         return _scalar(value)
 
     def _array(self, items: Iterable[Value], depth: int) -> str:
-        written = (self._value(item, depth + 1) for item in items)
+        values = (self._value(item, depth + 1) for item in items)
         if self._indent is None:
-            return f"[{' '.join(written)}]"
-        return self._enclose("[", written, "]", depth)
+            return f"[{' '.join(values)}]"
+        return self._enclose("[", values, "]", depth)
 
     def _object(self, entries: Mapping[str, Value], depth: int) -> str:
-        written = (f"{_key(key)} = {self._value(value, depth + 1)}" for key, value in entries.items())
-        return self._enclose("{", written, "}", depth)
+        pairs = (f"{_key(key)} = {self._value(value, depth + 1)}" for key, value in entries.items())
+        return self._enclose("{", pairs, "}", depth)
 
     def _enclose(self, opener: str, entries: Iterable[str], closer: str, depth: int) -> str:
         if self._indent is None:
             return f"{opener} {' '.join(entries)} {closer}"
-        # An element comes with its own indent and gets this one too: so does the dialect's own writer.
+        # Elements are already indented and get this indent too, as in the reference implementation.
         lines = "\n".join(self._pad(depth + 1) + entry for entry in entries)
         return f"{opener}\n{lines}\n{self._pad(depth)}{closer}"
 
@@ -113,7 +113,7 @@ def _key(key: str) -> str:
 
 
 def _quote(text: str) -> str:
-    for char, escaped in _ESCAPES.items():  # several times quicker than a translation table
+    for char, escaped in _ESCAPES.items():  # several times faster than str.translate
         text = text.replace(char, escaped)
     return f'"{text}"'
 
@@ -122,24 +122,24 @@ def _scalar(value: int | float | bool | None) -> str:
     if value is None or value is True or value is False:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float) and not float("-inf") < value < float("inf"):
-        return "null"  # as JSON writers of JavaScript do: there is no numeral for it
+        return "null"  # as JSON.stringify does: there is no numeral for it
     if isinstance(value, int) and not in_range(value):
-        raise XnlError("INVALID_LITERAL", "The number is too large to be written")
+        raise XnlError("INVALID_LITERAL", "The number is too large to write")
     return write_number(value)
 
 
 def _choose_marker(text: str, preferred: str | None) -> str:
-    """The wanted marker if the text cannot be closed by it too early, else one that does not occur in the text."""
+    """Return the preferred marker, or another one if the text contains its closer."""
     marker = _NOT_IN_NAME.sub("_", preferred or "")
     if marker and not _NAME.match(marker):
         marker = f"_{marker}"
     if f"</#{marker}>" not in text:
         return marker
-    taken = set(_CLOSER_START.findall(text))
-    return next(name for at in range(1, len(taken) + 2) if (name := f"{marker or 'text'}-{at}") not in taken)
+    used = set(_CLOSER_START.findall(text))
+    return next(name for number in range(1, len(used) + 2) if (name := f"{marker or 'text'}-{number}") not in used)
 
 
 def _strip_trailing_indent(text: str) -> str:
-    """Drop blanks after the last newline: the reader would take them for an indent to strip from every line."""
+    """Remove blanks after the last newline: the parser would remove that indent from every line."""
     head, newline, tail = text.rpartition("\n")
     return head + newline if newline and not tail.strip(" \t") else text

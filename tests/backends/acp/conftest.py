@@ -1,4 +1,4 @@
-"""A session with the echo agent: the real process, the real door, any policy."""
+"""Sessions with the echo agent: a real process, the real tool host, any policy."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from ostler.testing.session_fixture import ALLOW_ALL
 
 
 class Echo:
-    """Opens sessions with the echo agent in a folder of their own, and closes them all."""
+    """Opens sessions with the echo agent in a temporary folder, and closes them all."""
 
     def __init__(self, folder):
         self.folder = folder / "workspace"
@@ -37,8 +37,8 @@ class Echo:
         *flags,
         policy=ALLOW_ALL,
         journal=None,
-        offer=None,
-        watch=None,
+        services=None,
+        observer=None,
         mirror=None,
         env=None,
         command=None,
@@ -46,19 +46,19 @@ class Echo:
         **plan,
     ):
         plan.setdefault("timeouts", AgentTimeouts(60, 60, 60))
-        made = AcpSessionPlan(self.launch(*flags, env=env, command=command), "0", **plan)
+        session_plan = AcpSessionPlan(self.launch(*flags, env=env, command=command), "0", **plan)
         shell = SessionShell(str(self.folder), writable=True, sandbox="off")
         workspace = SessionWorkspace(str(self.folder), shell, read_anywhere=False)
         settings = load(self.folder, {"HOME": str(self.home)})
-        join = AcpParts(made, workspace, settings, offer or OfferedServices(), watch, mirror)
+        parts = AcpParts(session_plan, workspace, settings, services or OfferedServices(), observer, mirror)
         session = LocalSession(
-            backend=join.backend,
-            tools=join.tools,
+            backend=parts.backend,
+            tools=parts.tools,
             journal=journal or MemoryJournal("session-1"),
             policy=policy,
             cwd=str(self.folder),
         )
-        session.acp = join.backend
+        session.acp = parts.backend
         self._open.append(session)
         await session.open(version="test", backend="acp:echo", options=options or {})
         return session
@@ -69,7 +69,7 @@ class Echo:
 
 @pytest.fixture
 async def echo(tmp_path):
-    """`session = await echo.open("--models"); events, ended = await play(session, "hi")`."""
-    made = Echo(tmp_path)
-    yield made
-    await made.close()
+    """`session = await echo.open("--models"); events, ended = await run_turn(session, "hi")`."""
+    sessions = Echo(tmp_path)
+    yield sessions
+    await sessions.close()

@@ -1,4 +1,4 @@
-"""What an agent may ask for, with anything as its parameters: an answer or a proper error, never a failure of ours."""
+"""An agent's requests with arbitrary parameters: a response or a proper error, never an internal failure."""
 
 import asyncio
 
@@ -16,8 +16,8 @@ from ostler.wire.acp_updates import decode_update
 from ostler.wire.jsonrpc import METHOD_NOT_FOUND, RpcError
 
 
-class FakeStage:
-    """Allows everything, answers everything, and notes the calls."""
+class FakeContext:
+    """Allows everything, answers everything, and records the calls."""
 
     def __init__(self, status="ok", fault=None):
         self.calls = []
@@ -39,18 +39,20 @@ class FakeStage:
 
 class NoTerminals:
     async def output(self, terminal_id):
-        raise ToolError("there is no such terminal", code="not_found")
+        raise ToolError("no such terminal", code="not_found")
 
     wait = kill = release = output
 
 
-async def foresee(kind, title, paths, command, edits):
+async def predict_needs(kind, title, paths, command, edits):
     return (Need("agent", title),)
 
 
-def serving(context, **powers):
-    teller = UpdateTranslator("x", "/w", context.emit, AcpObserver())
-    return ClientRequestHandler(context, "/w", teller, ClientServices(foresee, NoTerminals(), **powers), AcpObserver())
+def make_handler(context, **services):
+    translator = UpdateTranslator("x", "/w", context.emit, AcpObserver())
+    return ClientRequestHandler(
+        context, "/w", translator, ClientServices(predict_needs, NoTerminals(), **services), AcpObserver()
+    )
 
 
 METHODS = [
@@ -82,10 +84,10 @@ VALUES = st.recursive(
 @pytest.mark.req("AC-5")
 @given(st.sampled_from(METHODS), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8))
 @settings(max_examples=80, deadline=None)
-def test_any_parameters_get_an_answer_or_a_proper_error(method, params):
+def test_any_parameters_get_a_response_or_an_error(method, params):
     async def ask():
         try:
-            answer = await serving(FakeStage(), answers={"path": "1"}).handle_request(method, params)
+            answer = await make_handler(FakeContext(), answers={"path": "1"}).handle_request(method, params)
         except RpcError as error:
             assert error.message
         else:
@@ -96,96 +98,98 @@ def test_any_parameters_get_an_answer_or_a_proper_error(method, params):
 
 @given(st.lists(st.dictionaries(st.sampled_from([*NAMES, "sessionUpdate", "entries", "status"]), VALUES, max_size=6)))
 @settings(max_examples=60, deadline=None)
-def test_any_updates_become_events_or_nothing(updates):
+def test_any_updates_can_be_translated(updates):
     kinds = ["tool_call", "tool_call_update", "plan", "usage_update", "config_option_update", "agent_message_chunk"]
-    teller = UpdateTranslator("x", "/w", lambda event: None, AcpObserver())
-    teller.begin_turn()
+    translator = UpdateTranslator("x", "/w", lambda event: None, AcpObserver())
+    translator.begin_turn()
     for number, update in enumerate(updates):
-        teller.translate(decode_update({**update, "sessionUpdate": kinds[number % len(kinds)]}))
-    teller.finish_turn()
+        translator.translate(decode_update({**update, "sessionUpdate": kinds[number % len(kinds)]}))
+    translator.finish_turn()
 
 
-async def refusal(context, method, params, **powers):
+async def refusal(context, method, params, **services):
     with pytest.raises(RpcError) as caught:
-        await serving(context, **powers).handle_request(method, params)
+        await make_handler(context, **services).handle_request(method, params)
     return caught.value
 
 
-async def test_refusals_have_codes_an_agent_can_use():
-    missing = FakeStage("failed", Fault("not_found", "a.txt: there is no such file"))
+async def test_refusals_have_error_codes():
+    missing = FakeContext("failed", Fault("not_found", "a.txt: there is no such file"))
     error = await refusal(missing, "fs/read_text_file", {"sessionId": "s", "path": "/w/a.txt"})
     assert (error.code, error.message) == (-32002, "a.txt: there is no such file")
-    assert (await refusal(FakeStage("denied"), "fs/read_text_file", {"path": "/w/a"})).code == -32603
-    assert (await refusal(FakeStage(), "fs/write_text_file", {"path": "/w/a", "content": 7})).code == -32602
-    assert (await refusal(FakeStage(), "terminal/output", {"terminalId": "t"})).code == -32002
-    for method, powers in (
+    assert (await refusal(FakeContext("denied"), "fs/read_text_file", {"path": "/w/a"})).code == -32603
+    assert (await refusal(FakeContext(), "fs/write_text_file", {"path": "/w/a", "content": 7})).code == -32602
+    assert (await refusal(FakeContext(), "terminal/output", {"terminalId": "t"})).code == -32002
+    for method, services in (
         ("fs/read_text_file", {"files": False}),
         ("terminal/create", {"terminal": False}),
         ("x/y", {}),
     ):
         with pytest.raises(RpcError) as caught:
-            serving(FakeStage(), **powers).handle_request(method, {})
+            make_handler(FakeContext(), **services).handle_request(method, {})
         assert caught.value.code == METHOD_NOT_FOUND
 
 
-async def test_whoever_watches_can_tell_a_refusal_from_a_failure():
-    heard = []
+async def test_observer_distinguishes_refusal_and_failure():
+    reports = []
 
-    class Listening(AcpObserver):
-        def on_refused(self, operation, what, why):
-            heard.append("refused")
+    class RecordingObserver(AcpObserver):
+        def on_refused(self, operation, subject, reason):
+            reports.append("refused")
 
-        def on_failed(self, operation, what, why):
-            heard.append("failed")
+        def on_failed(self, operation, subject, reason):
+            reports.append("failed")
 
     for status in ("denied", "failed"):
-        context = FakeStage(status)
-        teller = UpdateTranslator("x", "/w", context.emit, AcpObserver())
-        desk = ClientRequestHandler(context, "/w", teller, ClientServices(foresee, NoTerminals()), Listening())
+        context = FakeContext(status)
+        translator = UpdateTranslator("x", "/w", context.emit, AcpObserver())
+        handler = ClientRequestHandler(
+            context, "/w", translator, ClientServices(predict_needs, NoTerminals()), RecordingObserver()
+        )
         with pytest.raises(RpcError):
-            await desk.handle_request("fs/read_text_file", {"path": "/w/a"})
-    assert heard == ["refused", "failed"]
+            await handler.handle_request("fs/read_text_file", {"path": "/w/a"})
+    assert reports == ["refused", "failed"]
 
 
 @pytest.mark.req("PM-4")
-async def test_the_changes_a_call_shows_are_told_apart_from_its_places():
-    heard = []
+async def test_edited_paths_are_distinguished_from_locations():
+    received = []
 
-    async def listen(*told):
-        heard.append(told)
+    async def record(*arguments):
+        received.append(arguments)
         return ()
 
-    context = FakeStage()
-    desk = ClientRequestHandler(
+    context = FakeContext()
+    handler = ClientRequestHandler(
         context,
         "/w",
         UpdateTranslator("x", "/w", context.emit, AcpObserver()),
-        ClientServices(listen, NoTerminals()),
+        ClientServices(record, NoTerminals()),
         AcpObserver(),
     )
     diff = {"type": "diff", "path": "/w/b", "oldText": None, "newText": "b"}
     call = {"toolCallId": "c", "title": "t", "kind": "think", "locations": [{"path": "/w/a"}], "content": [diff]}
-    await desk.handle_request("session/request_permission", {"sessionId": "s", "toolCall": call, "options": []})
-    assert heard == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",))]
+    await handler.handle_request("session/request_permission", {"sessionId": "s", "toolCall": call, "options": []})
+    assert received == [("think", "t", ("/w/a", "/w/b"), "", ("/w/b",))]
 
 
-async def test_meta_cannot_forge_what_is_asked_for():
-    context = FakeStage()
-    await serving(context).handle_request(
+async def test_meta_cannot_override_parameters():
+    context = FakeContext()
+    await make_handler(context).handle_request(
         "fs/read_text_file", {"path": "/w/a", "_meta": {"path": "/etc/passwd", "line": 3}}
     )
     assert context.calls[0].arguments == {"path": "/w/a"}
     assert context.calls[0].origin == "protocol"
 
 
-async def test_an_address_is_told_apart_from_the_words_and_with_the_agents_name():
-    asked = []
+async def test_url_elicitation_has_url_and_agent_name():
+    questions = []
 
-    class Asked(FakeStage):
+    class AskedContext(FakeContext):
         async def ask(self, question):
-            asked.append(question)
+            questions.append(question)
             return QuestionReply("accept")
 
     params = {"sessionId": "s", "mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "e"}
-    assert await serving(Asked()).handle_request("elicitation/create", params) == {"action": "accept"}
-    assert asked == [Question("", "Log in", None, "https://example.com/", "x")]
+    assert await make_handler(AskedContext()).handle_request("elicitation/create", params) == {"action": "accept"}
+    assert questions == [Question("", "Log in", None, "https://example.com/", "x")]

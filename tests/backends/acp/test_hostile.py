@@ -1,4 +1,4 @@
-"""Agents that keep to nothing: whatever they send, the turn ends, with a sentence where it must."""
+"""Agents that violate the protocol: the turn always ends, with an explanation where it fails."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from ostler.testing.session_fixture import run_turn
 
 pytestmark = pytest.mark.req("AC-5")
 
-PATIENCE = 120
+TIMEOUT = 120
 AGENT = """
 import json, os, sys, time
 out = sys.stdout.buffer
@@ -25,8 +25,8 @@ def send(frame):
 def answer(number, result):
     send({"jsonrpc": "2.0", "id": number, "result": result})
 
-def update(told):
-    send({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": told}})
+def update(value):
+    send({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": value}})
 
 def ask(number, method, params):
     send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
@@ -42,27 +42,27 @@ def answers(count):
     return found
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    number, method = asked.get("id"), asked.get("method")
+    request = json.loads(line)
+    number, method = request.get("id"), request.get("method")
     if method == "initialize":
         answer(number, {"protocolVersion": 1})
     elif method == "session/new":
         answer(number, {"sessionId": "s"})
     elif method == "session/prompt":
-        PLAY
+        ACTIONS
         say("hi")
         answer(number, {"stopReason": "end_turn"})
 """
 
 
-def agent(play):
-    """A program that does this in its turn."""
-    inside = textwrap.indent(textwrap.dedent(play).strip(), " " * 8).strip()
-    return [sys.executable, "-c", AGENT.replace("PLAY", inside)]
+def agent(actions):
+    """Return the command of an agent that performs these actions in its turn."""
+    body = textwrap.indent(textwrap.dedent(actions).strip(), " " * 8).strip()
+    return [sys.executable, "-c", AGENT.replace("ACTIONS", body)]
 
 
-STRANGE = """
-    for told in (
+INVALID_UPDATES = """
+    for value in (
         5, None, [], "x", {}, {"sessionUpdate": 5}, {"sessionUpdate": "agent_message_chunk"},
         {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": 5}},
         {"sessionUpdate": "tool_call"},
@@ -74,16 +74,16 @@ STRANGE = """
         {"sessionUpdate": "config_option_update", "configOptions": [{}]},
         {"sessionUpdate": "current_mode_update"},
     ):
-        update(told)
+        update(value)
     for params in ([1], None, {}, {"sessionId": "another's", "update": {"sessionUpdate": "agent_message_chunk"}}):
         send({"jsonrpc": "2.0", "method": "session/update", "params": params})
 """
-NO_FRAMES = """
+INVALID_FRAMES = """
     send(b"[" * 300000 + b"\\n" + b'{"a":' * 300000 + b"\\n" + bytes(range(256)) + b"\\n42\\nnull\\n")
     for name in (None, 99, "x", 1.5, [], {}):
         answer(name, {})
 """
-ASKS = """
+INVALID_REQUESTS = """
     requests = [
         ("session/request_permission", {}),
         ("session/request_permission", {"sessionId": "s", "toolCall": 5, "options": 5}),
@@ -101,7 +101,7 @@ ASKS = """
     for name, (method, params) in enumerate(requests):
         ask(name, method, params)
     refused = [frame for frame in answers(len(requests)) if "error" in frame]
-    say("" if all(frame["error"]["message"] for frame in refused) else "an error without words ")
+    say("" if all(frame["error"]["message"] for frame in refused) else "an error without a message ")
 """
 FLOOD = """
     for name in range(3000):
@@ -110,38 +110,42 @@ FLOOD = """
 """
 
 
-@pytest.mark.parametrize("hostile", [STRANGE, NO_FRAMES, ASKS, FLOOD], ids=["strange", "no frames", "asks", "flood"])
-async def test_a_turn_survives(echo, hostile):
+@pytest.mark.parametrize(
+    "hostile",
+    [INVALID_UPDATES, INVALID_FRAMES, INVALID_REQUESTS, FLOOD],
+    ids=["invalid updates", "invalid frames", "invalid requests", "flood"],
+)
+async def test_turn_survives(echo, hostile):
     session = await echo.open(command=agent(hostile), policy=Policy(interactive=False))
-    events, ended = await asyncio.wait_for(run_turn(session, "go"), PATIENCE)
+    events, ended = await asyncio.wait_for(run_turn(session, "go"), TIMEOUT)
     assert (ended.reason, ended.fault) == ("done", None)
     assert [event.message.text for event in events if isinstance(event, MessageDone)][-1].endswith("hi")
 
 
-async def test_kinds_that_nobody_knows_do_not_fill_a_journal(echo):
+async def test_unknown_kinds_are_reported_a_limited_number_of_times(echo):
     session = await echo.open(command=agent("for n in range(500): update({'sessionUpdate': 'k%d' % n})"))
     events, _ = await run_turn(session, "go")
     assert len([event for event in events if isinstance(event, Notice)]) == 20
 
 
 @pytest.mark.parametrize(
-    ("hostile", "told"),
+    ("hostile", "message"),
     [
         ("send(b'x' * (65 << 20))", "broke the protocol: the other side sent a line of more than"),
         ("send(b'{\"jsonrpc\"'); os._exit(3)", "ended with exit code 3"),
         ("os.kill(os.getpid(), 9)", "ended with exit code 137"),
-        ("os.close(1); time.sleep(1000)", "closed its output but goes on"),
+        ("os.close(1); time.sleep(1000)", "closed its output but is still running"),
     ],
 )
-async def test_a_turn_that_cannot_go_on_says_why(echo, hostile, told):
+async def test_failed_turn_is_explained(echo, hostile, message):
     session = await echo.open(command=agent(hostile))
-    _, ended = await asyncio.wait_for(run_turn(session, "go"), PATIENCE)
+    _, ended = await asyncio.wait_for(run_turn(session, "go"), TIMEOUT)
     assert ended.reason == "failed"
-    assert told in str(ended.fault)
+    assert message in str(ended.fault)
 
 
 @pytest.mark.parametrize("answer", ["[1]", "None", "7", '{"protocolVersion": "1"}', '{"protocolVersion": 2}'])
-async def test_an_agent_of_no_version_is_refused(echo, answer):
-    code = AGENT.replace('{"protocolVersion": 1}', answer).replace("PLAY", "pass")
-    with pytest.raises(BackendError, match="speaks version"):
+async def test_unsupported_version_is_refused(echo, answer):
+    code = AGENT.replace('{"protocolVersion": 1}', answer).replace("ACTIONS", "pass")
+    with pytest.raises(BackendError, match="uses protocol version"):
         await echo.open(command=[sys.executable, "-c", code])

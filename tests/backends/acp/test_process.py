@@ -1,4 +1,4 @@
-"""The reading of an agent's output: whatever ends it, nobody waits for an answer that cannot come."""
+"""Reading an agent's output: however it ends, pending requests fail."""
 
 import asyncio
 
@@ -13,38 +13,38 @@ pytestmark = pytest.mark.req("AC-5")
 UPDATE = b'{"jsonrpc": "2.0", "method": "session/update", "params": {}}'
 
 
-class Unkept:
-    """A handler whose events cannot be written down."""
+class FailingHandler:
+    """A handler whose events cannot be saved."""
 
     def handle_request(self, method, params):
-        raise AssertionError("it asks for nothing")
+        raise AssertionError("unexpected request")
 
     def handle_notification(self, method, params):
         raise JournalError("no space left")
 
 
-class Talking:
-    """A program that says one thing and goes on."""
+class FakeProgram:
+    """A program that prints one thing and keeps running."""
 
     is_running = True
 
-    def __init__(self, said):
+    def __init__(self, output):
         self.stdout = asyncio.StreamReader()
-        self.stdout.feed_data(said)
+        self.stdout.feed_data(output)
 
     async def wait(self, seconds):
         return None
 
 
 @pytest.mark.parametrize("ends", [False, True])
-async def test_words_that_cannot_be_kept_end_the_conversation(ends):
-    program = Talking(UPDATE if ends else UPDATE + b"\n")
+async def test_output_that_cannot_be_saved_ends_the_connection(ends):
+    program = FakeProgram(UPDATE if ends else UPDATE + b"\n")
     if ends:
         program.stdout.feed_eof()
     process = AgentProcess(Launch("echo", (), {}, "."), program)
-    process.peer = JsonRpcPeer(lambda line: None, Unkept())
+    process.peer = JsonRpcPeer(lambda line: None, FailingHandler())
     process._reader_task = asyncio.ensure_future(process.read())
-    with pytest.raises(BackendError, match=r"could not be kept|closed its output"):
+    with pytest.raises(BackendError, match=r"could not be saved|closed its output"):
         async with asyncio.timeout(60):
             await process.request("session/prompt", {})
     assert process.peer.closed

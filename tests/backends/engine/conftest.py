@@ -1,4 +1,4 @@
-"""Puts the engine's doubles within reach of its tests."""
+"""Makes the engine's test helpers importable."""
 
 import sys
 from pathlib import Path
@@ -10,10 +10,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture
 async def harness(tmp_path):
-    """A session to be opened with a model, and closed at the end."""
-    from engine_play import Play
+    """A session harness; `open` it with a model. It is closed after the test."""
+    from engine_harness import EngineHarness
 
-    made = Play(str(tmp_path))
-    yield made
-    if made.session:
-        await made.session.aclose()
+    engine_harness = EngineHarness(str(tmp_path))
+    yield engine_harness
+    if engine_harness.session:
+        await engine_harness.session.aclose()

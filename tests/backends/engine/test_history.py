@@ -1,10 +1,10 @@
-"""What the model is sent, folded from events: always a valid request."""
+"""The message history folded from events is always a valid request."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostler.backends.engine import history as folding
+from ostler.backends.engine import history as history_module
 from ostler.backends.engine.history import NOT_RUN, fold_history, join_pieces
 from ostler.core.events import (
     Delivered,
@@ -27,97 +27,110 @@ def call(call_id, origin="model"):
     return ToolCall(call_id, "bash", {"command": f"run {call_id}"}, origin)
 
 
-def says(*parts, message_id="m"):
+def message_event(*parts, message_id="m"):
     return MessageDone(Message(message_id, parts))
 
 
-def done(call_id):
+def result_event(call_id):
     return ToolFinished(ToolResult(call_id, "ok", f"result {call_id}"))
 
 
-def test_results_stand_right_after_their_calls_in_the_order_of_the_calls():
-    events = [TurnStarted("t", make_prompt("go")), says(CallPart(call("a")), CallPart(call("b"))), done("b"), done("a")]
-    said = fold_history(events)
-    assert [type(s).__name__ for s in said] == ["UserMessage", "AssistantMessage", "ToolResultsMessage"]
-    assert [r.call_id for r in said[2].results] == ["a", "b"]
+def test_results_follow_their_calls_in_call_order():
+    events = [
+        TurnStarted("t", make_prompt("go")),
+        message_event(CallPart(call("a")), CallPart(call("b"))),
+        result_event("b"),
+        result_event("a"),
+    ]
+    messages = fold_history(events)
+    assert [type(s).__name__ for s in messages] == ["UserMessage", "AssistantMessage", "ToolResultsMessage"]
+    assert [r.call_id for r in messages[2].results] == ["a", "b"]
 
 
-def test_a_call_without_a_result_gets_one():
-    said = fold_history([TurnStarted("t", make_prompt("go")), says(CallPart(call("a")))])
-    assert said[-1].results[0].status == "cancelled"
+def test_call_without_a_result_gets_one():
+    messages = fold_history([TurnStarted("t", make_prompt("go")), message_event(CallPart(call("a")))])
+    assert messages[-1].results[0].status == "cancelled"
 
 
 @pytest.mark.req("MD-6")
-def test_a_reply_in_many_pieces_is_put_together_once(monkeypatch):
-    """A model may begin thousands of calls in one reply: each piece must cost what it holds, not all before it."""
-    pieces = [Message(f"m-{at}", (CallPart(call(f"c{at}")),), continues=at > 0) for at in range(300)]
-    put_together = []
-    monkeypatch.setattr(folding, "join_pieces", lambda parts: put_together.append(len(parts)) or join_pieces(parts))
-    events = [event for at, piece in enumerate(pieces) for event in (MessageDone(piece), done(f"c{at}"))]
+def test_reply_in_many_pieces_is_joined_once(monkeypatch):
+    """A reply may start thousands of calls, so folding a piece must not cost as much as all earlier ones."""
+    pieces = [Message(f"m-{index}", (CallPart(call(f"c{index}")),), continues=index > 0) for index in range(300)]
+    joined = []
+    monkeypatch.setattr(history_module, "join_pieces", lambda parts: joined.append(len(parts)) or join_pieces(parts))
+    events = [event for index, piece in enumerate(pieces) for event in (MessageDone(piece), result_event(f"c{index}"))]
     _, reply, results = fold_history([TurnStarted("t", make_prompt("go")), *events])
     assert reply.message.id == "m-0"
-    assert [one.id for one in reply.message.calls] == [one.call_id for one in results.results]
-    assert put_together == [300]
+    assert [item.id for item in reply.message.calls] == [item.call_id for item in results.results]
+    assert joined == [300]
 
 
-def test_steering_is_said_where_it_was_delivered():
+def test_steering_appears_where_it_was_delivered():
     events = [
         TurnStarted("t", make_prompt("go")),
-        says(CallPart(call("a"))),
+        message_event(CallPart(call("a"))),
         Steered(make_prompt("left", "p2")),
-        done("a"),
+        result_event("a"),
         Delivered("p2"),
-        says(TextContent("ok")),
+        message_event(TextContent("ok")),
     ]
-    said = fold_history(events)
-    assert [type(s).__name__ for s in said] == [
+    messages = fold_history(events)
+    assert [type(s).__name__ for s in messages] == [
         "UserMessage",
         "AssistantMessage",
         "ToolResultsMessage",
         "UserMessage",
         "AssistantMessage",
     ]
-    assert said[2].results[0].for_model == "result a"
-    assert said[3].blocks[0].text == "left"
+    assert messages[2].results[0].for_model == "result a"
+    assert messages[3].blocks[0].text == "left"
 
 
-def test_a_persons_own_command_is_one_user_and_one_assistant_message():
-    by_hand = ToolCall("h", "bash", {"command": "ls -la"}, "person")
-    said = fold_history([ToolCalled(by_hand), done("h")])
-    assert said[0] == UserMessage((TextContent("!ls -la"),))
-    assert said[1].message.text == "result h"
+def test_manual_command_becomes_a_user_and_an_assistant_message():
+    manual_call = ToolCall("h", "bash", {"command": "ls -la"}, "person")
+    messages = fold_history([ToolCalled(manual_call), result_event("h")])
+    assert messages[0] == UserMessage((TextContent("!ls -la"),))
+    assert messages[1].message.text == "result h"
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_persons_own_command_waits_for_the_models_calls(answered):
-    by_hand = ToolCall("h", "bash", {"command": "ls"}, "person")
-    events = [TurnStarted("t", make_prompt("go")), says(CallPart(call("a"))), ToolCalled(by_hand), done("h")]
-    said = fold_history([*events, *([done("a")] if answered else [])])
-    assert [type(one) for one in said] == [
+def test_manual_command_waits_for_the_models_calls(answered):
+    manual_call = ToolCall("h", "bash", {"command": "ls"}, "person")
+    events = [
+        TurnStarted("t", make_prompt("go")),
+        message_event(CallPart(call("a"))),
+        ToolCalled(manual_call),
+        result_event("h"),
+    ]
+    messages = fold_history([*events, *([result_event("a")] if answered else [])])
+    assert [type(message) for message in messages] == [
         UserMessage,
         AssistantMessage,
         ToolResultsMessage,
         UserMessage,
         AssistantMessage,
     ]
-    assert said[2].results[0].for_model == ("result a" if answered else NOT_RUN)
-    assert (said[3], said[4].message.text) == (UserMessage((TextContent("!ls"),)), "result h")
-    assert fold_history([*events, done("a"), says(TextContent("so"))])[2].results[0].for_model == "result a"
+    assert messages[2].results[0].for_model == ("result a" if answered else NOT_RUN)
+    assert (messages[3], messages[4].message.text) == (UserMessage((TextContent("!ls"),)), "result h")
+    assert (
+        fold_history([*events, result_event("a"), message_event(TextContent("so"))])[2].results[0].for_model
+        == "result a"
+    )
 
 
-def test_an_empty_message_is_not_sent():
-    assert [type(s) for s in fold_history([TurnStarted("t", make_prompt("go")), says()])] == [UserMessage]
+def test_empty_message_is_not_sent():
+    assert [type(s) for s in fold_history([TurnStarted("t", make_prompt("go")), message_event()])] == [UserMessage]
 
 
 ids = st.sampled_from(["a", "b", "c"])
 anything = st.one_of(
     st.builds(lambda text: TurnStarted("t", make_prompt(text)), st.text()),
-    st.builds(lambda i: says(TextContent("x"), CallPart(call(i))), ids),
-    st.builds(lambda i, j: says(CallPart(call(i)), CallPart(call(j + "2"))), ids, ids),
-    st.builds(done, ids),
+    st.builds(lambda i: message_event(TextContent("x"), CallPart(call(i))), ids),
+    st.builds(lambda i, j: message_event(CallPart(call(i)), CallPart(call(j + "2"))), ids, ids),
+    st.builds(result_event, ids),
     st.builds(lambda i: ToolCalled(call(i)), ids),
     st.builds(lambda i: ToolCalled(call(f"hand-{i}", "person")), ids),
-    st.builds(lambda i: done(f"hand-{i}"), ids),
+    st.builds(lambda i: result_event(f"hand-{i}"), ids),
     st.builds(lambda i: Steered(make_prompt("s", i)), ids),
     st.builds(Delivered, ids),
     st.just(TurnEnded("t", "cancelled")),
@@ -125,20 +138,20 @@ anything = st.one_of(
 
 
 @given(st.lists(anything))
-def test_any_log_cut_anywhere_folds_to_a_valid_request(events):
-    said = fold_history(events)
-    for index, item in enumerate(said):
+def test_any_events_fold_to_a_valid_request(events):
+    messages = fold_history(events)
+    for index, item in enumerate(messages):
         calls = item.message.calls if isinstance(item, AssistantMessage) else ()
         if calls:
-            following = said[index + 1]
+            following = messages[index + 1]
             assert isinstance(following, ToolResultsMessage)
             assert [r.call_id for r in following.results] == [c.id for c in calls]
         if isinstance(item, ToolResultsMessage):
-            assert isinstance(said[index - 1], AssistantMessage)
+            assert isinstance(messages[index - 1], AssistantMessage)
 
 
 @pytest.mark.parametrize("name", ["skill", "use_skill", "LoadSkill"])
-def test_a_skill_by_any_name_is_never_left_out(name):
+def test_skill_results_are_never_pruned(name):
     text = "how to do it " * 50
-    events = [says(CallPart(ToolCall("a", name, {}))), ToolFinished(ToolResult("a", "ok", text)), Pruned(9)]
+    events = [message_event(CallPart(ToolCall("a", name, {}))), ToolFinished(ToolResult("a", "ok", text)), Pruned(9)]
     assert fold_history(events)[1].results[0].for_model == text

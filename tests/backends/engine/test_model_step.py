@@ -1,4 +1,4 @@
-"""One step: what a model's chunks become, in the message and on the stage."""
+"""One model step: how chunks become a message and events."""
 
 import pytest
 
@@ -35,7 +35,7 @@ READ = CallChunk("c1", "read", '{"path": "a"}')
 
 
 class Model:
-    """Says these chunks; an exception among them is raised there."""
+    """Streams these chunks; an exception among them is raised."""
 
     name = "m"
     context_limit = 1000
@@ -50,10 +50,10 @@ class Model:
             yield chunk
 
 
-class Stage:
+class RecordingContext:
     def __init__(self):
         self.events = []
-        self.begun = []
+        self.started = []
 
     def emit(self, event):
         self.events.append(event)
@@ -65,29 +65,29 @@ class Stage:
         return [event for event in self.events if isinstance(event, kinds)]
 
 
-async def taken(model, harness, *, go_on=True):
-    """One step of the model; the pieces whose calls begin are told to the stage as they are."""
+async def take_step(model, context, *, proceed=True):
+    """Run one step; the pieces whose calls start are recorded in the context."""
 
-    async def begin(piece):
-        harness.begun.append(piece)
-        return go_on
+    async def start_calls(piece):
+        context.started.append(piece)
+        return proceed
 
-    return await run_step(model, ModelRequest("", ()), harness, "m1", begin)
+    return await run_step(model, ModelRequest("", ()), context, "m1", start_calls)
 
 
 async def step(*chunks):
-    harness = Stage()
-    taken_step = await taken(Model(*chunks, ReplyFinished("stop")), harness)
-    assert taken_step.finish_reason == "stop"
-    assert harness.of(MessageDone) == [MessageDone(taken_step.message)]
-    return taken_step.message, harness
+    context = RecordingContext()
+    result = await take_step(Model(*chunks, ReplyFinished("stop")), context)
+    assert result.finish_reason == "stop"
+    assert context.of(MessageDone) == [MessageDone(result.message)]
+    return result.message, context
 
 
 def kinds(message):
     return [type(part).__name__ for part in message.parts]
 
 
-async def test_parts_stand_in_the_order_in_which_they_came():
+async def test_parts_keep_their_order():
     message, _ = await step(ThoughtChunk("hm"), TextChunk("a"), TextChunk("b"), READ, TextChunk("c"))
     assert kinds(message) == ["ThoughtPart", "TextContent", "CallPart", "TextContent"]
     assert message.text == "abc"
@@ -95,8 +95,8 @@ async def test_parts_stand_in_the_order_in_which_they_came():
 
 
 @pytest.mark.req("MD-4")
-async def test_each_sealed_thought_keeps_its_seal():
-    message, harness = await step(
+async def test_signed_thoughts_keep_their_signatures():
+    message, context = await step(
         ThoughtChunk("one "),
         ThoughtChunk("more", "seal-1"),
         ThoughtChunk("", "redacted:x"),
@@ -111,29 +111,29 @@ async def test_each_sealed_thought_keeps_its_seal():
         TextContent("so"),
         ThoughtPart("open"),
     )
-    assert "".join(event.text for event in harness.of(ThoughtDelta)) == "one moretwoopen"
+    assert "".join(event.text for event in context.of(ThoughtDelta)) == "one moretwoopen"
 
 
 @pytest.mark.req("MD-5")
-async def test_a_reply_that_begins_anew_voids_what_came():
-    message, harness = await step(
+async def test_retry_discards_earlier_chunks():
+    message, context = await step(
         ThoughtChunk("first try", "seal"),
         RetryScheduled(2, 0.5, "it broke"),
         ThoughtChunk("second"),
         TextChunk("yes"),
     )
     assert message.parts == (ThoughtPart("second"), TextContent("yes"))
-    assert harness.of(Retrying) == [Retrying(2, 0.5, "it broke")]
+    assert context.of(Retrying) == [Retrying(2, 0.5, "it broke")]
 
 
-async def test_a_mere_silence_voids_nothing():
-    message, harness = await step(ThoughtChunk("first"), NoData(5.0, "no data"), TextChunk("yes"))
+async def test_silence_discards_nothing():
+    message, context = await step(ThoughtChunk("first"), NoData(5.0, "no data"), TextChunk("yes"))
     assert message.parts == (ThoughtPart("first"), TextContent("yes"))
-    assert (harness.of(Waiting), harness.of(Retrying)) == ([Waiting(5.0, "no data")], [])
+    assert (context.of(Waiting), context.of(Retrying)) == ([Waiting(5.0, "no data")], [])
 
 
 @pytest.mark.req("MD-4")
-async def test_text_that_was_thought_becomes_it_and_its_calls_are_void():
+async def test_reclassified_text_becomes_thought_and_drops_calls():
     message, _ = await step(
         TextChunk("I could "), READ, TextChunk("but no"), TextWasThought(), ThoughtChunk("."), TextChunk("No.")
     )
@@ -141,132 +141,134 @@ async def test_text_that_was_thought_becomes_it_and_its_calls_are_void():
 
 
 @pytest.mark.req("MD-6")
-async def test_a_call_is_known_as_soon_as_the_reply_goes_on_after_it():
-    _, harness = await step(TextChunk("a"), READ, TextChunk("b"), CallChunk("c2", "list", "{}"))
-    told = [type(event).__name__ for event in harness.events]
-    assert told == ["TextDelta", "ToolCalled", "TextDelta", "MessageDone"]
-    assert harness.of(ToolCalled)[0].call.id == "c1"
+async def test_call_is_announced_when_the_reply_continues():
+    _, context = await step(TextChunk("a"), READ, TextChunk("b"), CallChunk("c2", "list", "{}"))
+    types = [type(event).__name__ for event in context.events]
+    assert types == ["TextDelta", "ToolCalled", "TextDelta", "MessageDone"]
+    assert context.of(ToolCalled)[0].call.id == "c1"
 
 
 @pytest.mark.req("MD-5")
-async def test_a_broken_stream_keeps_the_words_and_drops_the_calls():
-    harness = Stage()
+async def test_broken_stream_keeps_text_and_drops_calls():
+    context = RecordingContext()
     with pytest.raises(BackendError):
-        await taken(Model(TextChunk("half"), READ, BackendError("gone")), harness)
-    (done,) = harness.of(MessageDone)
+        await take_step(Model(TextChunk("half"), READ, BackendError("gone")), context)
+    (done,) = context.of(MessageDone)
     assert (done.message.text, done.message.calls, done.message.truncated) == ("half", (), True)
 
 
-async def test_a_stream_that_broke_before_a_word_leaves_no_message():
-    harness = Stage()
+async def test_stream_broken_before_any_text_leaves_no_message():
+    context = RecordingContext()
     with pytest.raises(BackendError):
-        await taken(Model(BackendError("gone")), harness)
-    assert harness.events == []
+        await take_step(Model(BackendError("gone")), context)
+    assert context.events == []
 
 
 @pytest.mark.req("MD-8")
 @pytest.mark.parametrize("cost", [None, 0.25])
-async def test_usage_has_its_cost_where_it_is_known(cost):
-    _, harness = await step(TextChunk("a"), Usage(100, 20, 50, cost))
-    assert harness.of(UsageReported) == [UsageReported("m", 100, 20, 50, cost, context_used=120, context_limit=1000)]
+async def test_usage_has_the_cost_if_known(cost):
+    _, context = await step(TextChunk("a"), Usage(100, 20, 50, cost))
+    assert context.of(UsageReported) == [UsageReported("m", 100, 20, 50, cost, context_used=120, context_limit=1000)]
 
 
 @pytest.mark.parametrize("arguments", ["", "not json", "[1]", "1", '{"a": NaN', "[" * 100_000])
-async def test_broken_arguments_are_none_and_their_text_is_kept(arguments):
+async def test_invalid_arguments_are_empty_and_their_text_is_kept(arguments):
     message, _ = await step(CallChunk("c1", "read", arguments))
     assert isinstance(message.parts[0], CallPart)
     assert (message.calls[0].arguments, message.calls[0].raw) == ({}, arguments)
 
 
-async def test_text_arrives_on_the_stage_as_it_comes():
-    _, harness = await step(TextChunk("a"), TextChunk("b"))
-    assert harness.of(TextDelta) == [TextDelta("m1", "a"), TextDelta("m1", "b")]
+async def test_text_is_emitted_as_it_arrives():
+    _, context = await step(TextChunk("a"), TextChunk("b"))
+    assert context.of(TextDelta) == [TextDelta("m1", "a"), TextDelta("m1", "b")]
 
 
 @pytest.mark.req("MD-5")
-async def test_another_model_that_goes_on_is_told_and_signs_the_message():
-    class Two(Model):
+async def test_fallback_is_reported_and_named_in_the_message():
+    class FallbackNamedModel(Model):
         async def stream(self, request):
             async for chunk in super().stream(request):
                 if isinstance(chunk, FallbackStarted):
                     self.name = chunk.model
                 yield chunk
 
-    harness = Stage()
-    handed = FallbackStarted("spare", "m2", "the quota is used up")
-    model = Two(ThoughtChunk("void"), handed, TextChunk("a"), Usage(5, 1), ReplyFinished("stop"))
-    message = (await taken(model, harness)).message
+    context = RecordingContext()
+    fallback = FallbackStarted("spare", "m2", "the quota is used up")
+    model = FallbackNamedModel(ThoughtChunk("void"), fallback, TextChunk("a"), Usage(5, 1), ReplyFinished("stop"))
+    message = (await take_step(model, context)).message
     assert (message.model, message.parts) == ("m2", (TextContent("a"),))
-    assert harness.of(Notice) == [Notice("warning", "the quota is used up; going on with m2 (profile spare)")]
-    assert [usage.model for usage in harness.of(UsageReported)] == ["m2"]
+    assert context.of(Notice) == [Notice("warning", "the quota is used up; continuing with m2 (profile spare)")]
+    assert [usage.model for usage in context.of(UsageReported)] == ["m2"]
 
 
-BEGIN = CallChunk("c1", "read", '{"path": "a"}', may_start=True)
+STARTING_CALL = CallChunk("c1", "read", '{"path": "a"}', may_start=True)
 
 
 @pytest.mark.req("MD-6")
-async def test_a_reply_whose_calls_begin_is_kept_in_pieces_and_is_one_message():
-    harness = Stage()
+async def test_reply_with_started_calls_is_persisted_in_pieces():
+    context = RecordingContext()
     model = Model(
         TextChunk("a"), READ, CallChunk("c2", "read", "{}", may_start=True), TextChunk("b"), ReplyFinished("stop")
     )
-    step = await taken(model, harness)
-    first, rest = (event.message for event in harness.of(MessageDone))
+    step = await take_step(model, context)
+    first, rest = (event.message for event in context.of(MessageDone))
     assert ([call.id for call in first.calls], first.continues) == (["c1", "c2"], False)
     assert (rest.parts, rest.continues, rest) == ((TextContent("b"),), True, step.rest)
-    assert harness.begun == [first]
+    assert context.started == [first]
     assert step.message.parts == (*first.parts, *rest.parts)
-    assert [event.message_id for event in harness.of(TextDelta)] == [first.id, rest.id]
+    assert [event.message_id for event in context.of(TextDelta)] == [first.id, rest.id]
     assert first.id != rest.id
 
 
 @pytest.mark.req("MD-6")
-async def test_an_id_that_came_before_in_the_reply_is_given_anew():
-    harness = Stage()
-    step = await taken(Model(BEGIN, BEGIN, ReplyFinished("stop")), harness)
+async def test_duplicate_call_id_in_a_reply_is_replaced():
+    context = RecordingContext()
+    step = await take_step(Model(STARTING_CALL, STARTING_CALL, ReplyFinished("stop")), context)
     first, second = step.message.calls
     assert first.id == "c1" != second.id
-    assert len(harness.of(MessageDone)) == 2
+    assert len(context.of(MessageDone)) == 2
 
 
 @pytest.mark.req("MD-5")
-@pytest.mark.parametrize("anew", [RetryScheduled(2, 0.5, "it broke"), FallbackStarted("spare", "m2", "it broke")])
-async def test_nobody_begins_a_reply_anew_whose_calls_have_begun(anew):
-    harness = Stage()
-    step = await taken(Model(TextChunk("a"), BEGIN, TextChunk("b"), anew, BEGIN), harness)
+@pytest.mark.parametrize("restart", [RetryScheduled(2, 0.5, "it broke"), FallbackStarted("spare", "m2", "it broke")])
+async def test_reply_with_started_calls_is_not_restarted(restart):
+    context = RecordingContext()
+    step = await take_step(Model(TextChunk("a"), STARTING_CALL, TextChunk("b"), restart, STARTING_CALL), context)
     assert [call.id for call in step.message.calls] == ["c1"]
     assert (step.message.text, step.message.truncated) == ("ab", True)
-    (told,) = harness.of(Notice)
-    assert told.text == "it broke, so the reply is cut; going on from the results of its calls"
+    (notice,) = context.of(Notice)
+    assert notice.text == "it broke; the reply is incomplete; continuing with the results of its calls"
 
 
 @pytest.mark.req("MD-5")
-async def test_a_failure_that_is_no_cut_is_told_although_calls_have_begun():
-    harness = Stage()
+async def test_other_failures_are_raised_after_calls_started():
+    context = RecordingContext()
     with pytest.raises(BackendError, match="the key"):
-        await taken(Model(BEGIN, TextChunk("b"), BackendError("the key is wrong", code="auth")), harness)
-    assert [event.message.truncated for event in harness.of(MessageDone)] == [False, True]
+        await take_step(Model(STARTING_CALL, TextChunk("b"), BackendError("the key is wrong", code="auth")), context)
+    assert [event.message.truncated for event in context.of(MessageDone)] == [False, True]
 
 
 @pytest.mark.req("MD-4")
-async def test_a_call_that_has_begun_stays_where_the_words_turn_out_to_be_thoughts():
-    harness = Stage()
-    step = await taken(Model(TextChunk("a"), BEGIN, TextChunk("b"), READ, TextWasThought(), TextChunk("c")), harness)
+async def test_started_call_survives_reclassification():
+    context = RecordingContext()
+    step = await take_step(
+        Model(TextChunk("a"), STARTING_CALL, TextChunk("b"), READ, TextWasThought(), TextChunk("c")), context
+    )
     assert step.message.parts == (TextContent("a"), CallPart(step.message.calls[0]), ThoughtPart("b"), TextContent("c"))
-    assert len(harness.begun) == 1
+    assert len(context.started) == 1
 
 
-async def test_where_the_calls_may_not_begin_nobody_waits_for_more_of_the_reply():
-    class Endless(Model):
-        left = False
+async def test_stream_is_closed_if_calls_must_not_start():
+    class CloseRecordingModel(Model):
+        closed = False
 
         async def stream(self, request):
             try:
-                yield BEGIN
-                yield TextChunk("never heard")
+                yield STARTING_CALL
+                yield TextChunk("never read")
             finally:
-                self.left = True
+                self.closed = True
 
-    model, harness = Endless(), Stage()
-    step = await taken(model, harness, go_on=False)
-    assert (model.left, step.message.text, len(harness.of(MessageDone))) == (True, "", 1)
+    model, context = CloseRecordingModel(), RecordingContext()
+    step = await take_step(model, context, proceed=False)
+    assert (model.closed, step.message.text, len(context.of(MessageDone))) == (True, "", 1)

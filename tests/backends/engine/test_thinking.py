@@ -1,7 +1,7 @@
-"""How much the model shall reason, as a session's option."""
+"""The thinking level as a session option."""
 
 import pytest
-from engine_play import Model, Said, script
+from engine_harness import Model, Reply, script
 
 from ostler.core.errors import UsageError
 from ostler.core.events import OptionChanged
@@ -9,8 +9,8 @@ from ostler.core.sessions import SetOption
 
 
 @pytest.mark.req("MD-7")
-async def test_a_person_chooses_it_at_run_time(harness):
-    model = Model(script(Said("a")))
+async def test_thinking_level_can_be_changed(harness):
+    model = Model(script(Reply("a")))
     await harness.open(model)
     [option] = [option for option in harness.session.info.options if option.id == "thinking"]
     assert [choice.value for choice in option.choices] == ["off", "low", "medium", "high"]
@@ -20,10 +20,10 @@ async def test_a_person_chooses_it_at_run_time(harness):
     assert await harness.session.apply(SetOption("thinking", ""))
     await harness.turn("three")
     assert [request.thinking for request in model.requests] == [None, "high", None]
-    assert harness.past(OptionChanged) == [OptionChanged("thinking", "high"), OptionChanged("thinking", "")]
+    assert harness.events_of(OptionChanged) == [OptionChanged("thinking", "high"), OptionChanged("thinking", "")]
 
 
-async def test_what_nobody_knows_is_refused(harness):
-    await harness.open(Model(script(Said("a"))))
+async def test_unknown_level_is_refused(harness):
+    await harness.open(Model(script(Reply("a"))))
     with pytest.raises(UsageError, match="off, low, medium, high"):
         await harness.session.apply(SetOption("thinking", "very"))

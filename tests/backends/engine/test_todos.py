@@ -1,9 +1,9 @@
-"""The plan: complex work gets a list before other tools run, and hidden reminders are only ever appended."""
+"""The todo plugin: a starter list before other tools run, and reminders that are only appended."""
 
 from itertools import pairwise
 
 import pytest
-from engine_play import Model, Said, script
+from engine_harness import Model, Reply, script
 
 from ostler.backends.engine.plugins.complex_request import is_complex
 from ostler.backends.engine.plugins.todos import GUIDE
@@ -37,64 +37,64 @@ def test_simple(text):
     assert not is_complex(text)
 
 
-def calling(*subjects):
-    return [Said("", ("probe", {"subject": subject})) for subject in subjects]
+def probe_replies(*subjects):
+    return [Reply("", ("probe", {"subject": subject})) for subject in subjects]
 
 
-PLAN = Said("", ("todowrite", {"todos": [{"content": "one", "status": "in_progress"}, {"content": "two"}]}))
+PLAN = Reply("", ("todowrite", {"todos": [{"content": "one", "status": "in_progress"}, {"content": "two"}]}))
 
 
-async def test_a_starter_is_made_before_other_tools_run(harness):
-    model = Model(script(*calling("x"), Said("done")))
+async def test_starter_list_is_made_before_other_tools_run(harness):
+    model = Model(script(*probe_replies("x"), Reply("done")))
     await harness.open(model, [FakeTool("probe"), TodoWriteTool()])
     await harness.turn("Refactor the parser")
-    kinds = [type(event) for event in harness.past(TodosChanged, ToolFinished)]
+    kinds = [type(event) for event in harness.events_of(TodosChanged, ToolFinished)]
     assert kinds == [TodosChanged, ToolFinished]
-    (made,) = harness.past(TodosChanged)
-    assert [item.status for item in made.items] == ["in_progress", "pending", "pending"]
+    (change,) = harness.events_of(TodosChanged)
+    assert [item.status for item in change.items] == ["in_progress", "pending", "pending"]
     last = model.requests[-1].history[-1]
     assert isinstance(last, SystemMessage)
-    assert "[~] Look at what is concerned" in last.text
+    assert "[~] Inspect the relevant code" in last.text
 
 
-async def test_a_chinese_request_gets_a_chinese_one(harness):
-    await harness.open(Model(script(*calling("x"), Said("好"))), [FakeTool("probe"), TodoWriteTool()])
+async def test_chinese_request_gets_a_chinese_list(harness):
+    await harness.open(Model(script(*probe_replies("x"), Reply("好"))), [FakeTool("probe"), TodoWriteTool()])
     await harness.turn("重构解析器")
-    assert harness.past(TodosChanged)[0].items[0].content == "查看相关内容"
+    assert harness.events_of(TodosChanged)[0].items[0].content == "查看相关内容"
 
 
 @pytest.mark.parametrize(
     ("request_text", "lines"),
     [
-        ("list the files", [*calling("x"), Said("done")]),
-        ("Refactor the parser", [PLAN, *calling("x"), Said("done")]),
-        ("Refactor the parser", [Said("I would rather not.")]),
+        ("list the files", [*probe_replies("x"), Reply("done")]),
+        ("Refactor the parser", [PLAN, *probe_replies("x"), Reply("done")]),
+        ("Refactor the parser", [Reply("I would rather not.")]),
     ],
     ids=["simple", "the model plans", "no tool runs"],
 )
-async def test_no_starter(harness, request_text, lines):
+async def test_no_starter_list(harness, request_text, lines):
     await harness.open(Model(script(*lines)), [FakeTool("probe"), TodoWriteTool()])
     await harness.turn(request_text)
-    assert [made.items[0].content for made in harness.past(TodosChanged)] == (["one"] if PLAN in lines else [])
+    assert [change.items[0].content for change in harness.events_of(TodosChanged)] == (["one"] if PLAN in lines else [])
 
 
-async def test_a_finished_plan_is_no_plan_for_new_work(harness):
-    done = Said("", ("todowrite", {"todos": [{"content": "one", "status": "completed"}]}))
-    model = Model(script(PLAN, done, Said("done"), *calling("x"), Said("done")))
+async def test_finished_plan_is_replaced_for_new_work(harness):
+    done = Reply("", ("todowrite", {"todos": [{"content": "one", "status": "completed"}]}))
+    model = Model(script(PLAN, done, Reply("done"), *probe_replies("x"), Reply("done")))
     await harness.open(model, [FakeTool("probe"), TodoWriteTool()])
     await harness.turn("Refactor the parser")
     await harness.turn("Implement the writer")
-    assert len(harness.past(TodosChanged)) == 3
+    assert len(harness.events_of(TodosChanged)) == 3
 
 
-async def test_without_the_tool_there_is_neither_list_nor_reminder(harness):
-    await harness.open(Model(script(*calling("x"), Said("done"))), [FakeTool("probe")])
+async def test_without_the_tool_nothing_is_added(harness):
+    await harness.open(Model(script(*probe_replies("x"), Reply("done"))), [FakeTool("probe")])
     await harness.turn("Refactor the parser")
-    assert harness.past(TodosChanged, Reminded) == []
+    assert harness.events_of(TodosChanged, Reminded) == []
 
 
-async def test_the_guide_comes_with_complex_work_and_again_after_ten_prompts(harness):
-    model = Model(script(Said("ok")))
+async def test_guide_is_repeated_after_ten_prompts(harness):
+    model = Model(script(Reply("ok")))
     await harness.open(model, [TodoWriteTool()])
     for text in ("hi", *["Refactor the parser"] * 23):
         await harness.turn(text)
@@ -102,18 +102,18 @@ async def test_the_guide_comes_with_complex_work_and_again_after_ten_prompts(har
     assert [n for n, due in enumerate(guided) if due] == [1, 11, 21]
 
 
-async def test_an_open_plan_is_shown_again_in_a_long_turn(harness):
-    model = Model(script(PLAN, *calling(*map(str, range(25))), Said("done")))
+async def test_open_plan_is_repeated_in_a_long_turn(harness):
+    model = Model(script(PLAN, *probe_replies(*map(str, range(25))), Reply("done")))
     await harness.open(model, [FakeTool("probe"), TodoWriteTool()])
     await harness.turn("Refactor the parser")
-    shown = [event.text for event in harness.past(Reminded) if "The list now" in event.text]
-    assert len(shown) == 2
-    assert "[~] one\n[ ] two" in shown[0]
+    reminders = [event.text for event in harness.events_of(Reminded) if "The list now" in event.text]
+    assert len(reminders) == 2
+    assert "[~] one\n[ ] two" in reminders[0]
 
 
 @pytest.mark.req("MD-9")
-async def test_every_request_begins_with_the_one_before(harness):
-    model = Model(script(*calling(*map(str, range(15))), Said("done"), PLAN, Said("done")))
+async def test_requests_extend_the_previous_one(harness):
+    model = Model(script(*probe_replies(*map(str, range(15))), Reply("done"), PLAN, Reply("done")))
     await harness.open(model, [FakeTool("probe"), TodoWriteTool()])
     await harness.turn("Refactor the parser")
     await harness.turn("Implement the writer")
@@ -123,8 +123,8 @@ async def test_every_request_begins_with_the_one_before(harness):
 
 
 @pytest.mark.parametrize("name", ["todo_write", "TodoWrite", "update_plan", "SysBuiltIn.write_todos"])
-async def test_a_plan_by_another_name_is_one(harness, name):
-    plan = Said("", (name, PLAN.calls[0][1]))
-    await harness.open(Model(script(plan, Said("done"))), [FakeTool("probe"), TodoWriteTool()])
+async def test_aliases_of_the_todo_tool_are_recognized(harness, name):
+    plan = Reply("", (name, PLAN.calls[0][1]))
+    await harness.open(Model(script(plan, Reply("done"))), [FakeTool("probe"), TodoWriteTool()])
     await harness.turn("Refactor the parser")
-    assert [made.items[0].content for made in harness.past(TodosChanged)] == ["one"]
+    assert [change.items[0].content for change in harness.events_of(TodosChanged)] == ["one"]

@@ -87,7 +87,7 @@ async def test_every_command_comes_to_words(editor_at, command):
 
 async def test_a_command_that_cannot_be_says_why(editor_at):
     async with editor_at() as (editor, _):
-        with pytest.raises(RpcError, match="there is no agent 'nobody'"):
+        with pytest.raises(RpcError, match="unknown agent 'nobody'"):
             await editor.prompt(await editor.opened(), "/agents nobody")
 
 

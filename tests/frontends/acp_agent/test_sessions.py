@@ -264,7 +264,7 @@ async def test_additional_directories_can_be_read_and_nothing_besides(editor_at,
         assert "from beside" in results[0]
         assert "a.txt" in results[2]
         assert "s3cret" not in str(results)
-        assert "writes never leave the workspace" in results[4]
+        assert "writing outside the workspace is never allowed" in results[4]
         assert f"can be read, but not changed: {beside}" in str(server.requests[-1].json["messages"])
     assert not (beside / "b.txt").exists()
 

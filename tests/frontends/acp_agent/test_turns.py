@@ -76,7 +76,7 @@ async def test_a_refusal_is_a_failed_call_and_the_turn_goes_on(editor_at):
         assert answer["stopReason"] == "end_turn"
         assert editor.call(editor.asked[0][1]["toolCall"]["toolCallId"])["status"] == "failed"
         assert not (editor.folder / "a.txt").exists()
-        assert "refused" in str(server.requests[-1].json["messages"][-1])
+        assert "denied" in str(server.requests[-1].json["messages"][-1])
 
 
 @pytest.mark.req("AC-6", "PM-6")

@@ -70,13 +70,13 @@ def test_a_heading_stands_above_what_was_known_and_below_what_streamed():
     assert printed("Short.", [3], segment="plan") == ["PLAN", "  Short."]
     assert printed("One\nTwo", [5]) == ["● One", "  Two", "  ↑ ANSWER"]
     assert printed("One\nTwo", [5], segment="plan") == ["● One", "  Two"]
-    assert printed("One\nTwo", [5], cut=True) == ["● One", "  Two", "  [cut off here]"]
+    assert printed("One\nTwo", [5], cut=True) == ["● One", "  Two", "  [truncated]"]
 
 
 def test_a_message_that_came_to_something_else_is_printed_whole():
     lines = MessageRenderer(PLAIN)
     assert lines.feed("One\nTw") == ["● One"]
-    assert lines.finish("Other", "plan", truncated=False) == ["  Tw", "  [the whole of it:]", "  Other"]
+    assert lines.finish("Other", "plan", truncated=False) == ["  Tw", "  [full message:]", "  Other"]
 
 
 @pytest.mark.req("CL-5")
@@ -101,7 +101,7 @@ def test_what_was_said_before_a_turn_broke_off_is_not_lost():
     assert scroll.render(TextDelta("m", "I was abo")) == []
     assert scroll.partial_line == "I was abo"
     shown = scroll.render(TurnEnded("t", "cancelled"))
-    assert shown == ["PLAN", "  I was abo", "  [cut off here]", "✗ cancelled"]
+    assert shown == ["PLAN", "  I was abo", "  [truncated]", "✗ cancelled"]
 
 
 @pytest.mark.req("PM-5")
@@ -115,7 +115,7 @@ def test_an_ask_shows_all_of_it_and_spells_out_what_cannot_be_seen():
     for part in ("? run ls\\x1b[2J", "+new 98<U+202E>", "--- old", "needs bash: rm y", "impact: it deletes y"):
         assert part in shown, part
     assert "the model's reason: why" in shown
-    assert "only once" in shown
+    assert "only be allowed once" in shown
     assert "\x1b" not in shown
 
 

@@ -25,7 +25,7 @@ def test_undo_and_redo_move_the_words_and_the_files(terminal, models, ostler):
         term.ready()
         assert (ostler.workspace / "a.txt").read_text() == "new\n"
         term.type("/undo\r")
-        term.wait_for("took back: write it")
+        term.wait_for("undone: write it")
         term.wait_for("restored a.txt")
         term.prompted("write it")
         assert (ostler.workspace / "a.txt").read_text() == "old\n"
@@ -34,9 +34,9 @@ def test_undo_and_redo_move_the_words_and_the_files(terminal, models, ostler):
         assert [said for role, said in talk(server) if role == "user"] == ["hello", "what did I say?"]
         term.ready()
         term.type("/undo\r")
-        term.wait_for("took back: what did I say?")
+        term.wait_for("undone: what did I say?")
         term.type("\x03/redo\r")
-        term.wait_for("again: what did I say?")
+        term.wait_for("redone: what did I say?")
         term.ready()
         term.type("and?\r")
         term.wait_for("Last.")

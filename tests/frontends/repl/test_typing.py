@@ -34,9 +34,9 @@ def test_candidates_show_while_typing_and_tab_takes_one(terminal, models, ostler
         term = terminal("chat", *at(server))
         term.ready()
         term.type("/und")
-        term.wait_for("take back the last prompt")
+        term.wait_for("undo the last prompt")
         term.type("\x03")
-        term.wait_for(lambda shown: "take back the last prompt" not in shown)
+        term.wait_for(lambda shown: "undo the last prompt" not in shown)
         term.type("look at @mainp")
         term.wait_for("src/main.py")
         term.type("\t")
@@ -90,9 +90,9 @@ def test_enter_sends_a_command_that_only_has_candidates(terminal, models):
         term = terminal("chat", *at(server))
         term.ready()
         term.type("/tod")
-        term.wait_for("the plan")
+        term.wait_for("show the todo list")
         term.type("o\r")
-        term.wait_for("there is no plan")
+        term.wait_for("the todo list is empty")
 
 
 @pytest.mark.req("CL-1")

@@ -1,4 +1,4 @@
-"""A stand-in for the library that computes models: it plays the steps that the model's file holds."""
+"""A fake inference library: replies with the steps in the model file."""
 
 import json
 from hashlib import sha256
@@ -10,12 +10,12 @@ MODULE = """\
 import json, os, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-class Bag:
+class Options:
     pass
 
 class CommonParams:
     def __init__(self):
-        self.model, self.cpuparams, self.cpuparams_batch = Bag(), Bag(), Bag()
+        self.model, self.cpuparams, self.cpuparams_batch = Options(), Options(), Options()
 
 class Server:
     def __init__(self, params):
@@ -24,7 +24,7 @@ class Server:
         if "error" in steps:
             raise RuntimeError(steps["error"])
         if "die" in steps:
-            os.write(2, b"first words\\\\nlast words\\\\n")
+            os.write(2, b"first line\\\\nlast line\\\\n")
             os._exit(3)
         with open(path + ".started", "w") as file:
             json.dump({"pid": os.getpid(), "threads": params.cpuparams.n_threads, "context": params.n_ctx}, file)
@@ -33,7 +33,7 @@ class Server:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def log_message(self, *words):
+            def log_message(self, *arguments):
                 pass
 
             def do_POST(self):
@@ -41,15 +41,15 @@ class Server:
                 with open(path + ".asked", "ab") as file:
                     file.write(body + b"\\\\n")
                 known = self.headers.get("authorization") == "Bearer " + params.api_keys[0]
-                reply = replies.pop(0) if known and replies else "no reply is left"
+                reply = replies.pop(0) if known and replies else "no replies left"
                 if reply == "hang":
                     threading.Event().wait()
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("connection", "close")
                 self.end_headers()
-                for at in range(0, len(reply), 7):
-                    self.frame({"choices": [{"index": 0, "delta": {"content": reply[at : at + 7]}}]})
+                for start in range(0, len(reply), 7):
+                    self.frame({"choices": [{"index": 0, "delta": {"content": reply[start : start + 7]}}]})
                 self.frame({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
                 self.frame({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}})
                 self.wfile.write(b"data: [DONE]\\\\n\\\\n")
@@ -64,26 +64,26 @@ class Server:
 """.replace("\\\\n", "\\n")
 
 
-def install_fake(models: Path, *replies: str, name: str = "tiny", **told: str) -> Path:
-    """Put the library and a model into a folder as if they had been installed; the model's file."""
+def install_fake(models: Path, *replies: str, name: str = "tiny", **options: str) -> Path:
+    """Install the fake library and a model into a folder. Return the model file."""
     library = models / f"runtime-{sha256(LOCK_FILE.read_bytes()).hexdigest()[:8]}" / "xllamacpp"
     library.mkdir(parents=True, exist_ok=True)
     (library / "__init__.py").write_text(MODULE)
     weights = models / f"{name}.gguf"
-    weights.write_text("GGUF" + json.dumps({"replies": replies, **told}))
+    weights.write_text("GGUF" + json.dumps({"replies": replies, **options}))
     return weights
 
 
 def step(say: str, tool: str = "done", **arguments: str) -> str:
-    """A reply as the model is held to write it."""
+    """Return a reply in the step format."""
     return json.dumps({"say": say, "tool": tool, **arguments})
 
 
 def started(weights: Path) -> dict[str, int]:
-    """What the process was started with."""
+    """Return the parameters that the process was started with."""
     return json.loads(Path(f"{weights}.started").read_text())
 
 
-def asked(weights: Path) -> list[dict[str, object]]:
-    """The requests that it got."""
+def received_requests(weights: Path) -> list[dict[str, object]]:
+    """Return the requests that the server received."""
     return [json.loads(line) for line in Path(f"{weights}.asked").read_text().splitlines()]

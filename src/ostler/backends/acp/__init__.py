@@ -1,1 +1,1 @@
-"""A backend that is somebody's agent: a program of its own that speaks ACP over its standard streams."""
+"""Backend that runs an external agent over the Agent Client Protocol."""

@@ -1,4 +1,4 @@
-"""An agent as this side speaks to it: who it is, its sessions, its turns; its errors in our words."""
+"""Typed client for one ACP agent: initialize, sessions, prompts, options; RPC errors become `BackendError`."""
 
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ _MAX_PAGES = 100
 
 
 class AgentTimeouts(msgspec.Struct, frozen=True):
-    """How many seconds an agent may take to begin; a turn may take for ever."""
+    """Timeouts of requests in seconds; turns have none."""
 
     initialize: float = 60.0
     session: float = 60.0
@@ -39,7 +39,7 @@ class AgentTimeouts(msgspec.Struct, frozen=True):
 
 
 class AgentSessionPlace(msgspec.Struct, frozen=True):
-    """Where a session of the agent's works, and with which MCP servers."""
+    """The folders and MCP servers of an agent's session."""
 
     cwd: str
     mcp_servers: tuple[AcpMcpServer, ...] = ()
@@ -47,7 +47,7 @@ class AgentSessionPlace(msgspec.Struct, frozen=True):
 
 
 class AcpAgentClient:
-    """The typed side of a conversation."""
+    """Sends typed requests to an agent."""
 
     def __init__(self, process: AgentProcess, timeouts: AgentTimeouts | None = None) -> None:
         self.process = process
@@ -60,22 +60,22 @@ class AcpAgentClient:
         return self.process.launch.name
 
     async def initialize(self, capabilities: ClientCapabilities, version: str) -> InitializeResponse:
-        """Agree on the protocol; `BackendError` when the agent speaks another version of it."""
-        hello = InitializeRequest(PROTOCOL_VERSION, capabilities, Implementation("ostler", version, "Ostler"))
-        self.raw_info = await self._request("initialize", hello, self.timeouts.initialize)
+        """Initialize the connection. Raises `BackendError` if the agent uses another protocol version."""
+        request = InitializeRequest(PROTOCOL_VERSION, capabilities, Implementation("ostler", version, "Ostler"))
+        self.raw_info = await self._request("initialize", request, self.timeouts.initialize)
         self.info = decode_lenient(InitializeResponse, self.raw_info)
         if self.info.protocol_version != PROTOCOL_VERSION:
-            spoken = self.info.protocol_version
-            message = f"{self.name} speaks version {spoken} of the protocol and Ostler version {PROTOCOL_VERSION}"
-            raise BackendError(message, code="protocol", hint="use another version of the agent")
+            agent_version = self.info.protocol_version
+            message = f"{self.name} uses protocol version {agent_version}; Ostler supports version {PROTOCOL_VERSION}"
+            raise BackendError(message, code="protocol", hint="install another version of the agent")
         return self.info
 
     async def authenticate(self, method_id: str) -> None:
-        """Log in by one of the agent's methods."""
+        """Log in with one of the agent's methods. Raises `UsageError` if the method is unknown."""
         known = [method.id for method in self.info.auth_methods]
         if method_id not in known:
-            ways = f"it has {', '.join(known)}" if known else "it has none"
-            raise UsageError(f"{self.name} has no way to log in called {method_id!r}", hint=ways)
+            hint = f"available: {', '.join(known)}" if known else "this agent has no login methods"
+            raise UsageError(f"{self.name} has no login method {method_id!r}", hint=hint)
         await self._call(AcpStruct, "authenticate", {"methodId": method_id}, self.timeouts.session)
 
     # -- sessions --------------------------------------------------------------------------------------------------
@@ -85,17 +85,17 @@ class AcpAgentClient:
 
     @property
     def can_resume(self) -> bool:
-        """Whether it can go on with an earlier session."""
+        """Whether the agent can resume or load a session."""
         return self.info.agent_capabilities.load_session or self.info.agent_capabilities.can("resume")
 
     async def resume_session(self, session_id: str, place: AgentSessionPlace) -> OpenSessionResponse:
-        """An earlier session: resumed where that is offered, else loaded, which replays it."""
+        """Resume a session or, if the agent cannot, load it, which replays it."""
         method = "session/resume" if self.info.agent_capabilities.can("resume") else "session/load"
         opened = await self._open_session(method, place, session_id)
         return msgspec.structs.replace(opened, session_id=session_id)
 
     async def fork_session(self, session_id: str, place: AgentSessionPlace) -> OpenSessionResponse:
-        """A copy of an earlier session, with an id of its own."""
+        """Copy a session into a new one."""
         return self._require_id(await self._open_session("session/fork", place, session_id))
 
     def _require_id(self, opened: OpenSessionResponse) -> OpenSessionResponse:
@@ -105,29 +105,29 @@ class AcpAgentClient:
 
     async def _open_session(self, method: str, place: AgentSessionPlace, session_id: str | None) -> OpenSessionResponse:
         can_add = self.info.agent_capabilities.can("additional_directories")
-        more = place.directories if place.directories and can_add else None
-        asked = OpenSessionParams(place.cwd, place.mcp_servers, session_id, more)
-        return await self._call(OpenSessionResponse, method, asked, self.timeouts.session)
+        directories = place.directories if place.directories and can_add else None
+        params = OpenSessionParams(place.cwd, place.mcp_servers, session_id, directories)
+        return await self._call(OpenSessionResponse, method, params, self.timeouts.session)
 
     async def list_sessions(self, cwd: str | None = None) -> list[AcpSessionInfo]:
-        """All of them, page by page."""
-        found: list[AcpSessionInfo] = []
+        """Return all sessions, reading all pages."""
+        sessions: list[AcpSessionInfo] = []
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             page = await self._call(
                 ListSessionsResponse, "session/list", ListSessionsRequest(cwd, cursor), self.timeouts.session
             )
-            found += page.sessions
+            sessions += page.sessions
             cursor = page.next_cursor
             if not cursor:
                 break
-        return found
+        return sessions
 
     async def delete_session(self, session_id: str) -> None:
         await self._call(AcpStruct, "session/delete", {"sessionId": session_id}, self.timeouts.session)
 
     async def close_session(self, session_id: str) -> None:
-        """Say good-bye where the agent wants to hear it; that it does not answer is no failure."""
+        """Close the session if the agent supports it; failures are ignored."""
         if self.info.agent_capabilities.can("close") and not self.process.peer.closed:
             try:
                 await self._call(AcpStruct, "session/close", {"sessionId": session_id}, self.timeouts.close)
@@ -141,15 +141,15 @@ class AcpAgentClient:
 
     @property
     def can_steer(self) -> bool:
-        """Whether it takes words during a turn: no part of the protocol yet, but what several agents agreed on."""
-        told = (self.info.meta or {}).get("steering")
-        return isinstance(told, dict) and told.get("supported") is True
+        """Whether the agent accepts prompts during a turn, by an extension that several agents share."""
+        steering = (self.info.meta or {}).get("steering")
+        return isinstance(steering, dict) and steering.get("supported") is True
 
     async def steer(self, session_id: str, blocks: tuple[ContentBlock, ...]) -> bool:
-        """Words for the turn that runs; False where none did any more."""
-        asked = PromptRequest(session_id, blocks, meta={"steering": {"idleBehavior": "promptRequired"}})
-        told = await self._request("_session/steering", asked, self.timeouts.change)
-        return isinstance(told, dict) and told.get("outcome") == "injected"
+        """Send a prompt to the running turn. Return False if no turn was running."""
+        request = PromptRequest(session_id, blocks, meta={"steering": {"idleBehavior": "promptRequired"}})
+        response = await self._request("_session/steering", request, self.timeouts.change)
+        return isinstance(response, dict) and response.get("outcome") == "injected"
 
     def cancel(self, session_id: str) -> None:
         self.process.peer.notify("session/cancel", {"sessionId": session_id})
@@ -162,13 +162,13 @@ class AcpAgentClient:
         )
 
     async def set_option(self, session_id: str, option_id: str, value: str | bool) -> OpenSessionResponse:
-        """The options as they are after that; agents that tell nothing give an empty answer."""
+        """Set an option and return the agent's options, which some agents leave out."""
         kind = "boolean" if isinstance(value, bool) else None
         change = SetSessionConfigOptionRequest(session_id, option_id, value, kind)
         return await self._call(OpenSessionResponse, "session/set_config_option", change, self.timeouts.change)
 
     async def set_model(self, session_id: str, model_id: str) -> None:
-        """The way of agents from before there were config options."""
+        """Set the model by the request that older agents use instead of config options."""
         change = {"sessionId": session_id, "modelId": model_id}
         await self._call(AcpStruct, "session/set_model", change, self.timeouts.change)
 
@@ -183,16 +183,16 @@ class AcpAgentClient:
 
     def _to_backend_error(self, method: str, error: RpcError) -> BackendError:
         if error.code == AUTH_REQUIRED:
-            return BackendError(f"{self.name} wants a login: {error.details}", code="login", hint=self._login_hint())
+            return BackendError(f"{self.name} requires a login: {error.details}", code="login", hint=self._login_hint())
         if error.code == METHOD_NOT_FOUND:
-            return BackendError(f"{self.name} does not know {method}", code="protocol")
-        said = f"{self.name} answered {method} with an error: {error.details}"
-        bare = error.code == INTERNAL_ERROR and error.data is None  # then its log is all there is to go by
-        return BackendError(f"{said}{self.process.stderr_tail()}" if bare else said, code="agent_error")
+            return BackendError(f"{self.name} does not support {method}", code="protocol")
+        message = f"{self.name} answered {method} with an error: {error.details}"
+        no_details = error.code == INTERNAL_ERROR and error.data is None  # then its log is the only source
+        return BackendError(f"{message}{self.process.stderr_tail()}" if no_details else message, code="agent_error")
 
     def _login_hint(self) -> str:
-        ways = [_describe_login(method) for method in self.info.auth_methods]
-        return f"log in with its own program, or by --auth with {' or '.join(ways)}" if ways else "use its own program"
+        methods = " or ".join(_describe_login(method) for method in self.info.auth_methods)
+        return "log in with the agent's own program" + (f", or pass --auth with {methods}" if methods else "")
 
 
 def _describe_login(method: Any) -> str:

@@ -1,4 +1,4 @@
-"""The backend: a session with somebody's agent, from its start to its end, in our words."""
+"""The ACP backend: one agent process and one session of it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -23,13 +23,13 @@ from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities,
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
 
-DRAIN_SECONDS = 0.1  # some agents send the last of an answer after it
+DRAIN_SECONDS = 0.1  # some agents send the last chunks after the response
 CANCEL_WAIT = 5.0
 _LIMITS = {"max_tokens": "tokens", "max_turn_requests": "steps"}
 
 
 class AcpSessionPlan(msgspec.Struct, frozen=True):
-    """What to open: which program, which session of its, with what; what is `wanted` of it must be had."""
+    """What to open: the program, the agent's session and its settings. `required_options` must be accepted."""
 
     launch: Launch
     version: str
@@ -44,7 +44,7 @@ class AcpSessionPlan(msgspec.Struct, frozen=True):
 
 
 class AcpBackend:
-    """One agent process with one session. `powers` are what the agent may have of this side."""
+    """One agent process with one session; `services` is what the agent may use of this client."""
 
     def __init__(
         self,
@@ -79,22 +79,25 @@ class AcpBackend:
     def updates(self) -> UpdateTranslator:
         return self._updates
 
-    # -- the peer's handler ----------------------------------------------------------------------------------------
+    # -- request handler -------------------------------------------------------------------------------------------
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
         return self._request_handler.handle_request(method, params)
 
     def handle_notification(self, method: str, params: Params) -> None:
-        """Updates, also those of a session whose id is not told yet; other notifications are none of ours."""
+        """Handle a session update; other notifications are ignored.
+
+        Updates that arrive before the session id is known are queued.
+        """
         if method != "session/update":
             return
-        update, session = decode_update(params.get("update")), str(params.get("sessionId"))
+        update, session_id = decode_update(params.get("update")), str(params.get("sessionId"))
         if self._early_updates is not None and self._updates.phase != "replay":
-            self._early_updates.append((session, update))
-        elif self._updates.phase == "replay" or session == self._session_id:
+            self._early_updates.append((session_id, update))
+        elif self._updates.phase == "replay" or session_id == self._session_id:
             self._updates.translate(update)
 
-    # -- the backend -----------------------------------------------------------------------------------------------
+    # -- backend ---------------------------------------------------------------------------------------------------
 
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._start = start
@@ -106,7 +109,7 @@ class AcpBackend:
         return self._info()
 
     async def _connect(self, start: SessionStart) -> None:
-        """Start the program and open the session; nothing is left of it when that fails."""
+        """Start the program and open the session. On failure the program is stopped."""
         self._early_updates = []
         process = await start_agent(self._plan.launch, self, mirror=self._mirror)
         self.agent = AcpAgentClient(process, self._plan.timeouts)
@@ -125,28 +128,28 @@ class AcpBackend:
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         if prompt is None:
-            raise BackendError(f"{self._name} began no turn by itself", code="protocol")
+            raise BackendError(f"{self._name} has not started a turn", code="protocol")
         if self.agent.process.peer.closed:
             await self.agent.process.stop()
-            await self._connect(self._start)  # it died in an earlier turn
+            await self._connect(self._start)  # the process ended in an earlier turn
         self._updates.begin_turn()
-        asking = asyncio.ensure_future(self.agent.prompt(self._session_id, to_content_blocks(prompt, self.agent.info)))
-        cut, self.response = True, None
+        request = asyncio.ensure_future(self.agent.prompt(self._session_id, to_content_blocks(prompt, self.agent.info)))
+        interrupted, self.response = True, None
         try:
-            self.response = answer = await asyncio.shield(asking)
+            self.response = response = await asyncio.shield(request)
             await asyncio.sleep(DRAIN_SECONDS)
-            cut = False
+            interrupted = False
         except asyncio.CancelledError:
-            await self._cancel_turn(asking)
+            await self._cancel_turn(request)
             raise
         finally:
-            self._updates.finish_turn(truncated=cut)
+            self._updates.finish_turn(truncated=interrupted)
             self._services.on_turn_end()
             steered, self._steered_ids = self._steered_ids, []
             for prompt_id in steered:
                 self._context.emit(Delivered(prompt_id))
-        self._updates.report_usage(answer, self._info().option("model"))
-        return self._turn_end(answer)
+        self._updates.report_usage(response, self._info().option("model"))
+        return self._turn_end(response)
 
     async def apply(self, change: SessionChange) -> bool:
         try:
@@ -164,15 +167,15 @@ class AcpBackend:
         return True
 
     async def _steer(self, prompt: Prompt) -> bool:
-        """Whether the agent took the words; where no turn runs any more, they can begin one."""
+        """Return whether the agent accepted the prompt; without a running turn it is not sent."""
         if self._updates.phase != "turn":
             return False
-        taken = await self.agent.steer(self._session_id, to_content_blocks(prompt, self.agent.info))
-        self._steered_ids += [prompt.id] if taken else []
-        return taken
+        accepted = await self.agent.steer(self._session_id, to_content_blocks(prompt, self.agent.info))
+        self._steered_ids += [prompt.id] if accepted else []
+        return accepted
 
     async def kill(self) -> None:
-        """End the agent where it is, for whoever does not want to wait until it has let go of its turn."""
+        """Stop the agent without waiting for its turn to end."""
         await self.agent.process.stop()
 
     async def aclose(self) -> None:
@@ -181,73 +184,71 @@ class AcpBackend:
         await self.agent.close_session(self._session_id)
         await self.agent.process.stop()
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------------------------
 
     def _capabilities(self) -> ClientCapabilities:
-        elicits = self._plan.supports_elicitation or bool(self._services.answers)
+        elicitation = self._plan.supports_elicitation or bool(self._services.answers)
         return ClientCapabilities(
             FileSystemCapabilities(self._services.files, self._services.files),
             self._services.terminal,
-            {"form": {}, "url": {}} if elicits else None,
+            {"form": {}, "url": {}} if elicitation else None,
             {"configOptions": {"boolean": {}}},
         )
 
     async def _open_session(self, start: SessionStart) -> OpenSessionResponse:
-        """The session that was asked for, the one this journal went on with, or a new one."""
+        """Open the requested session, the one of this journal, or a new one."""
         place = AgentSessionPlace(start.cwd, self._plan.mcp_servers, self._plan.directories)
-        earlier = self._plan.resume or self._last_session_id()
-        if not earlier:
+        session_id = self._plan.resume or self._last_session_id()
+        if not session_id:
             return await self.agent.new_session(place)
         if self._fork_pending:
-            return await self._copy(earlier, place)
+            return await self._copy(session_id, place)
         if not self.agent.can_resume:
-            return await self._new_session_instead(
-                place, UsageError(f"{self._name} cannot go on with earlier sessions")
-            )
+            return await self._new_session_instead(place, UsageError(f"{self._name} cannot resume sessions"))
         self._updates.phase = "replay"
         try:
-            return await self.agent.resume_session(earlier, place)
+            return await self.agent.resume_session(session_id, place)
         except BackendError as error:
             failure = error
         finally:
             self._updates.phase = "idle"
         return await self._new_session_instead(place, failure)
 
-    async def _copy(self, earlier: str, place: AgentSessionPlace) -> OpenSessionResponse:
-        """Never the session itself: what is said in a copy must not be said in the other."""
+    async def _copy(self, session_id: str, place: AgentSessionPlace) -> OpenSessionResponse:
+        """Fork a session. The original is never used, so that it does not receive this session's prompts."""
         if not self.agent.info.agent_capabilities.can("fork"):
-            return await self._new_session_instead(place, UsageError(f"{self._name} cannot copy sessions"))
+            return await self._new_session_instead(place, UsageError(f"{self._name} cannot fork sessions"))
         try:
-            return await self.agent.fork_session(earlier, place)
+            return await self.agent.fork_session(session_id, place)
         except BackendError as error:
             failure = error
         return await self._new_session_instead(place, failure)
 
     async def _new_session_instead(self, place: AgentSessionPlace, error: OstlerError) -> OpenSessionResponse:
-        """A session that was asked for by its id must be that one; a journal goes on with a new one, and says so."""
+        """Open a new agent session with a warning. Raises `error` if the user named the session to resume."""
         if self._plan.resume:
             raise error
-        self._context.emit(Notice("warning", f"{error}; it begins anew and knows nothing of what was said before"))
+        self._context.emit(Notice("warning", f"{error}; started a new agent session without the earlier conversation"))
         return await self.agent.new_session(place)
 
     def _last_session_id(self) -> str:
-        marks = [event.epoch for event in self._context.events() if isinstance(event, RemoteCursor)]
-        return marks[-1] if marks else ""
+        session_ids = [event.epoch for event in self._context.events() if isinstance(event, RemoteCursor)]
+        return session_ids[-1] if session_ids else ""
 
     def _on_opened(self, opened: OpenSessionResponse) -> None:
         self._session_id, self._fork_pending = opened.session_id or "", False
         self.options = AgentOptions(self.agent, self._session_id, opened)
         self._updates.options = self.options
         early, self._early_updates = self._early_updates or [], None
-        for session, update in early:
-            if session == self._session_id:
+        for session_id, update in early:
+            if session_id == self._session_id:
                 self._updates.translate(update)
 
     async def _restore_options(self, options: dict[str, str]) -> None:
-        """What a resumed session had; what this agent does not have any more is left."""
-        standing = {option.id: option.value for option in self.options.session_options()}
+        """Set the options of a resumed session again, except those the agent no longer has."""
+        current = {option.id: option.value for option in self.options.session_options()}
         for name, value in options.items():
-            if name in standing and standing[name] != value:
+            if name in current and current[name] != value:
                 await self.options.set(name, value)
 
     def _info(self) -> SessionInfo:
@@ -261,13 +262,13 @@ class AcpBackend:
         )
 
     async def _cancel_turn(self, request: "asyncio.Future[PromptResponse]") -> None:
-        """Tell the agent, and wait until it has let go; one that does not is ended."""
+        """Cancel the turn and wait for its end; an agent that does not respond is stopped."""
         self.agent.cancel(self._session_id)
         await asyncio.wait({request}, timeout=CANCEL_WAIT)
         if not request.done():
             request.cancel()
             await self.agent.process.stop()
-        await asyncio.gather(request, return_exceptions=True)  # how a cancelled turn failed interests nobody
+        await asyncio.gather(request, return_exceptions=True)  # errors of a cancelled turn are irrelevant
 
     def _turn_end(self, response: PromptResponse) -> TurnEnded:
         reason = response.stop_reason
@@ -276,9 +277,7 @@ class AcpBackend:
         if reason == "cancelled":
             return TurnEnded("", "cancelled")
         if reason == "refusal":
-            return TurnEnded("", "failed", Fault("refusal", f"{self._name} refuses to go on with this"))
+            return TurnEnded("", "failed", Fault("refusal", f"{self._name} refused the request"))
         if reason != "end_turn":
-            self._context.emit(
-                Notice("info", f"{self._name} stopped for a reason this version does not know: {reason}")
-            )
+            self._context.emit(Notice("info", f"{self._name} stopped with an unknown reason: {reason}"))
         return TurnEnded("", "done")

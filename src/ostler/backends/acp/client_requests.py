@@ -1,4 +1,4 @@
-"""Answers what an agent asks of its client: permissions, files, terminals, questions; each through the stage."""
+"""Answers an agent's requests to its client: permissions, files, terminals, elicitation."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ _ANSWER_KINDS: dict[str, Any] = {
 
 
 class TerminalService(Protocol):
-    """The terminals the agent was given; each method is the answer to a request."""
+    """The agent's terminals; each method returns the response to a request."""
 
     async def output(self, terminal_id: str) -> dict[str, Any]: ...
 
@@ -52,10 +52,10 @@ class TerminalService(Protocol):
 
 
 class ClientServices(msgspec.Struct, frozen=True):
-    """What an agent is let have of this side, and who knows about it; all of it is handed in.
+    """The parts of this client that the agent may use.
 
-    `foresee` tells what a call of the agent's own would need, `approve` is told of an edit that was allowed, `forget`
-    that the turn is over; `answers` are a person's answers to questions, given before.
+    `predict_needs` returns what one of the agent's own calls needs, `on_edit_allowed` is called for each allowed edit,
+    `on_turn_end` at the end of a turn; `answers` are preset answers to elicitations.
     """
 
     predict_needs: PredictNeeds
@@ -68,7 +68,7 @@ class ClientServices(msgspec.Struct, frozen=True):
 
 
 class ClientRequestHandler:
-    """One agent's requests, each a task of its own."""
+    """Handles the requests of one agent."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ClientRequestHandler:
         }
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
-        """The answer to come; a method that was not offered is unknown."""
+        """Return the awaitable response. Raises `RpcError` for a method that was not offered."""
         if method not in self._methods:
             raise RpcError(METHOD_NOT_FOUND, f"this client has no method {method!r}")
         return self._methods[method](params)
@@ -109,21 +109,21 @@ class ClientRequestHandler:
     # -- permissions -----------------------------------------------------------------------------------------------
 
     async def _permission(self, params: Params) -> dict[str, Any]:
-        asked = decode_lenient(RequestPermissionRequest, params)
-        call = self._updates.apply_tool_call(asked.tool_call)
+        request = decode_lenient(RequestPermissionRequest, params)
+        call = self._updates.apply_tool_call(request.tool_call)
         kind, title, edits = call.kind or "other", call.title or "", edited_paths(call)
         needs = await self._services.predict_needs(kind, title, paths_of(call), command_of(call), edits)
         preview = make_display(call, self._cwd)
         options = tuple(
-            AnswerOption(o.option_id, o.name, _ANSWER_KINDS[o.kind]) for o in asked.options if o.kind in _ANSWER_KINDS
+            AnswerOption(o.option_id, o.name, _ANSWER_KINDS[o.kind]) for o in request.options if o.kind in _ANSWER_KINDS
         )
         call_id = self._updates.local_call_id(call.tool_call_id)
-        asking = Permission(title or call.kind or "a tool call", needs, preview, options, call_id)
-        decision = await self._context.decide(asking)
+        permission = Permission(title or call.kind or "a tool call", needs, preview, options, call_id)
+        decision = await self._context.decide(permission)
         if decision.answer == "allow":
             self._report_edits(call)
-        self._observer.on_decision(msgspec.structs.replace(asked, tool_call=call), decision)
-        return select_option(decision, asked.options)
+        self._observer.on_decision(msgspec.structs.replace(request, tool_call=call), decision)
+        return select_option(decision, request.options)
 
     def _report_edits(self, call: ToolCallFields) -> None:
         for item in call.content or ():
@@ -133,54 +133,54 @@ class ClientRequestHandler:
     # -- files -----------------------------------------------------------------------------------------------------
 
     async def _read(self, params: Params) -> dict[str, Any]:
-        asked = decode_lenient(ReadTextFileRequest, params)
-        arguments = {"path": asked.path, "line": asked.line, "limit": asked.limit}
-        result = await self._run_tool("fs/read_text_file", "read_text_file", "read", arguments, asked.path)
+        request = decode_lenient(ReadTextFileRequest, params)
+        arguments = {"path": request.path, "line": request.line, "limit": request.limit}
+        result = await self._run_tool("fs/read_text_file", "read_text_file", "read", arguments, request.path)
         return {"content": result.data["content"]}
 
     async def _write(self, params: Params) -> dict[str, Any]:
-        asked = decode_lenient(WriteTextFileRequest, params)
+        request = decode_lenient(WriteTextFileRequest, params)
         if not isinstance(params.get("content"), str):
-            raise RpcError(INVALID_PARAMS, "content is not a string")
-        arguments = {"path": asked.path, "content": asked.content}
-        await self._run_tool("fs/write_text_file", "write_text_file", "edit", arguments, asked.path)
+            raise RpcError(INVALID_PARAMS, "content must be a string")
+        arguments = {"path": request.path, "content": request.content}
+        await self._run_tool("fs/write_text_file", "write_text_file", "edit", arguments, request.path)
         return {}
 
     # -- terminals -------------------------------------------------------------------------------------------------
 
     async def _create(self, params: Params) -> dict[str, Any]:
-        asked = decode_lenient(CreateTerminalRequest, params)
+        request = decode_lenient(CreateTerminalRequest, params)
         arguments = {
-            "command": asked.command,
-            "args": list(asked.args),
-            "env": {variable.name: variable.value for variable in asked.env},
-            "cwd": asked.cwd or "",
-            "output_byte_limit": asked.output_byte_limit,
+            "command": request.command,
+            "args": list(request.args),
+            "env": {variable.name: variable.value for variable in request.env},
+            "cwd": request.cwd or "",
+            "output_byte_limit": request.output_byte_limit,
         }
         result = await self._run_tool("terminal/create", "create_terminal", "execute", arguments, "")
-        told: dict[str, Any] = result.data
-        self._observer.on_terminal("created", told["terminalId"], " ".join((asked.command, *asked.args)))
-        return told
+        response: dict[str, Any] = result.data
+        self._observer.on_terminal("created", response["terminalId"], " ".join((request.command, *request.args)))
+        return response
 
     async def _output(self, params: Params) -> dict[str, Any]:
         terminal = decode_lenient(TerminalRef, params).terminal_id
-        told = await self._terminal_result(self._services.terminals.output(terminal))
-        self._updates.terminal_output[terminal] = told["output"]
-        self._observer.on_terminal("output", terminal, told["output"])
-        return told
+        response = await self._terminal_result(self._services.terminals.output(terminal))
+        self._updates.terminal_output[terminal] = response["output"]
+        self._observer.on_terminal("output", terminal, response["output"])
+        return response
 
     async def _wait(self, params: Params) -> dict[str, Any]:
         terminal = decode_lenient(TerminalRef, params).terminal_id
-        told = await self._terminal_result(self._services.terminals.wait(terminal))
-        self._observer.on_terminal("exited", terminal, str(told["signal"] or told["exitCode"]))
-        return told
+        response = await self._terminal_result(self._services.terminals.wait(terminal))
+        self._observer.on_terminal("exited", terminal, str(response["signal"] or response["exitCode"]))
+        return response
 
     async def _kill(self, params: Params) -> dict[str, Any]:
         await self._terminal_result(self._services.terminals.kill(decode_lenient(TerminalRef, params).terminal_id))
         return {}
 
     async def _release(self, params: Params) -> dict[str, Any]:
-        """The last of what it printed is kept for whoever is shown the call."""
+        """Release a terminal; its last output is stored for display."""
         terminal = decode_lenient(TerminalRef, params).terminal_id
         last = await self._terminal_result(self._services.terminals.output(terminal))
         self._updates.terminal_output[terminal] = last["output"]
@@ -194,37 +194,37 @@ class ClientRequestHandler:
         except OstlerError as error:
             raise RpcError(NOT_FOUND if error.fault.code == "not_found" else INTERNAL_ERROR, str(error)) from None
 
-    # -- questions -------------------------------------------------------------------------------------------------
+    # -- elicitation -----------------------------------------------------------------------------------------------
 
     async def _elicit(self, params: Params) -> dict[str, Any]:
-        asked = decode_lenient(CreateElicitationRequest, params)
-        given = fill_form(asked, self._services.answers)
-        if given is not None:
-            return {"action": "accept", "content": given}
-        reply = await self._context.ask(make_question(asked, self._updates.name))
-        filled_in = reply.action == "accept" and reply.content is not None
-        return {"action": reply.action} | ({"content": reply.content} if filled_in else {})
+        request = decode_lenient(CreateElicitationRequest, params)
+        content = fill_form(request, self._services.answers)
+        if content is not None:
+            return {"action": "accept", "content": content}
+        reply = await self._context.ask(make_question(request, self._updates.name))
+        has_content = reply.action == "accept" and reply.content is not None
+        return {"action": reply.action} | ({"content": reply.content} if has_content else {})
 
-    # -- the door --------------------------------------------------------------------------------------------------
+    # -- tool host -------------------------------------------------------------------------------------------------
 
     async def _run_tool(
         self, method: str, tool: str, kind: ToolKind, arguments: dict[str, Any], path: str
     ) -> ToolResult:
-        """A call of ours that the agent asked for; what became of it, or an error that says why nothing did."""
-        given = {
+        """Run a tool call for the agent. Raises `RpcError` with the reason if it was denied or failed."""
+        set_arguments = {
             name: value for name, value in arguments.items() if name == "content" or value not in (None, "", [], {})
         }
-        call = ToolCall(self._new_id("call"), tool, given, origin="protocol")
+        call = ToolCall(self._new_id("call"), tool, set_arguments, origin="protocol")
         subject = display_path(path, self._cwd) or str(arguments.get("command", ""))
         self._context.emit(ToolCalled(call, f"{method} {subject}", kind, (subject,) if path else ()))
         result = await self._context.run_tool(call)
         if result.status == "ok":
             return result
-        why = result.fault.message if result.fault else result.for_model
-        tell = self._observer.on_refused if result.status == "denied" else self._observer.on_failed
-        tell(method, subject, why)
+        reason = result.fault.message if result.fault else result.for_model
+        report = self._observer.on_refused if result.status == "denied" else self._observer.on_failed
+        report(method, subject, reason)
         missing = result.fault is not None and result.fault.code == "not_found"
-        raise RpcError(NOT_FOUND if missing else INTERNAL_ERROR, why)
+        raise RpcError(NOT_FOUND if missing else INTERNAL_ERROR, reason)
 
     def _new_id(self, kind: str) -> str:
         self._count += 1
@@ -232,13 +232,13 @@ class ClientRequestHandler:
 
 
 def select_option(decision: Decision, options: Sequence[PermissionOption]) -> dict[str, Any]:
-    """The option that says what was decided: the one a person chose, else by kind, once before always."""
+    """Return the outcome for a decision: the option the user chose, else by kind, once before always."""
     if decision.answer == "cancel":
         return cancelled_outcome()
     allow = decision.answer == "allow"
-    wanted = ["allow_once", "allow_always"] if allow else ["reject_once", "reject_always"]
-    fitting = sorted((o for o in options if o.kind in wanted), key=lambda option: wanted.index(option.kind))
-    picked = [option for option in fitting if option.option_id == decision.option_id]
-    if picked and (decision.scope != "once" or picked[0].kind != "allow_always"):
-        return selected_outcome(picked[0].option_id)
-    return selected_outcome(fitting[0].option_id) if fitting else cancelled_outcome()
+    kinds = ["allow_once", "allow_always"] if allow else ["reject_once", "reject_always"]
+    candidates = sorted((o for o in options if o.kind in kinds), key=lambda option: kinds.index(option.kind))
+    chosen = [option for option in candidates if option.option_id == decision.option_id]
+    if chosen and (decision.scope != "once" or chosen[0].kind != "allow_always"):
+        return selected_outcome(chosen[0].option_id)
+    return selected_outcome(candidates[0].option_id) if candidates else cancelled_outcome()

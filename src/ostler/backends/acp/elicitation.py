@@ -1,4 +1,4 @@
-"""Questions an agent puts to the person: as our question, or answered from what was said before."""
+"""Converts an agent's elicitation into a question, or answers it from preset answers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +8,13 @@ from ostler.wire.acp_requests import CreateElicitationRequest
 
 
 def make_question(request: CreateElicitationRequest, agent: str) -> Question:
-    """The agent's question in our words; an address is told, and never opened by us."""
+    """Convert an elicitation into a question; a URL is shown to the user and never opened."""
     schema: dict[str, object] | None = request.requested_schema
     return Question("", request.message, schema, request.url or "", agent)
 
 
 def fill_form(request: CreateElicitationRequest, answers: Mapping[str, str]) -> dict[str, Any] | None:
-    """The form filled in from answers given before; None when something it needs is not among them."""
+    """Fill in the form from preset answers. Return None if a required answer is missing."""
     schema = request.requested_schema
     if not answers or schema is None or request.mode == "url":
         return None
@@ -27,14 +27,14 @@ def fill_form(request: CreateElicitationRequest, answers: Mapping[str, str]) -> 
 
 
 def _convert(text: str, schema: Any) -> Any:
-    wanted = schema.get("type") if isinstance(schema, dict) else "string"
+    type_name = schema.get("type") if isinstance(schema, dict) else "string"
     try:
-        if wanted == "integer":
+        if type_name == "integer":
             return int(text)
-        if wanted == "number":
+        if type_name == "number":
             return float(text)
     except ValueError:
         return text
-    if wanted == "boolean":
+    if type_name == "boolean":
         return text.lower() in ("true", "yes", "1")
-    return text.split(",") if wanted == "array" else text
+    return text.split(",") if type_name == "array" else text

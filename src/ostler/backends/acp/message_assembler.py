@@ -1,4 +1,4 @@
-"""Puts an agent's chunks together: deltas while they come, a whole message when something else begins."""
+"""Assembles an agent's text chunks into deltas and complete messages."""
 
 import os
 from collections.abc import Callable
@@ -11,38 +11,38 @@ from ostler.wire.acp import ContentBlock
 
 
 class MessageAssembler:
-    """The message that is being said, if one is."""
+    """The message that is being received, if any."""
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
-        self._id_token = os.urandom(4).hex()  # ids must be new in a journal that other processes wrote before
+        self._id_token = os.urandom(4).hex()  # ids must be unique in a journal that earlier processes wrote
         self._count = 0
         self._agent_message_id: str | None = None
         self._parts: list[tuple[type[TextContent] | type[ThoughtPart], list[str]]] = []
         self._images: list[ImageContent] = []
 
     def add_text(self, content: ContentBlock, message_id: str | None) -> None:
-        """More of the answer."""
+        """Add a part of the answer."""
         self._start_message(message_id)
         if content.type == "image" and content.data:
             self._images.append(ImageContent(content.mime_type or "image/png", content.data))
             return
-        said = content_text(content)
-        self._add(TextContent, said)
-        self._emit(TextDelta(self._id, said))
+        text = content_text(content)
+        self._add(TextContent, text)
+        self._emit(TextDelta(self._id, text))
 
     def add_thought(self, content: ContentBlock, message_id: str | None) -> None:
-        """More of the reasoning; an agent's own id for it is that of another message than the answer's."""
+        """Add a part of the reasoning. A different message id starts a new message."""
         self._start_message(message_id)
-        said = content_text(content)
-        self._add(ThoughtPart, said)
-        self._emit(ThoughtDelta(self._id, said))
+        text = content_text(content)
+        self._add(ThoughtPart, text)
+        self._emit(ThoughtDelta(self._id, text))
 
     def finish(self, *, truncated: bool = False) -> None:
-        """The message is whole, or broke off."""
+        """Emit the complete message, marked as truncated if it was interrupted."""
         if not self._parts and not self._images:
             return
-        parts: list[MessagePart] = [kind("".join(pieces)) for kind, pieces in self._parts]
+        parts: list[MessagePart] = [kind("".join(texts)) for kind, texts in self._parts]
         self._emit(MessageDone(Message(self._id, (*parts, *self._images), truncated=truncated)))
         self._parts, self._images, self._agent_message_id = [], [], None
 

@@ -1,4 +1,4 @@
-"""Whoever wants to see what an agent says as it says it, besides the session's events; this one looks away."""
+"""Observer of an ACP session's updates and decisions; the base class ignores everything."""
 
 from ostler.core.permission import Decision
 from ostler.wire.acp import ToolCallFields
@@ -7,19 +7,19 @@ from ostler.wire.acp_updates import SessionUpdate
 
 
 class AcpObserver:
-    """Told in the order of the frames; every method may be left as it is."""
+    """Base class of observers; the methods are called in frame order."""
 
     def on_update(self, update: SessionUpdate, call: ToolCallFields | None) -> None:
-        """An update of the session; `call` is the tool call as it stands now, when it is about one."""
+        """Called for a session update; `call` is the merged tool call if the update is about one."""
 
     def on_decision(self, request: RequestPermissionRequest, decision: Decision) -> None:
-        """A permission request was answered."""
+        """Called when a permission request was answered."""
 
     def on_refused(self, operation: str, subject: str, reason: str) -> None:
-        """A file or a terminal was refused."""
+        """Called when a file or terminal request was denied."""
 
     def on_failed(self, operation: str, subject: str, reason: str) -> None:
-        """A file or a terminal was allowed, and it did not work out."""
+        """Called when an allowed file or terminal request failed."""
 
     def on_terminal(self, action: str, terminal_id: str, detail: str = "") -> None:
-        """A terminal was created, read, has ended, or was released."""
+        """Called when a terminal was created, read, exited or released."""

@@ -1,4 +1,4 @@
-"""What can be set in an agent's session: its config options, else its modes and its models, under our names."""
+"""An agent's config options, modes and models as session options."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ _NAME_BY_CATEGORY = {"mode": "mode", "model": "model", "thought_level": "thinkin
 
 
 class AgentOptions:
-    """The options as they stand. Where there are config options, modes and models are ignored, as the protocol says."""
+    """The current options. If there are config options, modes and models are ignored, as the protocol requires."""
 
     def __init__(self, agent: AcpAgentClient, session_id: str, opened: OpenSessionResponse) -> None:
         self._agent = agent
@@ -22,18 +22,18 @@ class AgentOptions:
         self._models = opened.models
 
     def config_changed(self, options: tuple[SessionConfigOption, ...]) -> None:
-        """The agent told its config options anew."""
+        """Replace the config options with those the agent sent."""
         self._config = options
 
     def mode_changed(self, mode_id: str) -> None:
-        """The agent is in another mode."""
+        """Store the agent's new mode."""
         if self._modes:
             self._modes = msgspec.structs.replace(self._modes, current_mode_id=mode_id)
         self._set_current("mode", mode_id)
 
     @property
     def modes(self) -> SessionModeState | None:
-        """The modes, wherever the agent tells of them."""
+        """The modes, from the config option or from the session's modes."""
         option = self._find("mode")
         if option is None:
             return self._modes
@@ -41,19 +41,19 @@ class AgentOptions:
         return SessionModeState(str(option.current_value), available)
 
     def session_options(self) -> tuple[SessionOption, ...]:
-        """All of them in our words."""
-        made = [_to_session_option(self._option_name(option), option) for option in self._config]
-        have = {option.id for option in made}
-        if self._modes and "mode" not in have:
+        """Return all options under Ostler's names."""
+        result = [_to_session_option(self._option_name(option), option) for option in self._config]
+        names = {option.id for option in result}
+        if self._modes and "mode" not in names:
             choices = tuple(OptionChoice(mode.id, mode.name) for mode in self._modes.available_modes)
-            made.append(SessionOption("mode", self._modes.current_mode_id, "Mode", choices))
-        if self._models and "model" not in have:
+            result.append(SessionOption("mode", self._modes.current_mode_id, "Mode", choices))
+        if self._models and "model" not in names:
             choices = tuple(OptionChoice(model.model_id, model.name) for model in self._models.available_models)
-            made.append(SessionOption("model", self._models.current_model_id, "Model", choices))
-        return tuple(made)
+            result.append(SessionOption("model", self._models.current_model_id, "Model", choices))
+        return tuple(result)
 
     async def set(self, name: str, value: str) -> None:
-        """Set an option by our name or the agent's; `UsageError` lists what there is."""
+        """Set an option by Ostler's name or the agent's. Raises `UsageError` if the option or value is unknown."""
         option = self._find(name)
         if option is not None:
             return await self._set_config(option, value)
@@ -62,22 +62,22 @@ class AgentOptions:
         if name == "model" and self._models:
             return await self._set_model(value)
         known = [option.id for option in self.session_options()]
-        hint = f"it has {', '.join(known)}" if known else "it has none"
+        hint = f"available: {', '.join(known)}" if known else "this agent has no options"
         raise UsageError(f"{self._agent.name} has no option {name!r}", hint=hint)
 
     async def _set_config(self, option: SessionConfigOption, value: str) -> None:
         if option.type == "boolean":
             if value not in ("true", "false"):
-                raise UsageError(f"{option.name} of {self._agent.name} is true or false, not {value!r}")
-            wanted: str | bool = value == "true"
+                raise UsageError(f"{option.name} of {self._agent.name} must be true or false, not {value!r}")
+            new_value: str | bool = value == "true"
         else:
             pairs = [(choice.value or "", choice.name) for choice in option.choices]
-            wanted = self._resolve_choice(option.name, value, pairs)
-        answer = await self._agent.set_option(self._session_id, option.id, wanted)
+            new_value = self._resolve_choice(option.name, value, pairs)
+        answer = await self._agent.set_option(self._session_id, option.id, new_value)
         if answer.config_options:
             self._config = answer.config_options
         else:
-            self._set_current(option.id, wanted)
+            self._set_current(option.id, new_value)
 
     async def _set_mode(self, value: str) -> None:
         assert self._modes is not None
@@ -94,12 +94,12 @@ class AgentOptions:
         self._models = msgspec.structs.replace(self._models, current_model_id=model)
 
     def _resolve_choice(self, label: str, value: str, pairs: list[tuple[str, str]]) -> str:
-        """The value that is meant: by its id, else by its name."""
-        found = [known for known, _ in pairs if known == value] or [known for known, name in pairs if name == value]
-        if found:
-            return found[0]
+        """Return the value with this id or, if there is none, this name."""
+        matches = [known for known, _ in pairs if known == value] or [known for known, name in pairs if name == value]
+        if matches:
+            return matches[0]
         known = ", ".join(known for known, _ in pairs) or "none"
-        raise UsageError(f"{self._agent.name} has no {label.lower()} {value!r}", hint=f"there are: {known}")
+        raise UsageError(f"{self._agent.name} has no {label.lower()} {value!r}", hint=f"available: {known}")
 
     def _find(self, name: str) -> SessionConfigOption | None:
         by_id = [option for option in self._config if option.id == name]
@@ -107,14 +107,14 @@ class AgentOptions:
         return next(iter([*by_category, *by_id]), None)
 
     def _option_name(self, option: SessionConfigOption) -> str:
-        ours = _NAME_BY_CATEGORY.get(option.category or "", "")
-        first = next((other for other in self._config if ours and other.category == option.category), option)
-        return ours if ours and first is option else option.id
+        standard_name = _NAME_BY_CATEGORY.get(option.category or "", "")
+        first = next((other for other in self._config if standard_name and other.category == option.category), option)
+        return standard_name if standard_name and first is option else option.id
 
     def _set_current(self, name: str, value: str | bool) -> None:
-        found = self._find(name)
+        target = self._find(name)
         self._config = tuple(
-            msgspec.structs.replace(option, current_value=value) if option is found else option
+            msgspec.structs.replace(option, current_value=value) if option is target else option
             for option in self._config
         )
 

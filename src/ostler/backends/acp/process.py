@@ -1,4 +1,4 @@
-"""An agent's program and the conversation on its streams: started, spoken to, and ended without anything left."""
+"""Starts and stops an agent process and runs JSON-RPC over its streams."""
 
 import asyncio
 import contextlib
@@ -16,12 +16,12 @@ MAX_UNSENT_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
 _TAIL_BYTES = 4096
 _MAX_TAIL_LINES = 12
-_EXIT_TIMEOUT = 1.0  # how long an agent that closed its output may take to end, so that its exit code can be told
-_STOP_TIMEOUT = 0.5  # how long it may take to leave by itself when its input ends
+_EXIT_TIMEOUT = 1.0  # seconds to wait for the exit code after the agent closed its output
+_STOP_TIMEOUT = 0.5  # seconds to exit by itself after its input was closed
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How to start an agent; `env` is its whole environment."""
+    """How to start an agent; `env` is its complete environment."""
 
     command: str
     args: tuple[str, ...]
@@ -35,7 +35,7 @@ class Launch(msgspec.Struct, frozen=True):
 
 
 class AgentProcess:
-    """A running agent. Whatever ends the conversation, what was asked fails with a sentence that says why."""
+    """A running agent process. When it ends, open requests fail with the reason."""
 
     def __init__(self, launch: Launch, program: HelperProgram) -> None:
         self.launch = launch
@@ -48,23 +48,26 @@ class AgentProcess:
         self._stopping = False
 
     def add_stderr(self, data: bytes) -> None:
-        """What it prints as errors; the end of it is told when it dies."""
+        """Store the end of its standard error for error messages."""
         self._stderr = (self._stderr + data)[-_TAIL_BYTES:]
 
     async def request(self, method: str, params: OutgoingParams, timeout: float | None = None) -> Any:
-        """An answer, `RpcError`, or a `BackendError` that says how the agent ended or what it did not answer."""
+        """Send a request and return the result. Raises `RpcError` for an error response.
+
+        Raises `BackendError` if the agent ended or did not answer in time.
+        """
         try:
             async with asyncio.timeout(timeout):
                 return await self.peer.request(method, params)
         except TimeoutError:
-            told = f"{self.launch.name} did not answer {method} within {timeout:g} s"
-            raise BackendError(f"{told}{self.stderr_tail()}", code="timeout") from None
-        except PeerClosed as gone:
+            message = f"{self.launch.name} did not answer {method} within {timeout:g} s"
+            raise BackendError(f"{message}{self.stderr_tail()}", code="timeout") from None
+        except PeerClosed as closed:
             await asyncio.wait({self._reader_task}, timeout=2 * _EXIT_TIMEOUT)
-            raise BackendError(self._end_reason or str(gone), code="agent_gone") from None
+            raise BackendError(self._end_reason or str(closed), code="agent_gone") from None
 
     async def stop(self) -> None:
-        """Let it leave by itself if it does so at once, else end it and everything it started."""
+        """Stop the process and everything it started, giving it a short time to exit by itself."""
         if self._program.is_running and not self._stopping:
             self._stopping = True
             with contextlib.suppress(OSError):
@@ -80,7 +83,7 @@ class AgentProcess:
         if self._stopping or writer.is_closing():
             return
         if writer.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
-            self._end_reason = f"{self.launch.name} no longer reads what it is sent"
+            self._end_reason = f"{self.launch.name} stopped reading its input"
             self.peer.end(self._end_reason)
         else:
             writer.write(line)
@@ -89,13 +92,13 @@ class AgentProcess:
         self._invalid_line = line[:_TAIL_BYTES]
 
     async def read(self) -> None:
-        """Feed the peer until the agent's output ends, then find out why it did; no end of this leaves it waiting."""
+        """Feed the peer until the agent's output ends, then close the peer with the reason."""
         try:
             await self._feed()
         except JournalError as error:
-            self._end_reason = self._end_reason or f"what {self.launch.name} said could not be kept: {error}"
+            self._end_reason = self._end_reason or f"output of {self.launch.name} could not be saved: {error}"
         finally:
-            self.peer.end(self._end_reason or "the conversation was broken off")
+            self.peer.end(self._end_reason or "the connection was interrupted")
 
     async def _feed(self) -> None:
         with contextlib.suppress(OSError):
@@ -111,14 +114,14 @@ class AgentProcess:
     def _describe_exit(self, code: int | None) -> str:
         name = self.launch.name
         if code is None and self._program.is_running:
-            return f"{name} closed its output but goes on{self.stderr_tail()}"
-        ended = f"{name} ended" if code is None else f"{name} ended with exit code {code}"
-        return f"{ended}{self.stderr_tail()}"
+            return f"{name} closed its output but is still running{self.stderr_tail()}"
+        message = f"{name} ended" if code is None else f"{name} ended with exit code {code}"
+        return f"{message}{self.stderr_tail()}"
 
     def stderr_tail(self) -> str:
-        """The end of what it printed as errors, else a line that was no frame."""
-        said = sanitise((self._stderr or self._invalid_line).decode("utf-8", "replace")).strip()
-        return "; its last words: " + "\n".join(said.splitlines()[-_MAX_TAIL_LINES:]) if said else ""
+        """Return the end of its standard error, or else its last invalid line, as a message suffix."""
+        output = sanitise((self._stderr or self._invalid_line).decode("utf-8", "replace")).strip()
+        return "; last output: " + "\n".join(output.splitlines()[-_MAX_TAIL_LINES:]) if output else ""
 
 
 async def start_agent(
@@ -128,29 +131,29 @@ async def start_agent(
     mirror: Mirror | None = None,
     on_invalid_line: Callable[[bytes], None] | None = None,
 ) -> AgentProcess:
-    """Start the program in a tree of its own; `UsageError` when there is no such program."""
+    """Start the agent in its own process tree. Raises `UsageError` if the program cannot be started."""
     early = bytearray()
     holder: list[AgentProcess] = []
 
-    def errors(data: bytes) -> None:
+    def handle_stderr(data: bytes) -> None:
         if holder:
             holder[0].add_stderr(data)
         else:
             early.extend(data)
 
     try:
-        program = await open_program(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=errors)
+        program = await open_program(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=handle_stderr)
     except ToolError as failure:
-        raise UsageError(f"{launch.name} cannot be started: {failure.fault.message}", hint=failure.fault.hint) from None
+        raise UsageError(f"cannot start {launch.name}: {failure.fault.message}", hint=failure.fault.hint) from None
     process = AgentProcess(launch, program)
     process.add_stderr(bytes(early))
     holder.append(process)
 
-    def junk(line: bytes) -> None:
+    def handle_invalid_line(line: bytes) -> None:
         process.note_invalid_line(line)
         if on_invalid_line:
             on_invalid_line(line)
 
-    process.peer = JsonRpcPeer(process.send, handler, mirror=mirror, on_invalid_line=junk)
+    process.peer = JsonRpcPeer(process.send, handler, mirror=mirror, on_invalid_line=handle_invalid_line)
     process._reader_task = asyncio.ensure_future(process.read())
     return process

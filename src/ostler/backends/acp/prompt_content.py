@@ -1,4 +1,4 @@
-"""A prompt as an agent takes it: blocks it cannot take become ones it can."""
+"""Converts a prompt into ACP content blocks that the agent supports."""
 
 from ostler.core.prompt import EmbeddedResource, ImageContent, Prompt, PromptContent, ResourceLink, TextContent
 from ostler.wire.acp import ContentBlock, ResourceContents, text_content
@@ -6,21 +6,21 @@ from ostler.wire.acp_requests import InitializeResponse
 
 
 def to_content_blocks(prompt: Prompt, agent_info: InitializeResponse) -> tuple[ContentBlock, ...]:
-    """Every block; text and links go to any agent."""
+    """Convert all blocks; unsupported ones become text."""
     return tuple(_to_content_block(block, agent_info) for block in prompt.blocks)
 
 
 def _to_content_block(block: PromptContent, agent_info: InitializeResponse) -> ContentBlock:
-    takes = agent_info.agent_capabilities.prompt_capabilities
+    supported = agent_info.agent_capabilities.prompt_capabilities
     match block:
         case TextContent(text):
             return text_content(text)
         case ImageContent(mime, data, name):
-            if not takes.image:
-                return text_content(f"[an image that this agent cannot see: {name or mime}]")
+            if not supported.image:
+                return text_content(f"[image omitted, not supported by this agent: {name or mime}]")
             return ContentBlock("image", data=data, mime_type=mime)
         case EmbeddedResource(uri, text, mime):
-            if not takes.embedded_context:
+            if not supported.embedded_context:
                 return text_content(f"{uri}:\n{text}")
             return ContentBlock("resource", resource=ResourceContents(uri, text, mime_type=mime or None))
         case ResourceLink(uri, name, mime):

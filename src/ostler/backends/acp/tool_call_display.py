@@ -1,4 +1,4 @@
-"""How an agent's tool calls look in our words: kinds, places, and what a person is shown of them."""
+"""Converts an agent's tool calls into our events and display blocks."""
 
 import os
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ from ostler.wire.acp import ContentBlock, ToolCallContent, ToolCallFields
 
 TOOL_KINDS = get_args(ToolKind)
 MAX_TEXT_LENGTH = 50_000
-PREVIEW_LINES = 4_000  # whoever is asked sees it whole
+PREVIEW_LINES = 4_000  # high, because approval requests show the complete change
 
 
 def kind_of(call: ToolCallFields) -> ToolKind:
-    """Its kind; newer ones are `other`."""
+    """Return the call's kind, or `other` if it is unknown."""
     return call.kind if call.kind in TOOL_KINDS else "other"  # type: ignore[return-value]  # narrowed by the test
 
 
 def paths_of(call: ToolCallFields) -> tuple[str, ...]:
-    """The places it is at work, and the files it would change."""
-    told = [place.path for place in call.locations or ()]
-    return tuple(dict.fromkeys(path for path in (*told, *edited_paths(call)) if path))
+    """Return the call's locations and the files it would change."""
+    locations = [location.path for location in call.locations or ()]
+    return tuple(dict.fromkeys(path for path in (*locations, *edited_paths(call)) if path))
 
 
 def edited_paths(call: ToolCallFields) -> tuple[str, ...]:
-    """The files of which it shows a change."""
+    """Return the files for which the call contains a diff."""
     return tuple(item.path for item in call.content or () if item.type == "diff" and item.path)
 
 
 def command_of(call: ToolCallFields) -> str:
-    """The command it would run, where the agent puts it beside."""
+    """Return the command in the call's raw input, or an empty string."""
     command = call.raw_input.get("command") if isinstance(call.raw_input, dict) else None
     if isinstance(command, list):
         import shlex
@@ -44,25 +44,25 @@ def command_of(call: ToolCallFields) -> str:
 
 
 def to_tool_called(call: ToolCallFields, cwd: str) -> ToolCalled:
-    """The call as an event; it comes again when more of it is known."""
+    """Convert the call into an event, which is emitted again when more is known."""
     kind = kind_of(call)
     arguments = call.raw_input if isinstance(call.raw_input, dict) else {}
-    made = ToolCall(call.tool_call_id, call.name or kind, arguments)
-    return ToolCalled(made, call.title or "", kind, tuple(display_path(path, cwd) for path in paths_of(call)))
+    tool_call = ToolCall(call.tool_call_id, call.name or kind, arguments)
+    return ToolCalled(tool_call, call.title or "", kind, tuple(display_path(path, cwd) for path in paths_of(call)))
 
 
 def to_tool_result(
     call: ToolCallFields, cwd: str, terminal_output: Mapping[str, str] = MappingProxyType({})
 ) -> ToolResult:
-    """What came of it."""
+    """Convert a finished call into a result."""
     text = text_of(call) or _as_text(call.raw_output)
     status = "ok" if call.status == "completed" else "failed"
-    shown = make_display(call, cwd, terminal_output)
-    return ToolResult(call.tool_call_id, status, text[:MAX_TEXT_LENGTH], shown)  # type: ignore[arg-type]
+    display = make_display(call, cwd, terminal_output)
+    return ToolResult(call.tool_call_id, status, text[:MAX_TEXT_LENGTH], display)  # type: ignore[arg-type]
 
 
 def make_display(call: ToolCallFields, cwd: str, terminal_output: Mapping[str, str] = MappingProxyType({})) -> Display:
-    """A line, and what it has to show; `printed` is what terminals of ours printed last."""
+    """Return the title and content of a call; `terminal_output` has the output of its terminals by id."""
     blocks = [block for item in call.content or () if (block := _to_display_block(item, cwd, terminal_output))]
     if not blocks and call.raw_output is not None:
         blocks = [DisplayText(_as_text(call.raw_output)[:MAX_TEXT_LENGTH], "output")]
@@ -70,12 +70,12 @@ def make_display(call: ToolCallFields, cwd: str, terminal_output: Mapping[str, s
 
 
 def text_of(call: ToolCallFields) -> str:
-    """The words in what it shows."""
+    """Return the text in the call's content."""
     return "\n".join(content_text(item.content) for item in call.content or () if item.content)
 
 
 def content_text(content: ContentBlock) -> str:
-    """A block of content as words; what is no text is named."""
+    """Return a content block as text; other content is represented by its name or type."""
     if content.type == "text":
         return content.text or ""
     if content.type == "resource_link":
@@ -86,7 +86,7 @@ def content_text(content: ContentBlock) -> str:
 
 
 def display_path(path: str, cwd: str) -> str:
-    """Relative inside the workspace, absolute outside."""
+    """Return the path relative to the workspace if it is inside, else unchanged."""
     return os.path.relpath(path, cwd) if path.startswith(cwd.rstrip("/") + "/") else path
 
 
@@ -103,12 +103,12 @@ def _to_display_block(item: ToolCallContent, cwd: str, terminal_output: Mapping[
 
 
 def _to_display_diff(path: str, before: str | None, after: str, cwd: str) -> DisplayDiff:
-    from ostler.text.diff import unified_diff  # only a change pays for it
+    from ostler.text.diff import unified_diff  # imported only when there is a diff
 
-    shown = display_path(path, cwd)
-    diff = unified_diff(before or "", after, shown, max_lines=PREVIEW_LINES)
+    name = display_path(path, cwd)
+    diff = unified_diff(before or "", after, name, max_lines=PREVIEW_LINES)
     operation = "created" if before is None else "updated"
-    return DisplayDiff(shown, diff.text, operation, diff.additions, diff.deletions, diff.truncated)  # type: ignore[arg-type]
+    return DisplayDiff(name, diff.text, operation, diff.additions, diff.deletions, diff.truncated)  # type: ignore[arg-type]
 
 
 def _as_text(value: Any) -> str:

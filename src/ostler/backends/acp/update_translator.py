@@ -1,4 +1,4 @@
-"""Tells a session what an agent tells: updates become events, whoever sent them and in whatever order."""
+"""Translates an agent's session updates into events."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ from ostler.wire.acp_updates import (
     UsageUpdate,
 )
 
-MAX_UNKNOWN_KINDS = 20  # kinds of updates nobody knows, of which each is told once
+MAX_UNKNOWN_KINDS = 20  # unknown kinds of updates; each is reported once
 Phase = Literal["replay", "idle", "turn"]
 _STATUS: dict[str, Literal["pending", "in_progress", "completed"]] = {
     "in_progress": "in_progress",
@@ -56,7 +56,7 @@ _LEVELS: dict[str, Literal["info", "warning", "error"]] = {"warning": "warning",
 
 
 class UpdateTranslator:
-    """The one way from updates to events. In a replay only what is still so is told, and no words."""
+    """Translates updates into events. During a replay, messages, tool calls and plans are ignored."""
 
     def __init__(self, name: str, cwd: str, emit: Callable[[Event], None], observer: AcpObserver) -> None:
         self.phase: Phase = "idle"
@@ -80,7 +80,7 @@ class UpdateTranslator:
         self._unknown_kinds: set[str] = set()
 
     def translate(self, update: SessionUpdate) -> None:
-        """Take one update in."""
+        """Translate one update and pass it to the observer."""
         if self.phase == "replay" and isinstance(update, (ContentChunk, ToolCallFields, PlanUpdate)):
             return
         if isinstance(update, ToolCallFields):
@@ -108,7 +108,7 @@ class UpdateTranslator:
                 self._apply_state(update)
 
     def _apply_state(self, update: SessionUpdate) -> None:
-        """What is so in the session from now on."""
+        """Apply an update of the session's commands, options or title."""
         match update:
             case AvailableCommandsUpdate(commands):
                 self.commands = tuple(
@@ -127,18 +127,18 @@ class UpdateTranslator:
         self.on_info_changed()
 
     def begin_turn(self) -> None:
-        """A turn begins; an id that an agent used in an earlier one means another call now."""
+        """Start a turn; call ids of earlier turns may be reused for other calls."""
         self.phase = "turn"
         self.calls = ToolCallTracker()
         self._turn_token = os.urandom(4).hex()
         self._reported_calls, self._finished_calls = {}, set()
 
     def local_call_id(self, call_id: str) -> str:
-        """What a call of this turn is called in our journal, where no id may come twice."""
+        """Return the id of a call of this turn that is unique in the journal."""
         return f"{call_id}-{self._turn_token}" if call_id else ""
 
     def apply_tool_call(self, update: ToolCallFields) -> ToolCallFields:
-        """A tool call or a change of it, from an update or a permission request; the call as it stands."""
+        """Apply a call or an update of one, from an update or a permission request. Return the merged call."""
         call = self.calls.upsert(update)
         self._store_output(update.meta or {})
         if self.phase == "turn" and call.tool_call_id and call.tool_call_id not in self._finished_calls:
@@ -158,48 +158,48 @@ class UpdateTranslator:
             self._emit(ToolProgress(call.tool_call_id, make_display(call, self._cwd, self.terminal_output)))
 
     def _store_output(self, meta: dict[str, Any]) -> None:
-        """What terminals of the agent's own print, which some agents put beside their calls, whole or bit by bit."""
-        for key, whole in (("terminal_output", True), ("terminal_output_delta", False)):
-            told = meta.get(key)
-            name, data = (told.get("terminal_id"), told.get("data")) if isinstance(told, dict) else (None, None)
+        """Store the output of the agent's own terminals, which some agents send along with calls."""
+        for key, complete in (("terminal_output", True), ("terminal_output_delta", False)):
+            output = meta.get(key)
+            name, data = (output.get("terminal_id"), output.get("data")) if isinstance(output, dict) else (None, None)
             if isinstance(name, str) and isinstance(data, str):
-                before = "" if whole else self.terminal_output.get(name, "")
+                before = "" if complete else self.terminal_output.get(name, "")
                 self.terminal_output[name] = (before + data)[-MAX_TEXT_LENGTH:]
 
     def finish_turn(self, *, truncated: bool = False) -> None:
-        """The turn is over: the last message is whole, and nothing more is told of its calls."""
+        """End the turn: complete the last message and ignore further updates of its calls."""
         self._assembler.finish(truncated=truncated)
         self.phase = "idle"
 
     def report_usage(self, response: PromptResponse, model: str) -> None:
-        """What the turn used, as far as the agent tells."""
-        told, spent = self._usage, response.usage
-        if told is None and spent is None:
+        """Emit the turn's usage, as far as the agent reported it."""
+        context_usage, turn_usage = self._usage, response.usage
+        if context_usage is None and turn_usage is None:
             return
-        total = told.cost.amount if told and told.cost else None
+        total = context_usage.cost.amount if context_usage and context_usage.cost else None
         cost = None if total is None else max(total - self._reported_cost, 0.0)
         self._reported_cost = self._reported_cost if total is None else total
         self._emit(
             UsageReported(
                 model or self.name,
-                spent.input_tokens if spent else 0,
-                spent.output_tokens if spent else 0,
-                (spent.cached_read_tokens or 0) if spent else 0,
+                turn_usage.input_tokens if turn_usage else 0,
+                turn_usage.output_tokens if turn_usage else 0,
+                (turn_usage.cached_read_tokens or 0) if turn_usage else 0,
                 cost,
-                told.used if told else 0,
-                told.size if told else 0,
+                context_usage.used if context_usage else 0,
+                context_usage.size if context_usage else 0,
             )
         )
 
     def _handle_unknown(self, update: UnknownUpdate) -> None:
         raw = update.raw
         if update.kind == "notice" and isinstance(raw.get("title"), str):
-            more = raw.get("description")
-            text = f"{raw['title']}: {more}" if isinstance(more, str) and more else raw["title"]
+            description = raw.get("description")
+            text = f"{raw['title']}: {description}" if isinstance(description, str) and description else raw["title"]
             self._emit(Notice(_LEVELS.get(str(raw.get("severity")), "info"), text))
         elif update.kind not in self._unknown_kinds and len(self._unknown_kinds) < MAX_UNKNOWN_KINDS:
             self._unknown_kinds.add(update.kind)
-            self._emit(Notice("info", f"{self.name} tells of {update.kind!r:.60}, which this version does not know"))
+            self._emit(Notice("info", f"ignored an unknown update type {update.kind!r:.60} from {self.name}"))
 
 
 def _todo(number: int, entry: PlanEntry) -> Todo:

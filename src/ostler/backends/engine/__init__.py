@@ -1,1 +1,1 @@
-"""The in-process backend that turns a model into a coding agent."""
+"""The built-in backend: runs a model in an agent loop."""

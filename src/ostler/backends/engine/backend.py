@@ -1,4 +1,4 @@
-"""The engine as a backend: it joins a model, the tools' declarations and the loop to a stage."""
+"""The engine backend: connects model, tools and loop to the session."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ MakeModel = Callable[[str], ModelClient]
 
 
 class Engine:
-    """In process: the model thinks, the stage acts. Its history is a fold over the stage's records."""
+    """Runs a model in this process. Its history is folded from the session's records."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Engine:
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
         if prompt is None:
-            raise UsageError("the engine begins no turns by itself")
+            raise UsageError("the engine does not start turns itself")
         self._in_turn = True
         try:
             async with with_target(self, self._context, prompt.target):
@@ -124,7 +124,7 @@ class Engine:
 
     @property
     def selection(self) -> dict[str, str]:
-        """The agent and the model that work now; an agent's own model is none that was chosen."""
+        """The active agent and the selected model; an agent's own model is not a selection."""
         return {"agent": self._role.name, "model": self._selected_model}
 
     async def _run_loop(self, prompt: Prompt) -> TurnEnded:
@@ -135,16 +135,16 @@ class Engine:
         await self._wait_for_window(tools)
         view = self._make_view(self._prefix(tools))
         self._budget.join(view)
-        guests = self._make_plugins()
+        plugins = self._make_plugins()
         try:
             ended = await self._run_with_timeout(
-                AgentLoop(view, self._tools, guests, self._message_id), subagent_call(prompt)
+                AgentLoop(view, self._tools, plugins, self._message_id), subagent_call(prompt)
             )
         except asyncio.CancelledError:
-            guests.on_cancel(view)
+            plugins.on_cancel(view)
             raise
         if ended.reason == "limit":
-            await guests.on_limit(view)
+            await plugins.on_limit(view)
         return ended
 
     async def _run_with_timeout(self, loop: AgentLoop, first: Message | None) -> TurnEnded:
@@ -158,7 +158,7 @@ class Engine:
 
     async def apply(self, change: SessionChange) -> bool:
         match change:
-            case Steer() | Revert() | Rename():  # what is kept is all it knows
+            case Steer() | Revert() | Rename():  # the records are the engine's only state
                 return True
             case SetOption("model", value):
                 await self._change_model(value)
@@ -180,7 +180,7 @@ class Engine:
         await self._model.aclose()
 
     async def _change_role(self, name: str) -> None:
-        """All of it or nothing: an agent whose model is not to be had leaves no bounds lifted."""
+        """Switch to an agent. If its model cannot be created, the previous agent and its rules are restored."""
         before = self._role.name
         role = self._select_role(name)
         try:
@@ -196,30 +196,40 @@ class Engine:
         await old.aclose()
 
     async def _compact(self) -> bool:
-        """Between two steps of the turn that runs, else now."""
-        built = find_prefix(self._context.records())
+        """Compact between two steps of the running turn, or now if none is running."""
+        prefix = find_prefix(self._context.records())
         if self._in_turn:
             self._context_window.request_compaction()
             return True
-        return built is not None and await self._context_window.compact_now(self._make_view(built))
+        return prefix is not None and await self._context_window.compact_now(self._make_view(prefix))
 
     async def _undo_compaction(self) -> bool:
-        """Between turns: a turn that runs goes on from what it was told."""
+        """Undo the latest compaction; not possible during a turn."""
         records = self._context.records()
-        undone, built = undone_summaries(records), find_prefix(records)
-        standing = any(records[at].seq not in undone for at in records.indexes_of(("compacted",)))
-        if not standing or not built or self._in_turn:
+        undone, prefix = undone_summaries(records), find_prefix(records)
+        has_summary = any(records[index].seq not in undone for index in records.indexes_of(("compacted",)))
+        if not has_summary or not prefix or self._in_turn:
             return False
         self._context.emit(Compacted("", 0))
-        report_context_usage(self._make_view(built))
+        report_context_usage(self._make_view(prefix))
         return True
 
     def _make_plugins(self) -> LoopPlugin:
         limits = LimitPlugin(self._role.max_steps or self._limits.steps, self._budget)
-        nested, checks = FolderRulesPlugin(self._project.folder_rules), ValidationPlugin(self._checks)
-        offers = ToolChangesPlugin(self._tools, self._extend)
+        folder_rules, validation = FolderRulesPlugin(self._project.folder_rules), ValidationPlugin(self._checks)
+        tool_changes = ToolChangesPlugin(self._tools, self._extend)
         return PluginChain(
-            (offers, TodoPlugin(), LoopDetector(), nested, limits, self._context_window, limits, self._titles, checks)
+            (
+                tool_changes,
+                TodoPlugin(),
+                LoopDetector(),
+                folder_rules,
+                limits,
+                self._context_window,
+                limits,
+                self._titles,
+                validation,
+            )
         )
 
     def _make_view(self, prefix: PrefixBuilt) -> TurnView:
@@ -237,46 +247,48 @@ class Engine:
         options = (
             SessionOption("model", self._model.name),
             SessionOption("agent", self._role.name),
-            SessionOption("thinking", self._thinking or "", choices=tuple(OptionChoice(word) for word in THINKING)),
+            SessionOption("thinking", self._thinking or "", choices=tuple(OptionChoice(level) for level in THINKING)),
         )
         return SessionInfo("engine", options, can_steer=True)
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
-        """Where the request is larger than the smallest windows there are, the server's own is waited for."""
-        learned, records = getattr(self._model, "wait_for_window", None), self._context.records()
-        if learned is None:
+        """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
+        wait, records = getattr(self._model, "wait_for_window", None), self._context.records()
+        if wait is None:
             return
-        built = find_prefix(records) or build_prefix(
+        prefix = find_prefix(records) or build_prefix(
             self._system(), self._project.parts(), tools, self._model.context_limit
         )
-        size = fixed_size(built, guide_size(self._model, built)) + self._history.follow(records).size
+        size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
-            await learned()
+            await wait()
 
     def _prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
-        """As the session's first request had it, so that every later one begins with the same bytes; tools that were
-        not told of yet follow the others."""
-        built, window = find_prefix(self._context.records()), self._model.context_limit
-        now = (
-            extend_prefix(built, tools, window)
-            if built
+        """Return the prefix of the session's first request, so that all requests begin with the same bytes.
+
+        New tools are appended.
+        """
+        current, window = find_prefix(self._context.records()), self._model.context_limit
+        prefix = (
+            extend_prefix(current, tools, window)
+            if current
             else build_prefix(self._system(), self._project.parts(), tools, window)
         )
-        if now is not built:
-            now = self._persist_prefix(now)
-        check_prefix_fits(now, self._model, self._estimator)
-        return now
+        if prefix is not current:
+            prefix = self._persist_prefix(prefix)
+        check_prefix_fits(prefix, self._model, self._estimator)
+        return prefix
 
     def _extend(self, view: TurnView, tools: Sequence[ToolSpec]) -> None:
-        """In the middle of a turn: tools that were not told of yet."""
-        now = extend_prefix(view.prefix, tools, self._model.context_limit)
-        if now is not view.prefix:
-            check_prefix_fits(now, self._model, self._estimator)
-            now = self._persist_prefix(now)
-            view.set_prefix(now, guide_size(self._model, now))
+        """Append new tools to the prefix during a turn."""
+        prefix = extend_prefix(view.prefix, tools, self._model.context_limit)
+        if prefix is not view.prefix:
+            check_prefix_fits(prefix, self._model, self._estimator)
+            prefix = self._persist_prefix(prefix)
+            view.set_prefix(prefix, guide_size(self._model, prefix))
 
     def _persist_prefix(self, prefix: PrefixBuilt) -> PrefixBuilt:
-        """As the session has it from now on, which may withhold something."""
+        """Persist the prefix and return it as recorded, with secrets masked."""
         self._context.emit(prefix)
         return find_prefix(self._context.records()) or prefix
 

@@ -1,4 +1,4 @@
-"""Runs the calls of one reply in their order, from the moment each is known, also while the reply still goes on."""
+"""Schedules the tool calls of one reply: read-only ones in parallel, others in order."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ from ostler.core.tools import ToolCall, ToolSpec
 
 
 class CallScheduler:
-    """Neighbours that change nothing, and tasks, run side by side; any other call waits for all before it.
+    """Runs calls as soon as they are known, also while the reply is still streaming.
 
-    No call outlives the block. What has begun is finished where the reply ends or breaks off, and stopped where the
-    turn is cancelled. `ended` is the end of the turn where a guest wanted it.
+    Adjacent read-only calls and tasks run in parallel; any other call waits for all before it. On leaving the block,
+    started calls are awaited, or cancelled if the turn is cancelled. `turn_end` is set if a plugin ended the turn.
     """
 
     def __init__(self, view: TurnView, tools: Callable[[], Sequence[ToolSpec]], plugins: LoopPlugin) -> None:
@@ -31,20 +31,20 @@ class CallScheduler:
         self._parallel = False
 
     async def start(self, message: Message) -> bool:
-        """Start the calls of a message that is kept; False where a guest ends the turn instead."""
+        """Start the calls of a persisted message. Return False if a plugin ends the turn instead."""
         self.turn_end = await self._plugins.before_tools(self._view, message)
         if self.turn_end:
             return False
         tools = {tool.name: tool for tool in self._tools()}
-        meant = [(call, tools.get(resolve_tool_name(call.tool, tools) or "")) for call in message.calls]
-        for call, spec in meant:
+        resolved = [(call, tools.get(resolve_tool_name(call.tool, tools) or "")) for call in message.calls]
+        for call, spec in resolved:
             self._view.context.emit(ToolCalled(call, kind=spec.kind if spec else "other"))
-        for call, spec in meant:
+        for call, spec in resolved:
             self._start_call(call, parallel=spec is not None and (not spec.effects or spec.name == "task"))
         return True
 
     async def finish(self, message: Message) -> TurnEnded | None:
-        """The reply is over, and all of its calls get their results."""
+        """Wait for the results of all calls, then call the plugins."""
         await self.wait_results()
         return await self._plugins.after_tools(self._view, message)
 
@@ -60,7 +60,7 @@ class CallScheduler:
             await self._stop()
 
     async def wait_results(self) -> None:
-        """Wait for all that has begun."""
+        """Wait for all started calls."""
         try:
             await asyncio.gather(*self._tasks)
         except BaseException:
@@ -76,7 +76,7 @@ class CallScheduler:
         self._tasks.append(task)
 
     async def _run(self, call: ToolCall, previous: Sequence[asyncio.Task[None]]) -> None:
-        await asyncio.gather(*previous)  # where one could not be kept, none follows
+        await asyncio.gather(*previous)  # if one could not be recorded, no later call runs
         await self._view.context.run_tool(call)
 
     async def _stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What the model is sent: a fold over the kept events, always a valid request."""
+"""The message history sent to the model, folded from the session's records; always a valid request."""
 
 from collections.abc import Iterable, Sequence
 
@@ -27,9 +27,9 @@ from ostler.models.model_types import AssistantMessage, RequestMessage, SystemMe
 from ostler.text.truncate import truncate_middle
 
 NOT_RUN = "Not run."
-PRUNED_RESULT = "[This old result was left out to save space. Call the tool again if you need it.]"
+PRUNED_RESULT = "[Old tool result removed to save context. Call the tool again if you need it.]"
 NEVER_PRUNED = frozenset(["skill"])
-# The kinds of records that the fold looks at; no other is decoded.
+# Only records of these types are decoded.
 HISTORY_EVENT_TYPES = frozenset(
     [
         "turn_started",
@@ -44,11 +44,11 @@ HISTORY_EVENT_TYPES = frozenset(
     ]
 )
 _SUMMARY_SEQ = -1
-_MANUAL_PREFIX = "by-hand-"
+_MANUAL_PREFIX = "manual-"
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """One thing said, the number of the record it comes from, and its size in bytes."""
+    """A message, the number of its record, and its size in bytes."""
 
     seq: int
     message: RequestMessage
@@ -56,7 +56,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 class History:
-    """Follows a session's records and folds only those that are new; a revert makes it begin anew."""
+    """Follows a session's records, folding only new ones; after a revert it starts again."""
 
     def __init__(self) -> None:
         self._fold = _Fold()
@@ -65,7 +65,7 @@ class History:
         self._undone: frozenset[int] = frozenset()
 
     def follow(self, records: Records) -> "History":
-        """Take in what is new."""
+        """Read the new records and return the history itself."""
         if self._read_count > len(records) or (
             self._read_count and records[self._read_count - 1].seq != self._last_seq
         ):
@@ -86,13 +86,13 @@ class History:
         return self
 
     def _first_index(self, records: Records, kinds: list[str]) -> int:
-        """Of a past that is new, what its last summary stands for need not be looked at."""
+        """Return where to start; on a first read, records that the latest summary replaces are skipped."""
         if self._read_count:
             return self._read_count
-        for place in (at for at in reversed(range(len(kinds))) if kinds[at] == "compacted"):
-            summary = records[place]
+        for index in (position for position in reversed(range(len(kinds))) if kinds[position] == "compacted"):
+            summary = records[index]
             if summary.seq not in self._undone and isinstance(summary.event, Compacted):
-                return min(place, records.index_after(summary.event.upto_seq - 1))
+                return min(index, records.index_after(summary.event.upto_seq - 1))
         return 0
 
     @property
@@ -109,7 +109,7 @@ class History:
 
 
 def fold_history(events: Iterable[Event]) -> tuple[RequestMessage, ...]:
-    """Prompts, messages and results in the order a model expects: every call has its result right after it."""
+    """Return prompts, messages and results in the order a model expects: results follow their calls."""
     fold = _Fold()
     for seq, event in enumerate(events, 1):
         fold.apply(event, seq)
@@ -117,34 +117,36 @@ def fold_history(events: Iterable[Event]) -> tuple[RequestMessage, ...]:
 
 
 def undone_summaries(records: Records) -> frozenset[int]:
-    """The numbers of the summaries that were taken back, and of what took them back."""
-    standing: list[int] = []
+    """Return the numbers of the undone summaries and of the records that undid them."""
+    active: list[int] = []
     undone: set[int] = set()
-    for envelope in (records[at] for at in records.indexes_of(("compacted",))):
+    for envelope in (records[index] for index in records.indexes_of(("compacted",))):
         if isinstance(envelope.event, Compacted) and envelope.event.summary:
-            standing.append(envelope.seq)
+            active.append(envelope.seq)
         else:
-            undone |= {envelope.seq, *standing[-1:]}
-            standing = standing[:-1]
+            undone |= {envelope.seq, *active[-1:]}
+            active = active[:-1]
     return frozenset(undone)
 
 
 def find_prefix(records: Records) -> PrefixBuilt | None:
-    """What the session's requests begin with, if one was sent already."""
+    """Return the prefix of the session's requests, or None before the first request."""
     event = latest_event(records, "prefix_built")
     return event if isinstance(event, PrefixBuilt) else None
 
 
 def latest_event(records: Records, event_type: str) -> Event | None:
-    """The last event of a kind; none of another kind is decoded."""
-    place = next((at for at in reversed(range(len(records))) if records.type_at(at) == event_type), None)
-    return None if place is None else records[place].event
+    """Return the latest event of a type, or None; events of other types are not decoded."""
+    index = next(
+        (position for position in reversed(range(len(records))) if records.type_at(position) == event_type), None
+    )
+    return None if index is None else records[index].event
 
 
 class _Fold:
-    """Holds a reply with calls open until something else is said: more of it and their results may still come.
+    """Folds events into entries. A reply with calls stays open until the next message, as results may still come.
 
-    To the model it is one message, in however many pieces it was kept, and the results follow the whole.
+    The model sees it as one message, even if it was persisted in several pieces, followed by all results.
     """
 
     def __init__(self) -> None:
@@ -158,10 +160,10 @@ class _Fold:
         self._steered: dict[str, tuple[int, Prompt]] = {}
 
     def apply(self, event: Event, seq: int) -> None:
-        """The commonest first: a long session is folded whole when it is resumed."""
+        """Apply one event; frequent types come first because a resumed session is folded completely."""
         match event:
             case MessageDone(message) if message.continues:
-                if self._open:  # else a summary took the beginning of the reply, and with it the rest
+                if self._open:  # otherwise a summary replaced the reply's beginning, so the rest is dropped
                     self._open.append(message)
             case MessageDone(message) if message.calls:
                 self._close()
@@ -184,13 +186,13 @@ class _Fold:
                 self._apply_other(event, seq)
 
     def pending_entries(self) -> list[HistoryEntry]:
-        """What follows the entries if nothing more comes: an open reply, its results, and what waits for them."""
+        """Return the entries that are not final yet: an open reply, its results, and deferred messages."""
         if not self._open:
             return self._deferred
         reply = join_pieces(self._open)
         results = (self._results.get(call.id) or ToolResult(call.id, "cancelled", NOT_RUN) for call in reply.calls)
-        said = (AssistantMessage(reply), ToolResultsMessage(tuple(results)))
-        return [*(_make_entry(self._open_seq, one) for one in said), *self._deferred]
+        messages = (AssistantMessage(reply), ToolResultsMessage(tuple(results)))
+        return [*(_make_entry(self._open_seq, message) for message in messages), *self._deferred]
 
     def _apply_other(self, event: Event, seq: int) -> None:
         match event:
@@ -208,8 +210,8 @@ class _Fold:
                 self._prune(upto_seq, chars)
             case Compacted(summary, upto_seq) if summary:
                 self._close()
-                told = _make_entry(_SUMMARY_SEQ, UserMessage((TextContent(summary),)))
-                self._replace([told, *(entry for entry in self.entries if entry.seq >= upto_seq)])
+                first = _make_entry(_SUMMARY_SEQ, UserMessage((TextContent(summary),)))
+                self._replace([first, *(entry for entry in self.entries if entry.seq >= upto_seq)])
             case _:
                 pass
 
@@ -231,9 +233,9 @@ class _Fold:
         self.size = sum(entry.size for entry in entries)
 
     def _append_manual(self, seq: int, call: ToolCall, result: ToolResult) -> None:
-        """A person's own command enters the conversation as what they typed and what came of it.
+        """Add a command that the user ran as a user message and a reply with its output.
 
-        While the model's calls are open it waits for their results.
+        It is deferred while the model's calls are open.
         """
         self._deferred.append(
             _make_entry(seq, UserMessage((TextContent(f"!{call.arguments.get('command', call.tool)}"),)))
@@ -245,27 +247,29 @@ class _Fold:
             self._close()
 
     def _prune(self, upto_seq: int, chars: int) -> None:
-        kept: list[HistoryEntry] = []
+        entries: list[HistoryEntry] = []
         for entry in self.entries:
-            said = entry.message
-            if isinstance(said, ToolResultsMessage) and entry.seq < upto_seq:
-                before = kept[-1].message
+            message = entry.message
+            if isinstance(message, ToolResultsMessage) and entry.seq < upto_seq:
+                before = entries[-1].message
                 calls = before.message.calls if isinstance(before, AssistantMessage) else ()
-                spared = {call.id for call in calls if resolve_tool_name(call.tool, NEVER_PRUNED)}
-                results = (one if one.call_id in spared else prune_result(one, chars) for one in said.results)
+                protected = {call.id for call in calls if resolve_tool_name(call.tool, NEVER_PRUNED)}
+                results = (
+                    result if result.call_id in protected else prune_result(result, chars) for result in message.results
+                )
                 entry = _make_entry(entry.seq, ToolResultsMessage(tuple(results)))
-            kept.append(entry)
-        self._replace(kept)
+            entries.append(entry)
+        self._replace(entries)
 
 
 def join_pieces(pieces: Sequence[Message]) -> Message:
-    """A reply that was kept in pieces."""
+    """Join the pieces of a reply into one message."""
     parts = tuple(part for piece in pieces for part in piece.parts)
     return msgspec.structs.replace(pieces[0], parts=parts, truncated=pieces[-1].truncated)
 
 
 def prune_result(result: ToolResult, chars: int) -> ToolResult:
-    """A result cut down to its head and tail, or to a word that it was left out; pictures go too."""
+    """Return a result truncated to its head and tail or replaced by a note, without images."""
     if len(result.for_model) <= max(chars, len(PRUNED_RESULT)) and not result.images:
         return result
     text = truncate_middle(result.for_model, chars).text if chars > len(PRUNED_RESULT) else PRUNED_RESULT
@@ -273,7 +277,7 @@ def prune_result(result: ToolResult, chars: int) -> ToolResult:
 
 
 def is_manual_result(message: RequestMessage) -> bool:
-    """Whether it is what came of a person's own command, and no words of the model."""
+    """Return whether a message is the output of a command that the user ran."""
     return isinstance(message, AssistantMessage) and message.message.id.startswith(_MANUAL_PREFIX)
 
 

@@ -1,4 +1,4 @@
-"""The hidden agents that do the engine's own work: whose words they have, which model, whether they name sessions."""
+"""The internal agents for titles, summaries and compaction: their prompts and model."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,15 @@ from ostler.knowledge.builtin_agents import builtin_agents
 
 
 def built_in_role(name: str) -> AgentRole:
-    """A hidden agent as it comes with Ostler."""
+    """Return an internal agent's built-in role."""
     return AgentRole(name, builtin_agents()[name].prompt)
 
 
 class InternalAgents(msgspec.Struct, frozen=True):
-    """`role` tells a hidden agent's words and model; `names` whether sessions get titles and summaries from a model.
+    """The internal agents of a session.
 
-    `model` is a small one for such work; without it, the session's own does it.
+    `role` returns an agent's role by name; `makes_titles` enables titles and summaries; `model` is a small model for
+    this work, by default the session's model.
     """
 
     role: Callable[[str], AgentRole] = built_in_role

@@ -1,4 +1,4 @@
-"""The loop: query, run tools, repeat, until there is an answer, a limit or a stop."""
+"""The agent loop: query the model, run its tool calls, repeat until it answers or a limit ends the turn."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ from ostler.core.tools import ToolSpec
 
 
 class AgentLoop:
-    """One turn, from the prompt that is last in the past."""
+    """Runs one turn for the latest prompt in the records."""
 
     def __init__(
         self, view: TurnView, tools: Callable[[], Sequence[ToolSpec]], plugins: LoopPlugin, new_id: Callable[[], str]
@@ -27,11 +27,11 @@ class AgentLoop:
         self._steering = SteeringQueue(view.context)
 
     async def run(self, first: Message | None = None) -> TurnEnded:
-        """To the end; `first` is a message to begin with in place of the model's."""
+        """Run the turn to its end; `first` replaces the model's first reply."""
         if first:
             self._context.emit(MessageDone(first))
-            async with self._make_scheduler() as acting:
-                if ended := await self._run_calls(ModelStep(first, first), acting):
+            async with self._make_scheduler() as scheduler:
+                if ended := await self._run_calls(ModelStep(first, first), scheduler):
                     return ended
         while True:
             ended = await self._step()
@@ -43,42 +43,42 @@ class AgentLoop:
         self._steering.deliver()
         if ended := await self._plugins.before_step(self._view):
             return ended
-        async with self._make_scheduler() as acting:
-            if (step := await self._query(acting)) is None:
+        async with self._make_scheduler() as scheduler:
+            if (step := await self._query(scheduler)) is None:
                 return None
             if ended := await self._plugins.after_step(self._view, step.message):
                 return ended
-            if ended := acting.turn_end or early_turn_end(step.finish_reason):
+            if ended := scheduler.turn_end or early_turn_end(step.finish_reason):
                 return ended
             if step.message.calls:
-                return await self._run_calls(step, acting)
+                return await self._run_calls(step, scheduler)
         if await self._has_more_to_do(step.message):
             return None
         if not step.message.text.strip():
-            self._context.emit(Notice("warning", "the model ended its reply without a word"))
+            self._context.emit(Notice("warning", "the model returned an empty reply"))
         return TurnEnded("", "done")
 
     async def _has_more_to_do(self, message: Message) -> bool:
-        """Whether there is more to do; words may also arrive while the guests are at work."""
+        """Return whether the turn continues; prompts may also arrive while the plugins run."""
         if self._steering.undelivered() or await self._plugins.before_end(self._view, message):
             return True
         return bool(self._steering.undelivered())
 
     async def _query(self, scheduler: CallScheduler) -> ModelStep | None:
-        """None where it failed and is worth another try."""
+        """Query the model. Return None if it failed and should be queried again."""
         self._context.emit(StateChanged("model_generating"))
         try:
             return await run_step(
                 self._view.model, self._view.request(), self._context, self._new_id(), scheduler.start
             )
         except BackendError as error:
-            await scheduler.wait_results()  # the next request tells of them
+            await scheduler.wait_results()  # the next request contains them
             if not await self._plugins.after_failure(self._view, error):
                 raise
             return None
 
     async def _run_calls(self, step: ModelStep, scheduler: CallScheduler) -> TurnEnded | None:
-        """What has not begun while the reply came begins now."""
+        """Start the calls that were not started during streaming, and wait for all results."""
         if step.rest.calls and not await scheduler.start(step.rest):
             return scheduler.turn_end
         return await scheduler.finish(step.message)

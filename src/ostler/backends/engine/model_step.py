@@ -1,4 +1,4 @@
-"""One step: a model call, streamed to the stage and gathered into a message."""
+"""One model call: streams the reply as events and collects it into a message."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
@@ -38,16 +38,16 @@ from ostler.models.model_types import (
 )
 from ostler.text.lazy_regex import lazy_regex
 
-# The beginnings of ids that the house gives: no model may name a call so that one of ours counts as run.
+# Prefixes of ids that Ostler assigns; a model may not use them for its calls.
 RESERVED_ID_PREFIXES = ("check-", "task-", "person-", "prompt-")
 _VALID_ID = lazy_regex(r"[!-~]{1,128}\Z")
 
-# Has the calls of a piece start; False where the turn is to end instead.
+# Starts the calls of a piece; returns False if the turn must end instead.
 StartCalls = Callable[[Message], Awaitable[bool]]
 
 
 class ModelStep(msgspec.Struct, frozen=True):
-    """What a step came to: the reply as one message, the last piece of it as it is kept, and why it ended."""
+    """The result of a step: the complete reply, its last piece, and the finish reason."""
 
     message: Message
     rest: Message
@@ -55,9 +55,9 @@ class ModelStep(msgspec.Struct, frozen=True):
 
 
 class ReplyBuilder:
-    """A message as it grows: its parts in the order in which they came, each sealed thought one of its own.
+    """Builds a message from chunks, keeping the order of its parts; each signed thought is a separate part.
 
-    Where its calls begin, what came so far is a piece of its own, which nothing takes back.
+    When calls start during streaming, the parts so far become a piece that is final.
     """
 
     def __init__(self, message_id: str, context: BackendContext) -> None:
@@ -75,7 +75,7 @@ class ReplyBuilder:
 
     @property
     def has_started_calls(self) -> bool:
-        """Whether calls of it were handed out."""
+        """Whether calls of the reply were already started."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> None:
@@ -95,37 +95,37 @@ class ReplyBuilder:
         self._queue.append(call)
 
     def _new_id(self, requested: str) -> str:
-        """The id that the model gave unless it is taken or not a model's to give.
+        """Return the model's id for a call, or a new one if it is invalid, reserved or already used.
 
-        A call runs once per id, and servers count anew: whoever asks for the same again wants it done again.
+        A call runs once per id, and some servers reuse ids for new calls.
         """
         records, number = self._context.records(), len(self._ids) + len(self._started_ids)
         requested = requested if _VALID_ID.match(requested) and not requested.startswith(RESERVED_ID_PREFIXES) else ""
-        taken = (self._ids, self._started_ids)
-        while not requested or any(requested in ids for ids in taken) or records.result_seq(requested) is not None:
+        used_ids = (self._ids, self._started_ids)
+        while not requested or any(requested in ids for ids in used_ids) or records.result_seq(requested) is not None:
             requested = f"call_{records[-1].seq + 1}_{number}"
             number += 1
         return requested
 
     def reclassify_as_thought(self) -> None:
-        """The words so far were reasoning, and no call in them was meant; one that began stays with its piece."""
+        """Turn the text since the last piece into reasoning and drop the calls in it."""
         self._end_run()
-        words = "".join(part.text for part in self._parts if isinstance(part, TextContent | ThoughtPart))
+        text = "".join(part.text for part in self._parts if isinstance(part, TextContent | ThoughtPart))
         self.restart()
-        self._add(ThoughtPart, words)
+        self._add(ThoughtPart, text)
 
     def restart(self) -> None:
-        """Nothing that came since the last piece counts."""
+        """Drop everything since the last piece."""
         self._parts, self._text_run, self._queue = [], [], []
         self._ids = set()
 
     def take_queued_calls(self) -> list[ToolCall]:
-        """The calls since this was last asked."""
+        """Return the calls added since the last call of this method."""
         queue, self._queue = self._queue, []
         return queue
 
     def take_piece(self, model: str, *, truncated: bool = False) -> Message:
-        """What came since the last piece; `model` is who answered, which is known at the end only."""
+        """Return the parts since the last piece as a message; `model` is the name of the model that answered."""
         self._end_run()
         parts = [part for part in self._parts if not (truncated and isinstance(part, CallPart))]
         message = Message(self.piece_id, tuple(parts), model, truncated, continues=self.has_started_calls)
@@ -136,7 +136,7 @@ class ReplyBuilder:
         return message
 
     def message(self) -> Message:
-        """All pieces as one."""
+        """Return all pieces as one message."""
         return join_pieces(self._pieces)
 
     def _add(self, kind: type[TextContent] | type[ThoughtPart], text: str) -> None:
@@ -156,28 +156,31 @@ class ReplyBuilder:
 async def run_step(
     model: ModelClient, request: ModelRequest, context: BackendContext, message_id: str, start_calls: StartCalls
 ) -> ModelStep:
-    """The model's reply; a broken stream keeps what came, and raises, unless there are results to go on from."""
+    """Query the model and return its reply. If the stream breaks, the partial reply is persisted.
+
+    Raises `BackendError`, unless calls were already started: then the turn continues with their results.
+    """
     reply = ReplyBuilder(message_id, context)
-    cut: BackendError | None = None
-    whole = False
+    interruption: BackendError | None = None
+    complete = False
     try:
         await _stream_reply(model, request, context, reply, start_calls)
-        whole = True
+        complete = True
     except BackendError as error:
         if not (reply.has_started_calls and error.fault.code == "cut"):
             raise
-        cut = error
+        interruption = error
     finally:
-        rest = _emit_rest(reply, context, model, complete=whole)
-    if cut:
-        context.emit(Notice("warning", f"{cut.fault.message}; going on from the results of its calls"))
+        rest = _emit_rest(reply, context, model, complete=complete)
+    if interruption:
+        context.emit(Notice("warning", f"{interruption.fault.message}; continuing with the results of its calls"))
     return ModelStep(reply.message(), rest, reply.finish_reason)
 
 
 async def _stream_reply(
     model: ModelClient, request: ModelRequest, context: BackendContext, reply: ReplyBuilder, start_calls: StartCalls
 ) -> None:
-    """To the end of the reply, or until calls of it may not begin: then nobody waits for more."""
+    """Stream the reply to its end, or until calls of it must not start."""
     chunks = model.stream(request)
     try:
         async for chunk in chunks:
@@ -193,10 +196,10 @@ async def _stream_reply(
 
 
 def _emit_rest(reply: ReplyBuilder, context: BackendContext, model: ModelClient, *, complete: bool) -> Message:
-    """What came after the last piece; nothing is no message, unless the whole reply is nothing."""
-    begun = reply.has_started_calls
+    """Emit the parts after the last piece; an empty message is emitted only if the whole reply is empty."""
+    has_pieces = reply.has_started_calls
     rest = reply.take_piece(model.name, truncated=not complete)
-    if rest.parts or (complete and not begun):
+    if rest.parts or (complete and not has_pieces):
         context.emit(MessageDone(rest))
     return rest
 
@@ -222,25 +225,27 @@ def _apply_chunk(chunk: ReplyChunk, reply: ReplyBuilder, context: BackendContext
             _restart(chunk, reply, context)
         case RequestNote(text):
             context.emit(Notice("info", text))
-        case ReplyFinished(reason, told):
+        case ReplyFinished(reason, server_reason):
             reply.finish_reason = reason
-            if told:
-                context.emit(Notice("warning", f"the server ended the reply with {told!r}, so it may not be whole"))
+            if server_reason:
+                text = f"the server ended the reply with {server_reason!r}; it may be incomplete"
+                context.emit(Notice("warning", text))
 
 
 def _restart(chunk: RetryScheduled | FallbackStarted, reply: ReplyBuilder, context: BackendContext) -> None:
     if reply.has_started_calls:  # the same calls would run twice
-        raise BackendError(f"{chunk.reason}, so the reply is cut", code="cut", hint="what came is kept; ask to go on")
+        hint = 'the partial reply is saved; send "continue"'
+        raise BackendError(f"{chunk.reason}; the reply is incomplete", code="cut", hint=hint)
     reply.restart()
     match chunk:
         case RetryScheduled(attempt, seconds, reason):
             context.emit(Retrying(attempt, seconds, reason))
         case FallbackStarted(profile, name, reason):
-            context.emit(Notice("warning", f"{reason}; going on with {name} (profile {profile})"))
+            context.emit(Notice("warning", f"{reason}; continuing with {name} (profile {profile})"))
 
 
 def _announce(reply: ReplyBuilder, context: BackendContext) -> None:
-    """Calls that the reply goes on after are known before it is over; those at its end are told with the others."""
+    """Emit the calls before which the reply continues; calls at its end are emitted with the others."""
     for call in reply.take_queued_calls():
         context.emit(ToolCalled(call))
 
@@ -258,8 +263,8 @@ def _to_usage_event(usage: Usage, model: ModelClient) -> UsageReported:
 
 
 def _parse_arguments(text: str) -> dict[str, Any]:
-    """The arguments, or nothing when they are no JSON object: the tool host then looks at the raw text."""
-    import json  # only a model that calls pays for it
+    """Parse the arguments, or return nothing if they are not a JSON object; the tool host then reads the raw text."""
+    import json  # imported only when a model makes calls
 
     try:
         value = json.loads(text or "{}")

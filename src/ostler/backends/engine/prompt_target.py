@@ -1,4 +1,4 @@
-"""Who works on a prompt that says so: another agent or model, for a turn or from then on, or a subagent first."""
+"""Applies a prompt's target: another agent or model for the turn or the session, or a subagent task."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from ostler.knowledge.prompt_syntax import strip_agent_mentions
 
 
 class TargetSwitcher(Protocol):
-    """Whoever can be told who works."""
+    """The part of the engine that switches agents and models."""
 
     @property
     def selection(self) -> dict[str, str]: ...
@@ -26,46 +26,46 @@ class TargetSwitcher(Protocol):
 async def with_target(
     engine: TargetSwitcher, context: BackendContext, target: PromptTarget | None
 ) -> AsyncIterator[None]:
-    """Let those work that a prompt wants. What lasts is kept as an event, so that a resumed session goes on with it."""
+    """Switch to the prompt's agent and model for the block; `for_session` makes the switch permanent."""
     before = engine.selection
-    asked = {"agent": target.agent, "model": target.model} if target and not target.task else {}
-    changed = [name for name, value in asked.items() if value and value != before[name]]
-    lasting = target is not None and target.for_session
-    begun: list[str] = []
+    requested = {"agent": target.agent, "model": target.model} if target and not target.task else {}
+    changed = [name for name, value in requested.items() if value and value != before[name]]
+    for_session = target is not None and target.for_session
+    switched: list[str] = []
     try:
         for name in changed:
-            begun.append(name)
-            await engine.apply(SetOption(name, asked[name]))
-            if lasting:
-                context.emit(OptionChanged(name, asked[name]))
+            switched.append(name)
+            await engine.apply(SetOption(name, requested[name]))
+            if for_session:
+                context.emit(OptionChanged(name, requested[name]))
         yield
     finally:
-        for name in reversed(begun if not lasting else ()):
+        for name in reversed(switched if not for_session else ()):
             await engine.apply(SetOption(name, before[name]))
 
 
 def only_selects_agent(prompt: Prompt) -> bool:
-    """Whether a prompt has no words besides who works from now on."""
-    chosen = prompt.target is not None and prompt.target.for_session and bool(prompt.target.agent)
+    """Return whether a prompt selects an agent for the session and contains nothing else."""
+    selects = prompt.target is not None and prompt.target.for_session and bool(prompt.target.agent)
     return (
-        chosen
+        selects
         and not strip_agent_mentions(prompt.text)
         and all(isinstance(block, TextContent) for block in prompt.blocks)
     )
 
 
 def end_selection_turn(context: BackendContext, prompt: Prompt) -> TurnEnded:
-    """The end of such a turn: a person is told, and no model ever hears of it."""
+    """End a turn that only selected an agent: notify the user and hide the turn from the model."""
     records = context.records()
-    begun = next(at for at in reversed(range(len(records))) if records.type_at(at) == "turn_started")
-    context.emit(Reverted(records[begun].seq - 1))
+    start = next(index for index in reversed(range(len(records))) if records.type_at(index) == "turn_started")
+    context.emit(Reverted(records[start].seq - 1))
     agent = prompt.target.agent if prompt.target else ""
-    context.emit(Notice("info", f"the agent {agent} works from now on, until another is chosen"))
+    context.emit(Notice("info", f"switched to agent {agent} for this session"))
     return TurnEnded("", "done")
 
 
 def subagent_call(prompt: Prompt) -> Message | None:
-    """The call that hands a prompt's task to a subagent before the model is asked."""
+    """Return a message with the call that runs the prompt's task in a subagent, or None."""
     if prompt.target is None or not prompt.target.task:
         return None
     arguments = {"prompt": prompt.target.task, "title": prompt.text[:80], "agent": prompt.target.agent or "general"}

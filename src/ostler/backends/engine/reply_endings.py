@@ -1,18 +1,18 @@
-"""Replies that end a turn whatever they hold: cut by their length, declined, or held back by somebody's filter."""
+"""Ends the turn when a reply was truncated, refused or filtered."""
 
 from ostler.core.errors import Fault
 from ostler.core.events import TurnEnded
 
-_DECLINED = Fault("refusal", "the model declined to answer", "ask in other words, or take another model")
+_DECLINED = Fault("refusal", "the model declined to answer", "rephrase the request or switch to another model")
 _FILTERED = Fault(
     "refusal",
-    "the provider's content filter cut the reply off, so it is not whole",
-    "ask in other words, or take another model",
+    "the provider's content filter stopped the reply; it is incomplete",
+    "rephrase the request or switch to another model",
 )
 
 
 def early_turn_end(finish_reason: str) -> TurnEnded | None:
-    """The end of the turn, if the way in which a reply ended is one."""
+    """Return the end of the turn if the reply's finish reason requires one."""
     match finish_reason:
         case "length":
             return TurnEnded("", "limit", limit="the model's longest reply")

@@ -1,4 +1,4 @@
-"""What the next request is made of, piece by piece, with the size of each."""
+"""Splits the next request into parts with their sizes, for `/context`."""
 
 from itertools import accumulate, pairwise
 
@@ -11,43 +11,43 @@ from ostler.models.model_types import AssistantMessage, RequestMessage, SystemMe
 
 
 def breakdown(records: Records) -> list[PromptPart]:
-    """In the order in which it is sent; sizes in bytes. Nothing before a session's first request."""
-    built = find_prefix(records)
-    if built is None:
+    """Return the parts in the order in which they are sent, with sizes in bytes; empty before the first request."""
+    prefix = find_prefix(records)
+    if prefix is None:
         return []
     sums: dict[str, int] = {}
     for entry in History().follow(records).entries:
         name = "summary" if entry.seq < 0 else _category(entry.message)
         sums[name] = sums.get(name, 0) + entry.size
-    return [*prefix_parts(built), *(PromptPart(name, "", size) for name, size in sums.items())]
+    return [*prefix_parts(prefix), *(PromptPart(name, "", size) for name, size in sums.items())]
 
 
 def to_tokens(parts: list[PromptPart], records: Records) -> list[PromptPart]:
-    """The same in tokens, by what the server counted last, else by what tokens usually are."""
+    """Convert the sizes to tokens, by the server's last count or, without one, the usual ratio."""
     counted, seq = _last_count(records)
     total = sum(part.size for part in parts) - _size_since(seq, records)
     ratio = total / counted if counted and total else BYTES_PER_TOKEN
-    ends = [round(end / ratio) for end in accumulate((part.size for part in parts), initial=0)]  # so that the sum holds
-    sizes = (end - begin for begin, end in pairwise(ends))
+    ends = [round(end / ratio) for end in accumulate((part.size for part in parts), initial=0)]
+    sizes = (end - start for start, end in pairwise(ends))
     return [PromptPart(part.name, part.origin, size) for part, size in zip(parts, sizes, strict=True)]
 
 
 def _last_count(records: Records) -> tuple[int, int]:
-    """What the conversation itself took when it was last counted, and where; calls beside it fill no context."""
-    for at in reversed(list(records.indexes_of(("usage_reported",)))):
-        event = records[at].event
+    """Return the context size that was last reported for the conversation and its record number."""
+    for index in reversed(list(records.indexes_of(("usage_reported",)))):
+        event = records[index].event
         if isinstance(event, UsageReported) and event.context_used:
-            return event.context_used, records[at].seq
+            return event.context_used, records[index].seq
     return 0, 0
 
 
 def _size_since(seq: int, records: Records) -> int:
-    """The bytes that were not counted; the reply was, though it is told after its count."""
+    """Return the bytes added since that report; the reply recorded right after it was already counted."""
     entries = History().follow(records).entries
-    for at, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         if entry.seq > seq:
-            reply = isinstance(entry.message, AssistantMessage) and not is_manual_result(entry.message)
-            return sum(later.size for later in entries[at + reply :])
+            skip_reply = isinstance(entry.message, AssistantMessage) and not is_manual_result(entry.message)
+            return sum(later.size for later in entries[index + skip_reply :])
     return 0
 
 
@@ -55,5 +55,5 @@ def _category(message: RequestMessage) -> str:
     if isinstance(message, AssistantMessage):
         return "answers and calls"
     if isinstance(message, ToolResultsMessage):
-        return "results of tools"
+        return "tool results"
     return "reminders" if isinstance(message, SystemMessage) else "prompts"

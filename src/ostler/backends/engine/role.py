@@ -1,4 +1,4 @@
-"""The way of working that a session's agent brings to the engine: its words, its model, its bounds."""
+"""The active agent's role in the engine: prompt, model, sampling, step limit."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import cast, get_args
@@ -13,11 +13,15 @@ from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk, Thi
 
 THINKING: tuple[str, ...] = get_args(Thinking)
 
-_ROLE_PREFIX = "From here on you work as the agent "
+_ROLE_PREFIX = "You are now acting as the agent "
+_NO_PROMPT = "Instructions for earlier agents no longer apply."
+# The same texts in sessions of earlier versions.
+_OLD_ROLE_PREFIX = "From here on you work as the agent "
+_OLD_NO_PROMPT = "What was said to an earlier agent no longer holds."
 
 
 class AgentRole(msgspec.Struct, frozen=True):
-    """What an agent asks of the engine; what it may do is the policy's business."""
+    """The settings of an agent that concern the engine; permissions are handled by the policy."""
 
     name: str = ""
     prompt: str = ""
@@ -31,56 +35,57 @@ SelectRole = Callable[[str], AgentRole]
 
 
 def no_roles(name: str) -> AgentRole:
-    """Where there are no agents to choose from."""
+    """Return a role that only has a name, for engines without agents."""
     return AgentRole(name)
 
 
 def role_at_open(select_role: SelectRole, name: str, context: BackendContext) -> AgentRole:
-    """The agent that a session begins or goes on with; for one that is gone the usual works, which is told."""
+    """Return the role to open a session with. If a resumed session's agent is gone, warn and use the default."""
     try:
         return select_role(name)
     except UsageError as error:
         records = context.records()
-        past = [records[at].event for at in records.indexes_of(("option_changed",))]
-        if OptionChanged("agent", name) not in past:
+        changes = [records[index].event for index in records.indexes_of(("option_changed",))]
+        if OptionChanged("agent", name) not in changes:
             raise
-        context.emit(Notice("warning", f"{error}; the session goes on with the usual one"))
+        context.emit(Notice("warning", f"{error}; using the default agent"))
         return select_role("")
 
 
 def send_role_prompt(context: BackendContext, role: AgentRole) -> None:
-    """Tell the model its agent's words where it has not heard them, at the end, so that no earlier byte changes."""
-    last = last_reminder(context.records(), _ROLE_PREFIX)
+    """Send the agent's prompt to the model if it is not the current one; appended, so that earlier bytes stay."""
+    last = last_reminder(context.records(), (_ROLE_PREFIX, _OLD_ROLE_PREFIX))
     if not role.prompt and not last:
         return
-    told = f'{_ROLE_PREFIX}"{role.name}".\n\n{role.prompt or "What was said to an earlier agent no longer holds."}'
-    if told != last:
-        context.emit(Reminded(told))
+    text = f'{_ROLE_PREFIX}"{role.name}".\n\n{role.prompt or _NO_PROMPT}'
+    old_text = f'{_OLD_ROLE_PREFIX}"{role.name}".\n\n{role.prompt or _OLD_NO_PROMPT}'
+    if last not in (text, old_text):
+        context.emit(Reminded(text))
 
 
-def last_reminder(records: Records, prefix: str) -> str:
-    """The last words with that beginning that are still in the history."""
-    begin = 0
-    for at in reversed(range(len(records))):
-        if at < begin:
+def last_reminder(records: Records, prefix: str | tuple[str, ...]) -> str:
+    """Return the latest reminder with this prefix that is still in the history, or an empty string."""
+    start = 0
+    for index in reversed(range(len(records))):
+        if index < start:
             break
-        event = records[at].event if records.type_at(at) in ("reminded", "compacted") else None
+        event = records[index].event if records.type_at(index) in ("reminded", "compacted") else None
         if isinstance(event, Compacted):
-            begin = max(begin, records.index_after(event.upto_seq - 1))
+            start = max(start, records.index_after(event.upto_seq - 1))
         elif isinstance(event, Reminded) and event.text.startswith(prefix):
             return event.text
     return ""
 
 
 def parse_thinking(value: str) -> Thinking | None:
-    """How much to reason; an empty word leaves it to the model's profile."""
+    """Parse a thinking level; an empty value leaves it to the model's profile. Raises `UsageError` if it is unknown."""
     if value and value not in THINKING:
-        raise UsageError(f"thinking is one of {', '.join(THINKING)}, not {value[:40]!r}")
+        raise UsageError(f"thinking must be one of {', '.join(THINKING)}, not {value[:40]!r}")
     return cast("Thinking", value) if value else None
 
 
 class SampledModel(ModelClientWrapper):
-    """A model asked with an agent's own temperature and top_p, and to reason as much as the person chose."""
+    """A model with an agent's temperature and top_p and the selected thinking level."""
 
     def __init__(self, model: ModelClient, role: AgentRole, thinking: Thinking | None = None) -> None:
         super().__init__(model)
@@ -89,7 +94,6 @@ class SampledModel(ModelClientWrapper):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         role = self._role
-        asked = msgspec.structs.replace(
-            request, temperature=role.temperature, top_p=role.top_p, thinking=self._thinking
+        return super().stream(
+            msgspec.structs.replace(request, temperature=role.temperature, top_p=role.top_p, thinking=self._thinking)
         )
-        return super().stream(asked)

@@ -1,11 +1,11 @@
-"""Words typed while a turn runs: put before the model between two steps, exactly once."""
+"""Delivers steering prompts to the model between two steps, each once."""
 
 from ostler.core.events import Delivered, Steered
 from ostler.core.protocols import BackendContext
 
 
 class SteeringQueue:
-    """For one turn; each record is looked at once."""
+    """The steering prompts of one turn; each record is read once."""
 
     def __init__(self, context: BackendContext) -> None:
         self._context = context
@@ -13,11 +13,11 @@ class SteeringQueue:
         self._waiting: dict[str, None] = {}
 
     def undelivered(self) -> list[str]:
-        """The ids of steering prompts that the model has not seen, in order."""
+        """Return the ids of steering prompts that the model has not seen, in order."""
         records = self._context.records()
-        for at in range(self._read_count, len(records)):
-            if records.type_at(at) in ("steered", "delivered"):
-                event = records[at].event
+        for index in range(self._read_count, len(records)):
+            if records.type_at(index) in ("steered", "delivered"):
+                event = records[index].event
                 if isinstance(event, Steered):
                     self._waiting[event.prompt.id] = None
                 elif isinstance(event, Delivered):
@@ -26,6 +26,6 @@ class SteeringQueue:
         return list(self._waiting)
 
     def deliver(self) -> None:
-        """Mark them as said here; the history then holds them at this place."""
+        """Mark them as delivered; the history then contains them at this point."""
         for prompt_id in self.undelivered():
             self._context.emit(Delivered(prompt_id))

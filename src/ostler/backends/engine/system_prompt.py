@@ -1,8 +1,8 @@
-"""The words the engine tells every model first; the text is the .md beside this file."""
+"""Loads the base system prompt from `system.md`."""
 
 from pathlib import Path
 
 
 def base_prompt() -> str:
-    """The system prompt without what depends on the workspace."""
+    """Return the part of the system prompt that does not depend on the workspace."""
     return Path(__file__).with_name("system.md").read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""How large a request is: bytes, and tokens as estimated from them and set right by what servers report."""
+"""Estimates tokens from bytes, calibrated by the usage that servers report."""
 
 from ostler.core.message import CallPart, MessagePart, ThoughtPart
 from ostler.core.prompt import EmbeddedResource, ImageContent, PromptContent, TextContent
@@ -6,18 +6,18 @@ from ostler.core.tools import ToolResult
 from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResultsMessage, UserMessage
 
 BYTES_PER_TOKEN = 3.6
-# No tokenizer is outside these on any text; a server that reports such counts does not mean them.
+# Bytes per token of any tokenizer on any text; reports outside this range are ignored.
 PLAUSIBLE_RATIOS = (0.8, 16.0)
-# A new report counts as much as all before it: what a conversation is about changes slowly.
+# Weight of a new report against the previous ratio.
 NEW_REPORT_WEIGHT = 0.5
-# So many bytes must have come since the last report for their worth to be told from it.
+# Bytes that must be added since the last report to derive a ratio from them.
 MIN_NEW_BYTES = 500
 FRAME_BYTES = 16
 IMAGE_BYTES = 4800
 
 
 class TokenEstimator:
-    """Tokens by bytes for one model: the last report, and what the bytes since then are worth by how reports grew."""
+    """Estimates tokens for one model: the last report, plus the bytes since then at the ratio learned from reports."""
 
     def __init__(self) -> None:
         self.ratio = BYTES_PER_TOKEN
@@ -25,26 +25,26 @@ class TokenEstimator:
         self._tokens = 0
 
     def request_tokens(self, size: int) -> int:
-        """The estimate for a request of so many bytes."""
+        """Estimate the tokens of a request of `size` bytes."""
         return max(round(self._tokens + (size - self._size) / self.ratio), int(size / PLAUSIBLE_RATIOS[1]))
 
     def tokens_for(self, size: int) -> int:
-        """About how many tokens so many bytes are."""
+        """Estimate the tokens in `size` bytes."""
         return round(size / self.ratio)
 
     def bytes_for(self, tokens: float) -> int:
-        """About how many bytes so many tokens are."""
+        """Estimate the bytes in `tokens` tokens."""
         return int(tokens * self.ratio)
 
     def calibrate(self, size: int, tokens: int) -> None:
-        """A request of that size was counted as that many tokens."""
+        """Learn that a request of `size` bytes had `tokens` tokens."""
         if not tokens or not _is_plausible(size / tokens):
             return
         if not self._tokens:
             self.ratio = size / tokens
         elif size - self._size > MIN_NEW_BYTES and tokens > self._tokens:
-            seen = (size - self._size) / (tokens - self._tokens)
-            self.ratio += NEW_REPORT_WEIGHT * (seen - self.ratio) if _is_plausible(seen) else 0.0
+            observed = (size - self._size) / (tokens - self._tokens)
+            self.ratio += NEW_REPORT_WEIGHT * (observed - self.ratio) if _is_plausible(observed) else 0.0
         self._size, self._tokens = size, tokens
 
 
@@ -53,7 +53,7 @@ def _is_plausible(ratio: float) -> bool:
 
 
 def message_size(message: RequestMessage) -> int:
-    """The bytes that a message adds to a request, but for its punctuation."""
+    """Return the bytes that a message adds to a request, roughly."""
     if isinstance(message, AssistantMessage):
         return sum(map(_part_size, message.message.parts)) + FRAME_BYTES
     if isinstance(message, ToolResultsMessage):
@@ -91,5 +91,5 @@ def _result_size(result: ToolResult) -> int:
 
 
 def byte_size(text: str) -> int:
-    """Of a text as it is sent."""
+    """Return the size of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

@@ -1,11 +1,11 @@
-"""What a turn's records tell so far, each looked at once: its steps, what it used, and the newest of a kind."""
+"""Steps, usage and latest events of the running turn."""
 
 from ostler.core.events import Event, MessageDone, UsageReported
 from ostler.core.protocols import BackendContext
 
 
 class TurnStats:
-    """Follows the records from where the turn begins; what came before is searched only when it is asked for."""
+    """Reads each record of the turn once; earlier records are searched only on demand."""
 
     def __init__(self, context: BackendContext) -> None:
         self._context = context
@@ -17,32 +17,32 @@ class TurnStats:
 
     @property
     def steps(self) -> int:
-        """The model's replies."""
+        """The number of model replies."""
         return self._refreshed()._steps
 
     def usage(self, since: int = 0) -> list[UsageReported]:
-        """What model calls used, hidden ones too; or only those since a record."""
-        return [event for at, event in self._refreshed()._usage if at >= since]
+        """Return the usage of all model calls, including internal ones, since record index `since`."""
+        return [event for index, event in self._refreshed()._usage if index >= since]
 
     def latest(self, event_type: str) -> Event | None:
-        """The last event of a kind, of this turn or before it."""
+        """Return the latest event of a type, from this turn or earlier."""
         latest = self._refreshed()._latest
         records = self._context.records()
         if event_type not in latest:
             latest[event_type] = next(
-                (at for at in reversed(range(self.start_index)) if records.type_at(at) == event_type), -1
+                (index for index in reversed(range(self.start_index)) if records.type_at(index) == event_type), -1
             )
         return records[latest[event_type]].event if latest[event_type] >= 0 else None
 
     def _refreshed(self) -> "TurnStats":
         records = self._context.records()
-        for at in range(self._read_count, len(records)):
-            kind = records.type_at(at)
-            self._latest[kind] = at
-            event = records[at].event if kind in ("message_done", "usage_reported") else None
+        for index in range(self._read_count, len(records)):
+            kind = records.type_at(index)
+            self._latest[kind] = index
+            event = records[index].event if kind in ("message_done", "usage_reported") else None
             if isinstance(event, MessageDone):
                 self._steps += not event.message.continues
             elif isinstance(event, UsageReported):
-                self._usage.append((at, event))
+                self._usage.append((index, event))
         self._read_count = len(records)
         return self

@@ -1,1 +1,1 @@
-"""How tools are called where the API's own calls are not used, or not used well: in the text of the answer."""
+"""Dialects: ways to call tools in the text of a reply when the API's own calls are not used."""

@@ -1,4 +1,4 @@
-"""What leaves the recogniser: text and calls in order, with calls kept back until what follows decides on them."""
+"""Holds back recognized calls until the following text shows whether they are real calls."""
 
 from typing import Literal
 
@@ -8,9 +8,9 @@ _PendingRule = Literal["line", "end"]
 
 
 class CallBuffer:
-    """Text passes at once. Calls that are only meant if a line or the answer ends behind them wait for that.
+    """Output buffer for text and calls. Text passes immediately; some calls wait for the end of the line or answer.
 
-    Blanks around calls are nothing to show: they are dropped between calls, and before the first if no word was said.
+    Blanks around calls are dropped: between calls, and before the first call if there is no text before it.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class CallBuffer:
         self._rule: _PendingRule = "end"
 
     def take_output(self) -> list[str | TextCall]:
-        """What there is to pass on now."""
-        out, self._output = self._output, []
-        return out
+        """Return and remove the output so far."""
+        output, self._output = self._output, []
+        return output
 
     def add_text(self, text: str) -> None:
-        """Text that is no call."""
+        """Add text that is not part of a call."""
         if not text:
             return
         if not self._pending_calls or self._resolve_pending(text):
@@ -41,7 +41,7 @@ class CallBuffer:
         self.at_line_start = (len(line) < len(text) or self.at_line_start) and not line.strip()
 
     def add_calls(self, calls: list[TextCall]) -> None:
-        """Calls that are meant, whatever follows."""
+        """Add calls that are valid regardless of what follows."""
         if self._rule == "line":
             self._emit_pending()
         self._release_as_text()
@@ -49,32 +49,32 @@ class CallBuffer:
         self.mark_call()
 
     def add_calls_if_line_ends(self, calls: list[TextCall], source: str) -> None:
-        """Calls within a line of words."""
+        """Add calls inside a line of text: valid if nothing follows on that line."""
         if self._rule == "end":
             self._release_as_text()
         self._hold_calls(calls, source, "line")
 
     def add_calls_if_first_or_last(self, calls: list[TextCall], source: str) -> None:
-        """Calls that nothing marks as such: meant if the answer begins or ends with them."""
+        """Add calls without a tag: valid if the answer starts or ends with them."""
         if self._has_text or self._pending_calls:
             self.add_calls_if_last(calls, source)
         else:
             self.add_calls(calls)
 
     def add_calls_if_last(self, calls: list[TextCall], source: str) -> None:
-        """Calls that are meant if the answer ends with them."""
+        """Add calls that are valid if the answer ends with them."""
         if self._rule == "line":
             self._emit_pending()
         self._hold_calls(calls, source, "end")
 
     def mark_call(self) -> None:
-        """Calls were passed on here."""
+        """Note that a call was emitted here."""
         self._blanks.clear()
         self._only_blanks = self.just_called = self.at_line_start = True
         self.last_char = ""
 
     def finish(self) -> None:
-        """The answer is over."""
+        """Emit what is pending at the end of the answer."""
         self._emit_pending()
         if not self.just_called:
             self._output += self._blanks
@@ -87,7 +87,7 @@ class CallBuffer:
         self.at_line_start, self.last_char = True, ""
 
     def _resolve_pending(self, text: str) -> bool:
-        """Whether text after waiting calls settled what becomes of them."""
+        """Emit or reject pending calls by the text after them. Return False if it is still undecided."""
         if self._rule == "line" and not text.partition("\n")[0].strip() and "\n" in text:
             self._emit_pending()
         elif text.isspace():
@@ -104,7 +104,7 @@ class CallBuffer:
             self.mark_call()
 
     def _release_as_text(self) -> None:
-        """The waiting calls were only words."""
+        """Emit the pending calls as text."""
         if self._pending_calls:
             source = "".join(self._pending_source)
             self._clear_pending()

@@ -1,4 +1,4 @@
-"""Calls written as JSON: told by their first words, read when they are whole, and what is left of broken ones."""
+"""Recognizes tool calls written as JSON."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from ostler.models.dialects.incremental_reader import IncrementalReader, ParseGe
 from ostler.models.dialects.json_extent import JsonExtent
 from ostler.models.loose_json import to_text
 
-# The tools that may be called, by every name they go by.
+# The tools that may be called, by name and alias.
 KnownTools = Mapping[str, ToolSpec]
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name")
@@ -28,14 +28,14 @@ _ARGUMENTS_MEMBER = re.compile(rf"""["'](?:{"|".join(_ARGUMENT_KEYS)})["']\s*:\s
 
 
 class TextCall(msgspec.Struct, frozen=True):
-    """A call found in text; the arguments are JSON, or what the model wrote in their place."""
+    """A call found in text. `arguments` is JSON, or the model's text if it is not valid JSON."""
 
     tool: str
     arguments: str
 
 
 def may_be_call(reader: IncrementalReader, tools: KnownTools) -> ParseGenerator[bool]:
-    """Whether the JSON that begins here can be a call of a known tool; waits for a few words and reads none."""
+    """Return whether the JSON that starts here can be a call of a known tool. Consumes nothing."""
     while True:
         head = reader.buffer[reader.position : reader.position + _MAX_HEAD_LENGTH]
         verdict = _CallHeadMatcher(head, tools).match()
@@ -47,20 +47,20 @@ def may_be_call(reader: IncrementalReader, tools: KnownTools) -> ParseGenerator[
 
 
 def read_json_value(reader: IncrementalReader) -> ParseGenerator[tuple[str, bool]]:
-    """Read the JSON that begins here, and whether its end was seen; broken JSON is read as far as it goes."""
+    """Read the JSON that starts here, up to an error if it is invalid. Return it and whether it is complete."""
     extent = JsonExtent()
-    pieces: list[str] = []
+    parts: list[str] = []
     while True:
-        pieces.append(reader.read(extent.feed(reader.buffer, reader.position)))
+        parts.append(reader.read(extent.feed(reader.buffer, reader.position)))
         if extent.state != "open" or reader.ended:
-            return "".join(pieces), extent.state == "whole"
+            return "".join(parts), extent.state == "complete"
         yield
 
 
 def parse_calls(text: str, tools: KnownTools, *, untagged: bool) -> list[TextCall] | None:
-    """The calls in a JSON text: none when it holds something else, None when it is no JSON.
+    """Return the calls in a JSON text, an empty list if it contains anything else, or None if it is not JSON.
 
-    JSON that stands `alone`, with no tag to say that it is a call, must look like one and like nothing else.
+    `untagged` JSON, with no tag that marks it as a call, must have exactly the keys of a call.
     """
     try:
         return _extract_calls(json.loads(text, strict=False), tools, untagged)
@@ -69,19 +69,19 @@ def parse_calls(text: str, tools: KnownTools, *, untagged: bool) -> list[TextCal
 
 
 def repair_call(text: str, tools: KnownTools) -> TextCall | None:
-    """What can be made of a call whose JSON is broken: its arguments if they at least are whole, else their text."""
-    name = next((found[1] for found in _NAME_MEMBER.finditer(text) if found[1] in tools), None)
+    """Return the call in invalid JSON, with its arguments or their text, or None without a known name."""
+    name = next((match[1] for match in _NAME_MEMBER.finditer(text) if match[1] in tools), None)
     if name is None:
         return None
-    argued = _ARGUMENTS_MEMBER.search(text)
-    given = text[argued.end() :].strip() if argued else ""
-    guesses = (parse_object(given), parse_object(given.removesuffix("}")))
-    whole = next((to_text(guess) for guess in guesses if guess is not None), None)
-    return TextCall(name, whole or given or text)
+    arguments_start = _ARGUMENTS_MEMBER.search(text)
+    arguments = text[arguments_start.end() :].strip() if arguments_start else ""
+    candidates = (parse_object(arguments), parse_object(arguments.removesuffix("}")))
+    repaired = next((to_text(candidate) for candidate in candidates if candidate is not None), None)
+    return TextCall(name, repaired or arguments or text)
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """A JSON object, line breaks within its strings forgiven; None for anything else."""
+    """Parse a JSON object, allowing line breaks in strings. Return None for anything else."""
     try:
         value = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -90,7 +90,7 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 class _CallHeadMatcher:
-    """Looks at the first words of a JSON text; None says that more of them are needed."""
+    """Matches the start of a JSON text against the form of a call. None means that more text is needed."""
 
     def __init__(self, text: str, tools: KnownTools) -> None:
         self._text = text
@@ -108,8 +108,8 @@ class _CallHeadMatcher:
 
     def _match_members(self) -> bool | None:
         while True:
-            key, whole = self._read_word()
-            if not whole:
+            key, is_complete = self._read_word()
+            if not is_complete:
                 return None if key is None or _is_prefix(key, _KEYS) else False
             if key not in _KEYS:
                 return False
@@ -118,38 +118,38 @@ class _CallHeadMatcher:
             self._position += 1
             if not self._next_char() or key not in _LABEL_KEYS:
                 return self._match_value(key)
-            label, whole = self._read_word()
-            if not whole or self._next_char() != ",":
+            label, is_complete = self._read_word()
+            if not is_complete or self._next_char() != ",":
                 return None if label is not None and not self._next_char() else False
             if key == "type" and label not in _CALL_TYPES:
                 return False
             self._position += 1
 
     def _match_value(self, key: str) -> bool | None:
-        """A name settles it, and so do arguments: what they belong to is only known at the end."""
+        """Decide by a name; arguments always match, because their tool may be named after them."""
         char = self._next_char()
         if not char or key not in _NAME_KEYS:
             return True if char else None
         if char == "{" and key == "function":
             self._position += 1
             return self._match_members()
-        value, whole = self._read_word()
-        if not whole:
+        value, is_complete = self._read_word()
+        if not is_complete:
             return None if value is not None and _is_prefix(value, self._tools) else False
         return value in self._tools
 
     def _read_word(self) -> tuple[str | None, bool]:
-        """A quoted word or a number and whether it is whole; no word, and `whole`, when something else stands here."""
+        """Return a quoted word or number and whether it is complete, or (None, True) for anything else."""
         if not self._next_char():
             return None, False
-        found = _NUMBER.match(self._text, self._position) or _WORD.match(self._text, self._position)
-        if found is None:
+        match = _NUMBER.match(self._text, self._position) or _WORD.match(self._text, self._position)
+        if match is None:
             return None, True
-        whole = found.re is _NUMBER or found[3] is not None
-        if not whole and found.end() < len(self._text):
+        is_complete = match.re is _NUMBER or match[3] is not None
+        if not is_complete and match.end() < len(self._text):
             return None, True
-        self._position = found.end()
-        return found[2], whole
+        self._position = match.end()
+        return match[2], is_complete
 
     def _next_char(self) -> str:
         while self._position < len(self._text) and self._text[self._position].isspace():
@@ -158,7 +158,7 @@ class _CallHeadMatcher:
 
 
 def _is_prefix(prefix: str, words: Collection[str]) -> bool:
-    return any(one.startswith(prefix) for one in words)
+    return any(word.startswith(prefix) for word in words)
 
 
 def _extract_calls(value: Any, tools: KnownTools, untagged: bool) -> list[TextCall]:
@@ -167,8 +167,8 @@ def _extract_calls(value: Any, tools: KnownTools, untagged: bool) -> list[TextCa
     if not isinstance(value, list):
         value = [value]
     calls = [_extract_call(item, tools, untagged) for item in value]
-    whole = [call for call in calls if call is not None]
-    return whole if len(whole) == len(calls) else []
+    known_calls = [call for call in calls if call is not None]
+    return known_calls if len(known_calls) == len(calls) else []
 
 
 def _extract_call(value: Any, tools: KnownTools, untagged: bool) -> TextCall | None:
@@ -185,13 +185,13 @@ def _extract_call(value: Any, tools: KnownTools, untagged: bool) -> TextCall | N
     rest = value.keys() - {name_key, argument_key, *_LABEL_KEYS}
     if not argument_key:
         return None if untagged else TextCall(name, to_text({key: value[key] for key in value if key in rest}))
-    given = value[argument_key]
-    if untagged and (rest or _is_schema(given, tools[name])):
+    arguments = value[argument_key]
+    if untagged and (rest or _is_schema(arguments, tools[name])):
         return None
-    return TextCall(name, "{}" if given is None else to_text(given))
+    return TextCall(name, "{}" if arguments is None else to_text(arguments))
 
 
 def _is_schema(arguments: Any, spec: ToolSpec) -> bool:
-    """Whether these are not arguments but the description of a tool's parameters."""
-    own = spec.schema.get("properties")
-    return isinstance(arguments, dict) and arguments.get("type") == "object" and "type" not in (own or ())
+    """Whether these are not arguments but a JSON Schema of parameters."""
+    properties = spec.schema.get("properties")
+    return isinstance(arguments, dict) and arguments.get("type") == "object" and "type" not in (properties or ())

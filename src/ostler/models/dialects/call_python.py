@@ -1,4 +1,4 @@
-"""Calls written as a list of Python calls, `[read(path="a"), bash(command="b")]`; read, never run."""
+"""Recognizes tool calls written as a Python list, `[read(path="a"), bash(command="b")]`; evaluates nothing."""
 
 import ast
 import re
@@ -17,64 +17,64 @@ _JSON_WORDS = {"true": True, "false": False, "null": None}
 
 
 def may_be_python(reader: IncrementalReader, tools: KnownTools) -> ParseGenerator[bool]:
-    """Whether a list of calls of known tools begins here; waits for a few words and reads none."""
+    """Return whether a list of calls of known tools starts here. Consumes nothing."""
     while True:
-        found = _HEAD.match(reader.buffer, reader.position)
-        if found is None:
+        match = _HEAD.match(reader.buffer, reader.position)
+        if match is None:
             return False
-        name = found[1] or ""
-        if found[2]:
+        name = match[1] or ""
+        if match[2]:
             return name in tools
-        waits = (
-            found.end() == len(reader.buffer) and not reader.ended and found.end() - reader.position < _MAX_HEAD_LENGTH
+        undecided = (
+            match.end() == len(reader.buffer) and not reader.ended and match.end() - reader.position < _MAX_HEAD_LENGTH
         )
-        if not waits or not any(tool.startswith(name) for tool in tools):
+        if not undecided or not any(tool.startswith(name) for tool in tools):
             return False
         yield
 
 
 def read_python_calls(reader: IncrementalReader, tools: KnownTools) -> ParseGenerator[list[TextCall] | None]:
-    """The calls of the list that begins here, which is read; None when it is something else after all."""
+    """Read the list that starts here. Return its calls, or None if it contains anything else."""
     text = yield from _read_to_closer(reader)
     return _parse_calls(text, tools) if len(text) <= _MAX_LENGTH else None
 
 
 def _read_to_closer(reader: IncrementalReader) -> ParseGenerator[str]:
-    """The text of a bracket to its closing one, or all there is."""
-    pieces: list[str] = []
+    """Read up to the matching closing bracket, or all text."""
+    parts: list[str] = []
     depth = 0
     while True:
-        found = _MARK.search(reader.buffer, reader.position)
-        more = found is not None and found[0] in ("'", '"') and found.end() + 2 > len(reader.buffer)
-        if found is None or (more and not reader.ended):  # two more characters may make it three quotes
-            pieces.append(reader.read(found.start() if found else None))
+        match = _MARK.search(reader.buffer, reader.position)
+        partial_quote = match is not None and match[0] in ("'", '"') and match.end() + 2 > len(reader.buffer)
+        if match is None or (partial_quote and not reader.ended):  # two more characters may make it three quotes
+            parts.append(reader.read(match.start() if match else None))
             if reader.ended:
-                return "".join(pieces)
+                return "".join(parts)
             yield
             continue
-        pieces.append(reader.read(found.end()))
-        if found[0] in _IN_STRING:
-            pieces += yield from _read_string(reader, found[0])
+        parts.append(reader.read(match.end()))
+        if match[0] in _IN_STRING:
+            parts += yield from _read_string(reader, match[0])
             continue
-        depth += 1 if found[0] in "[({" else -1
+        depth += 1 if match[0] in "[({" else -1
         if not depth:
-            return "".join(pieces)
+            return "".join(parts)
 
 
 def _read_string(reader: IncrementalReader, quote: str) -> ParseGenerator[list[str]]:
-    """The rest of a string, its closing quote with it."""
-    pieces: list[str] = []
+    """Read the rest of a string with its closing quote."""
+    parts: list[str] = []
     while True:
-        found = _IN_STRING[quote].search(reader.buffer, reader.position)
-        if found is not None:
-            pieces.append(reader.read(found.end()))
-            if found[0] == quote:
-                return pieces
+        match = _IN_STRING[quote].search(reader.buffer, reader.position)
+        if match is not None:
+            parts.append(reader.read(match.end()))
+            if match[0] == quote:
+                return parts
             continue
-        kept = 0 if reader.ended else len(quote)  # the last characters may be half of what is looked for
-        pieces.append(reader.read(max(reader.position, len(reader.buffer) - kept)))
+        unread = 0 if reader.ended else len(quote)  # may be part of an escape or the closing quote
+        parts.append(reader.read(max(reader.position, len(reader.buffer) - unread)))
         if reader.ended:
-            return pieces
+            return parts
         yield
 
 
@@ -89,11 +89,11 @@ def _parse_calls(text: str, tools: KnownTools) -> list[TextCall] | None:
 
 def _parse_call(node: ast.expr, tools: KnownTools) -> TextCall:
     if not isinstance(node, ast.Call) or node.args:
-        raise ValueError("it is no call with named arguments")
+        raise ValueError("not a call with named arguments")
     name = ast.unparse(node.func)
     if name not in tools:
-        raise ValueError("nobody knows that tool")
-    return TextCall(name, to_text({_keyword_name(word): _literal_value(word.value) for word in node.keywords}))
+        raise ValueError("unknown tool")
+    return TextCall(name, to_text({_keyword_name(keyword): _literal_value(keyword.value) for keyword in node.keywords}))
 
 
 def _keyword_name(keyword: ast.keyword) -> str:
@@ -103,7 +103,7 @@ def _keyword_name(keyword: ast.keyword) -> str:
 
 
 def _literal_value(node: ast.expr) -> Any:
-    """A literal; the words of JSON are taken for what they mean there."""
+    """Return the value of a literal; `true`, `false` and `null` are accepted too."""
     if isinstance(node, ast.Name) and node.id in _JSON_WORDS:
         return _JSON_WORDS[node.id]
     if isinstance(node, ast.List | ast.Tuple):
@@ -111,9 +111,9 @@ def _literal_value(node: ast.expr) -> Any:
     if isinstance(node, ast.Dict):
         keys = [ast.literal_eval(key) if key else None for key in node.keys]
         if not all(isinstance(key, str) for key in keys):
-            raise ValueError("a key is no text")
+            raise ValueError("a key is not a string")
         return dict(zip(keys, map(_literal_value, node.values), strict=True))
     value = ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | None):
-        raise ValueError("no such value can be told in JSON")
+        raise ValueError("the value has no JSON form")
     return value

@@ -1,4 +1,4 @@
-"""Calls written as tags: `<function=NAME>`, `<invoke name="NAME">`, or `NAME` in a wrapper; a tag per parameter."""
+"""Recognizes tool calls written as tags such as `<function=NAME>`, with a tag for each parameter."""
 
 import json
 import re
@@ -30,44 +30,47 @@ _CLOSING_TAGS = ("</parameter>", "</arg_value>", *_CALL_CLOSERS, *_WRAP_CLOSERS)
 
 
 def find_function(reader: IncrementalReader, tools: KnownTools, *, allow_bare_name: bool) -> ParseGenerator[str]:
-    """The known tool whose call is opened here, or nothing; reads nothing. `named`: its bare name will do."""
+    """Return the known tool whose call starts here, or an empty string. Consumes nothing.
+
+    With `allow_bare_name` the call may start with the name alone, as inside a wrapper tag.
+    """
     if allow_bare_name and (yield from reader.peek()) != "<":
         return (yield from _find_bare_name(reader, tools))
     while True:
-        found = _OPENER.match(reader.buffer, reader.position)
-        if found is not None:
-            name = found[1] or found[2]
+        match = _OPENER.match(reader.buffer, reader.position)
+        if match is not None:
+            name = match[1] or match[2]
             return name if name in tools else ""
         rest = reader.buffer[reader.position : reader.position + _MAX_OPENER_LENGTH]
-        begun = any(opener.startswith(rest) or rest.startswith(opener) for opener in OPENERS)
-        if reader.ended or not begun or len(rest) == _MAX_OPENER_LENGTH or "\n" in rest or ">" in rest:
+        may_be_opener = any(opener.startswith(rest) or rest.startswith(opener) for opener in OPENERS)
+        if reader.ended or not may_be_opener or len(rest) == _MAX_OPENER_LENGTH or "\n" in rest or ">" in rest:
             return ""
         yield
 
 
 def _find_bare_name(reader: IncrementalReader, tools: KnownTools) -> ParseGenerator[str]:
     while True:
-        found = _NAME.match(reader.buffer, reader.position)
-        if found is None:
+        match = _NAME.match(reader.buffer, reader.position)
+        if match is None:
             return ""
-        rest = reader.buffer[found.end() : found.end() + 16]
-        if found[1] in tools and any(rest.startswith(tag) for tag in _AFTER_NAME):
-            return found[1]
-        inside = found.end(1) == len(reader.buffer)
-        likely = any(name.startswith(found[1]) for name in tools) if inside else found[1] in tools
+        rest = reader.buffer[match.end() : match.end() + 16]
+        if match[1] in tools and any(rest.startswith(tag) for tag in _AFTER_NAME):
+            return match[1]
+        incomplete = match.end(1) == len(reader.buffer)
+        likely = any(name.startswith(match[1]) for name in tools) if incomplete else match[1] in tools
         if reader.ended or not likely or not any(tag.startswith(rest) for tag in _AFTER_NAME):
             return ""
         yield
 
 
 def read_function_call(reader: IncrementalReader, spec: ToolSpec, name: str) -> ParseGenerator[TextCall]:
-    """Read a call that `known_function` found, as far as it goes."""
-    found = _OPENER.match(reader.buffer, reader.position) or _NAME.match(reader.buffer, reader.position)
-    assert found is not None, "known_function looked here"
-    source = [reader.read(found.end())]
+    """Read the call that `find_function` found."""
+    match = _OPENER.match(reader.buffer, reader.position) or _NAME.match(reader.buffer, reader.position)
+    assert match is not None, "call find_function first"
+    source = [reader.read(match.end())]
     if (yield from reader.skip_blanks()) == "{":
-        text, whole = yield from read_json_value(reader)
-        if not whole:
+        text, is_complete = yield from read_json_value(reader)
+        if not is_complete:
             text += yield from reader.read_until(_CALL_CLOSERS)
         yield from reader.skip_blanks()
         closer = yield from reader.peek_literal(_CALL_CLOSERS)
@@ -81,25 +84,25 @@ def read_function_call(reader: IncrementalReader, spec: ToolSpec, name: str) -> 
         if parameters.feed(text, tag):
             break
     if tag is not None and tag["ends_all"]:
-        reader.position -= len(tag[0])  # it closes what is around this call
+        reader.position -= len(tag[0])  # the tag closes a wrapper around this call
     return TextCall(name, to_text(parameters.values) if parameters.is_complete else "".join(source))
 
 
 def _read_to_tag(reader: IncrementalReader) -> ParseGenerator[tuple[str, re.Match[str] | None]]:
-    """Read as far as the next tag that means something here, and that tag; none at the end."""
-    pieces: list[str] = []
+    """Read up to and including the next relevant tag. Return the text before it and the tag, None at the end."""
+    parts: list[str] = []
     while True:
-        at = reader.buffer.find("<", reader.position)
-        pieces.append(reader.read(None if at < 0 else at))
+        index = reader.buffer.find("<", reader.position)
+        parts.append(reader.read(None if index < 0 else index))
         tag = _TAG.match(reader.buffer, reader.position)
         if tag is not None:
             reader.read(tag.end())
-            return "".join(pieces), tag
-        if at >= 0 and not _may_be_tag(reader):
-            pieces.append(reader.read(at + 1))
+            return "".join(parts), tag
+        if index >= 0 and not _may_be_tag(reader):
+            parts.append(reader.read(index + 1))
         elif reader.ended:
-            pieces.append(reader.read())
-            return "".join(pieces), None
+            parts.append(reader.read())
+            return "".join(parts), None
         else:
             yield
 
@@ -117,9 +120,9 @@ def _may_be_tag(reader: IncrementalReader) -> bool:
 
 
 class _ParameterCollector:
-    """The parameters of one call as their tags come by; `whole` says whether all that was begun was also ended.
+    """Collects the parameters of one call. `is_complete` is True if every parameter was closed.
 
-    A value may hold anything, closing tags too: one counts only where a tag that can follow it stands behind it.
+    A value may contain anything, also closing tags: one ends the value only if a tag that can follow it comes next.
     """
 
     def __init__(self, spec: ToolSpec) -> None:
@@ -133,7 +136,7 @@ class _ParameterCollector:
         self._ended = False
 
     def feed(self, text: str, tag: re.Match[str] | None) -> bool:
-        """Take text and the tag behind it, None for the end of everything; whether the call is over with them."""
+        """Add text and the tag after it, None at the end of the answer. Return True if the call has ended."""
         if self._closer and (text.strip() or not self._may_follow(tag)):
             self._value += self._closer
             self._closer = []
@@ -162,7 +165,7 @@ class _ParameterCollector:
         if tag is None:
             self._finish(is_complete=False)
         elif (key := tag["key"] or tag["arg"]) and key in self._types and key not in self.values | {self._key: 0}:
-            self._store_value()  # the closing tag was forgotten
+            self._store_value()  # the closing tag is missing
             self._key = key
         elif tag["ends_value"] or tag["ends_call"]:
             self._closer = [tag[0]]
@@ -171,7 +174,7 @@ class _ParameterCollector:
 
     def _store_value(self) -> None:
         value = "".join(self._value)
-        if self._closer != ["</arg_value>"]:  # in the other forms each value has lines of its own
+        if self._closer != ["</arg_value>"]:  # other formats put the value on separate lines
             value = value.removeprefix("\n").removesuffix("\n")
         self.values[self._key] = _convert_value(value, self._types.get(self._key))
         self._key, self._value, self._closer = "", [], []
@@ -181,9 +184,9 @@ class _ParameterCollector:
 
 
 def _convert_value(value: str, schema: Any) -> Any:
-    """A value as the tool's schema wants it; text stays as it is."""
-    kinds = _schema_types(schema)
-    if not kinds or "string" in kinds:
+    """Convert a value to a type in its schema; strings and invalid values are unchanged."""
+    types = _schema_types(schema)
+    if not types or "string" in types:
         return value
     try:
         return json.loads(value if value not in ("True", "False", "None") else value.lower().replace("none", "null"))
@@ -195,5 +198,5 @@ def _schema_types(schema: Any) -> set[str]:
     if not isinstance(schema, dict):
         return set()
     kind = schema.get("type")
-    own = {kind} if isinstance(kind, str) else {item for item in kind or () if isinstance(item, str)}
-    return own.union(*(_schema_types(one) for one in schema.get("anyOf") or ()))
+    types = {kind} if isinstance(kind, str) else {item for item in kind or () if isinstance(item, str)}
+    return types.union(*(_schema_types(choice) for choice in schema.get("anyOf") or ()))

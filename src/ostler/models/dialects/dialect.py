@@ -1,4 +1,4 @@
-"""A model that calls tools in a dialect, made of one that does not: itself a `ModelClient`."""
+"""The dialect protocol, and the client wrapper that applies one."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import groupby
@@ -29,19 +29,19 @@ DialectName = Literal["native", "xnl", "text"]
 
 
 class CallParser(Protocol):
-    """Hears the text of one reply, in pieces of any size, and tells words from calls."""
+    """Separates text from calls in one streamed reply."""
 
     def feed(self, text: str) -> list[ReplyChunk]: ...
 
     def finish(self) -> list[ReplyChunk]:
-        """The text is over: what was held back."""
+        """Return the chunks held back, at the end of the text."""
 
 
 class Dialect(Protocol):
-    """A way to tell a model of its tools and to understand its calls."""
+    """A way to describe tools to a model and to parse its calls."""
 
     def encode_request(self, request: ModelRequest) -> ModelRequest:
-        """The request as it is sent; the same history always becomes the same words."""
+        """Return the request to send. The same history always gives the same text."""
 
     def new_parser(self, request: ModelRequest, ids: CallIds) -> CallParser: ...
 
@@ -49,7 +49,7 @@ class Dialect(Protocol):
 def apply_dialect(
     client: ModelClient, dialect: DialectName, *, aliases: Mapping[str, str] | None = None
 ) -> ModelClient:
-    """The client, speaking the dialect. `aliases` are further names of tools that tagged calls may use."""
+    """Return a client that uses the dialect. `aliases` are other tool names that tagged calls may use."""
     return _DialectModel(client, _make_dialect(dialect, aliases or {}))
 
 
@@ -68,7 +68,7 @@ def _make_dialect(name: DialectName, aliases: Mapping[str, str]) -> Dialect:
 
 
 class _DialectModel(ModelClientWrapper):
-    """A `ModelClient` with a dialect between it and another; `called_by` says where its last call was found."""
+    """A `ModelClient` that applies a dialect to another. `called_by` is where its last call was found."""
 
     def __init__(self, client: ModelClient, dialect: Dialect) -> None:
         super().__init__(client)
@@ -78,28 +78,28 @@ class _DialectModel(ModelClientWrapper):
 
     @property
     def price(self) -> TokenPrice | None:
-        """What tokens cost, where somebody knows it."""
+        """The token price, or None if it is unknown."""
         return getattr(self._client, "price", None)
 
     def guide_size(self, tools: Sequence[ToolSpec]) -> int | None:
-        """The bytes in which the dialect tells of tools; None where the API has a place for them."""
-        written = self._dialect.encode_request(ModelRequest("", (), tuple(tools)))
-        return None if written.tools or not tools else len(written.system.encode("utf-8", "replace"))
+        """Return how many bytes the tool instructions take, or None if tools are sent in the API's own form."""
+        encoded = self._dialect.encode_request(ModelRequest("", (), tuple(tools)))
+        return None if encoded.tools or not tools else len(encoded.system.encode("utf-8", "replace"))
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        """One reply; where it breaks off, what was held back comes first."""
+        """Stream one reply. If it breaks off, chunks held back come before the error."""
         reply = _DialectReply(self._dialect, request, in_answer=not self._has_untagged_reasoning)
         chunks = self._client.stream(self._dialect.encode_request(request))
         try:
             async for chunk in chunks:
                 self._has_untagged_reasoning = self._has_untagged_reasoning or isinstance(chunk, TextWasThought)
-                for heard in _join_text(reply.feed(chunk)):
-                    if isinstance(heard, CallChunk):
+                for converted in _join_text(reply.feed(chunk)):
+                    if isinstance(converted, CallChunk):
                         self.called_by = "api" if isinstance(chunk, CallChunk) else "text"
-                    yield heard
+                    yield converted
         except BackendError:
-            for heard in reply.flush():
-                yield heard
+            for converted in reply.flush():
+                yield converted
             raise
         finally:
             close = getattr(chunks, "aclose", None)
@@ -112,7 +112,7 @@ def _without_start(chunk: ReplyChunk) -> ReplyChunk:
 
 
 def _join_text(chunks: list[ReplyChunk]) -> list[ReplyChunk]:
-    """Words that follow each other as one chunk: what one read of the socket brought is told at once."""
+    """Merge consecutive text chunks."""
     if len(chunks) < 2:
         return chunks
     joined: list[ReplyChunk] = []
@@ -123,9 +123,9 @@ def _join_text(chunks: list[ReplyChunk]) -> list[ReplyChunk]:
 
 
 class _DialectReply:
-    """One reply on its way through a dialect.
+    """Converts the chunks of one reply.
 
-    `in_answer`: where a server is known to open the reasoning unseen, no call begins before that is over.
+    `in_answer` is False for servers that omit the opening tag of reasoning; calls then wait for the end of reasoning.
     """
 
     def __init__(self, dialect: Dialect, request: ModelRequest, *, in_answer: bool) -> None:
@@ -137,7 +137,7 @@ class _DialectReply:
         self._parser = self._new_parser()
 
     def feed(self, chunk: ReplyChunk) -> list[ReplyChunk]:
-        """What a chunk of the other client comes to."""
+        """Return the chunks for a chunk of the wrapped client."""
         if isinstance(chunk, TextChunk):
             return self._track_calls(self._parser.feed(chunk.text))
         if isinstance(chunk, ThoughtChunk | RequestNote | NoData):
@@ -148,19 +148,19 @@ class _DialectReply:
             self._has_calls = False
             return [chunk]
         if isinstance(chunk, TextWasThought):
-            words = [heard for heard in self.flush() if isinstance(heard, TextChunk)]
+            texts = [item for item in self.flush() if isinstance(item, TextChunk)]
             self._has_calls, self._in_answer = False, True
-            return [*words, chunk]
+            return [*texts, chunk]
         return [*self.flush(), self._convert_last(chunk)]
 
     def flush(self) -> list[ReplyChunk]:
-        """What was held back, where the text ends."""
-        heard = self._track_calls(self._parser.finish())
+        """Return the chunks held back, at the end of the text."""
+        chunks = self._track_calls(self._parser.finish())
         self._parser = self._new_parser()
-        return heard
+        return chunks
 
     def _convert_last(self, chunk: ReplyChunk) -> ReplyChunk:
-        """The chunks that come when the text is over."""
+        """Convert a chunk that follows the text: give calls a new id, and set the reason `calls`."""
         if isinstance(chunk, CallChunk):
             return CallChunk(self._ids.allocate(chunk.id), chunk.tool, chunk.arguments)
         if isinstance(chunk, ReplyFinished) and self._has_calls and chunk.reason in ("stop", "other"):

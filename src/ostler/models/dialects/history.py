@@ -1,4 +1,4 @@
-"""A history in which calls and results are words, for models that are told of tools in words."""
+"""Rewrites a history so that tool calls and results are plain text."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,24 +16,24 @@ WriteResults = Callable[[Sequence[ToolResult], Mapping[str, ToolCall]], str]
 def to_text_history(
     history: Sequence[RequestMessage], write_calls: WriteCalls, write_results: WriteResults
 ) -> tuple[RequestMessage, ...]:
-    """The history with every message's calls in its text, and the results of a message as one of the user's."""
-    told: list[RequestMessage] = []
+    """Return the history with calls in the text of assistant messages and results as user messages."""
+    messages: list[RequestMessage] = []
     calls: dict[str, ToolCall] = {}
-    for said in history:
-        if isinstance(said, AssistantMessage):
-            calls = {call.id: call for call in said.message.calls}
-            told.append(AssistantMessage(_to_text_message(said.message, write_calls)))
-        elif isinstance(said, ToolResultsMessage):
-            images = [image for result in said.results for image in result.images]
-            told.append(UserMessage((TextContent(write_results(said.results, calls)), *images)))
+    for entry in history:
+        if isinstance(entry, AssistantMessage):
+            calls = {call.id: call for call in entry.message.calls}
+            messages.append(AssistantMessage(_to_text_message(entry.message, write_calls)))
+        elif isinstance(entry, ToolResultsMessage):
+            images = [image for result in entry.results for image in result.images]
+            messages.append(UserMessage((TextContent(write_results(entry.results, calls)), *images)))
         else:
-            told.append(said)
-    return tuple(told)
+            messages.append(entry)
+    return tuple(messages)
 
 
 def _to_text_message(message: Message, write_calls: WriteCalls) -> Message:
-    """Reasoning as it was, then all words in their order; calls that follow each other are written together."""
-    kept = [part for part in message.parts if isinstance(part, ThoughtPart | ImageContent)]
+    """Return the message with thoughts and images first, then all text and calls as one text."""
+    other_parts = [part for part in message.parts if isinstance(part, ThoughtPart | ImageContent)]
     runs: list[str | list[ToolCall]] = []
     for part in message.parts:
         if isinstance(part, TextContent):
@@ -42,16 +42,16 @@ def _to_text_message(message: Message, write_calls: WriteCalls) -> Message:
             runs[-1].append(part.call)
         elif isinstance(part, CallPart):
             runs.append([part.call])
-    return msgspec.structs.replace(message, parts=(*kept, TextContent(_join_runs(runs, write_calls))))
+    return msgspec.structs.replace(message, parts=(*other_parts, TextContent(_join_runs(runs, write_calls))))
 
 
 def _join_runs(runs: Sequence[str | list[ToolCall]], write_calls: WriteCalls) -> str:
-    """Words and calls as one text, each run of calls on lines of its own."""
-    written = ""
+    """Join text and calls, with each run of calls on separate lines."""
+    text = ""
     after_calls = False
     for run in runs:
-        is_words = isinstance(run, str)
-        apart = after_calls if is_words else bool(written) and not written.endswith("\n")
-        written += ("\n" if apart else "") + (run if isinstance(run, str) else write_calls(run))
-        after_calls = not is_words
-    return written
+        is_text = isinstance(run, str)
+        needs_newline = after_calls if is_text else bool(text) and not text.endswith("\n")
+        text += ("\n" if needs_newline else "") + (run if isinstance(run, str) else write_calls(run))
+        after_calls = not is_text
+    return text

@@ -1,4 +1,4 @@
-"""Where a JSON object or array ends, found while it arrives."""
+"""Finds the end of a JSON object or array in streamed text."""
 
 import re
 from typing import Literal
@@ -10,32 +10,32 @@ _MAX_DEPTH = 200
 
 
 class JsonExtent:
-    """Feed it text that begins with a bracket; each character is looked at once.
+    """Scans text that starts with a bracket, each character once.
 
-    `state` becomes "whole" at the closing bracket, and "broken" where JSON cannot go on.
+    `state` becomes "complete" at the closing bracket, and "broken" at a character that is not valid JSON.
     """
 
     def __init__(self) -> None:
-        self.state: Literal["open", "whole", "broken"] = "open"
+        self.state: Literal["open", "complete", "broken"] = "open"
         self._closers: list[str] = []
         self._in_string = False
         self._escaped = False
 
     def feed(self, text: str, start: int = 0) -> int:
-        """Where it ended or broke, else the text's length."""
+        """Scan `text` from `start`. Return the index where the JSON ended or broke, else the length of the text."""
         while start < len(text):
             if self._escaped:
                 self._escaped = False
                 start += 1
                 continue
-            found = (_INSIDE if self._in_string else _OUTSIDE).search(text, start)
-            if found is None:
+            match = (_INSIDE if self._in_string else _OUTSIDE).search(text, start)
+            if match is None:
                 return len(text)
-            start = found.end()
-            self._handle_mark(found[0])
+            start = match.end()
+            self._handle_mark(match[0])
             if self.state == "broken":
-                return found.start()
-            if self.state == "whole":
+                return match.start()
+            if self.state == "complete":
                 return start
         return start
 
@@ -49,6 +49,6 @@ class JsonExtent:
             self._closers.append(_CLOSER[mark])
         elif self._closers and mark == self._closers[-1]:
             self._closers.pop()
-            self.state = "open" if self._closers else "whole"
+            self.state = "open" if self._closers else "complete"
         else:
             self.state = "broken"

@@ -1,4 +1,4 @@
-"""The API's own calls; a model that writes its calls into the text all the same is understood."""
+"""The native dialect: uses the API's tool calls, and still recognizes calls in the text."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class NativeDialect:
-    """Requests go out as they are."""
+    """Sends requests unchanged."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self._aliases = aliases
@@ -27,7 +27,7 @@ class NativeDialect:
 
 
 class TextCallParser:
-    """Hears calls written as tags or JSON."""
+    """Finds calls written as tags, JSON or Python."""
 
     def __init__(self, tools: "KnownTools", aliases: "KnownTools", ids: CallIds) -> None:
         self._tools = tools
@@ -36,7 +36,7 @@ class TextCallParser:
 
     @cached_property
     def _finder(self) -> "TextCallFinder":
-        from ostler.models.dialects.text_calls import TextCallFinder  # read once there is something to hear
+        from ostler.models.dialects.text_calls import TextCallFinder  # imported when text arrives
 
         return TextCallFinder(self._tools, self._aliases)
 
@@ -48,13 +48,13 @@ class TextCallParser:
 
 
 def known_tools(tools: Iterable[ToolSpec], aliases: Mapping[str, str]) -> "tuple[KnownTools, KnownTools]":
-    """The tools by their names, and by those aliases that lead to one of them."""
+    """Return the tools by name, and by the aliases of known tools."""
     known = {tool.name: tool for tool in tools}
     return known, {alias: known[name] for alias, name in aliases.items() if name in known}
 
 
 def to_chunks(found: "list[str | TextCall]", ids: CallIds) -> list[ReplyChunk]:
-    """What the recogniser found, as chunks of a reply."""
+    """Convert texts and calls to chunks of a reply."""
     return [
         TextChunk(item) if isinstance(item, str) else CallChunk(ids.allocate(), item.tool, item.arguments)
         for item in found

@@ -1,4 +1,4 @@
-"""Parts of an answer in which nothing is a call: reasoning in its middle, and code in fences."""
+"""Spans of a reply in which calls are ignored: reasoning and code fences."""
 
 import re
 from collections.abc import Callable
@@ -14,52 +14,52 @@ _MAX_FENCE_LINE = 80
 
 
 def match_fence(reader: IncrementalReader) -> ParseGenerator[re.Match[str]]:
-    """The backticks that begin here, and the word behind them; reads nothing."""
+    """Match the backticks at the current position and the word after them. Consumes nothing."""
     while True:
-        found = _FENCE.match(reader.buffer, reader.position)
-        assert found is not None, "a backtick stands here"
-        decided = found.end() < len(reader.buffer) or (len(found[1]) < 3 and found[2])
+        match = _FENCE.match(reader.buffer, reader.position)
+        assert match is not None, "no backtick at the current position"
+        decided = match.end() < len(reader.buffer) or (len(match[1]) < 3 and match[2])
         if reader.ended or decided:
-            return found
+            return match
         yield
 
 
 def skip_thought(reader: IncrementalReader, call_buffer: CallBuffer, closer: str) -> ParseGenerator[None]:
-    """Reasoning in the middle of an answer, to its closing tag."""
+    """Copy reasoning in the middle of an answer up to its closing tag."""
     while True:
-        at = reader.buffer.find("<", reader.position)
-        call_buffer.add_text(reader.read(None if at < 0 else at))
-        closed = at >= 0 and (yield from reader.peek_literal((closer,)))
-        if closed or (at < 0 and reader.ended):
+        index = reader.buffer.find("<", reader.position)
+        call_buffer.add_text(reader.read(None if index < 0 else index))
+        closed = index >= 0 and (yield from reader.peek_literal((closer,)))
+        if closed or (index < 0 and reader.ended):
             return
-        if at >= 0:
-            call_buffer.add_text(reader.read(at + 1))
+        if index >= 0:
+            call_buffer.add_text(reader.read(index + 1))
         else:
             yield
 
 
 class FenceSkipper:
-    """Code, to its closing fence. One that is never closed holds no code to its end: calls that end it are meant."""
+    """Copies code up to its closing fence. In an unclosed fence, calls at the end of the answer are valid."""
 
     def __init__(
         self, reader: IncrementalReader, call_buffer: CallBuffer, ticks: str, read_tagged_calls: ReadTaggedCalls
     ) -> None:
-        """`tagged` reads the calls behind a tag, if some stand here."""
+        """`read_tagged_calls` reads the calls after a tag at the current position, if there are any."""
         self._reader = reader
         self._call_buffer = call_buffer
         self._ticks = ticks
         self._read_tagged_calls = read_tagged_calls
 
     def skip(self, *, opening: bool) -> ParseGenerator[None]:
-        """Read all of it. The opening line itself may be all there is."""
+        """Copy the whole fence. With `opening`, a fence that closes on its first line ends there."""
         line = "" if self._call_buffer.at_line_start else "-"
         while True:
             if not line and not opening and (yield from self._reader.peek()) in ("<", "["):
                 line = yield from self._read_line_start()
             end = self._reader.buffer.find("\n", self._reader.position)
-            piece = self._reader.read(None if end < 0 else end + 1)
-            line += piece[: _MAX_FENCE_LINE - len(line)] if len(line) < _MAX_FENCE_LINE else ""
-            self._call_buffer.add_text(piece)
+            text = self._reader.read(None if end < 0 else end + 1)
+            line += text[: _MAX_FENCE_LINE - len(line)] if len(line) < _MAX_FENCE_LINE else ""
+            self._call_buffer.add_text(text)
             if end >= 0 and (self._is_closed_by(line) or (opening and self._ticks in line)):
                 return
             if end >= 0:
@@ -70,7 +70,7 @@ class FenceSkipper:
                 yield
 
     def _read_line_start(self) -> ParseGenerator[str]:
-        """Calls at a line's start wait for the answer's end; what of the line was read otherwise."""
+        """Hold back calls at the start of a line. Return the part of the line that was read."""
         self._reader.mark()
         calls = yield from self._read_tagged_calls()
         source = self._reader.text_since_mark()

@@ -1,4 +1,4 @@
-"""Tools described in the system prompt and called in the text, for servers that know nothing of tools."""
+"""The text dialect: tools described in the system prompt, calls as `<tool_call>` blocks."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from ostler.models.model_types import ModelRequest
 
 
 class TextDialect:
-    """No tools in the request: what they are, what was called and what came of it are all words."""
+    """Sends tools, calls and results as text, for servers without tool support."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self._aliases = aliases
@@ -29,13 +29,13 @@ class TextDialect:
 
 
 def write_calls(calls: Sequence[ToolCall]) -> str:
-    """Calls as the model is asked to write them, whatever it wrote."""
-    written = (write_json({"name": call.tool, "arguments": call.arguments}).decode() for call in calls)
-    return "\n".join(f"<tool_call>\n{call}\n</tool_call>" for call in written)
+    """Return calls in the format that the model is asked to use, also if it wrote another."""
+    encoded = (write_json({"name": call.tool, "arguments": call.arguments}).decode() for call in calls)
+    return "\n".join(f"<tool_call>\n{call}\n</tool_call>" for call in encoded)
 
 
 def write_results(results: Sequence[ToolResult], calls: Mapping[str, ToolCall]) -> str:
-    """The results of a message's calls; an output cannot end its own block."""
+    """Return result blocks. Closing tags in an output are escaped."""
     return "\n".join(_result_block(result, calls.get(result.call_id)) for result in results)
 
 
@@ -51,5 +51,5 @@ def _tool_guide(tools: Sequence[ToolSpec]) -> str:
 
 
 def _tool_line(tool: ToolSpec) -> str:
-    told = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-    return write_json(told).decode()
+    definition = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return write_json(definition).decode()

@@ -1,4 +1,4 @@
-"""Finds the calls that a model writes into its answer, while the answer streams."""
+"""Finds tool calls in a streamed reply."""
 
 import re
 
@@ -49,12 +49,12 @@ _CALL_FENCES = ("", "json", "jsonc", "json5", "xml", "tool", "tool_call", "tool_
 
 
 class TextCallFinder:
-    """Feed it an answer in pieces of any size; text comes back as soon as it can be no call, calls when they are whole.
+    """Splits an answer into text and calls. Text is returned as soon as it cannot be a call, calls when complete.
 
-    A call counts if it is one of a known tool and is not only spoken of: not in quotes, code or reasoning. Tags say
-    that a call is meant; where they stand within a line, nothing may follow on that line. JSON or Python calls alone
-    must begin or end the answer, in a fence or not. A tagged call that is broken is passed on as it is, for the model
-    to be told so; tags may also name a tool by what it is called elsewhere, `in_tags`.
+    A call must name a known tool and must not be in quotes, code or reasoning. Tagged calls inside a line are valid if
+    nothing follows on that line. Untagged JSON or Python calls must start or end the answer, in a fence or not.
+    An invalid tagged call is returned with its text, so that the model gets an error. Tagged calls may also use
+    `tagged_aliases`.
     """
 
     def __init__(self, tools: KnownTools, tagged_aliases: KnownTools | None = None, *, tags_only: bool = False) -> None:
@@ -68,7 +68,7 @@ class TextCallFinder:
         next(self._scan_generator)
 
     def feed(self, text: str) -> list[str | TextCall]:
-        """What is certain by now."""
+        """Return the text and calls recognized so far."""
         if self._idle and _TRIGGER.search(text) is None:
             self._call_buffer.add_text(text)
         else:
@@ -77,7 +77,7 @@ class TextCallFinder:
         return self._call_buffer.take_output()
 
     def finish(self) -> list[str | TextCall]:
-        """The answer is over: what was held back."""
+        """Return what was held back, at the end of the answer."""
         self._reader.ended = True
         for _ in self._scan_generator:
             pass
@@ -85,37 +85,37 @@ class TextCallFinder:
         return self._call_buffer.take_output()
 
     def mark_call(self) -> None:
-        """A call was found here by other means; the blanks around it are nothing to show."""
+        """Note that the caller found a call here, so that the blanks around it are dropped."""
         self._call_buffer.mark_call()
 
     def _scan(self) -> ParseGenerator[None]:
-        tape, outlet = self._reader, self._call_buffer
+        reader, call_buffer = self._reader, self._call_buffer
         while True:
-            found = _TRIGGER.search(tape.buffer, tape.position)
-            outlet.add_text(tape.read(found.start() if found else None))
-            if found is not None:
-                tape.mark()
-                yield from self._try_read(found[0])
-            elif tape.ended:
+            match = _TRIGGER.search(reader.buffer, reader.position)
+            call_buffer.add_text(reader.read(match.start() if match else None))
+            if match is not None:
+                reader.mark()
+                yield from self._try_read(match[0])
+            elif reader.ended:
                 return
             else:
-                tape.mark()
+                reader.mark()
                 self._idle = True
                 yield
                 self._idle = False
 
     def _try_read(self, char: str) -> ParseGenerator[None]:
-        """Something may begin here: read it if it does, else one character."""
+        """Read calls, a fence or reasoning if they start here, else one character."""
         if char == "`":
             yield from self._read_backticks()
             return
-        here = yield from self._reader.peek_literal(_LITERALS)
-        if here in _WRAPPERS or here in OPENERS:
+        literal = yield from self._reader.peek_literal(_LITERALS)
+        if literal in _WRAPPERS or literal in OPENERS:
             yield from self._read_tags()
-        elif here in _THOUGHTS and self._call_buffer.at_line_start:
-            yield from skip_thought(self._reader, self._call_buffer, _THOUGHTS[here])
-        elif here and self._call_buffer.just_called:
-            self._reader.read(self._reader.position + len(here))  # a closing tag too many
+        elif literal in _THOUGHTS and self._call_buffer.at_line_start:
+            yield from skip_thought(self._reader, self._call_buffer, _THOUGHTS[literal])
+        elif literal and self._call_buffer.just_called:
+            self._reader.read(self._reader.position + len(literal))  # an extra closing tag
         elif char != "<" and self._call_buffer.at_line_start and not self._tags_only:
             yield from self._read_untagged()
         else:
@@ -133,7 +133,7 @@ class TextCallFinder:
             self._call_buffer.add_calls_if_line_ends(calls, self._reader.text_since_mark())
 
     def _read_tagged_calls(self) -> ParseGenerator[list[TextCall] | None]:
-        """The calls behind a tag; what was read of something else can be had back from the tape."""
+        """Read the calls after a tag. Return None if there are none; the text read can be recovered from the reader."""
         calls: list[TextCall] = []
         depth = 0
         while True:
@@ -164,12 +164,12 @@ class TextCallFinder:
             return (yield from read_python_calls(self._reader, self._tagged_tools))
         if not (yield from may_be_call(self._reader, self._tagged_tools)):
             return None
-        text, whole = yield from read_json_value(self._reader)
+        text, is_complete = yield from read_json_value(self._reader)
         calls = parse_calls(text, self._tagged_tools, untagged=False)
-        if calls is None and not whole:
+        if calls is None and not is_complete:
             text += yield from self._reader.read_until(_CLOSERS)
-        mended = repair_call(text, self._tagged_tools) if calls is None else None
-        return [mended] if mended else calls
+        repaired = repair_call(text, self._tagged_tools) if calls is None else None
+        return [repaired] if repaired else calls
 
     def _read_untagged(self) -> ParseGenerator[None]:
         calls = yield from self._read_untagged_calls()
@@ -179,7 +179,7 @@ class TextCallFinder:
             self._call_buffer.add_calls_if_first_or_last(calls, self._reader.text_since_mark())
 
     def _read_untagged_calls(self) -> ParseGenerator[list[TextCall] | None]:
-        """Calls that no tag marks as such."""
+        """Read calls without a tag. Return None if there are none."""
         if (yield from may_be_python(self._reader, self._tools)):
             return (yield from read_python_calls(self._reader, self._tools))
         likely = yield from may_be_call(self._reader, self._tools)
@@ -189,12 +189,12 @@ class TextCallFinder:
         text, _ = yield from read_json_value(self._reader)
         calls = parse_calls(text, self._tools, untagged=True)
         if calls is None and (yield from self._reader.peek()) in ("", "`"):
-            mended = repair_call(text, self._tools)
-            calls = [mended] if mended and parse_object(mended.arguments) is not None else None
+            repaired = repair_call(text, self._tools)
+            calls = [repaired] if repaired and parse_object(repaired.arguments) is not None else None
         return calls or None
 
     def _read_backticks(self) -> ParseGenerator[None]:
-        """Backticks: a fence at a line's start, where a call or plain code may stand, else nothing special."""
+        """Read backticks: a code fence at the start of a line, which may contain calls, else plain text."""
         if not self._call_buffer.at_line_start:
             self._call_buffer.add_text(self._reader.read(self._reader.position + 1))
             return
@@ -209,8 +209,8 @@ class TextCallFinder:
         if calls is None:
             source = self._reader.text_since_mark()
             self._call_buffer.add_text(source)
-            passing = FenceSkipper(self._reader, self._call_buffer, fence[1], self._read_tagged_calls)
-            yield from passing.skip(opening="\n" not in source)
+            skipper = FenceSkipper(self._reader, self._call_buffer, fence[1], self._read_tagged_calls)
+            yield from skipper.skip(opening="\n" not in source)
         else:
             self._call_buffer.add_calls_if_first_or_last(calls, self._reader.text_since_mark())
 

@@ -1,4 +1,4 @@
-"""The XNL dialect: calls in unquote blocks of the text, understood while they stream."""
+"""The XNL dialect: calls in unquote blocks, parsed while streaming."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from ostler.xnl.scanner import UNQUOTE_END, UNQUOTE_START, ScannedPart, Unclosed
 
 
 class XnlDialect:
-    """No tools in the request: guides in the system prompt, calls and results as blocks."""
+    """Describes tools in the system prompt; calls and results are XNL blocks."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self._aliases = aliases
@@ -30,13 +30,13 @@ class XnlDialect:
         return msgspec.structs.replace(request, system=system, history=history, tools=())
 
     def new_parser(self, request: ModelRequest, ids: CallIds) -> "XnlCallParser":
-        known, elsewhere = known_tools(request.tools, self._aliases)
-        named = {**elsewhere, **known}
-        return XnlCallParser({qualified_name(name): tool for name, tool in named.items()} | named, ids)
+        known, known_aliases = known_tools(request.tools, self._aliases)
+        by_name = {**known_aliases, **known}
+        return XnlCallParser({qualified_name(name): tool for name, tool in by_name.items()} | by_name, ids)
 
 
 class XnlCallParser:
-    """Hears unquote blocks, and calls in the tags that models know by heart; quote blocks are only shown."""
+    """Parses unquote blocks, and calls in the tags that models commonly use. Quote blocks are shown as text."""
 
     def __init__(self, tools: KnownTools, ids: CallIds) -> None:
         self._tools = tools
@@ -45,10 +45,10 @@ class XnlCallParser:
         self._call_finder = TextCallFinder(tools, tags_only=True)
 
     def feed(self, text: str) -> list[ReplyChunk]:
-        return [chunk for piece in self._scanner.feed(text) for chunk in self._convert_part(piece)]
+        return [chunk for part in self._scanner.feed(text) for chunk in self._convert_part(part)]
 
     def finish(self) -> list[ReplyChunk]:
-        last = [chunk for piece in self._scanner.finish() for chunk in self._convert_part(piece)]
+        last = [chunk for part in self._scanner.finish() for chunk in self._convert_part(part)]
         return last + self._flush_text()
 
     def _convert_part(self, part: ScannedPart) -> list[ReplyChunk]:
@@ -63,7 +63,7 @@ class XnlCallParser:
         return [*before, *(self._unreadable_call(source) if unclosed else self._read_block_calls(part.text, source))]
 
     def _read_block_calls(self, text: str, source: str) -> list[CallChunk]:
-        """The calls of a block that is whole: with the last of them all may begin."""
+        """Return the calls of a complete block. The last one has `may_start`, so all of them may start."""
         calls: list[CallChunk] = []
         for entry in read_block(text):
             if isinstance(entry, FoundCall):
@@ -75,11 +75,11 @@ class XnlCallParser:
         return [*before, msgspec.structs.replace(last, may_start=True)]
 
     def _unreadable_call(self, source: str, call_id: str = "") -> list[CallChunk]:
-        """A call that cannot run: it names no tool, lest somebody mend it; its source has the model told why."""
+        """Return a call that cannot run: it names no tool, so it is never repaired. Its source explains the error."""
         return [CallChunk(self._ids.allocate(call_id), UNREADABLE_CALL, source)]
 
     def _flush_text(self) -> list[ReplyChunk]:
-        """What was held back of the text before a block; the text after it begins afresh."""
-        held = to_chunks(self._call_finder.finish(), self._ids)
+        """Return the text held back before a block, and start a new finder for the text after it."""
+        chunks = to_chunks(self._call_finder.finish(), self._ids)
         self._call_finder = TextCallFinder(self._tools, tags_only=True)
-        return held
+        return chunks

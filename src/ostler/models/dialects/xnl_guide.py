@@ -1,4 +1,4 @@
-"""What a model is told of tools in the XNL dialect: the notation, the contract, and two texts for each tool."""
+"""The XNL instructions for the model: notation, calling rules, and each tool."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ _MAX_DEPTH = 4
 
 
 def tool_guide(tools: Iterable[ToolSpec]) -> str:
-    """All of it, in the order of the contract: format, calls, then brief and detail of each tool."""
+    """Return the instructions: notation, calling rules, then summary and details of each tool."""
     texts = [_read_text("xnl_format.md"), _read_text("xnl_calls.md"), "# The tools"]
     for tool in tools:
         texts += [tool_summary(tool), tool_details(tool)]
@@ -24,21 +24,21 @@ def tool_guide(tools: Iterable[ToolSpec]) -> str:
 
 
 def tool_summary(tool: ToolSpec) -> str:
-    """One line: where the tool is found and what it is for."""
+    """Return one line with namespace, name and purpose of the tool."""
     namespace, _, name = qualified_name(tool.name).partition(".")
-    first = tool.description.strip().partition("\n")[0]
-    return format(DataElement("tool", {}, {"namespace": namespace, "name": name, "description": first}))
+    first_line = tool.description.strip().partition("\n")[0]
+    return format(DataElement("tool", {}, {"namespace": namespace, "name": name, "description": first_line}))
 
 
 def tool_details(tool: ToolSpec) -> str:
-    """The tool's input as a type, the whole of its description, and one good call."""
+    """Return the tool's input type with the rest of its description, and a sample call."""
     comment = "".join(f"// {line}\n" for line in tool.description.strip().splitlines()[1:])
-    typed = f"\n{comment}interface Input {_typescript_type(tool.schema, 1)}\n"
+    type_text = f"\n{comment}interface Input {_typescript_type(tool.schema, 1)}\n"
     sample = ToolCall("demo1", tool.name, _sample_arguments(tool.schema))
     demo = f"\n{write_calls([sample])}\n"
     return "\n".join(
         (
-            format(TextElement("type_def", {"lang": "typescript", "for": qualified_name(tool.name)}, typed)),
+            format(TextElement("type_def", {"lang": "typescript", "for": qualified_name(tool.name)}, type_text)),
             format(TextElement("demo", {}, demo, text_marker="good_usage_demo1")),
         )
     )
@@ -49,7 +49,7 @@ def _read_text(name: str) -> str:
 
 
 def _typescript_type(schema: Any, depth: int) -> str:
-    """A JSON Schema as a TypeScript type."""
+    """Return a JSON Schema as a TypeScript type."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return "unknown"
     if isinstance(schema.get("enum"), list):
@@ -59,7 +59,7 @@ def _typescript_type(schema: Any, depth: int) -> str:
         return " | ".join(_typescript_type(choice, depth) for choice in choices) or "unknown"
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " | ".join(_typescript_type({**schema, "type": one}, depth) for one in kind) or "unknown"
+        return " | ".join(_typescript_type({**schema, "type": name}, depth) for name in kind) or "unknown"
     if kind == "array":
         return f"Array<{_typescript_type(schema.get('items'), depth)}>"
     if kind == "object":
@@ -71,10 +71,11 @@ def _typescript_object(schema: Mapping[str, Any], depth: int) -> str:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
         return "{}" if depth == 1 else "Record<string, unknown>"
-    needed = schema.get("required") or ()
+    required = schema.get("required") or ()
     pad = "  " * depth
     members = [
-        f"{pad}{_member_name(name)}{'' if name in needed else '?'}: {_typescript_type(inner, depth + 1)}{_member_comment(inner)}\n"
+        f"{pad}{_member_name(name)}{'' if name in required else '?'}: "
+        f"{_typescript_type(inner, depth + 1)}{_member_comment(inner)}\n"
         for name, inner in properties.items()
     ]
     return "{\n" + "".join(members) + "  " * (depth - 1) + "}"
@@ -87,14 +88,14 @@ def _member_name(name: str) -> str:
 def _member_comment(schema: Any) -> str:
     if not isinstance(schema, Mapping):
         return ""
-    told = [str(schema["description"]).replace("\n", " ")] if schema.get("description") else []
+    notes = [str(schema["description"]).replace("\n", " ")] if schema.get("description") else []
     if schema.get("default") not in (None, "", [], {}):
-        told.append(f"default {write_json(schema['default']).decode()}")
-    return f" // {'; '.join(told)}" if told else ""
+        notes.append(f"default {write_json(schema['default']).decode()}")
+    return f" // {'; '.join(notes)}" if notes else ""
 
 
 def _sample_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments that fill what the schema requires."""
+    """Return sample arguments for the required properties."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     return {name: _SAMPLES.get(str(_schema_type(known.get(name))), "…") for name in schema.get("required") or ()}

@@ -1,1 +1,1 @@
-"""The small model that Ostler can install and run by itself, for want of a better one."""
+"""The small embedded model that Ostler can install and run itself."""

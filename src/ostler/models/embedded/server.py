@@ -1,4 +1,4 @@
-"""Ostler's side of the embedded model's process: start it, learn its address, see it out."""
+"""Starts and stops the embedded model's server process."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ _INIT_FAILURE = "Failed to init server"
 
 
 class RunningServer(msgspec.Struct):
-    """A model that answers."""
+    """A server process that is ready for requests."""
 
     base_url: str
     api_key: str
@@ -32,14 +32,14 @@ class RunningServer(msgspec.Struct):
         return self.program.is_running
 
     async def stop(self) -> None:
-        """It holds nothing worth waiting for."""
+        """Stop the process immediately."""
         await self.program.stop(grace=0)
 
 
 async def start_server(weights: Path, runtime: str, threads: Callable[[], int] = default_threads) -> RunningServer:
-    """Load the model in a process of its own, with the library in the folder `runtime`."""
+    """Start a server process with the library in the folder `runtime`. Raises `BackendError`."""
     key = secrets.token_urlsafe(24)
-    order = {
+    config = {
         "weights": str(weights),
         "name": weights.stem,
         "runtime": runtime,
@@ -51,7 +51,7 @@ async def start_server(weights: Path, runtime: str, threads: Callable[[], int] =
     program = await _open_process(lambda data: _append_tail(errors, data))
     address = ""
     try:
-        program.stdin.write(json.dumps(order).encode() + b"\n")
+        program.stdin.write(json.dumps(config).encode() + b"\n")
         address = await _read_address(program)
     finally:
         if not address.startswith("http://"):
@@ -70,14 +70,14 @@ async def _open_process(on_errors: Callable[[bytes], None]) -> HelperProgram:
 
 
 async def _read_address(program: HelperProgram) -> str:
-    """Where it listens, or why it does not; nothing when it died over it."""
+    """Return the server's address, its error message, or an empty string if the process died."""
     try:
         async with asyncio.timeout(START_TIMEOUT):
             answer = json.loads(await program.stdout.readline() or b"{}")
     except (ValueError, OSError):
         return ""
     except TimeoutError:
-        return f"it was not ready after {START_TIMEOUT:.0f} s"
+        return f"not ready after {START_TIMEOUT:.0f} s"
     return str(answer.get("address") or answer.get("error", ""))
 
 
@@ -89,10 +89,12 @@ def _append_tail(errors: bytearray, data: bytes) -> None:
 def _start_error(output: str, weights: Path) -> BackendError:
     from ostler.text.sanitise import escape_invisible
 
-    lines = [escape_invisible(line.strip()) for line in output.splitlines() if line.strip()] or ["its process died"]
-    torn = "the file is damaged, or of a kind that the library does not know"
+    lines = [escape_invisible(line.strip()) for line in output.splitlines() if line.strip()] or [
+        "the server process died"
+    ]
+    invalid = "the file is damaged or its format is not supported"
     return BackendError(
-        f"the embedded model {weights.name} did not start: {torn if _INIT_FAILURE in output else lines[-1][:300]}",
+        f"the embedded model {weights.name} did not start: {invalid if _INIT_FAILURE in output else lines[-1][:300]}",
         code="embedded",
-        hint="`ostler model list` shows what is installed, `ostler model install` installs it anew",
+        hint="list the installed models with `ostler model list`, or reinstall with `ostler model install`",
     )

@@ -1,7 +1,7 @@
-"""The child process that holds the embedded model: an OpenAI-compatible server on loopback until its input ends.
+"""Entry point of the server process: an OpenAI-compatible server on loopback.
 
-It runs apart and imports nothing else of Ostler. Its order is one line of JSON on standard input, where no other
-process can read the key; its answer is one line on standard output: the address, or why there is none.
+The process imports nothing else of Ostler. It reads its configuration as one line of JSON from standard input, where
+no other process can read the key, and writes one line to standard output: the address or an error.
 """
 
 import json
@@ -11,18 +11,18 @@ from typing import Any
 
 
 def main() -> None:
-    """Serve; whoever holds the other end of standard input decides how long."""
+    """Run the server until standard input is closed."""
     answer = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what the library prints must not look like an answer
-    order = json.loads(sys.stdin.readline())
+    os.dup2(2, 1)  # the library's output must not mix with the answer
+    config = json.loads(sys.stdin.readline())
     try:
-        server = _start_server(order)
+        server = _start_server(config)
     except Exception as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
         os._exit(1)
     answer.write(json.dumps({"address": server.listening_address}) + "\n")
     sys.stdin.read()
-    os._exit(0)  # the library's threads would take their time
+    os._exit(0)  # without waiting for the library's threads
 
 
 def _start_server(config: dict[str, Any]) -> Any:
@@ -33,7 +33,7 @@ def _start_server(config: dict[str, Any]) -> Any:
     params.model.path = config["weights"]
     params.model_alias = {config["name"]}
     params.n_ctx = config["context"]
-    params.n_parallel = 1  # one conversation, whose prefix stays in the cache
+    params.n_parallel = 1  # one conversation, so that its prefix stays cached
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = config["threads"]
     params.hostnames = ["127.0.0.1"]
     params.port = 0

@@ -1,7 +1,7 @@
-"""The history in the embedded model's words: its own steps as it wrote them, and after each result what it means.
+"""Renders the history as JSON steps with a hint after each result.
 
-A model this small forgets what it was told at the beginning, so each result ends with a word on what to do next. The
-word depends on the call and its result alone: the same history is always the same text.
+A model this small forgets its instructions, so each result ends with a hint on what to do next. The hint depends
+only on earlier results, so that the same history always gives the same text.
 """
 
 import json
@@ -44,36 +44,40 @@ _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 
 def render_history(history: Sequence[RequestMessage]) -> tuple[RequestMessage, ...]:
-    """Every message as the model shall see it."""
-    told: list[RequestMessage] = []
+    """Return the messages as sent to the model."""
+    messages: list[RequestMessage] = []
     calls: dict[str, ToolCall] = {}
-    complaint = ""
-    for said in history:
-        if isinstance(said, AssistantMessage):
-            calls = {call.id: call for call in said.message.calls}
-            told.append(
-                AssistantMessage(msgspec.structs.replace(said.message, parts=(TextContent(to_step(said.message)),)))
+    error_excerpt = ""
+    for entry in history:
+        if isinstance(entry, AssistantMessage):
+            calls = {call.id: call for call in entry.message.calls}
+            messages.append(
+                AssistantMessage(msgspec.structs.replace(entry.message, parts=(TextContent(to_step(entry.message)),)))
             )
-        elif isinstance(said, ToolResultsMessage):
-            results = [(one, calls.get(one.call_id)) for one in said.results]
-            told.append(
-                UserMessage((TextContent("\n\n".join(_render_result(one, call, complaint) for one, call in results)),))
+        elif isinstance(entry, ToolResultsMessage):
+            results = [(result, calls.get(result.call_id)) for result in entry.results]
+            messages.append(
+                UserMessage(
+                    (TextContent("\n\n".join(_render_result(result, call, error_excerpt) for result, call in results)),)
+                )
             )
-            for one, call in results:
-                complaint = _error_excerpt(one) if call and call.tool == "bash" else complaint
+            for result, call in results:
+                error_excerpt = _error_excerpt(result) if call and call.tool == "bash" else error_excerpt
         else:
-            told.append(_to_user_message(said))
-    return tuple(told)
+            messages.append(_to_user_message(entry))
+    return tuple(messages)
 
 
 def _error_excerpt(result: ToolResult) -> str:
-    """What a command failed with, in two lines: the error, and what stands before it."""
+    """Return the first error line of a failed command and the line before it."""
     lines = (
         [line.strip() for line in result.for_model.splitlines() if line.strip()] if result.status == "failed" else []
     )
-    wrong = [at for at, line in enumerate(lines) if _ERROR.search(line)]
+    error_lines = [index for index, line in enumerate(lines) if _ERROR.search(line)]
     return (
-        truncate_middle("\n".join(lines[max(wrong[0] - 1, 0) : wrong[0] + 1]), MAX_ERROR_LENGTH).text if wrong else ""
+        truncate_middle("\n".join(lines[max(error_lines[0] - 1, 0) : error_lines[0] + 1]), MAX_ERROR_LENGTH).text
+        if error_lines
+        else ""
     )
 
 
@@ -86,36 +90,36 @@ def _to_user_message(message: UserMessage | SystemMessage) -> UserMessage:
 
 
 def to_step(message: Message) -> str:
-    """As it wrote it itself, so that what it computed for those words is still in its cache."""
+    """Return the message exactly as the model wrote it, so that the prompt cache stays valid."""
     steps: list[dict[str, Any]] = [{"say": message.text, "tool": call.tool, **call.arguments} for call in message.calls]
     return "\n".join(map(encode_step, steps or [{"say": message.text, "tool": DONE}]))
 
 
 def encode_step(step: Mapping[str, Any]) -> str:
-    """JSON with blanks, as the model writes it."""
+    """Encode a step as JSON with spaces, as the model writes it."""
     return json.dumps(step, ensure_ascii=False, default=str)
 
 
 def _render_result(result: ToolResult, call: ToolCall | None, error_excerpt: str) -> str:
-    told = truncate_middle(result.for_model, MAX_RESULT_LENGTH).text
+    text = truncate_middle(result.for_model, MAX_RESULT_LENGTH).text
     if call is None:
-        return told
+        return text
     hint = _NEXT_HINTS.get((call.tool, result.status), "")
     if call.tool == "read" and result.status == "ok":
-        told = "```\n" + _LINE_NUMBER.sub("", told) + "\n```"
+        text = "```\n" + _LINE_NUMBER.sub("", text) + "\n```"
         is_test = _TEST_PATH.search(str(call.arguments.get("path", "")))
         hint = (
-            _test_file_hint(told)
+            _test_file_hint(text)
             if is_test
             else _FAILING_TEST_HINT.format(complaint=error_excerpt)
             if error_excerpt
             else ""
         )
-    return f"{told}\n\n{hint}" if hint else told
+    return f"{text}\n\n{hint}" if hint else text
 
 
 def _test_file_hint(test: str) -> str:
-    """Where the code is that a test of Python's is about, as far as its imports tell."""
+    """Return the hint for a test file, with the modules that a Python test imports."""
     modules = [name for name in _IMPORT.findall(test) if name.split(".")[0] not in (*sys.stdlib_module_names, "pytest")]
     return (
         f"{_TEST_HINT}: {', '.join(name.replace('.', '/') + '.py' for name in modules[:3])}."
@@ -125,29 +129,33 @@ def _test_file_hint(test: str) -> str:
 
 
 def may_end(history: Sequence[RequestMessage]) -> bool:
-    """Whether a turn may be over: while a command fails there is more to do, for some steps at least."""
-    failing = 0
+    """Whether the turn may end: not while a command fails, for at most `MAX_FAILING_STEPS` steps."""
+    failing_steps = 0
     calls: dict[str, ToolCall] = {}
-    for said in history:
-        if isinstance(said, UserMessage):
-            failing = 0
-        elif isinstance(said, AssistantMessage):
-            calls = {call.id: call for call in said.message.calls}
-            failing += failing > 0
-        elif isinstance(said, ToolResultsMessage):
-            ran = [one.status for one in said.results if one.call_id in calls and calls[one.call_id].tool == "bash"]
-            failing = 0 if "ok" in ran else failing or int("failed" in ran)
-    return not 0 < failing <= MAX_FAILING_STEPS
+    for entry in history:
+        if isinstance(entry, UserMessage):
+            failing_steps = 0
+        elif isinstance(entry, AssistantMessage):
+            calls = {call.id: call for call in entry.message.calls}
+            failing_steps += failing_steps > 0
+        elif isinstance(entry, ToolResultsMessage):
+            statuses = [
+                result.status
+                for result in entry.results
+                if result.call_id in calls and calls[result.call_id].tool == "bash"
+            ]
+            failing_steps = 0 if "ok" in statuses else failing_steps or int("failed" in statuses)
+    return not 0 < failing_steps <= MAX_FAILING_STEPS
 
 
 def is_stuck(history: Sequence[RequestMessage]) -> bool:
-    """Whether the last step came to nothing: the likeliest next one would be the same again."""
+    """Whether the last step failed, except a command: the model would probably repeat it."""
     if not history or not isinstance(history[-1], ToolResultsMessage):
         return False
-    before = history[-2] if len(history) > 1 else None
+    previous = history[-2] if len(history) > 1 else None
     commands = (
-        [call.id for call in before.message.calls if call.tool == "bash"]
-        if isinstance(before, AssistantMessage)
+        [call.id for call in previous.message.calls if call.tool == "bash"]
+        if isinstance(previous, AssistantMessage)
         else []
     )
-    return any(one.status == "failed" and one.call_id not in commands for one in history[-1].results)
+    return any(result.status == "failed" and result.call_id not in commands for result in history[-1].results)

@@ -1,7 +1,7 @@
-"""How the embedded model is spoken to: each reply is one step, a JSON object that a schema holds it to.
+"""The embedded model's reply format: one JSON step per reply, enforced by a schema.
 
-A model this small writes calls that are almost right. Held to the schema it cannot write another, so there is nothing
-to mend; and what it says first, in `say`, is both its reasoning and the words that a person sees.
+A model this small writes calls that are almost right. The schema makes invalid calls impossible. The first field,
+`say`, is both the model's reasoning and the text that the user sees.
 """
 
 import json
@@ -18,9 +18,9 @@ from ostler.models.embedded.step_history import DONE, encode_step, is_stuck, may
 from ostler.models.model_types import CallChunk, ModelRequest, ReplyChunk, TextChunk
 
 MAX_TOOLS = 5
-STUCK_TEMPERATURE = 0.7  # the temperature where the surest step has just failed
+STUCK_TEMPERATURE = 0.7  # used after a failed step, to avoid repeating it
 
-# The tools in the order of their use to it: what each does, and all that it is told of the parameters.
+# The tools in order of usefulness, with the short description and the parameters that the model sees.
 _SHORT_TOOLS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "bash": ("run a shell command", ("command",)),
     "read": ("see a file", ("path",)),
@@ -33,24 +33,24 @@ _SAY_FIELD = re.compile(r'\s*\{\s*"say"\s*:\s*"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^
 
 
 def embedded_prompt() -> str:
-    """The system prompt of a model that has room for no more."""
+    """Return the short system prompt of the embedded model."""
     return Path(__file__).with_name("prompt.md").read_text(encoding="utf-8").strip()
 
 
 def embedded_tools(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """The few of the tools that it can handle, in few words."""
+    """Return the few tools that the model can handle, with short descriptions."""
     known = {tool.name: tool for tool in tools}
     return [_shorten_tool(known[name]) for name in _SHORT_TOOLS if name in known][:MAX_TOOLS]
 
 
 def _shorten_tool(tool: ToolSpec) -> ToolSpec:
-    told, parameters = _SHORT_TOOLS[tool.name]
+    description, parameters = _SHORT_TOOLS[tool.name]
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in parameters}}
-    return msgspec.structs.replace(tool, description=told, schema={**schema, "required": list(parameters)})
+    return msgspec.structs.replace(tool, description=description, schema={**schema, "required": list(parameters)})
 
 
 def step_schema(request: ModelRequest) -> dict[str, Any]:
-    """The steps there are: one for each tool, and the last one where it may come."""
+    """Return the schema of a step: one form for each tool, and `done` if the turn may end."""
     steps = [_tool_step_schema(tool.name, tool.schema.get("properties", {})) for tool in request.tools]
     return {"anyOf": [*steps, *([_tool_step_schema(DONE, {})] if may_end(request.history) else [])]}
 
@@ -61,11 +61,11 @@ def _tool_step_schema(tool: str, properties: Mapping[str, Any]) -> dict[str, Any
 
 
 def encode_request(request: ModelRequest) -> ModelRequest:
-    """The request in words alone; the same history always becomes the same words."""
+    """Return the request with tools and calls as text. The same history always gives the same text."""
     system = f"{request.system}\n\n{_tool_guide(request.tools)}" if request.tools else request.system
     temperature = STUCK_TEMPERATURE if is_stuck(request.history) else request.temperature
-    words = render_history(request.history)
-    return msgspec.structs.replace(request, system=system, history=words, tools=(), temperature=temperature)
+    history = render_history(request.history)
+    return msgspec.structs.replace(request, system=system, history=history, tools=(), temperature=temperature)
 
 
 def _tool_guide(tools: Sequence[ToolSpec]) -> str:
@@ -74,7 +74,7 @@ def _tool_guide(tools: Sequence[ToolSpec]) -> str:
 
 
 class StepParser:
-    """Hears one step, in pieces of any size: what it says at once, the call when the step is whole."""
+    """Parses one streamed step: returns its `say` text immediately and the call when the step is complete."""
 
     def __init__(self, ids: CallIds) -> None:
         self._ids = ids
@@ -83,13 +83,13 @@ class StepParser:
 
     def feed(self, text: str) -> list[ReplyChunk]:
         self._text += text
-        found = _SAY_FIELD.match(self._text)
-        said = _decode_partial(found[1]) if found else ""
-        new, self._sent_length = said[self._sent_length :], max(self._sent_length, len(said))
+        match = _SAY_FIELD.match(self._text)
+        say = _decode_partial(match[1]) if match else ""
+        new, self._sent_length = say[self._sent_length :], max(self._sent_length, len(say))
         return [TextChunk(new)] if new else []
 
     def finish(self) -> list[ReplyChunk]:
-        """The call, if the step has one; words that are no step are only words."""
+        """Return the call, if the step has one. A reply that is not a step is returned as text."""
         try:
             step = json.loads(self._text)
         except (ValueError, RecursionError):
@@ -102,6 +102,6 @@ class StepParser:
 
 
 def _decode_partial(text: str) -> str:
-    """What a JSON string holds so far; half of a character waits for its other half."""
-    said: str = json.loads(f'"{text}"', strict=False)
-    return said[:-1] if "\ud800" <= said[-1:] <= "\udbff" else said
+    """Decode a partial JSON string, without a surrogate at its end whose second half is missing."""
+    decoded: str = json.loads(f'"{text}"', strict=False)
+    return decoded[:-1] if "\ud800" <= decoded[-1:] <= "\udbff" else decoded

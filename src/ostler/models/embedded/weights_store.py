@@ -1,4 +1,4 @@
-"""Where the files of embedded models are kept, and which there are."""
+"""The installed model files."""
 
 import re
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from ostler.settings.home import ensure_home, error_text, require_home
 
 _MAGIC = b"GGUF"
 _MAX_NAME_LENGTH = 80
-INSTALL_HINT = "`ostler model install` fetches one, `ostler model install --file X.gguf` takes one of yours"
+INSTALL_HINT = "run `ostler model install`, or `ostler model install --file X.gguf` to use your own file"
 
 
 class WeightsFile(msgspec.Struct, frozen=True):
-    """A model's file: ours in the folder, or a link there to one of the person's."""
+    """A model file: downloaded, or a symlink to a file of the user."""
 
     name: str
     path: Path
@@ -26,7 +26,7 @@ class WeightsFile(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int | None:
-        """Bytes; None when a link leads nowhere any more."""
+        """Size in bytes, or None if a symlink is broken."""
         try:
             return self.path.stat().st_size
         except OSError:
@@ -34,23 +34,23 @@ class WeightsFile(msgspec.Struct, frozen=True):
 
 
 class WeightsStore:
-    """The folder in Ostler's home; it is made when something is put into it."""
+    """The folder of model files in Ostler's home; created when a model is installed."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
         self.folder = require_home(env) / "models"
 
     def ensure_folder(self) -> Path:
-        """The folder, there for sure."""
+        """Create the folder if necessary and return it. Raises `UsageError`."""
         ensure_home(self._env)
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"{self.folder} cannot be made: {error_text(error)}") from None
+            raise UsageError(f"cannot create {self.folder}: {error_text(error)}") from None
         return self.folder
 
     def list_installed(self) -> list[WeightsFile]:
-        """The newest first: that is the one which is meant where none is named."""
+        """Return the installed models, the newest first; it is the default."""
         try:
             files = [path for path in self.folder.iterdir() if path.suffix == ".gguf"]
         except OSError:
@@ -58,55 +58,55 @@ class WeightsStore:
         return [WeightsFile(path.stem, path) for path in sorted(files, key=_modified_time, reverse=True)]
 
     def find(self, name: str = "") -> WeightsFile:
-        """By name, else the newest."""
-        there = self.list_installed()
-        found = next((one for one in there if name in ("", one.name)), None)
+        """Return a model by name, or the newest. Raises `UsageError`."""
+        installed = self.list_installed()
+        found = next((file for file in installed if name in ("", file.name)), None)
         if found is None:
-            names = ", ".join(one.name for one in there)
+            names = ", ".join(file.name for file in installed)
             raise UsageError(
                 f"no embedded model {name[:80]!r} is installed" if name else "no embedded model is installed",
                 code="no_model",
-                hint=f"there is: {names}" if names else INSTALL_HINT,
+                hint=f"available: {names}" if names else INSTALL_HINT,
             )
         if found.size is None:
             raise UsageError(
-                f"the file of the embedded model {found.name} is gone: {found.path.readlink()}",
-                hint=f"put it back, or forget it: ostler model remove {found.name}",
+                f"the file of the embedded model {found.name} is missing: {found.path.readlink()}",
+                hint=f"restore it, or run `ostler model remove {found.name}`",
             )
         return found
 
     def link(self, file: Path) -> WeightsFile:
-        """Take a file of the person's, where it lies."""
+        """Install a file of the user by a symlink to it. Raises `UsageError`."""
         check_gguf(file)
         name = re.sub(r"[^\w.-]+", "_", file.stem)[:_MAX_NAME_LENGTH].strip(".") or "model"
         path = self.ensure_folder() / f"{name}.gguf"
         if path.exists() and not path.is_symlink():
             raise UsageError(
-                f"an embedded model {name} is installed already", hint=f"first: ostler model remove {name}"
+                f"an embedded model {name} is already installed", hint=f"run `ostler model remove {name}` first"
             )
         path.unlink(missing_ok=True)
         path.symlink_to(file.resolve())
         return WeightsFile(name, path)
 
     def remove(self, name: str) -> WeightsFile:
-        """Delete what we fetched; of a file of the person's only the link goes."""
-        found = next((one for one in self.list_installed() if one.name == name), None)
+        """Delete a downloaded model, or only the symlink to the user's file. Raises `UsageError`."""
+        found = next((file for file in self.list_installed() if file.name == name), None)
         if found is None:
             self.find(name)
-            raise AssertionError("a name that nobody has is an error")
+            raise AssertionError("find raises for an unknown name")
         found.path.unlink()
         return found
 
 
 def check_gguf(file: Path) -> None:
-    """Refuse what cannot be a model."""
+    """Raise `UsageError` if the file is not a GGUF model."""
     try:
         with file.open("rb") as opened:
             magic = opened.read(len(_MAGIC))
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error_text(error)}") from None
+        raise UsageError(f"cannot read {file}: {error_text(error)}") from None
     if magic != _MAGIC:
-        raise UsageError(f"{file} is no GGUF file", hint="a model for llama.cpp is needed, such as model-q4_k_m.gguf")
+        raise UsageError(f"{file} is not a GGUF file", hint="use a model for llama.cpp, such as model-q4_k_m.gguf")
 
 
 def _modified_time(path: Path) -> float:

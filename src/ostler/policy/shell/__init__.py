@@ -1,4 +1,4 @@
-"""What a command line would do: every command in it, what it overwrites, and whether a person must be asked."""
+"""Analyses a shell command line: its commands, the files it overwrites, and whether it needs approval."""
 
 import os.path
 from collections.abc import Callable, Sequence
@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from ostler.core.permission import UNKNOWN_PROGRAM, Danger
 from ostler.policy.shell.simple_command import SimpleCommand
 
 __all__ = ["Analysis", "SimpleCommand", "analyse"]
@@ -14,9 +15,10 @@ MAX_LINE_LENGTH = 65536
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """The verdict on a command line, and what it rests on.
+    """The result of analysing a command line.
 
-    `tame`: nothing dangerous was found in it; a verdict `confirm` is then for strangers alone.
+    With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
+    not be parsed completely.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -26,11 +28,11 @@ class Analysis(msgspec.Struct, frozen=True):
     written_paths: tuple[str, ...]
     no_danger_found: bool = False
 
-    def command_danger(self, command: SimpleCommand) -> Literal["deny", "confirm", "stranger", "ordinary"]:
-        """The guards' word on one of the commands: what is dangerous in one of them makes the whole line so."""
+    def command_danger(self, command: SimpleCommand) -> Danger:
+        """Return the danger level of one of the commands. If one command is dangerous, all of them are."""
         if not self.no_danger_found:
             return self.verdict
-        return "stranger" if command.unknown_reason else "ordinary"
+        return UNKNOWN_PROGRAM if command.unknown_reason else "ordinary"
 
 
 def analyse(
@@ -41,7 +43,7 @@ def analyse(
     danger_patterns: Sequence[str] = (),
     blacklist_patterns: Sequence[str] = (),
 ) -> Analysis:
-    """Read a command line and judge it; never raises, and never calls ordinary what it could not read."""
-    from ostler.policy.shell.analysis import analyse_line  # the tables are large, and most starts need none
+    """Analyse a command line. Never raises; a line that cannot be parsed is never `ordinary`."""
+    from ostler.policy.shell.analysis import analyse_line  # the tables are large, and most runs do not need them
 
     return analyse_line(line, cwd, exists, tuple(danger_patterns), tuple(blacklist_patterns))

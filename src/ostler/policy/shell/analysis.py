@@ -1,4 +1,4 @@
-"""From a line to its analysis: hidden characters, reading, walking, and the user's own patterns."""
+"""Runs the analysis: parses the line, evaluates it and applies the user's patterns."""
 
 import re
 from collections.abc import Callable
@@ -23,23 +23,31 @@ def analyse_line(
     danger_patterns: tuple[str, ...],
     blacklist_patterns: tuple[str, ...],
 ) -> Analysis:
-    """The analysis of a command line."""
-    walk = ScriptEvaluator(exists, danger_reason)
+    evaluator = ScriptEvaluator(exists, danger_reason)
     if len(line) > MAX_LINE_LENGTH:
-        walk.confirm("it is too long to be read")
-        walk.readable = False
+        evaluator.confirm("it is too long to analyse")
+        evaluator.readable = False
     else:
-        _evaluate_line(walk, line, cwd)
-    lines = (line, "; ".join(command.text for command in walk.commands), *(command.text for command in walk.commands))
-    if found := first_match(blacklist_patterns, lines):
-        walk.deny(f"it matches the blacklist pattern {found}")
-    elif found := first_match(danger_patterns, lines):
-        walk.confirm(f"it matches the danger pattern {found}")
+        _evaluate_line(evaluator, line, cwd)
+    lines = (
+        line,
+        "; ".join(command.text for command in evaluator.commands),
+        *(command.text for command in evaluator.commands),
+    )
+    if pattern := first_match(blacklist_patterns, lines):
+        evaluator.deny(f"it matches the blacklist pattern {pattern}")
+    elif pattern := first_match(danger_patterns, lines):
+        evaluator.confirm(f"it matches the danger pattern {pattern}")
     if _INVISIBLE_CHARACTERS.search(line):
-        walk.confirm_also("it holds characters that cannot be seen")
-    why = walk.reason or walk.unknown_reason
+        evaluator.confirm_also("it contains invisible characters")
+    reason = evaluator.reason or evaluator.unknown_reason
     return Analysis(
-        walk.verdict, why, tuple(walk.commands), walk.readable, tuple(walk.filesystem.written_paths), not walk.level
+        evaluator.verdict,
+        reason,
+        tuple(evaluator.commands),
+        evaluator.readable,
+        tuple(evaluator.filesystem.written_paths),
+        not evaluator.level,
     )
 
 
@@ -48,7 +56,7 @@ def _evaluate_line(evaluator: ScriptEvaluator, line: str, cwd: str) -> None:
         evaluator.evaluate_inline(line, ShellState(cwd), NO_STDIN)
         evaluator.evaluate_uncalled()
     except ScriptTooLong:
-        evaluator.confirm("it holds more than can be followed")
+        evaluator.confirm("it is too large to analyse")
     except RecursionError:
-        evaluator.confirm("it is nested too deeply to be followed")
+        evaluator.confirm("it is nested too deeply to analyse")
         evaluator.readable = False

@@ -1,4 +1,4 @@
-"""Archives and packers: what they replace, unpack over, or run on the way."""
+"""Handlers for archive tools: overwriting, unpacking and running commands."""
 
 import re
 
@@ -9,14 +9,16 @@ from ostler.policy.shell.option_parser import parse_options
 
 
 def _compress(call: CommandCall) -> str:
-    """gzip and its kin put the packed file in the place of the old one."""
+    """gzip and similar tools replace the original file."""
     options = parse_options(call.args, "SbTpo", ("suffix", "bits", "threads", "output"))
-    keeps = options.has("c", "stdout", "to-stdout", "k", "keep", "l", "list", "t", "test", "V", "version", "h", "help")
-    if keeps and not options.has("f", "force"):
+    keeps_original = options.has(
+        "c", "stdout", "to-stdout", "k", "keep", "l", "list", "t", "test", "V", "version", "h", "help"
+    )
+    if keeps_original and not options.has("f", "force"):
         return ""
     if not options.operands or options.has("c", "stdout", "to-stdout", "l", "t"):
         return ""
-    return "puts packed files in the place of the old ones"
+    return "replaces the original files"
 
 
 def _zstd(call: CommandCall) -> str:
@@ -28,14 +30,14 @@ def _zstd(call: CommandCall) -> str:
 def _tar(call: CommandCall) -> str:
     options = parse_options(_add_dashes(call.args), _TAR_VALUED, _TAR_LONGS)
     if any(re.match(rf"-\w*[^-{_TAR_VALUED}]{UNKNOWN_TEXT}", arg.text) for arg in call.args):
-        return "has an option that is known only when it runs"
+        return "has an option that is known only at run time"
     for program in options.values("I", "use-compress-program", "to-command", "F", "info-script", "rsh-command"):
         call.evaluate_text(program.text)
-    actions = [value for given, value in options.pairs if given.startswith("--checkpoint-") and value is not None]
+    actions = [value for option, value in options.pairs if option.startswith("--checkpoint-") and value is not None]
     if any(not _HARMLESS_ACTION.match(action.text) for action in actions):
-        return "runs a command while it packs"
+        return "runs a command while archiving"
     if options.has("remove-files", "delete", "unlink-first", "recursive-unlink"):
-        return "deletes files once they are packed"
+        return "deletes files after archiving them"
     if options.has("c", "create", "r", "append", "u", "update", "A", "concatenate"):
         return call.any_overwrite_reason(options.values("f", "file"))
     if not options.has("x", "extract", "get") or options.has(*_TAR_KEEP_OPTIONS):
@@ -47,20 +49,20 @@ def _tar(call: CommandCall) -> str:
     return _unpack_reason(call, options.value("f", "file"), folder)
 
 
-_UNPACKS_OVER_FILES = "unpacks files over those that are there"
+_UNPACKS_OVER_FILES = "may overwrite existing files when unpacking"
 
 
 def _add_dashes(args: list[ExpandedWord]) -> list[ExpandedWord]:
-    """`tar xzf a` as `tar -x -z -f a`: in the old style the values follow the bundle in its order."""
+    """Convert `tar xzf a` to `tar -x -z -f a`: in the old style, values follow the letters in order."""
     if not args or args[0].text[:1] == "-" or not args[0].text.isalpha():
         return args
     rest = args[1:]
-    spelled: list[ExpandedWord] = []
+    dashed: list[ExpandedWord] = []
     for letter in args[0].text:
-        spelled.append(ExpandedWord("-" + letter))
+        dashed.append(ExpandedWord("-" + letter))
         if letter in _TAR_VALUED and rest:
-            spelled.append(rest.pop(0))
-    return spelled + rest
+            dashed.append(rest.pop(0))
+    return dashed + rest
 
 
 _HARMLESS_ACTION = re.compile(r"dot|bell|totals|sleep|echo|ttyout|wait|\.")
@@ -74,23 +76,29 @@ _TAR_LONGS = (
 
 
 def _unpack_reason(call: CommandCall, archive: ExpandedWord | None, folder: ExpandedWord | None) -> str:
-    """Why an archive may not be unpacked unasked: it may bring files that are there already."""
-    places = call.evaluator.filesystem
+    """Return why unpacking needs approval (existing files may be overwritten), or an empty string."""
+    filesystem = call.evaluator.filesystem
     if folder is not None and folder.exact:
         paths = call.shell.resolve_paths(folder.text)
-        if paths and all(path in places.created_folders or not places.exists(path) for path in paths):
+        if paths and all(path in filesystem.created_folders or not filesystem.exists(path) for path in paths):
             return ""
-    alone = call.evaluator.command_count == 1 and call.name != "unzip"
-    near = folder is None or not folder.text.startswith("/")
-    if alone and near and archive is not None and archive.text != "-" and not places.may_exist(archive, call.shell):
+    is_only_command = call.evaluator.command_count == 1 and call.name != "unzip"
+    is_relative = folder is None or not folder.text.startswith("/")
+    if (
+        is_only_command
+        and is_relative
+        and archive is not None
+        and archive.text != "-"
+        and not filesystem.may_exist(archive, call.shell)
+    ):
         return ""
     return _UNPACKS_OVER_FILES
 
 
 def _unzip(call: CommandCall) -> str:
     options = parse_options(call.args, "dxPO")
-    answered = call.stdin.kind in {"pipe", "text"}
-    if not (options.has("o") or answered) or options.has("l", "t", "p", "Z", "v", "n"):
+    prompts_answered = call.stdin.kind in {"pipe", "text"}
+    if not (options.has("o") or prompts_answered) or options.has("l", "t", "p", "Z", "v", "n"):
         return ""
     return _unpack_reason(call, options.operands[0] if options.operands else None, options.value("d"))
 
@@ -98,14 +106,14 @@ def _unzip(call: CommandCall) -> str:
 def _zip(call: CommandCall) -> str:
     options = parse_options(call.args, "bntixPsO", ("unzip-command", "output-file", "temp-path"))
     if options.has("m", "move", "d", "delete"):
-        return "deletes files, or takes them out of an archive"
+        return "deletes files, or removes them from an archive"
     if any(arg.text.startswith("-TT") for arg in call.args) or options.has("unzip-command"):
         return "runs a command to test the archive"
     return call.any_overwrite_reason(_with_suffix(options.operands[:1], ".zip")) if len(options.operands) > 1 else ""
 
 
 def _with_suffix(archives: list[ExpandedWord], suffix: str) -> list[ExpandedWord]:
-    """Archives as they are named, and as they will be when the name has no ending."""
+    """Return the archives, and for names without a suffix also the name with the default suffix."""
     return [*archives, *(ExpandedWord(arg.text + suffix) for arg in archives if "." not in arg.text)]
 
 
@@ -114,7 +122,7 @@ def _seven_zip(call: CommandCall) -> str:
     if verb in {"d", "rn", "u", *("m", "mf", "k")[: 2 * ("rar" in call.name)]} or {"-sdel", "-df", "-dr", "-dw"} & set(
         call.arg_texts()
     ):
-        return "changes an archive, or deletes what it packs"
+        return "changes an archive, or deletes the archived files"
     if verb in {"x", "e"}:
         return "" if any(arg.text in {"-so", "-aos"} for arg in call.args) else _UNPACKS_OVER_FILES
     operands = parse_options(call.args[1:]).operands
@@ -135,7 +143,7 @@ def _cpio(call: CommandCall) -> str:
 def _ar(call: CommandCall) -> str:
     verb = call.args[0].text.lstrip("-")[:1] if call.args else ""
     if verb in {"d", "m", "x"}:
-        return "changes an archive, or unpacks files over those that are there"
+        return "changes an archive, or may overwrite existing files when unpacking"
     libraries = [arg for arg in call.args[1:2] if not arg.text.endswith((".a", ".lib"))]
     return call.any_overwrite_reason(libraries) if verb in {"r", "q"} else ""
 

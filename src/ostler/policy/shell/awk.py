@@ -1,4 +1,4 @@
-"""What an awk program writes to or runs: `print > file`, pipes and `system`."""
+"""Finds file writes and commands in an awk program: `print > file`, pipes and `system`."""
 
 import re
 
@@ -16,54 +16,54 @@ _NO_VALUES = frozenset({"print", "printf", "return", "in", "else", "do"})
 
 
 def danger_reason(program: str, call: CommandCall) -> str:
-    """Why an awk program must be asked for."""
+    """Return why an awk program needs approval, or an empty string. Commands in it are evaluated through `call`."""
     if re.search(rf"(?:^|[;{{\n])\s*{UNKNOWN_TEXT}\s*(?:$|[;}}\n])", program):
-        return "runs an awk program that is known only when it runs"
+        return "runs an awk program that is known only at run time"
     tokens = _tokenize(program)
-    why = ""
+    reason = ""
     printing, level = False, 0
-    for at, (kind, text) in enumerate(tokens):
+    for index, (kind, text) in enumerate(tokens):
         level += (kind == "open") - (kind == "close")
         if kind == "end":
             printing = False
         elif kind == "word" and text in {"print", "printf"}:
             printing, level = True, 0
         elif kind == "word" and text == "system":
-            why = why or _command_reason(tokens[at + 2 :], call)
+            reason = reason or _command_reason(tokens[index + 2 :], call)
         elif kind == "out" and text in {">", ">>", "|", "|&"} and printing and level <= 0:
             printing = False
-            rest = tokens[at + 1 :]
-            why = why or (
+            rest = tokens[index + 1 :]
+            reason = reason or (
                 _output_reason(rest, call, text == ">>") if ">" in text else _command_reason(rest, call, UNKNOWN_PIPE)
             )
         elif kind == "out" and text in {"|", "|&"} and not printing:
-            why = why or _command_reason(tokens[max(0, at - 1) : at], call)
+            reason = reason or _command_reason(tokens[max(0, index - 1) : index], call)
         elif kind == "other" and text == "@":
-            why = why or "calls a function that is known only when it runs"
-    return why
+            reason = reason or "calls a function that is known only at run time"
+    return reason
 
 
 def _tokenize(program: str) -> list[tuple[str, str]]:
     tokens: list[tuple[str, str]] = []
-    at = 0
-    before = ""
-    while at < len(program):
+    pos = 0
+    previous = ""
+    while pos < len(program):
         regex = None
-        if program[at] == "/" and (before in _NO_VALUES or not _VALUE_BEFORE.search(before)):
-            regex = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]{0,200}\])*/").match(program, at)
-        found = regex or _TOKEN.match(program, at)
-        if not found:
+        if program[pos] == "/" and (previous in _NO_VALUES or not _VALUE_BEFORE.search(previous)):
+            regex = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?[^\]\n]{0,200}\])*/").match(program, pos)
+        match = regex or _TOKEN.match(program, pos)
+        if not match:
             break
-        kind = "other" if regex else found.lastgroup or "other"
+        kind = "other" if regex else match.lastgroup or "other"
         if kind not in {"space", "comment"}:
-            tokens.append((kind, found.group()))
-            before = found.group()
-        at = found.end()
+            tokens.append((kind, match.group()))
+            previous = match.group()
+        pos = match.end()
     return tokens
 
 
 def _literal_text(tokens: list[tuple[str, str]]) -> str:
-    """The text of a lone string; a hole when it is put together from more."""
+    """Return the text of a single string literal, or `UNKNOWN_TEXT` for any other expression."""
     ends = {"end", "close"}
     expression = []
     for kind, text in tokens:
@@ -82,6 +82,6 @@ def _output_reason(tokens: list[tuple[str, str]], call: CommandCall, appends: bo
 def _command_reason(tokens: list[tuple[str, str]], call: CommandCall, stdin: StdinSource = NO_STDIN) -> str:
     text = _literal_text(tokens)
     if text == UNKNOWN_TEXT:
-        return "awk runs a command that is known only when it runs"
+        return "awk runs a command that is known only at run time"
     call.evaluate_text(text, stdin)
     return ""

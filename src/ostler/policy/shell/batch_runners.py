@@ -1,4 +1,4 @@
-"""Commands that run others on what they find or read: xargs, find, parallel, make."""
+"""Handlers for commands that run others on what they find or read: xargs, find, parallel, make."""
 
 import re
 
@@ -14,11 +14,13 @@ def _xargs(call: CommandCall) -> str:
     options = parse_options(call.args, "aIdELnPs", _XARGS_LONGS, stop_at_operand=True)
     command = options.operands or [ExpandedWord("echo")]
     marker = options.value("I", "replace")
-    mark = marker.text if marker is not None else "{}" if options.has("i", "replace") else ""
+    placeholder = marker.text if marker is not None else "{}" if options.has("i", "replace") else ""
     items = _xargs_items(call, options)
-    if mark:
+    if placeholder:
         for item in items:
-            call.evaluate_argv([ExpandedWord(arg.text.replace(mark, item), arg.is_glob) for arg in command], NO_STDIN)
+            call.evaluate_argv(
+                [ExpandedWord(arg.text.replace(placeholder, item), arg.is_glob) for arg in command], NO_STDIN
+            )
     else:
         call.evaluate_argv([*command, *(ExpandedWord(item) for item in items)], NO_STDIN)
     return ""
@@ -28,7 +30,7 @@ _XARGS_LONGS = ("arg-file", "delimiter", "max-args", "max-procs", "max-chars", "
 
 
 def _xargs_items(call: CommandCall, options: ParsedOptions) -> list[str]:
-    """What xargs would read: the words of a known text, else one that is not known."""
+    """Return the items that xargs reads from known text, or a single unknown item."""
     if call.stdin.kind != "text" or options.has("a", "arg-file"):
         return [UNKNOWN_TEXT]
     text = call.stdin.text
@@ -40,51 +42,51 @@ def _xargs_items(call: CommandCall, options: ParsedOptions) -> list[str]:
 
 
 def _find(call: CommandCall) -> str:
-    why = ""
+    reason = ""
     args = call.args
-    at = 0
-    while at < len(args):
-        word = args[at].text
-        if word in {"-exec", "-execdir", "-ok", "-okdir"}:
-            stop = next((i for i in range(at + 1, len(args)) if args[i].text in {";", "+"}), len(args))
-            _evaluate_find_exec(call, args[at + 1 : stop], in_other_folder=word.endswith("dir"))
-            at = stop
-        elif word == "-delete":
-            why = "deletes what it finds"
+    index = 0
+    while index < len(args):
+        text = args[index].text
+        if text in {"-exec", "-execdir", "-ok", "-okdir"}:
+            stop = next((i for i in range(index + 1, len(args)) if args[i].text in {";", "+"}), len(args))
+            _evaluate_find_exec(call, args[index + 1 : stop], in_other_folder=text.endswith("dir"))
+            index = stop
+        elif text == "-delete":
+            reason = "deletes the files it finds"
             _deny_root_deletion(call)
-        elif word in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
-            why = why or call.any_overwrite_reason(args[at + 1 : at + 2])
-        at += 1
-    return why
+        elif text in {"-fprint", "-fprint0", "-fls", "-fprintf"}:
+            reason = reason or call.any_overwrite_reason(args[index + 1 : index + 2])
+        index += 1
+    return reason
 
 
 def _evaluate_find_exec(call: CommandCall, argv: list[ExpandedWord], in_other_folder: bool) -> None:
-    scope = call.shell.fork()
-    scope.cwd = () if in_other_folder else scope.cwd
+    shell = call.shell.fork()
+    shell.cwd = () if in_other_folder else shell.cwd
     if argv:
         call.evaluator.evaluate_argv(
-            [ExpandedWord(arg.text.replace("{}", UNKNOWN_TEXT), arg.is_glob) for arg in argv], scope, NO_STDIN
+            [ExpandedWord(arg.text.replace("{}", UNKNOWN_TEXT), arg.is_glob) for arg in argv], shell, NO_STDIN
         )
     if argv and argv[0].text.rpartition("/")[2] == "rm":
         _deny_root_deletion(call)
 
 
 def _deny_root_deletion(call: CommandCall) -> None:
-    """Deny deleting everything from the root on, when nothing narrows it down."""
+    """Deny deleting everything below the root if no test restricts the files."""
     tests = {arg.text for arg in call.args if re.match(r"-[a-z]", arg.text)}
     if tests <= {"-delete", "-exec", "-execdir", "-depth", "-print", "-mount", "-xdev", "-rf", "-f", "-r", "-fr"}:
-        starts = [arg for arg in call.args if arg.text.startswith("/") or arg.text == "."]
-        pretended = CommandCall(call.evaluator, call.shell, "rm", "rm", [ExpandedWord("-r"), *starts[:1]], NO_STDIN)
-        if removes_root(pretended):
+        folders = [arg for arg in call.args if arg.text.startswith("/") or arg.text == "."]
+        rm_call = CommandCall(call.evaluator, call.shell, "rm", "rm", [ExpandedWord("-r"), *folders[:1]], NO_STDIN)
+        if removes_root(rm_call):
             call.evaluator.deny("deletes the whole file system")
 
 
 def _fd(call: CommandCall) -> str:
     texts = call.arg_texts()
-    for at, text in enumerate(texts):
+    for index, text in enumerate(texts):
         name, _, value = text.partition("=")
         if name in {"-x", "-X", "--exec", "--exec-batch"}:
-            rest = [ExpandedWord(value)] * bool(value) + call.args[at + 1 :]
+            rest = [ExpandedWord(value)] * bool(value) + call.args[index + 1 :]
             argv = [ExpandedWord(re.sub(r"\{(?:|/|//|\.|/\.)\}", UNKNOWN_TEXT, arg.text), arg.is_glob) for arg in rest]
             call.evaluate_argv([*argv, ExpandedWord(UNKNOWN_TEXT)], NO_STDIN)
             break
@@ -96,22 +98,22 @@ def _parallel(call: CommandCall) -> str:
     if options.has("dry-run", "dryrun"):
         return ""
     words = [arg.text for arg in options.operands]
-    cut = next((at for at, word in enumerate(words) if word.startswith(":::")), len(words))
-    command, given = words[:cut], words[cut + 1 :]
+    separator = next((index for index, word in enumerate(words) if word.startswith(":::")), len(words))
+    command, commands = words[:separator], words[separator + 1 :]
     if command:
         text = re.sub(r"\{[^ }]*\}", UNKNOWN_TEXT, " ".join(command))
         call.evaluate_text(text if UNKNOWN_TEXT in text else f"{text} {UNKNOWN_TEXT}", NO_STDIN)
         return ""
-    for text in given:
+    for text in commands:
         call.evaluate_text(text, NO_STDIN)
-    return "" if given else stdin_reason(call, lambda text: call.evaluate_text(text, NO_STDIN))
+    return "" if commands else stdin_reason(call, lambda text: call.evaluate_text(text, NO_STDIN))
 
 
 _PARALLEL_LONGS = split_names("jobs arg-file max-args delay joblog results colsep retries timeout sshlogin")
 
 
 def _make(call: CommandCall) -> str:
-    """make: its recipes are files, but text given to it is not."""
+    """Evaluate recipes given as arguments or in a makefile that this command line writes."""
     options = parse_options(call.args, "fCIjloWE", ("file", "makefile", "directory", "eval", "include-dir", "jobs"))
     for text in options.values("eval", "E"):
         evaluate_recipes(call, text.text)
@@ -129,7 +131,7 @@ def _make(call: CommandCall) -> str:
 
 
 def evaluate_recipes(call: CommandCall, text: str) -> None:
-    """Judge the commands in the text of a makefile."""
+    """Evaluate the commands in the text of a makefile."""
     for target in re.findall(r"\$\(file\s+(>[^,)]*)", text):
         call.evaluate_text(target, NO_STDIN)
     for command in re.findall(r"\$\(shell\s+([^()]*(?:\([^()]*\)[^()]*)*)\)", text):

@@ -1,4 +1,4 @@
-"""Brace expansion: `{a,b}` and `{1..3}` in a word become several words."""
+"""Expands `{a,b}` and `{1..3}` in a word to several words."""
 
 import re
 from itertools import pairwise
@@ -8,11 +8,11 @@ from ostler.policy.shell.syntax_tree import LiteralPart, ShellWord, WordPart
 MAX_WORDS = 256
 _RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.(-?\d{1,6}))?")
 
-BraceToken = str | WordPart  # a single unquoted character, or a part that braces do not look into
+BraceToken = str | WordPart  # a single unquoted character, or a part without brace expansion
 
 
 def expand_braces(word: ShellWord) -> list[ShellWord] | None:
-    """The words that a word with braces stands for; None when they are too many to follow."""
+    """Return the words that a word expands to, or None if there are too many."""
     unquoted = "".join(part.text for part in word.parts if isinstance(part, LiteralPart) and not part.quoted)
     if "{" not in unquoted or ("," not in unquoted and ".." not in unquoted):
         return [word]
@@ -58,7 +58,7 @@ def _expand_tokens(tokens: list[BraceToken]) -> list[list[BraceToken]] | None:
         heads = [_expand_tokens(choice) for choice in choices]
         if tails is None or None in heads:
             return None
-        words = [head for several in heads if several for head in several]
+        words = [head for expansions in heads if expansions for head in expansions]
         if len(words) * len(tails) > MAX_WORDS:
             return None
         return [tokens[:start] + head + tail for head in words for tail in tails]
@@ -66,30 +66,30 @@ def _expand_tokens(tokens: list[BraceToken]) -> list[list[BraceToken]] | None:
 
 
 def _split_choices(tokens: list[BraceToken], start: int) -> tuple[list[list[BraceToken]], int]:
-    """What stands between a brace and its match, cut at the commas; nothing when it is no expansion."""
+    """Return the alternatives in a brace (empty if it does not expand) and the index of the closing brace."""
     level = 0
-    cuts = [start]
-    for at in range(start, len(tokens)):
-        token = tokens[at]
+    separators = [start]
+    for index in range(start, len(tokens)):
+        token = tokens[index]
         level += (token == "{") - (token == "}")
         if token == "," and level == 1:
-            cuts.append(at)
+            separators.append(index)
         if not level:
-            cuts.append(at)
+            separators.append(index)
             break
     else:
         return [], start
-    if len(cuts) > 2:
-        return [tokens[begin + 1 : end] for begin, end in pairwise(cuts)], cuts[-1]
-    inner = tokens[start + 1 : cuts[-1]]
-    return _expand_range("".join(token for token in inner if isinstance(token, str))), cuts[-1]
+    if len(separators) > 2:
+        return [tokens[begin + 1 : end] for begin, end in pairwise(separators)], separators[-1]
+    inner = tokens[start + 1 : separators[-1]]
+    return _expand_range("".join(token for token in inner if isinstance(token, str))), separators[-1]
 
 
 def _expand_range(text: str) -> list[list[BraceToken]]:
-    found = _RANGE.fullmatch(text)
-    if not found:
+    match = _RANGE.fullmatch(text)
+    if not match:
         return []
-    first, last, step = found.groups()
+    first, last, step = match.groups()
     if first.isalpha() != last.isalpha():
         return []
     begin, end = (ord(first), ord(last)) if first.isalpha() else (int(first), int(last))

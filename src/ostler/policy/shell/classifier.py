@@ -1,4 +1,4 @@
-"""The judge: looks a command up in every table that knows its name."""
+"""Classifies one command by every table that knows its name."""
 
 import re
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ from ostler.policy.shell.wrapper_specs import RUNNERS, WrapperSpec
 
 _HELP_OPTIONS = frozenset({"--help", "--version", "-V", "-?"})
 _STOPS_MACHINE = frozenset(
-    name for name, why in danger_tables.ALWAYS_DANGEROUS.items() if why == danger_tables.STOPS_MACHINE
+    name for name, reason in danger_tables.ALWAYS_DANGEROUS.items() if reason == danger_tables.STOPS_MACHINE
 )
 _LOADER = re.compile(r"ld-(?:linux|musl|\d)[\w.-]*\.so|ld\.so")
-_PACKAGE = re.compile(r"^npm:|(?<=\w)@[\w.^~-]+$")  # as package runners name programs
+_PACKAGE = re.compile(r"^npm:|(?<=\w)@[\w.^~-]+$")  # how package runners write program names
 _VERSIONED = re.compile(r"([a-z+]+?)[-_]?\d[\d.]*(?:\.exe)?")
 _TABLES = (
     file_commands.HANDLERS,
@@ -59,9 +59,9 @@ _DRY_RUN_OPTIONS = frozenset(
 )
 _SIMULATING_PROGRAMS = frozenset(danger_tables.split_names("apt apt-get aptitude brew nala"))
 _SIMULATION_OPTIONS = frozenset(danger_tables.split_names("-s --simulate --just-print --no-act --recon -n"))
-_TAKES_ANY_WORD = frozenset({"defaults", "service"})  # and so `--help` for a name
+_TAKES_ANY_WORD = frozenset({"defaults", "service"})  # also `--help`, as a name
 _RUN_VERBS = frozenset(danger_tables.split_names("run exec dlx shell run-script ssh debug rsh"))
-_GNU_COMMANDS = frozenset(  # as they are called where the system has others
+_GNU_COMMANDS = frozenset(  # with the prefix `g` on systems that have other versions
     danger_tables.split_names(
         "rm mv chmod chown chgrp dd truncate shred ln unlink rmdir cp install tee sed awk tar find xargs split csplit"
         " sort uniq shuf env timeout nice nohup stdbuf"
@@ -81,7 +81,7 @@ _ALIASES = {
 
 
 def danger_reason(call: CommandCall) -> str:
-    """Why a command must be asked for; empty when it is ordinary."""
+    """Return why the command needs approval, or an empty string. Sets `call.unknown_reason` for unknown programs."""
     if len(call.args) == 1 and _is_help(call):
         return ""
     call.name = _canonical_name(call.name)
@@ -112,32 +112,32 @@ def danger_reason(call: CommandCall) -> str:
             return f"{call.name}: {reason}"
     if call.path.startswith("/etc/init.d/"):
         call.evaluate_words("service", call.name, *call.arg_texts())
-    why = _written_script_reason(call) if "/" in call.path else ""
-    if not why and not call.unknown_reason:
+    script_reason = _written_script_reason(call) if "/" in call.path else ""
+    if not script_reason and not call.unknown_reason:
         call.unknown_reason = known_programs.unknown_reason(call, bool(handlers), operands)
-    return why
+    return script_reason
 
 
 def _write_reason(call: CommandCall, operands: list[str]) -> str:
-    """Why a program that is driven by a verb must be asked for: it names a file that is there, to write to."""
-    driven = known_programs.has_verbs(call.name) or call.name in programs.PACKAGE_MANAGERS
-    if not driven or call.name in git.HANDLERS:  # git has options of its own for this
+    """Return why a program with subcommands needs approval: an argument names an existing file as output."""
+    has_subcommands = known_programs.has_verbs(call.name) or call.name in programs.PACKAGE_MANAGERS
+    if not has_subcommands or call.name in git.HANDLERS:  # git has its own options for this
         return ""
     return unknown_programs.output_reason(call) or unknown_programs.download_reason(call, operands)
 
 
 def _is_help(call: CommandCall) -> bool:
-    """Whether a lone argument asks for help; `-h` stops the machine where that is what a program is for."""
+    """Return whether the only argument asks for help; for shutdown and similar programs `-h` means halt."""
     word = call.args[0].text
     return word in _HELP_OPTIONS or (word == "-h" and call.name not in _STOPS_MACHINE)
 
 
 def _is_dry_run_or_help(call: CommandCall, operands: list[str]) -> bool:
-    """Whether a program that is driven by a verb only says how it is used, or what it would do."""
+    """Return whether a program with subcommands only prints help, or only simulates."""
     texts = call.arg_texts()
     if not texts or "--" in texts or _runs_other_command(call.name, operands):
         return False
-    if call.name in git.HANDLERS and texts[0][:1] == "-":  # which may set what git runs
+    if call.name in git.HANDLERS and texts[0][:1] == "-":  # the option may set a command that git runs
         return False
     if texts[-1] == "--help" and texts[0][:1] != "-" and call.name not in _TAKES_ANY_WORD:
         return True
@@ -147,13 +147,15 @@ def _is_dry_run_or_help(call: CommandCall, operands: list[str]) -> bool:
 
 
 def _runs_other_command(name: str, operands: list[str]) -> bool:
-    """Whether the verb is one behind which another command stands."""
-    subs = RUNNERS[name][0] if name in RUNNERS else ()
-    return not _RUN_VERBS.isdisjoint(operands[:1]) or any(operands[: len(s.split())] == s.split() for s in subs)
+    """Return whether the subcommand runs another command."""
+    subcommands = RUNNERS[name][0] if name in RUNNERS else ()
+    return not _RUN_VERBS.isdisjoint(operands[:1]) or any(
+        operands[: len(subcommand.split())] == subcommand.split() for subcommand in subcommands
+    )
 
 
 def _runner_reason(call: CommandCall) -> str:
-    """A second look at programs that run others, where they do something else."""
+    """Check a program that runs others, for subcommands that do something else."""
     verb = unknown_programs.first_operand(call)
     if verb in {"exec", "x", "dlx"} or (verb == "run" and call.name not in {"npm", "yarn", "pnpm", "bun"}):
         return ""
@@ -167,14 +169,18 @@ def _runner_reason(call: CommandCall) -> str:
 
 
 def _table_reason(call: CommandCall) -> str:
-    """Why a command must be asked for by its name, or by its name and the shape of its arguments."""
+    """Return why a command needs approval according to the tables of names and argument forms."""
     if call.name in danger_tables.DANGEROUS_FORMS:
-        why, shapes = danger_tables.DANGEROUS_FORMS[call.name]
+        reason, forms = danger_tables.DANGEROUS_FORMS[call.name]
         words = iter(call.arg_texts())
-        return why if all(any(re.fullmatch(s, word, re.DOTALL) for word in words) for s in shapes.split(" ")) else ""
-    why = danger_tables.ALWAYS_DANGEROUS.get(call.name, "")
-    looks = danger_tables.READ_ONLY_FORMS.get(call.name) if why else None
-    return "" if looks is not None and re.fullmatch(looks, " ".join(call.arg_texts())) else why
+        return (
+            reason
+            if all(any(re.fullmatch(form, word, re.DOTALL) for word in words) for form in forms.split(" "))
+            else ""
+        )
+    reason = danger_tables.ALWAYS_DANGEROUS.get(call.name, "")
+    read_only_form = danger_tables.READ_ONLY_FORMS.get(call.name) if reason else None
+    return "" if read_only_form is not None and re.fullmatch(read_only_form, " ".join(call.arg_texts())) else reason
 
 
 def _find_handlers(name: str) -> list[CommandHandler]:
@@ -189,7 +195,7 @@ def _is_in_tables(name: str) -> bool:
 
 
 def _canonical_name(name: str) -> str:
-    """The name the tables know: without version, case or suffix."""
+    """Return the name used in the tables: without prefix, version, upper case or suffix."""
     if _is_in_tables(name):
         return name
     if name.startswith(("mkfs.", "fsck.", "newfs_")):
@@ -197,28 +203,28 @@ def _canonical_name(name: str) -> str:
     if name[:1] == "g" and name[1:] in _GNU_COMMANDS:
         return name[1:]
     name = _PACKAGE.sub("", name)
-    found = _VERSIONED.fullmatch(name)
-    for other in (name, found.group(1) if found else "", name.lower(), name.removesuffix(".exe")):
-        if other and _is_in_tables(other):
-            return other
+    versioned = _VERSIONED.fullmatch(name)
+    for candidate in (name, versioned.group(1) if versioned else "", name.lower(), name.removesuffix(".exe")):
+        if candidate and _is_in_tables(candidate):
+            return candidate
     return name
 
 
 def _subcommand_reason(call: CommandCall, all_operands: list[str], sure_operands: list[str]) -> str:
-    lines = DANGEROUS_SUBCOMMANDS.get(_ALIASES.get(call.name, call.name), ())
-    if sure_operands[:1] == [UNKNOWN_TEXT] and (lines or call.name in programs.NEEDS_SUBCOMMAND):
-        return "what it shall do is known only when it runs"
-    guessed = [word.replace(UNKNOWN_TEXT, "*") for word in sure_operands]
-    for wanted, why in lines:
-        if _matches_words(all_operands, wanted) or _matches_words(sure_operands, wanted):
-            return f"{' '.join(wanted)} {why}"
-        if _matches_words(guessed, wanted):
-            return "what it shall do is known only when it runs"
+    subcommands = DANGEROUS_SUBCOMMANDS.get(_ALIASES.get(call.name, call.name), ())
+    if sure_operands[:1] == [UNKNOWN_TEXT] and (subcommands or call.name in programs.NEEDS_SUBCOMMAND):
+        return "its subcommand is known only at run time"
+    wildcards = [word.replace(UNKNOWN_TEXT, "*") for word in sure_operands]
+    for expected, reason in subcommands:
+        if _matches_words(all_operands, expected) or _matches_words(sure_operands, expected):
+            return f"{' '.join(expected)} {reason}"
+        if _matches_words(wildcards, expected):
+            return "its subcommand is known only at run time"
     return ""
 
 
 def _matches_words(words: list[str], expected: Sequence[str]) -> bool:
-    """Whether words begin as wanted; a star fits any word, and at the end of one any ending."""
+    """Return whether the first words match; `*` matches any word, or the rest of a word."""
     return len(words) >= len(expected) and all(
         word in {pattern, "*"} or (pattern[-1] == "*" and word.startswith(pattern[:-1]))
         for word, pattern in zip(words, expected, strict=False)
@@ -226,19 +232,22 @@ def _matches_words(words: list[str], expected: Sequence[str]) -> bool:
 
 
 def _find_operands(call: CommandCall) -> tuple[list[str], list[str]]:
-    """The operands, read twice: as if no option took a value, and as if each one did; a lone hole is a word unknown."""
-    every: list[str] = []
+    """Return the operands twice: as if no option took a value, and as if every option did.
+
+    A word that is known only at run time becomes `UNKNOWN_TEXT`, or `…` if it cannot be an option or subcommand.
+    """
+    all_operands: list[str] = []
     after_options: list[str] = []
-    before = ""
+    previous = ""
     for arg in call.args:
         text = arg.text.lower() if call.name.endswith("-cli") or call.name in _CASE_INSENSITIVE else arg.text
         text = text if not arg.starts_unknown else "…" if prints_only_names(arg) else UNKNOWN_TEXT
         if not text.startswith("-") or text in _DASHED_VERBS:
-            every.append(text)
-            if not before.startswith("-") or "=" in before or before in _FLAGS_WITHOUT_VALUE:
+            all_operands.append(text)
+            if not previous.startswith("-") or "=" in previous or previous in _FLAGS_WITHOUT_VALUE:
                 after_options.append(text)
-        before = text
-    return every, after_options
+        previous = text
+    return all_operands, after_options
 
 
 def _option_reason(call: CommandCall) -> str:
@@ -247,11 +256,11 @@ def _option_reason(call: CommandCall) -> str:
         return ""
     letters, longs, *valued = spec
     options = parse_options(call.args, *valued)
-    return "the options change or delete something" if options.has(*letters, *longs) else ""
+    return "its options change or delete something" if options.has(*letters, *longs) else ""
 
 
 def _written_script_reason(call: CommandCall) -> str:
-    """A program that this very line has written is judged by its text."""
+    """Return why running a program needs approval if the same command line writes it; its known text is evaluated."""
     from ostler.policy.shell.expanded_words import ExpandedWord
 
     try:
@@ -259,7 +268,7 @@ def _written_script_reason(call: CommandCall) -> str:
     except KeyError:
         return ""
     if text is None:
-        return "runs a program that this very line writes"
+        return "runs a program that the same command line writes"
     shebang = re.match(r"#!\s*(?:/usr/bin/env\s+)?(\S+)", text)
     call.evaluate_words(shebang.group(1) if shebang else "sh", call.path)
     return ""

@@ -1,4 +1,4 @@
-"""Clients of clouds and forges: what they delete, stop, open or hand out on machines elsewhere."""
+"""Handlers for cloud and forge clients that delete, stop or grant access remotely."""
 
 import re
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _READ_ONLY_VERB = re.compile(r"(?:list|ls|describe|get|show|tail|wait)(?:-.*)?")
 _MAYBE_READ_ONLY = re.compile(
     r"(?:list|ls|describe|get|show|view|head|cp|sync|wait|logs?|read|query|filter|download)(?:-|$)"
 )
-_MAX_VERB_WORDS = 4  # so many words say what is done to what
+_MAX_VERB_WORDS = 4  # the subcommand is within this many words
 
 
 def _cloud(call: CommandCall) -> str:
@@ -35,35 +35,39 @@ def _cloud(call: CommandCall) -> str:
     pairs = [pair for pair in pairwise(["", *texts]) if pair[1][:1] != "-" and not pair[0].startswith("--")]
     operands = [text for _, text in pairs]
     if _DELETING_OPTIONS & set(texts) or ("-d" in texts and "rsync" in operands):
-        return "deletes what others may use"
+        return "deletes remote resources"
     for command in parse_options(call.args, "", ("command",)).values("command"):
         call.evaluate_text(command.text, NO_STDIN)
     if any(
         word.startswith(UNKNOWN_TEXT)
         for word in operands[: min(_first_index(operands, _MAYBE_READ_ONLY.match), _MAX_VERB_WORDS)]
     ):
-        return "what it shall do is known only when it runs"
+        return "its subcommand is known only at run time"
     if _SCALES_TO_ZERO.search(" ".join(texts)):
-        return "stops what others may use"
+        return "stops remote resources"
     if _GRANTS_ACCESS.search(" ".join(operands[:_MAX_VERB_WORDS])):
-        return "gives somebody rights or keys"
-    # the word after a short option may be its value, and then says nothing of what is done
-    told = _first_index([text if before[:1] != "-" else "" for before, text in pairs], _READ_ONLY_VERB.fullmatch)
-    deletes = any(map(_DANGEROUS_VERBS.fullmatch, operands[: min(told, _MAX_VERB_WORDS)]))
-    shortened = call.name == "doctl" and bool({"d", "del"} & set(operands[2:_MAX_VERB_WORDS]))
+        return "grants permissions or creates keys"
+    # the word after a short option may be its value rather than a verb
+    read_only_index = _first_index(
+        [text if previous[:1] != "-" else "" for previous, text in pairs], _READ_ONLY_VERB.fullmatch
+    )
+    deletes = any(map(_DANGEROUS_VERBS.fullmatch, operands[: min(read_only_index, _MAX_VERB_WORDS)]))
+    deletes_abbreviated = call.name == "doctl" and bool({"d", "del"} & set(operands[2:_MAX_VERB_WORDS]))
     return (
-        "deletes or stops what others may use" if deletes or shortened else unknown_programs.nested_command_reason(call)
+        "deletes or stops remote resources"
+        if deletes or deletes_abbreviated
+        else unknown_programs.nested_command_reason(call)
     )
 
 
 def _first_index(words: list[str], predicate: Callable[[str], object]) -> int:
-    """Where the first word stands that fits; behind the last one when none does."""
-    return next((at for at, word in enumerate(words) if predicate(word)), len(words))
+    """Return the index of the first word that fulfils the predicate, or the number of words."""
+    return next((index for index, word in enumerate(words) if predicate(word)), len(words))
 
 
 def _terraform(call: CommandCall) -> str:
     texts = set(call.arg_texts())
-    return "changes what runs elsewhere" if {"-destroy", "-auto-approve"} & texts and "plan" not in texts else ""
+    return "changes remote infrastructure" if {"-destroy", "-auto-approve"} & texts and "plan" not in texts else ""
 
 
 def _github(call: CommandCall) -> str:

@@ -1,4 +1,4 @@
-"""One command as the judge sees it: its name, its arguments, what it is fed, and ways to look deeper."""
+"""One command to be classified: name, arguments, standard input, and access to the evaluator."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
@@ -12,9 +12,9 @@ from ostler.policy.shell.syntax_tree import ShellNode
 
 
 class StdinSource(msgspec.Struct, frozen=True):
-    """What a standard input is: nothing special, known text, a file, or a pipe whose content is not known.
+    """The standard input of a command: nothing special, known text, a file, or a pipe with unknown content.
 
-    Text that was `echoed` holds backslashes that some shells would have read on the way.
+    `echoed` text was printed by `echo` and contains backslash escapes that only some shells decode.
     """
 
     kind: Literal["none", "text", "file", "pipe"] = "none"
@@ -27,7 +27,7 @@ UNKNOWN_PIPE = StdinSource("pipe")
 
 
 class EvaluationContext(Protocol):
-    """What a call may ask of the walk that met it."""
+    """The evaluator, as handlers use it."""
 
     filesystem: FileSystemView
     written_files: dict[str, str | None]
@@ -47,7 +47,7 @@ class EvaluationContext(Protocol):
 
 
 class CommandCall(msgspec.Struct):
-    """A command about to run; `stranger` says why nobody can tell what it does."""
+    """A command to be classified. `unknown_reason` is set if the program or subcommand is unknown."""
 
     evaluator: EvaluationContext
     shell: ShellState
@@ -58,30 +58,33 @@ class CommandCall(msgspec.Struct):
     unknown_reason: str = ""
 
     def evaluate_argv(self, argv: Sequence[ExpandedWord], stdin: StdinSource | None = None) -> None:
-        """Judge another command that this one would start."""
+        """Evaluate another command that this one would start."""
         if argv:
             self.evaluator.evaluate_argv(argv, self.shell, self.stdin if stdin is None else stdin)
 
     def evaluate_words(self, *words: str) -> None:
-        """Judge another command, given as plain words."""
+        """Evaluate another command, given as plain words."""
         self.evaluate_argv(literal_words(*words))
 
     def evaluate_text(
         self, text: str, stdin: StdinSource | None = None, positional: tuple[str, ...] | None = ()
     ) -> None:
-        """Judge shell text that this command would run."""
+        """Evaluate shell text that this command would run."""
         self.evaluator.evaluate_text(text, self.shell, self.stdin if stdin is None else stdin, positional)
 
     def overwrite_reason(self, arg: ExpandedWord, *, appends: bool = False) -> str:
-        """Why writing to a file must be asked for."""
+        """Return why writing to a file needs approval, or an empty string."""
         return self.evaluator.filesystem.overwrite_reason(arg, self.shell, appends=appends)
 
     def any_overwrite_reason(self, args: Sequence[ExpandedWord]) -> str:
-        """Why writing to one of several files must be asked for; all of them are looked at."""
+        """Return the first reason why writing to one of the files needs approval. All files are recorded as written."""
         return next(filter(None, [self.overwrite_reason(arg) for arg in args]), "")
 
     def written_text(self, arg: ExpandedWord) -> str | None:
-        """What this very line has put into a file before: its text, None when unknown. KeyError when it has not."""
+        """Return the text that this command line wrote to a file, or None if it is unknown.
+
+        Raises `KeyError` if it did not write the file.
+        """
         for path in self.shell.resolve_paths(arg.text):
             if path in self.evaluator.written_files:
                 return self.evaluator.written_files[path]
@@ -93,8 +96,7 @@ class CommandCall(msgspec.Struct):
         raise KeyError(arg.text)
 
     def arg_texts(self) -> list[str]:
-        """The arguments as text."""
         return [arg.text for arg in self.args]
 
 
-CommandHandler = Callable[[CommandCall], str]  # why the command must be asked for; empty when it is ordinary
+CommandHandler = Callable[[CommandCall], str]  # returns why the command needs approval, or an empty string

@@ -1,4 +1,4 @@
-"""Runs simple commands in thought: expansion, assignments, redirections, and the judge's word on each."""
+"""Evaluates simple commands without running them: expansion, assignments, redirections, classification."""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ from ostler.policy.shell.syntax_tree import (
 )
 from ostler.policy.shell.word_parser import ShellSyntaxError
 
-MAX_DEPTH = 16  # eight wrappers: each counts as a command and as the text it runs
+MAX_DEPTH = 16  # eight wrappers: each adds a level for the command and one for the text it runs
 MAX_COMMANDS = 1500
 MAX_STATES = 32
 MAX_ARGUMENTS = 40000
@@ -42,11 +42,11 @@ _OUTPUT_OPERATORS = frozenset({">", ">|", "&>", ">&", "<>", ">>", "&>>"})
 
 
 class ScriptTooLong(Exception):
-    """The script has more commands, or a command more arguments, than are followed."""
+    """Raised when a script has too many commands, or a command too many arguments."""
 
 
 class CommandEvaluator:
-    """Everything about single commands; the order in which they come is the subclass's matter."""
+    """Evaluates single commands; the subclass evaluates scripts in execution order."""
 
     def __init__(self, exists: Callable[[str], bool], classify: CommandHandler) -> None:
         self.filesystem = FileSystemView(exists)
@@ -58,7 +58,7 @@ class CommandEvaluator:
         self.readable = True
         self._classify = classify
         self._depth = 0
-        self._stdin = NO_STDIN  # as a lone `exec` has left it
+        self._stdin = NO_STDIN  # as redirected by `exec` without a command
         self._steps = 0
         self._active_bodies: set[int] = set()
         self.uncalled_functions: dict[int, tuple[ShellNode, ShellState]] = {}
@@ -67,24 +67,24 @@ class CommandEvaluator:
 
     @property
     def command_count(self) -> int:
-        """How many commands were met so far."""
+        """Number of commands found so far."""
         return len(self.commands)
 
     @property
     def verdict(self) -> DangerLevel:
-        """The gravest thing found; a stranger must be asked about like what is dangerous."""
+        """The highest danger level found; unknown programs need approval like dangerous ones."""
         return _LEVELS[max(self.level, bool(self.unknown_reason))]
 
     def confirm(self, reason: str) -> None:
-        """A person must be asked."""
+        """Record that the command line needs approval; the first reason is kept."""
         self._raise_level(1, reason)
 
     def confirm_also(self, reason: str) -> None:
-        """A person must be asked for this too, whatever else was found."""
+        """Record an additional reason why the command line needs approval."""
         self.level, self.reason = max(self.level, 1), f"{reason}; {self.reason}" if self.reason else reason
 
     def deny(self, reason: str) -> None:
-        """This is refused, whoever asks."""
+        """Record that the command line is always denied."""
         self._raise_level(2, reason)
 
     def _raise_level(self, level: int, reason: str) -> None:
@@ -94,29 +94,29 @@ class CommandEvaluator:
     # scripts inside commands
 
     def evaluate_node(self, node: ShellNode, shell: ShellState, stdin: StdinSource) -> None:
-        """Walk any node."""
+        """Evaluate any node."""
         raise NotImplementedError
 
     def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
-        """Walk a script."""
+        """Evaluate a script."""
         raise NotImplementedError
 
     def evaluate_text(
         self, text: str, shell: ShellState, stdin: StdinSource = NO_STDIN, positional: tuple[str, ...] | None = ()
     ) -> None:
-        """Walk shell text in a shell of its own."""
-        twin = shell.fork()
-        twin.positional = positional
-        self.evaluate_inline(text, twin, stdin)
+        """Evaluate shell text in a copy of the shell."""
+        copy = shell.fork()
+        copy.positional = positional
+        self.evaluate_inline(text, copy, stdin)
 
     def evaluate_inline(self, text: str, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
-        """Walk shell text in this very shell, as `eval` does."""
-        with_room = self._enter_level()
+        """Evaluate shell text in the same shell, as `eval` does."""
+        can_enter = self._enter_level()
         try:
-            script: ScriptNode | None = parse_shell(text) if with_room else None
+            script: ScriptNode | None = parse_shell(text) if can_enter else None
         except ShellSyntaxError as error:
             self.readable = False
-            self.confirm(f"it cannot be read for certain: {error}")
+            self.confirm(f"it cannot be parsed reliably: {error}")
             script = error.partial
         if script:
             self.evaluate_script(script, shell, stdin)
@@ -125,23 +125,23 @@ class CommandEvaluator:
     def _enter_level(self) -> bool:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            self.confirm("commands are wrapped in commands too deeply")
+            self.confirm("commands are nested too deeply")
         return self._depth <= MAX_DEPTH
 
     def evaluate_substitutions(self, word: ShellWord, shell: ShellState, stdin: StdinSource) -> None:
-        """Walk the substitutions inside a word."""
+        """Evaluate the substitutions inside a word."""
         for part in iter_parts(word.parts):
             if isinstance(part, SubstitutionPart):
                 self.evaluate_script(
                     part.script, shell.fork(), UNKNOWN_PIPE if part.kind == ">" and stdin.kind == "none" else stdin
                 )
             elif isinstance(part, ParameterPart) and part.op == "@P":
-                self.confirm("expands a variable as a prompt, which runs what is in it")
+                self.confirm("expands a variable as a prompt, which runs commands in it")
 
     # simple commands
 
     def evaluate_command(self, node: CommandNode, shell: ShellState, stdin: StdinSource) -> None:
-        """Run a simple command, once for each value its variables may have."""
+        """Evaluate a simple command, once for each combination of possible variable values."""
         self._steps += 1
         if self._steps > MAX_COMMANDS:
             raise ScriptTooLong
@@ -149,34 +149,34 @@ class CommandEvaluator:
         for word in words:
             if len(word.parts) > 1 or not isinstance(word.parts[0], LiteralPart):
                 self.evaluate_substitutions(word, shell, stdin)
-        worlds = self._variable_states(words, shell)
-        if worlds is None:
+        states = self._variable_states(words, shell)
+        if states is None:
             self._evaluate_once(node, shell, stdin)
             return
         before = shell.fork()
-        for at, world in enumerate(worlds):
-            twin = before.fork()
-            twin.chosen_values = world
-            self._evaluate_once(node, twin, stdin)
-            twin.chosen_values = {}
-            if at:
-                shell.merge([twin])
+        for index, values in enumerate(states):
+            copy = before.fork()
+            copy.chosen_values = values
+            self._evaluate_once(node, copy, stdin)
+            copy.chosen_values = {}
+            if index:
+                shell.merge([copy])
             else:
-                shell.replace_with(twin)
+                shell.replace_with(copy)
 
     @staticmethod
     def _variable_states(words: Sequence[ShellWord], shell: ShellState) -> list[dict[str, ShellValue]] | None:
         if not shell.variables:
             return None
         names = [part.name for word in words for part in word.parts if isinstance(part, ParameterPart)]
-        several = shell.ambiguous_variables(names)
-        if not several:
+        ambiguous = shell.ambiguous_variables(names)
+        if not ambiguous:
             return None
-        combinations = itertools.product(*(values for _, values in several))
+        combinations = itertools.product(*(values for _, values in ambiguous))
         chosen = list(itertools.islice(combinations, MAX_STATES + 1))
         if len(chosen) > MAX_STATES:
             return None
-        return [dict(zip((name for name, _ in several), values, strict=True)) for values in chosen]
+        return [dict(zip((name for name, _ in ambiguous), values, strict=True)) for values in chosen]
 
     def _evaluate_once(self, node: CommandNode, shell: ShellState, stdin: StdinSource) -> None:
         argv: list[ExpandedWord] = []
@@ -195,10 +195,10 @@ class CommandEvaluator:
         before = {name: shell.variables.get(name) for name, _ in assigned}
         for name, value in assigned:
             shell.assign(name, value)
-        at = len(self.commands)
+        index = len(self.commands)
         self.evaluate_argv(argv, shell, stdin)
-        if node.redirects and at < len(self.commands):
-            self.commands[at] = add_redirect_paths(self.commands[at], node.redirects, shell)
+        if node.redirects and index < len(self.commands):
+            self.commands[index] = add_redirect_paths(self.commands[index], node.redirects, shell)
         for name, values in before.items():
             if values is None:
                 shell.variables.pop(name, None)
@@ -211,41 +211,43 @@ class CommandEvaluator:
         return name, value
 
     def check_assignment(self, name: str, value: ShellValue, shell: ShellState) -> None:
-        """Look at what a variable is set to: some are programs, and some values are evaluated later."""
+        """Check the value of a variable: it may be a command, or be evaluated later."""
         for text in (value,) if isinstance(value, str) or value is None else value:
             self.check_array_index(text or "")
             env_variables.check_variable(self, name, text, shell)
 
     def check_array_index(self, text: str) -> None:
-        """Look at a text that a builtin takes for a variable's name: an index in it is run."""
+        """Check text that a builtin treats as a variable name: an array index in it can run a command."""
         if _EVALUATED_LATER.search(text):
             self.confirm("names an array element whose index runs a command")
 
     def evaluate_argv(self, argv: Sequence[ExpandedWord], shell: ShellState, stdin: StdinSource) -> None:
-        """Judge one command: record it, follow functions and aliases, ask the tables."""
+        """Record one command, then evaluate it as a function or alias, or classify it."""
         if self._enter_level():
             self.commands.append(make_simple_command(argv, shell, self.filesystem))
             head = argv[0]
             name = program_name(head)
             if not name:
-                self.confirm("the name of the command is known only when it runs")
+                self.confirm("the name of the command is known only at run time")
             elif not self._evaluate_definition(head.text, argv, shell, stdin):
                 name = self.filesystem.copies.get(name, name)
                 if UNKNOWN_TEXT in name:
-                    self.confirm("runs a copy of a program that is known only when it runs")
-                at, call = len(self.commands) - 1, CommandCall(self, shell, head.text, name, list(argv[1:]), stdin)
-                if why := self._classify(call):
-                    self.confirm(why)
+                    self.confirm("runs a copy of a program that is known only at run time")
+                index, call = len(self.commands) - 1, CommandCall(self, shell, head.text, name, list(argv[1:]), stdin)
+                if reason := self._classify(call):
+                    self.confirm(reason)
                 elif call.unknown_reason:
                     self.unknown_reason = self.unknown_reason or call.unknown_reason
-                    self.commands[at] = msgspec.structs.replace(self.commands[at], unknown_reason=call.unknown_reason)
+                    self.commands[index] = msgspec.structs.replace(
+                        self.commands[index], unknown_reason=call.unknown_reason
+                    )
                 self._deny_devices()
         self._depth -= 1
 
     def _evaluate_definition(
         self, name: str, argv: Sequence[ExpandedWord], shell: ShellState, stdin: StdinSource
     ) -> bool:
-        """Whether the command is a function or alias of this line; then its body is walked."""
+        """Evaluate the body if the command is a function or alias of this line. Return whether it is one."""
         body = shell.aliases.get(name) or shell.functions.get(name)
         if body is None or id(body) in self._active_bodies:
             return False
@@ -265,7 +267,7 @@ class CommandEvaluator:
     def apply_redirects(
         self, redirects: Sequence[Redirect], shell: ShellState, stdin: StdinSource, node: CommandNode | CompoundNode
     ) -> StdinSource:
-        """Look at every redirection, and tell what the command reads in the end."""
+        """Check every redirection and return the resulting standard input."""
         outputs: list[tuple[Redirect, ExpandedWord]] = []
         for redirect in redirects:
             if redirect.body is not None:
@@ -304,7 +306,7 @@ class CommandEvaluator:
         return StdinSource("file", arg.text)
 
     def _output_target(self, redirect: Redirect, shell: ShellState) -> ExpandedWord | None:
-        """Look at one file that is written to, and give it back when its name is known."""
+        """Check a file that is written to. Return it, or None if its name is unknown."""
         args = expansion.expand_word(redirect.target, shell)
         if len(args) != 1:
             self.confirm("redirects to several files")
@@ -312,11 +314,11 @@ class CommandEvaluator:
         arg = args[0]
         if redirect.op == ">&" and _FD_DUPLICATE.fullmatch(arg.text):
             return None
-        if why := self.filesystem.overwrite_reason(arg, shell, appends=redirect.op in {">>", "&>>"}):
-            self.confirm(why)
+        if reason := self.filesystem.overwrite_reason(arg, shell, appends=redirect.op in {">>", "&>>"}):
+            self.confirm(reason)
             self._deny_devices()
         if redirect.target.raw == "!":
-            self.confirm("redirects to ! , which some shells take as force")
+            self.confirm("redirects to !, which some shells treat as a forced overwrite")
         return arg if arg.exact else None
 
     def _deny_devices(self) -> None:
@@ -330,30 +332,30 @@ class CommandEvaluator:
         stdin: StdinSource,
         node: CommandNode | CompoundNode,
     ) -> None:
-        """Keep what this line puts into files, in case it runs them later."""
-        said = None
+        """Record what is written to files, because the line may run them later."""
+        output = None
         if isinstance(node, CommandNode):
-            said = expansion.command_output(node, shell, stdin_text=stdin.text if stdin.kind == "text" else None)
+            output = expansion.command_output(node, shell, stdin_text=stdin.text if stdin.kind == "text" else None)
         for redirect, arg in outputs:
             if (
-                said is None
+                output is None
                 and isinstance(node, CommandNode)
-                and (why := data_leaks.socket_redirect_reason(arg.text, node))
+                and (reason := data_leaks.socket_redirect_reason(arg.text, node))
             ):
-                self.confirm(why)
-            content = said if redirect.op in {">", ">|", ">>"} and redirect.fd in {"", "1"} else None
+                self.confirm(reason)
+            content = output if redirect.op in {">", ">|", ">>"} and redirect.fd in {"", "1"} else None
             for path in shell.resolve_paths(arg.text):
-                before = self.written_files.get(path, "") if redirect.op == ">>" else ""
-                self.written_files[path] = None if content is None or before is None else before + content
+                previous = self.written_files.get(path, "") if redirect.op == ">>" else ""
+                self.written_files[path] = None if content is None or previous is None else previous + content
 
 
 def shell_quote(text: str) -> str:
-    """A text in quotes, so that a shell reads it back as it is."""
+    """Quote a text so that a shell reads it unchanged."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def expand_assignment(word: ShellWord, shell: ShellState) -> tuple[str, ShellValue]:
-    """The name and value of `name=value`; the value is None when it cannot be told as a whole."""
+    """Return the name and value of `name=value`; the value is None if it is unknown."""
     first = word.parts[0]
     head = _ASSIGNMENT.match(first.text) if isinstance(first, LiteralPart) else None
     if not head:
@@ -362,10 +364,10 @@ def expand_assignment(word: ShellWord, shell: ShellState) -> tuple[str, ShellVal
     name, plus = head.groups()
     rest = (LiteralPart(first.text[head.end() :]), *word.parts[1:])
     if isinstance(word.parts[-1], ArrayPart):
-        args = [arg for each in word.parts[-1].words for arg in expansion.expand_word(each, shell)]
+        args = [arg for item in word.parts[-1].words for arg in expansion.expand_word(item, shell)]
         return name, None if plus else tuple(arg.text for arg in args)
     text = expansion.expand_unsplit(rest, shell)
     if not plus:
         return name, text
-    before = shell.lookup(name)
-    return name, before + text if isinstance(before, str) else None
+    previous = shell.lookup(name)
+    return name, previous + text if isinstance(previous, str) else None

@@ -1,4 +1,4 @@
-"""Reads compound commands: branches, loops, cases, functions, groups and tests."""
+"""Parses compound commands: if, loops, case, functions, groups and tests."""
 
 import re
 from itertools import pairwise
@@ -23,26 +23,26 @@ _COMPARISON_OPERATOR = re.compile(r"[<>]|==?|!=|=~|-(?:eq|ne|lt|le|gt|ge|nt|ot|e
 
 
 class CompoundParser(WordParser):
-    """The part of the reader that knows compound commands; lists and simple commands are its subclass's."""
+    """Parses compound commands; the subclass parses lists and simple commands."""
 
     def parse_script_before(self, stop_keywords: frozenset[str]) -> ScriptNode:
-        """The commands before one of these keywords."""
+        """Parse commands up to one of these keywords."""
         raise NotImplementedError
 
     def parse_command(self) -> ShellNode:
-        """One command of any kind."""
+        """Parse one command of any kind."""
         raise NotImplementedError
 
     def parse_redirects(self, node: CompoundNode) -> CompoundNode:
-        """A compound command with the redirections that follow it."""
+        """Parse the redirections after a compound command and add them to it."""
         raise NotImplementedError
 
     def peek_keyword(self) -> str:
-        """The keyword at the cursor, if there is one."""
+        """Return the keyword at the current position, or an empty string."""
         raise NotImplementedError
 
     def skip_blanks(self) -> None:
-        """Past blanks and a comment, not past a newline."""
+        """Skip blanks and a comment, but not a newline."""
         raise NotImplementedError
 
     def _expect(self, keyword: str) -> None:
@@ -82,13 +82,12 @@ class CompoundParser(WordParser):
         if self.text.startswith("((", self.pos):
             inner = self.parse_arithmetic(self.pos + 2)
             if inner is None:
-                raise ShellSyntaxError("a loop head that is not understood")
+                raise ShellSyntaxError("the loop header is not supported")
             return self._parse_for_body("loop", "", (ShellWord(inner, ""),))
         name = self.parse_word()
         self.skip_whitespace()
         words: list[ShellWord] = []
-        given = bool(_IN.match(self.text, self.pos))
-        if given:
+        if _IN.match(self.text, self.pos):
             self.pos += 2
             self.skip_blanks()
             while (word := self.parse_word(groups=True)).raw:
@@ -138,7 +137,7 @@ class CompoundParser(WordParser):
             self.skip_blanks()
             closer = self.text[self.pos : self.pos + 1]
             if not pattern.raw or closer not in {"|", ")"}:
-                raise ShellSyntaxError("a case that is not understood")
+                raise ShellSyntaxError("the case pattern is not valid")
             patterns.append(pattern)
             self.pos += 1
             if closer == ")":
@@ -187,7 +186,7 @@ class CompoundParser(WordParser):
 
 
 def _reject_invalid_test(tokens: list[str]) -> None:
-    """A shell without `[[` would run what stands after `&&` in it, so only what is a test is read as one."""
+    """Reject a `[[ … ]]` that is not a valid test: a shell without `[[` would run the words after `&&`."""
     terms: list[list[str]] = [[]]
     for token in tokens:
         if token in {"&&", "||", "(", ")", "!"}:
@@ -197,9 +196,9 @@ def _reject_invalid_test(tokens: list[str]) -> None:
     for term in filter(None, terms):
         unary = len(term) == 2 and term[0].startswith("-")
         if not (len(term) == 1 or unary or (len(term) == 3 and _COMPARISON_OPERATOR.fullmatch(term[1]))):
-            raise ShellSyntaxError("a test that is none")
+            raise ShellSyntaxError("the test in [[ ]] is not valid")
 
 
 def _comparison_target(tokens: list[str]) -> str:
-    """What stands after `>`: a shell without `[[` would take it for a file."""
-    return next((after for before, after in pairwise(tokens) if before == ">"), "")
+    """Return the word after `>`: a shell without `[[` would write to it as a file."""
+    return next((operand for operator, operand in pairwise(tokens) if operator == ">"), "")

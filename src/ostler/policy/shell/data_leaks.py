@@ -1,4 +1,4 @@
-"""What leaves the machine, or is undone elsewhere: secrets, uploads, and requests that delete."""
+"""Detects secrets that are read, files that are uploaded, and remote deletions."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,9 @@ _LOCAL_ADDRESS = re.compile(
     r"(?:\w+://)?(?:[^/@]*@)?(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[?::1\]?|host\.docker\.internal|[\w.-]+\.(?:local|localhost|test))"
     r"(?::|/|\?|$)|:\d+(?:/|$)|:/"
 )
-_HTTP_DATABASE = re.compile(r"(?:\w+://)?[^/:]+:(?:9200|5984|8086|6333|2379|8500|8200)(?:/|$)")  # spoken to over HTTP
+_HTTP_DATABASE = re.compile(
+    r"(?:\w+://)?[^/:]+:(?:9200|5984|8086|6333|2379|8500|8200)(?:/|$)"
+)  # by the default ports of their HTTP APIs
 _READERS = frozenset(
     split_names(
         "cat tac head tail less more bat nl base64 base32 xxd od hexdump strings grep egrep rg awk sed cut cp tar gtar"
@@ -34,59 +36,59 @@ _SENDS_FILE = "sends a file's content to another machine"
 
 
 def secret_read_reason(call: CommandCall) -> str:
-    """Why a command must be asked for that reads a key or password, or puts one into the name of a machine."""
+    """Return why a command needs approval: it reads a secret file, or sends command output in a host name."""
     if call.stdin.kind == "file" and call.name != "ssh-add" and SECRET_FILE.search(call.stdin.text):
         return f"reads {call.stdin.text}, which is secret"
     if call.name in _NAME_RESOLVERS and any(map(has_read_output, call.args)):
-        return "sends what another command prints, in the name of a machine"
+        return "sends another command's output in a host name"
     if call.name not in _READERS:
         return ""
-    before = ""
+    previous = ""
     for arg in call.args:
-        found = is_secret_path(arg.text) if call.name in _SENDERS else SECRET_FILE.search(arg.text)
-        if found and " " not in arg.text and not _KEY_OPTION.fullmatch(before):
+        is_secret = is_secret_path(arg.text) if call.name in _SENDERS else SECRET_FILE.search(arg.text)
+        if is_secret and " " not in arg.text and not _KEY_OPTION.fullmatch(previous):
             return f"reads {arg.text.lstrip('@')}, which is secret"
-        before = arg.text
+        previous = arg.text
     return ""
 
 
 def is_secret_path(path: str) -> bool:
-    """Whether a file should not leave the machine."""
+    """Return whether a file contains secrets, judged by its path."""
     return bool(SECRET_FILE.search(path) or _DOTENV_FILE.search(path))
 
 
 def has_read_output(arg: ExpandedWord) -> bool:
-    """Whether a word holds what a command has read out of a file or the environment."""
+    """Return whether a word contains the output of a command that prints a file or the environment."""
     return UNKNOWN_TEXT in arg.text and bool(_PRINTS_SECRETS.fullmatch(arg.origin))
 
 
 def is_local_address(address: str) -> bool:
-    """Whether an address is one of this very machine."""
+    """Return whether an address is on this machine."""
     return bool(_LOCAL_ADDRESS.match(address))
 
 
 def request_reason(urls: Sequence[ExpandedWord], method: str, *, uploads: bool) -> str:
-    """Why a request must be asked for: it deletes, or sends a file away."""
-    away = [arg for arg in urls if not is_local_address(arg.text)]
+    """Return why an HTTP request needs approval: it deletes something, or sends data to another machine."""
+    remote = [arg for arg in urls if not is_local_address(arg.text)]
     if any("/_delete_by_query" in arg.text for arg in urls):
         return "deletes something on a server"
-    if method == "DELETE" and (away or any(_HTTP_DATABASE.match(arg.text) for arg in urls)):
+    if method == "DELETE" and (remote or any(_HTTP_DATABASE.match(arg.text) for arg in urls)):
         return "deletes something on a server"
-    if uploads and away:
+    if uploads and remote:
         return _SENDS_FILE
-    if any(UNKNOWN_TEXT in arg.text and _ENCODES.fullmatch(arg.origin) for arg in away):
-        return "sends what another command prints, in an address"
+    if any(UNKNOWN_TEXT in arg.text and _ENCODES.fullmatch(arg.origin) for arg in remote):
+        return "sends another command's output in a URL"
     return ""
 
 
 def upload_reason(call: CommandCall, hosts: Sequence[ExpandedWord]) -> str:
-    """Why a connection must be asked for that is fed with a file, or with what is known only when it runs."""
-    fed = call.stdin.kind == "pipe" or (call.stdin.kind == "file" and call.stdin.text != "/dev/null")
-    return _SENDS_FILE if fed and any(not is_local_address(host.text) for host in hosts) else ""
+    """Return why a connection to `hosts` needs approval: it sends a file, or unknown data from a pipe."""
+    sends_data = call.stdin.kind == "pipe" or (call.stdin.kind == "file" and call.stdin.text != "/dev/null")
+    return _SENDS_FILE if sends_data and any(not is_local_address(host.text) for host in hosts) else ""
 
 
 def socket_redirect_reason(path: str, node: CommandNode) -> str:
-    """Why a redirection must be asked for that sends what a command prints through the shell's own sockets."""
-    found = re.match(r"/dev/(?:tcp|udp)/([^/]+)/", path)
-    quiet = not node.words or node.words[0].raw in _SILENT_COMMANDS
-    return _SENDS_FILE if found and not quiet and not is_local_address(found.group(1)) else ""
+    """Return why a redirection to `/dev/tcp` or `/dev/udp` needs approval: it sends a command's output away."""
+    match = re.match(r"/dev/(?:tcp|udp)/([^/]+)/", path)
+    is_silent = not node.words or node.words[0].raw in _SILENT_COMMANDS
+    return _SENDS_FILE if match and not is_silent and not is_local_address(match.group(1)) else ""

@@ -1,4 +1,4 @@
-"""Databases: the clients that change or drop what is in them, and the frameworks that empty them."""
+"""Handlers for database clients and frameworks that change or drop data."""
 
 import re
 
@@ -8,7 +8,7 @@ from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandl
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
 
-_UNKNOWN_SQL = "runs SQL that is known only when it runs"
+_UNKNOWN_SQL = "runs SQL that is known only at run time"
 
 
 def _sqlite(call: CommandCall) -> str:
@@ -32,8 +32,8 @@ def _sqlite(call: CommandCall) -> str:
 
 def _sql_client(call: CommandCall) -> str:
     options = parse_options(call.args, "cehpPuUdDfoLvSTHtqQ", _SQL_CLIENT_LONGS)
-    given = options.values("c", "e", "q", "Q", "command", "execute", "query")
-    if any(not arg.text.strip(UNKNOWN_TEXT + " ") for arg in given):
+    statements = options.values("c", "e", "q", "Q", "command", "execute", "query")
+    if any(not arg.text.strip(UNKNOWN_TEXT + " ") for arg in statements):
         return _UNKNOWN_SQL
     texts = [*call.arg_texts(), call.stdin.text if call.stdin.kind == "text" else ""]
     for pager in options.values("pager"):
@@ -51,7 +51,7 @@ _SQL_CLIENT_LONGS = split_names("command execute query host port username dbname
 
 
 def _mongo(call: CommandCall) -> str:
-    words = re.compile(
+    changing_methods = re.compile(
         r"(?:drop|delete|remove|update|replace|shutdown|rename|save|bulkWrite|findAndModify|findOneAnd|run|exec"
         r"|fsync)\w*\s*\(",
         re.IGNORECASE,
@@ -59,8 +59,8 @@ def _mongo(call: CommandCall) -> str:
     texts = [arg.text for arg in parse_options(call.args, "upf", ("eval", "host", "port")).values("eval")]
     texts += [call.stdin.text] if call.stdin.kind == "text" else []
     if any(not text.strip(UNKNOWN_TEXT + " ") for text in texts):
-        return "runs a program text that is known only when it runs"
-    return "changes a database" if any(words.search(text) for text in texts) else ""
+        return "runs code that is known only at run time"
+    return "changes a database" if any(changing_methods.search(text) for text in texts) else ""
 
 
 def _redis(call: CommandCall) -> str:
@@ -70,7 +70,7 @@ def _redis(call: CommandCall) -> str:
 
 
 def _framework(call: CommandCall) -> str:
-    """Tools of web frameworks that empty a database, or run program text."""
+    """Handle the command-line tools of web frameworks, which can empty a database or run code."""
     texts = [arg.text for arg in call.args if not arg.text.startswith("-")]
     if call.name in {"python", "python3", "php"}:
         if not (texts[:1] and texts[0].endswith(("manage.py", "artisan"))):
@@ -78,13 +78,13 @@ def _framework(call: CommandCall) -> str:
         texts = texts[1:]
     if texts[:1] == ["help"]:
         return ""
-    undone = texts[:1] == ["migrate"] and texts[2:3] == ["zero"]
-    if undone or texts[:2] in (["migrate", "reset"], ["db", "reset"]) or "--force-reset" in call.arg_texts():
+    reverts_all = texts[:1] == ["migrate"] and texts[2:3] == ["zero"]
+    if reverts_all or texts[:2] in (["migrate", "reset"], ["db", "reset"]) or "--force-reset" in call.arg_texts():
         return "empties a database"
     code = texts[1:2] if texts[:1] in (["runner"], ["r"]) else unknown_programs.code_texts(call)
     code = [text for text in code if re.search(r"[\s(\[{;.:]", text)]
-    if why := next(filter(None, (one_liners.danger_reason("other", text, call) for text in code)), ""):
-        return why
+    if reason := next(filter(None, (one_liners.danger_reason("other", text, call) for text in code)), ""):
+        return reason
     if any(map(sql.changes_data, texts)):
         return "changes a database"
     if {"-n", "--dry-run"} & set(call.arg_texts()):

@@ -1,4 +1,4 @@
-"""What `echo` and `printf` print for given arguments."""
+"""Computes the output of `echo` and `printf`."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _MAX_OUTPUT_LENGTH = 65536
 
 
 def echo_output(args: Sequence[str], bash: bool = False) -> str | None:
-    """The output of echo; None where shells differ about backslashes, unless it is bash."""
+    """Return the output of echo, or None if shells differ on its backslashes; with `bash`, as bash prints it."""
     rest = list(args)
     flags = ""
     while rest and re.fullmatch(r"-[neE]+", rest[0]):
@@ -24,7 +24,7 @@ def echo_output(args: Sequence[str], bash: bool = False) -> str | None:
 
 
 def printf_output(args: Sequence[str]) -> str | None:
-    """The output of printf; None when a directive is not a plain one."""
+    """Return the output of printf, or None if a directive is not supported."""
     rest = [*args]
     if rest[:1] == ["--"]:
         rest = rest[1:]
@@ -33,28 +33,28 @@ def printf_output(args: Sequence[str]) -> str | None:
     pattern, values = decode_ansi_c(rest[0]), rest[1:]
     output = ""
     while len(output) < _MAX_OUTPUT_LENGTH:
-        taken = len(values)
-        piece = _format_once(pattern, values)
-        if piece is None:
+        values_left = len(values)
+        text = _format_once(pattern, values)
+        if text is None:
             return None
-        output += piece
-        if not values or len(values) == taken:
+        output += text
+        if not values or len(values) == values_left:
             return output
     return None
 
 
 def _format_once(pattern: str, values: list[str]) -> str | None:
-    pieces: list[str] = []
-    at = 0
-    for found in _DIRECTIVE.finditer(pattern):
-        pieces.append(pattern[at : found.start()])
-        at = found.end()
-        kind = found.group(1)
+    parts: list[str] = []
+    pos = 0
+    for match in _DIRECTIVE.finditer(pattern):
+        parts.append(pattern[pos : match.start()])
+        pos = match.end()
+        kind = match.group(1)
         if kind == "%":
-            pieces.append("%")
-        elif kind in "sbcdiu" and found.group() == "%" + kind:
+            parts.append("%")
+        elif kind in "sbcdiu" and match.group() == "%" + kind:
             value = values.pop(0) if values else ""
-            pieces.append(decode_ansi_c(value) if kind == "b" else value[:1] if kind == "c" else value)
+            parts.append(decode_ansi_c(value) if kind == "b" else value[:1] if kind == "c" else value)
         else:
             return None
-    return "".join([*pieces, pattern[at:]])
+    return "".join([*parts, pattern[pos:]])

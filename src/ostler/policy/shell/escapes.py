@@ -9,7 +9,7 @@ _ESCAPE = re.compile(
 
 
 def decode_ansi_c(text: str) -> str:
-    """The text that `$'text'` stands for; it ends at a NUL, as the shell's does."""
+    """Decode the text inside `$'…'`; the result ends at a NUL character, as in a shell."""
     if "\\" not in text:
         return text
     return _ESCAPE.sub(_decode, text).partition("\0")[0]

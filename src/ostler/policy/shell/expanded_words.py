@@ -1,15 +1,16 @@
-"""A word after expansion: its text, and what of it is not known before it runs."""
+"""A shell word after expansion, with what is unknown until run time."""
 
 import msgspec
 
-UNKNOWN_TEXT = "\ue000"  # stands in a text for what only the run will know
+UNKNOWN_TEXT = "\ue000"  # placeholder for text that is known only at run time
 
 
 class ExpandedWord(msgspec.Struct):
     """One argument.
 
-    `source` is the literal text behind a `<(…)`; `origin` is the command whose output is in it, or the `$name` of what
-    is not known; `split` says that this may turn out to be several words, `loose` that even the first may be another.
+    `source_text` is the output of the script in `<(…)`, if it is known. `origin` is the command whose output the word
+    contains, or the `$name` of an unknown variable. With `may_split` the word can become several words at run time,
+    with `may_differ` the first of them can be any word.
     """
 
     text: str
@@ -22,26 +23,26 @@ class ExpandedWord(msgspec.Struct):
 
     @property
     def literal(self) -> bool:
-        """Whether the text is all there is to know."""
+        """Whether the whole text is known."""
         return UNKNOWN_TEXT not in self.text and not self.piped
 
     @property
     def exact(self) -> bool:
-        """Literal, and naming one thing rather than a pattern."""
+        """Whether the word is literal and not a file pattern."""
         return not self.is_glob and self.literal
 
     @property
     def starts_unknown(self) -> bool:
-        """Whether even its beginning is not known, so that it may be an option or a sub-command."""
+        """Whether the start is unknown, so that the word may be an option or a subcommand."""
         return self.text.startswith(UNKNOWN_TEXT)
 
 
 def program_name(arg: ExpandedWord) -> str:
-    """The name of the program a word stands for, even when its folder is not known; empty when it cannot be told."""
+    """Return the program name, even if the folder is unknown, or an empty string if the name itself is unknown."""
     name = arg.text.rpartition("/")[2]
     return "" if arg.is_glob or arg.piped or arg.may_differ or UNKNOWN_TEXT in name else name
 
 
 def literal_words(*texts: str) -> list[ExpandedWord]:
-    """Literal arguments."""
+    """Create literal arguments from texts."""
     return [ExpandedWord(text) for text in texts]

@@ -1,4 +1,4 @@
-"""Expands words the way a shell does, as far as that can be known without running anything."""
+"""Expands words like a shell, as far as possible without running anything."""
 
 import os.path
 import re
@@ -27,19 +27,19 @@ _MAX_FIELDS = 64
 
 
 def expand_word(word: ShellWord, shell: ShellState, depth: int = 0) -> list[ExpandedWord]:
-    """The arguments one word becomes: braces, variables, literal substitutions, splitting."""
+    """Expand one word to arguments: braces, variables, known command output, field splitting."""
     words = brace_expansion.expand_braces(word)
     if words is None:
         return [ExpandedWord(UNKNOWN_TEXT)]
-    return [arg for each in words for arg in _FieldBuilder(shell, depth).build(each.parts)]
+    return [arg for item in words for arg in _FieldBuilder(shell, depth).build(item.parts)]
 
 
 def expand_unsplit(parts: tuple[WordPart, ...], shell: ShellState, depth: int = 0) -> str:
-    """The text of an assignment or here-document: nothing is split."""
+    """Expand an assignment or here-document to one text, without field splitting."""
     texts: list[str] = []
     length = 0
-    for at, part in enumerate(parts):
-        texts.append(_expand_part(part, shell, depth, is_first=not at))
+    for index, part in enumerate(parts):
+        texts.append(_expand_part(part, shell, depth, is_first=not index))
         length += len(texts[-1])
         if length > _MAX_LENGTH:
             return UNKNOWN_TEXT
@@ -50,22 +50,22 @@ def _expand_part(part: WordPart, shell: ShellState, depth: int, is_first: bool) 
     if isinstance(part, LiteralPart):
         return expand_tilde(part.text, shell) if is_first and not part.quoted else part.text
     if isinstance(part, ParameterPart):
-        found = expand_parameter(part, shell, depth)
-        return UNKNOWN_TEXT if found is None else join_array(found, shell) if isinstance(found, tuple) else found
+        value = expand_parameter(part, shell, depth)
+        return UNKNOWN_TEXT if value is None else join_array(value, shell) if isinstance(value, tuple) else value
     if isinstance(part, SubstitutionPart):
-        found = known_output(part.script, shell, depth + 1) if part.kind == "$" else None
-        return UNKNOWN_TEXT if found is None else found.rstrip("\n")
+        value = known_output(part.script, shell, depth + 1) if part.kind == "$" else None
+        return UNKNOWN_TEXT if value is None else value.rstrip("\n")
     return UNKNOWN_TEXT
 
 
 def join_array(items: tuple[str, ...], shell: ShellState) -> str:
-    """An array as one text, with the first separator between."""
+    """Join an array with the first separator of IFS."""
     separators = shell.lookup("IFS")
     return separators[:1].join(items) if isinstance(separators, str) else UNKNOWN_TEXT
 
 
 def expand_tilde(text: str, shell: ShellState) -> str:
-    """`~…` with the home folder in place."""
+    """Replace a leading `~`, `~user`, `~+` or `~-`."""
     if not text.startswith("~"):
         return text
     name, slash, rest = text[1:].partition("/")
@@ -78,7 +78,7 @@ def expand_tilde(text: str, shell: ShellState) -> str:
 
 
 class _FieldBuilder:
-    """Gathers the fields of one word."""
+    """Builds the fields of one word."""
 
     def __init__(self, shell: ShellState, depth: int) -> None:
         self.shell = shell
@@ -88,11 +88,11 @@ class _FieldBuilder:
         self.is_open = False
 
     def build(self, parts: tuple[WordPart, ...]) -> list[ExpandedWord]:
-        for at, part in enumerate(parts):
+        for index, part in enumerate(parts):
             if isinstance(part, SubstitutionPart):
                 self.current.origin = _substitution_command(part.script)
             if isinstance(part, LiteralPart):
-                self._add_text(part, is_first=not at)
+                self._add_text(part, is_first=not index)
             elif isinstance(part, SubstitutionPart) and part.kind != "$":
                 self.current.piped = self.is_open = True
                 self.current.text += "/dev/fd/63"
@@ -100,12 +100,12 @@ class _FieldBuilder:
                     known_output(part.script, self.shell, self.depth + 1) if part.kind == "<" else ""
                 )
             elif isinstance(part, ParameterPart):
-                found = expand_parameter(part, self.shell, self.depth)
-                if found is None or UNKNOWN_TEXT in "".join(found):
+                value = expand_parameter(part, self.shell, self.depth)
+                if value is None or UNKNOWN_TEXT in "".join(value):
                     self.current.origin = self.current.origin or f"${part.name}{part.index}"
                     self.current.may_split |= not part.quoted or _expands_to_list(part)
                     self.current.may_differ |= not part.quoted and part.name in self.shell.variables
-                self._add_value(found, part.quoted, _expands_to_list(part))
+                self._add_value(value, part.quoted, _expands_to_list(part))
             elif isinstance(part, SubstitutionPart):
                 text = known_output(part.script, self.shell, self.depth + 1)
                 if text is None and not part.quoted:
@@ -133,29 +133,29 @@ class _FieldBuilder:
             self.current.text += join_array(value, self.shell) if isinstance(value, tuple) else value
             self.is_open = True
         elif quoted:
-            self._add_pieces(list(value), glob=False)
+            self._add_fields(list(value), glob=False)
         else:
-            several = value if isinstance(value, tuple) else (value,)
-            pieces = [piece for text in several for piece in self._split_fields(text)]
-            self._add_pieces(pieces if len(pieces) <= _MAX_FIELDS else [UNKNOWN_TEXT], glob=True)
+            texts = value if isinstance(value, tuple) else (value,)
+            fields = [field for text in texts for field in self._split_fields(text)]
+            self._add_fields(fields if len(fields) <= _MAX_FIELDS else [UNKNOWN_TEXT], glob=True)
 
     def _split_fields(self, text: str) -> list[str]:
         separators = self.shell.lookup("IFS")
         if not isinstance(separators, str) or UNKNOWN_TEXT in separators:
             return [UNKNOWN_TEXT]
-        pieces = [text]
+        fields = [text]
         for separator in dict.fromkeys(separators):
-            pieces = [piece for whole in pieces for piece in whole.split(separator)]
-        # an empty first or last piece says that the word is cut there
-        return pieces if len(pieces) == 1 else [pieces[0], *filter(None, pieces[1:-1]), pieces[-1]]
+            fields = [field for text_part in fields for field in text_part.split(separator)]
+        # an empty first or last field means that the word is split there
+        return fields if len(fields) == 1 else [fields[0], *filter(None, fields[1:-1]), fields[-1]]
 
-    def _add_pieces(self, pieces: list[str], glob: bool) -> None:
-        for at, piece in enumerate(pieces):
-            if at:
+    def _add_fields(self, texts: list[str], glob: bool) -> None:
+        for index, text in enumerate(texts):
+            if index:
                 self._close_field()
-            self.current.text += piece
-            self.is_open = self.is_open or bool(piece) or not glob
-            self.current.is_glob = self.current.is_glob or (glob and bool(_GLOB.search(piece)))
+            self.current.text += text
+            self.is_open = self.is_open or bool(text) or not glob
+            self.current.is_glob = self.current.is_glob or (glob and bool(_GLOB.search(text)))
 
     def _close_field(self) -> None:
         if self.is_open:
@@ -164,7 +164,7 @@ class _FieldBuilder:
 
 
 def _substitution_command(script: ScriptNode) -> str:
-    """The command line behind a substitution, when it is one command or a plain pipe."""
+    """Return the command line of a substitution if it is one command or a pipeline, else an empty string."""
     node = script.items[0].node if len(script.items) == 1 else None
     stages = node.stages if isinstance(node, PipelineNode) else (node,)
     commands = [" ".join(word.raw for word in stage.words) for stage in stages if isinstance(stage, CommandNode)]
@@ -176,20 +176,20 @@ def _expands_to_list(part: ParameterPart) -> bool:
 
 
 def expand_parameter(part: ParameterPart, shell: ShellState, depth: int = 0) -> ShellValue:
-    """What a parameter stands for; None when only the run knows."""
+    """Return the value of a parameter, or None if it is known only at run time."""
     if part.prefix:
         return None
-    found = (
+    value = (
         shell.lookup(part.name) if part.name[0].isalpha() or part.name[0] == "_" else shell.lookup_parameter(part.name)
     )
     if part.index not in {"", "@", "*"}:
-        found = _array_element(found, part.index)
-    elif isinstance(found, tuple) and not part.index and part.name not in {"@", "*"}:
-        found = found[0] if found else ""
+        value = _array_element(value, part.index)
+    elif isinstance(value, tuple) and not part.index and part.name not in {"@", "*"}:
+        value = value[0] if value else ""
     if not part.op:
-        return found
+        return value
     if part.op in {":-", "-", ":=", "="} and depth < _MAX_DEPTH:
-        return found if found is None or found else expand_unsplit(part.operand, shell, depth + 1)
+        return value if value is None or value else expand_unsplit(part.operand, shell, depth + 1)
     return None
 
 
@@ -202,17 +202,17 @@ def _array_element(value: ShellValue, index: str) -> ShellValue:
 def known_output(
     script: ScriptNode, shell: ShellState, depth: int = 0, stdin_text: str | None = None, bash: bool = False
 ) -> str | None:
-    """What a script prints, when it only echoes what is known; None otherwise.
+    """Return the output of a script that only prints known text, or None.
 
-    Shells differ about backslashes in `echo`: with `bash` they are read as bash does, else such text is not known.
+    Shells differ on backslashes in `echo`: with `bash` they are handled like in bash, otherwise such text is unknown.
     """
     if depth > _MAX_DEPTH:
         return None
-    pieces = [_node_output(item.node, shell, depth, stdin_text, bash) for item in script.items if not item.background]
-    if len(pieces) != len(script.items) or any(item.operator == "||" for item in script.items):
+    outputs = [_node_output(item.node, shell, depth, stdin_text, bash) for item in script.items if not item.background]
+    if len(outputs) != len(script.items) or any(item.operator == "||" for item in script.items):
         return None
-    known = [piece for piece in pieces if piece is not None]
-    return "".join(known) if len(known) == len(pieces) else None
+    known = [output for output in outputs if output is not None]
+    return "".join(known) if len(known) == len(outputs) else None
 
 
 def _node_output(node: object, shell: ShellState, depth: int, stdin_text: str | None, bash: bool) -> str | None:
@@ -220,14 +220,14 @@ def _node_output(node: object, shell: ShellState, depth: int, stdin_text: str | 
         return known_output(node.scripts[0], shell, depth + 1, stdin_text, bash)
     if not isinstance(node, CommandNode):
         return None
-    elsewhere = [r for r in node.redirects if r.op not in {"<<", "<<-", "<<<"} and r.fd in {"", "1"}]
-    return None if elsewhere else command_output(node, shell, depth, stdin_text, bash)
+    output_redirects = [r for r in node.redirects if r.op not in {"<<", "<<-", "<<<"} and r.fd in {"", "1"}]
+    return None if output_redirects else command_output(node, shell, depth, stdin_text, bash)
 
 
 def command_output(
     command: CommandNode, shell: ShellState, depth: int = 0, stdin_text: str | None = None, bash: bool = False
 ) -> str | None:
-    """What a simple command writes to its standard output, wherever that goes; `fed` is its standard input."""
+    """Return the standard output of a simple command (ignoring redirections), or None if it is unknown."""
     args = [arg for word in command.words for arg in expand_word(word, shell, depth + 1)]
     if not args or not all(arg.exact for arg in args) or args[0].text in shell.functions:
         return None
@@ -244,7 +244,7 @@ def command_output(
 
 
 def _heredoc_input(command: CommandNode, shell: ShellState, depth: int, stdin_text: str | None) -> str | None:
-    """The text a here-document or here-string feeds to a command, else what it was fed before."""
+    """Return the text of a here-document or here-string of the command, else the given standard input."""
     for redirect in command.redirects:
         if redirect.op == "<<<":
             stdin_text = expand_unsplit(redirect.target.parts, shell, depth + 1) + "\n"

@@ -1,4 +1,4 @@
-"""Commands that delete, copy, link and cut files; most ask only when something would be lost."""
+"""Handlers for commands that delete, copy, move, link and truncate files."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _ROOTS = frozenset({"/", "/*", "/.*", "/.", "/..", "/*/"})
 
 
 def removes_root(call: CommandCall) -> bool:
-    """Whether a recursive `rm` names the root of the file system."""
+    """Return whether a recursive `rm` names the root of the file system."""
     options = parse_options(call.args)
     if not (options.has("r", "R", "recursive") or options.has("no-preserve-root")):
         return False
@@ -64,8 +64,10 @@ def _format(call: CommandCall) -> str:
 def _cp(call: CommandCall) -> str:
     options = parse_options(call.args, "tSgmo", ("target-directory", "suffix", "group", "mode", "owner"))
     if call.name != "cp" and options.has("d", "directory"):
-        there = options.has("m", "o", "g", "mode", "owner", "group") and any(map(_exists(call), options.operands))
-        return CHANGES_MODES if there else ""
+        changes_existing = options.has("m", "o", "g", "mode", "owner", "group") and any(
+            map(_exists(call), options.operands)
+        )
+        return CHANGES_MODES if changes_existing else ""
     if any(re.fullmatch(r"0?[2-7]\d{3}|.*\bs\b.*|.*[+=]\w*s.*", mode.text) for mode in options.values("m", "mode")):
         return CHANGES_MODES
     if options.has("n", "no-clobber"):
@@ -74,24 +76,28 @@ def _cp(call: CommandCall) -> str:
     names = options.operands
     if target is None:
         if len(names) < 2:
-            return "" if all(arg.exact for arg in names) else "copies to a place known only when it runs"
+            return "" if all(arg.exact for arg in names) else "copies to a path known only at run time"
         target, names = names[-1], names[:-1]
     if options.has("parents"):
         return call.any_overwrite_reason([ExpandedWord(f"{target.text}/{name.text}", name.is_glob) for name in names])
-    whole = options.has("T", "no-target-directory")
-    why = "" if _is_backup(names, target) else copy_overwrite_reason(call, target, names, no_target_directory=whole)
+    no_target_directory = options.has("T", "no-target-directory")
+    reason = (
+        ""
+        if _is_backup(names, target)
+        else copy_overwrite_reason(call, target, names, no_target_directory=no_target_directory)
+    )
     _record_copies(call, names, target)
     if options.has("s", "l", "symbolic-link", "link"):
         _record_links(call, names, target, symbolic=options.has("s", "symbolic-link"))
-    return why
+    return reason
 
 
 def _is_backup(names: list[ExpandedWord], target: ExpandedWord) -> bool:
-    """Whether a file, by a name known only when it runs, is copied to the same name with an ending."""
+    """Return whether a file with an unknown name is copied to the same name with a suffix."""
     name = names[0]
-    ending = target.text.removeprefix(name.text)
-    same = len(names) == 1 and name.origin == target.origin and target.text.startswith(name.text)
-    return same and not (name.is_glob or name.literal) and bool(_BACKUP_SUFFIX.fullmatch(ending))
+    suffix = target.text.removeprefix(name.text)
+    extends_name = len(names) == 1 and name.origin == target.origin and target.text.startswith(name.text)
+    return extends_name and not (name.is_glob or name.literal) and bool(_BACKUP_SUFFIX.fullmatch(suffix))
 
 
 def _exists(call: CommandCall) -> Callable[[ExpandedWord], bool]:
@@ -101,7 +107,7 @@ def _exists(call: CommandCall) -> Callable[[ExpandedWord], bool]:
 def copy_overwrite_reason(
     call: CommandCall, target: ExpandedWord, names: list[ExpandedWord], no_target_directory: bool = False
 ) -> str:
-    """Why files may not be put to a target, a folder or a name, without asking."""
+    """Return why copying files to a target (folder or file) needs approval, or an empty string."""
     if target.exact and not no_target_directory and call.evaluator.filesystem.may_be_folder(target, call.shell):
         return call.evaluator.filesystem.folder_overwrite_reason(target, names, call.shell)
     return call.overwrite_reason(target)
@@ -114,18 +120,18 @@ def _ln(call: CommandCall) -> str:
     if target is None and len(names) > 1:
         target, names = names[-1], names[:-1]
     target = target or ExpandedWord(".")
-    why = call.overwrite_reason(target, appends=True)
+    reason = call.overwrite_reason(target, appends=True)
     if options.has("f", "force", "b", "backup"):
-        why = copy_overwrite_reason(
+        reason = copy_overwrite_reason(
             call, target, names, no_target_directory=options.has("n", "no-dereference", "T", "no-target-directory")
         )
     _record_copies(call, names, target)
     _record_links(call, names, target, symbolic=options.has("s", "symbolic"))
-    return why
+    return reason
 
 
 def _record_copies(call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord) -> None:
-    """So that a program does not go unseen under another name, nor a script this line has written."""
+    """Record copies, so that a program or a script that this line wrote is recognised under its new name."""
     for source in sources:
         copy = target.text.rstrip("/").rpartition("/")[2]
         call.evaluator.filesystem.copies[copy] = source.text.rpartition("/")[2]
@@ -138,20 +144,20 @@ def _record_copies(call: CommandCall, sources: list[ExpandedWord], target: Expan
 
 
 def _record_links(call: CommandCall, sources: list[ExpandedWord], target: ExpandedWord, symbolic: bool) -> None:
-    """So that a later write through a link is seen for what it is."""
-    places = call.evaluator.filesystem
-    if len(places.links) > 50:
-        call.evaluator.confirm("makes more links than can be followed")
+    """Record links, so that later writes through a link are attributed to its target."""
+    filesystem = call.evaluator.filesystem
+    if len(filesystem.links) > 50:
+        call.evaluator.confirm("creates too many links to analyse")
         return
     for source in sources[:50]:
         for path in call.shell.resolve_paths(target.text) if source.exact and target.exact else ():
-            link = join_path(path, source.text.rstrip("/").rpartition("/")[2]) if places.is_folder(path) else path
+            link = join_path(path, source.text.rstrip("/").rpartition("/")[2]) if filesystem.is_folder(path) else path
             folder = link.rpartition("/")[0] if symbolic else (call.shell.cwd or ("/",))[0]
-            places.links[link] = join_path(folder, source.text)
+            filesystem.links[link] = join_path(folder, source.text)
 
 
 def _truncate(call: CommandCall) -> str:
-    """To empty or shorten a file is to mean one that is there, or will be when the command runs."""
+    """Handle truncate: it needs approval even if the file does not exist yet, unless the file can only grow."""
     options = parse_options(call.args, "sr", ("size", "reference"))
     if reason := call.any_overwrite_reason(options.operands):
         return reason
@@ -188,11 +194,11 @@ def _split(call: CommandCall) -> str:
         call.evaluate_text(command.text)
     if options.has("filter"):
         return ""
-    endings = ["00"] if call.name == "csplit" else ["aa", "00", "a", "aaa"]
+    suffixes = ["00"] if call.name == "csplit" else ["aa", "00", "a", "aaa"]
     prefix = (options.operands[1:2] or [ExpandedWord("x")])[0]
     if call.name == "csplit":
         prefix = options.value("f", "prefix") or ExpandedWord("xx")
-    return call.any_overwrite_reason([ExpandedWord(prefix.text + ending, prefix.is_glob) for ending in endings])
+    return call.any_overwrite_reason([ExpandedWord(prefix.text + suffix, prefix.is_glob) for suffix in suffixes])
 
 
 def _history(call: CommandCall) -> str:

@@ -1,4 +1,4 @@
-"""Fork bombs: functions and one-liners whose only end is a machine that stands still."""
+"""Detects fork bombs in functions, loops and one-liners."""
 
 import re
 
@@ -19,13 +19,13 @@ _FORK_BOMB_CODE = re.compile(
 
 
 def is_fork_bomb(function: FunctionNode) -> bool:
-    """Whether a function does nothing but start itself, more than once at a time."""
+    """Return whether a function always calls itself in the background or in parallel."""
     calls = _self_calls(function.body, function.name, False)
-    return sum(calls) >= 2 or any(behind for behind in calls)
+    return sum(calls) >= 2 or any(in_background for in_background in calls)
 
 
 def _self_calls(node: ShellNode, name: str, in_background: bool) -> list[bool]:
-    """One entry for each unconditional call of the function inside itself; True when it runs in the background."""
+    """Return one entry for each unconditional self-call; True if it runs in the background or in parallel."""
     if isinstance(node, CommandNode):
         first = node.words[0].parts if node.words else ()
         called = "".join(part.text for part in first if isinstance(part, LiteralPart))
@@ -54,18 +54,18 @@ def _self_calls_in_script(script: ScriptNode, name: str, in_background: bool) ->
     ]
 
 
-_ENDLESS_CONDITIONS = frozenset({":", "true", "false"})  # false ends no `until`
+_ENDLESS_CONDITIONS = frozenset({":", "true", "false"})  # an `until` loop does not end on false
 _BLOCKING_COMMANDS = frozenset({"sleep", "wait", "read", "break", "exit", "return", "inotifywait", "nc", "fg"})
 
 
 def is_endless_spawn_loop(loop: CompoundNode) -> bool:
-    """Whether a loop that never ends starts something in the background in each round, and waits for nothing."""
+    """Return whether an endless loop starts background processes without ever waiting."""
     if loop.kind != "loop":
         return False
-    head = "".join(part.text for word in loop.words for part in word.parts if isinstance(part, LiteralPart))
-    endless = ";;" in head.replace(" ", "") if loop.words else _first_words(loop.scripts[0]) <= _ENDLESS_CONDITIONS
-    behind, words = _background_and_words(loop.scripts[-1])
-    return endless and behind and not words & _BLOCKING_COMMANDS
+    header = "".join(part.text for word in loop.words for part in word.parts if isinstance(part, LiteralPart))
+    endless = ";;" in header.replace(" ", "") if loop.words else _first_words(loop.scripts[0]) <= _ENDLESS_CONDITIONS
+    in_background, commands = _background_and_words(loop.scripts[-1])
+    return endless and in_background and not commands & _BLOCKING_COMMANDS
 
 
 def _first_words(script: ScriptNode) -> set[str]:
@@ -73,16 +73,16 @@ def _first_words(script: ScriptNode) -> set[str]:
 
 
 def _background_and_words(script: ScriptNode) -> tuple[bool, set[str]]:
-    """Whether anything runs in the background, and the first words of what does not."""
-    behind, words = False, _first_words(ScriptNode([item for item in script.items if not item.background]))
+    """Return whether anything runs in the background, and the names of the foreground commands."""
+    in_background, words = False, _first_words(ScriptNode([item for item in script.items if not item.background]))
     for item in script.items:
-        behind = behind or item.background
+        in_background = in_background or item.background
         for inner in item.node.scripts if isinstance(item.node, CompoundNode) and not item.background else ():
-            deeper = _background_and_words(inner)
-            behind, words = behind or deeper[0], words | deeper[1]
-    return behind, words
+            nested = _background_and_words(inner)
+            in_background, words = in_background or nested[0], words | nested[1]
+    return in_background, words
 
 
 def is_fork_bomb_code(code: str) -> bool:
-    """Whether a program text forks without end."""
+    """Return whether code forks in an endless loop."""
     return "fork" in code and bool(_FORK_BOMB_CODE.search(code))

@@ -1,4 +1,4 @@
-"""git: what loses work, what rewrites others' history, and the many places where it runs a command."""
+"""Handlers for git: lost work, rewritten history, and every option that runs a command."""
 
 import re
 
@@ -35,11 +35,11 @@ def _git(call: CommandCall) -> str:
     for setting in options.values("c"):
         key, _, value = setting.text.partition("=")
         if setting.starts_unknown:
-            return "sets something in git that is known only when it runs"
-        if why := _setting_reason(call, key, value):
-            return why
-    if options.has("config-env") or any(value and given.startswith("--exec") for given, value in options.pairs):
-        return "makes git run something of the caller's choice"
+            return "sets a git option that is known only at run time"
+        if reason := _setting_reason(call, key, value):
+            return reason
+    if options.has("config-env") or any(value and option.startswith("--exec") for option, value in options.pairs):
+        return "changes which programs git runs"
     for folder in options.values("C"):
         call.shell = call.shell.fork()
         call.shell.change_folder(folder.text, exists=True)
@@ -47,20 +47,20 @@ def _git(call: CommandCall) -> str:
         return ""
     verb, *args = options.operands
     if not verb.exact:
-        return "what git shall do is known only when it runs"
+        return "its subcommand is known only at run time"
     return git_verb_reason(call, verb.text, args)
 
 
 def git_verb_reason(call: CommandCall, verb: str, args: list[ExpandedWord]) -> str:
-    """Judge one git sub-command."""
+    """Return why a git subcommand needs approval, or an empty string."""
     call.args = args
     if call.arg_texts()[:1] == ["--help"]:
         return ""
-    if why := _run_option_reason(call, verb):
-        return why
-    judge = _VERB_HANDLERS.get(verb)
-    if judge:
-        return judge(call)
+    if reason := _run_option_reason(call, verb):
+        return reason
+    handler = _VERB_HANDLERS.get(verb)
+    if handler:
+        return handler(call)
     if _EXTENSION_VERBS.fullmatch(verb):
         return "deletes, renames or undoes something"
     options = parse_options(args, "o", ("output",))
@@ -69,14 +69,14 @@ def git_verb_reason(call: CommandCall, verb: str, args: list[ExpandedWord]) -> s
     )
 
 
-# verbs that git has only where others have added them
+# destructive subcommands of git extensions
 _EXTENSION_VERBS = re.compile(
     r"(?:delete|reset|clear|rename)-.+|delete|undo|obliterate|unpublish|sed|nuke|purge|discard|abort|wipe"
 )
 
 
 def _setting_reason(call: CommandCall, key: str, value: str) -> str:
-    """Why a configured value may not be set unasked: it is a command, or lets one run."""
+    """Return why a configuration value needs approval: it is a command, or makes git run one."""
     if not _EXEC_KEYS.fullmatch(key) or value.strip() in _DISABLED_VALUES:
         return ""
     if key.lower().startswith("credential") and _SAFE_HELPERS.fullmatch(value):
@@ -86,18 +86,18 @@ def _setting_reason(call: CommandCall, key: str, value: str) -> str:
         return git_verb_reason(
             CommandCall(call.evaluator, call.shell, "git", "git", [], NO_STDIN),
             words[0],
-            [ExpandedWord(w) for w in words[1:]],
+            [ExpandedWord(word) for word in words[1:]],
         )
     if not _COMMAND_KEYS.fullmatch(key):
-        return f"lets {key} decide what git runs or trusts"
+        return f"sets {key}, which decides what git runs or trusts"
     if "/" in value.removeprefix("!").strip().partition(" ")[0]:
-        return f"makes git run a file, by {key}"
+        return f"sets {key}, which makes git run a file"
     call.evaluate_text(value.removeprefix("!"), NO_STDIN)
     return ""
 
 
 def _run_option_reason(call: CommandCall, verb: str) -> str:
-    """Options and addresses by which any git command may run another one."""
+    """Return why a git command needs approval because of an option or URL that runs another program."""
     for arg in call.args:
         name = arg.text.partition("=")[0]
         if re.match(r"(?:--[\w-]+=)?ext::", arg.text):
@@ -107,22 +107,22 @@ def _run_option_reason(call: CommandCall, verb: str) -> str:
     if verb in {"init", "clone"} and any(
         arg.text for arg in parse_options(call.args, "", ("template",)).values("template")
     ):
-        return "takes hooks from a folder of the caller's choice"
+        return "copies hooks from a template folder"
     if verb in {"clone", "fetch", "pull", "submodule", "ls-remote"}:
         options = parse_options(call.args, "cuojb", ("config", "upload-pack", "template"))
         if options.has("u") and verb == "clone":
             return "makes git run another program"
         for setting in options.values("c", "config") if verb == "clone" else []:
             key, _, value = setting.text.partition("=")
-            if why := _setting_reason(call, key, value):
-                return why
+            if reason := _setting_reason(call, key, value):
+                return reason
     return ""
 
 
 _RUNNING_OPTIONS = ("--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--sendmail-cmd")
 
 
-# one judge for each sub-command that may lose something
+# one handler for each subcommand that can lose data
 
 
 def _always_dangerous(reason: str) -> CommandHandler:
@@ -130,41 +130,41 @@ def _always_dangerous(reason: str) -> CommandHandler:
 
 
 def _dangerous_unless(reason: str, *harmless: str) -> CommandHandler:
-    def judge(call: CommandCall) -> str:
+    def handler(call: CommandCall) -> str:
         return "" if parse_options(call.args).has(*harmless) else reason
 
-    return judge
+    return handler
 
 
 def _dangerous_if(reason: str, *harmful: str) -> CommandHandler:
-    def judge(call: CommandCall) -> str:
+    def handler(call: CommandCall) -> str:
         return reason if parse_options(call.args, "c").has(*harmful) else ""
 
-    return judge
+    return handler
 
 
 def _dangerous_verbs(reason: str, *verbs: str) -> CommandHandler:
-    def judge(call: CommandCall) -> str:
+    def handler(call: CommandCall) -> str:
         operands = [arg.text for arg in parse_options(call.args).operands]
         return reason if operands[:1] and operands[0] in verbs else ""
 
-    return judge
+    return handler
 
 
 def _checkout(call: CommandCall) -> str:
     texts = call.arg_texts()
     options = parse_options(call.args, "bB", ("orphan", "conflict", "pathspec-from-file"))
     if options.has("f", "force", "B", "p", "patch", "ours", "theirs", "m", "pathspec-from-file"):
-        return "throws changes away"
+        return "discards changes"
     if "--" in texts:
-        return "throws changes away" if texts.index("--") < len(texts) - 1 else ""
+        return "discards changes" if texts.index("--") < len(texts) - 1 else ""
     names = options.operands
     if options.has("b", "orphan", "t", "track", "detach", "d"):
         return ""
     paths = len(names) > 1 or any(
         arg.text.startswith((".", ":/", "/")) or re.search(r"[*?[]", arg.text) or _exists(call, arg) for arg in names
     )
-    return "throws changes away" if paths else ""
+    return "discards changes" if paths else ""
 
 
 def _exists(call: CommandCall, arg: ExpandedWord) -> bool:
@@ -174,32 +174,28 @@ def _exists(call: CommandCall, arg: ExpandedWord) -> bool:
 def _restore(call: CommandCall) -> str:
     options = parse_options(call.args, "s", ("source", "pathspec-from-file"))
     staged = options.has("S", "staged") and not options.has("W", "worktree")
-    return "" if staged else "throws changes away"
+    return "" if staged else "discards changes"
 
 
 def _reset(call: CommandCall) -> str:
-    return "throws changes away" if parse_options(call.args).has("hard", "merge", "keep") else ""
+    return "discards changes" if parse_options(call.args).has("hard", "merge", "keep") else ""
 
 
 def _clean(call: CommandCall) -> str:
-    return (
-        ""
-        if parse_options(call.args, "e", ("exclude",)).has("n", "dry-run")
-        else "deletes files that git does not know"
-    )
+    return "" if parse_options(call.args, "e", ("exclude",)).has("n", "dry-run") else "deletes untracked files"
 
 
 def _push(call: CommandCall) -> str:
     options = parse_options(call.args, "o", ("push-option", "repo"))
     if options.has("n", "dry-run"):
         return ""
-    forced = ("f", "force", "force-with-lease", "force-if-includes", "d", "delete", "mirror", "prune")
+    force_options = ("f", "force", "force-with-lease", "force-if-includes", "d", "delete", "mirror", "prune")
     if (
-        options.has(*forced)
-        or any(given.startswith("--force") for given, _ in options.pairs)
+        options.has(*force_options)
+        or any(option.startswith("--force") for option, _ in options.pairs)
         or any(arg.text[:1] in {"+", ":"} for arg in options.operands[1:])
     ):
-        return "overwrites or deletes what others have"
+        return "overwrites or deletes remote branches or tags"
     return ""
 
 
@@ -215,8 +211,8 @@ def _stash(call: CommandCall) -> str:
     operands = parse_options(call.args, "m", ("message",)).operands
     verb = operands[0].text if operands else "push"
     if operands and not operands[0].exact:
-        return "what git shall do is known only when it runs"
-    return "throws away what was put aside" if verb in {"drop", "clear"} else ""
+        return "its subcommand is known only at run time"
+    return "discards stashed changes" if verb in {"drop", "clear"} else ""
 
 
 def _config(call: CommandCall) -> str:
@@ -227,7 +223,7 @@ def _config(call: CommandCall) -> str:
     if options.has("remove-section", "rename-section", "e", "edit"):
         return "rewrites git's configuration"
     if len(operands) > 1 and UNKNOWN_TEXT in operands[0]:
-        return "sets something in git that is known only when it runs"
+        return "sets a git option that is known only at run time"
     return _setting_reason(call, operands[0], operands[1]) if len(operands) > 1 else ""
 
 
@@ -243,7 +239,11 @@ def _submodule(call: CommandCall) -> str:
     if verb == "foreach":
         rest = parse_options(operands[1:], stop_at_operand=True).operands
         call.evaluate_text(" ".join(arg.text for arg in rest), NO_STDIN)
-    return "takes a submodule's files away" if verb == "deinit" or (verb == "update" and _is_forced(call)) else ""
+    return (
+        "removes or overwrites the files of a submodule"
+        if verb == "deinit" or (verb == "update" and _is_forced(call))
+        else ""
+    )
 
 
 def _is_forced(call: CommandCall) -> bool:
@@ -261,8 +261,8 @@ def _bundle(call: CommandCall) -> str:
 
 
 def _grep(call: CommandCall) -> str:
-    for given, _ in parse_options(call.args, "efABCm").pairs:
-        if given == "O":
+    for option, _ in parse_options(call.args, "efABCm").pairs:
+        if option == "O":
             return "makes git run another program"
     return ""
 
@@ -270,7 +270,7 @@ def _grep(call: CommandCall) -> str:
 def _fetch(call: CommandCall) -> str:
     options = parse_options(call.args, "ojS", ("depth", "refmap", "upload-pack", "strategy", "jobs"))
     forced = options.has("f", "force") or any(arg.text.startswith("+") for arg in options.operands)
-    return "overwrites branches with what others have" if forced else ""
+    return "overwrites local branches with remote ones" if forced else ""
 
 
 def _rebase(call: CommandCall) -> str:
@@ -298,11 +298,11 @@ def _difftool(call: CommandCall) -> str:
 
 def _merge_file(call: CommandCall) -> str:
     options = parse_options(call.args, "L")
-    return "" if options.has("p", "stdout") else "overwrites the first file with the merged one"
+    return "" if options.has("p", "stdout") else "overwrites the first file with the merge result"
 
 
-_ABORTS_MERGE = "gives up a merge or rebase, and what was done in it"
-_REPLACES_FILES = "takes files away, or puts others in their place"
+_ABORTS_MERGE = "aborts a merge or rebase and discards its changes"
+_REPLACES_FILES = "removes or replaces files"
 _VERB_HANDLERS: dict[str, CommandHandler] = {
     "checkout": _checkout,
     "restore": _restore,
@@ -314,21 +314,21 @@ _VERB_HANDLERS: dict[str, CommandHandler] = {
     "config": _config,
     "rm": _dangerous_unless("deletes files", "cached", "n", "dry-run"),
     "mv": _dangerous_if("moves files over others", "f", "force"),
-    "switch": _dangerous_if("throws changes away", "f", "force", "discard-changes", "C", "force-create"),
+    "switch": _dangerous_if("discards changes", "f", "force", "discard-changes", "C", "force-create"),
     "apply": _dangerous_unless("changes the files that a patch names", "check", "stat", "numstat", "summary", "cached"),
     "am": _dangerous_unless("changes the files that a patch names", "show-current-patch"),
     **dict.fromkeys(("merge", "cherry-pick", "revert"), _dangerous_if(_ABORTS_MERGE, "abort", "skip", "quit")),
     **dict.fromkeys(("fetch", "pull"), _fetch),
     "symbolic-ref": _symbolic_ref,
     "for-each-repo": _for_each_repo,
-    "rerere": _dangerous_verbs("forgets how conflicts were solved", "clear", "forget"),
+    "rerere": _dangerous_verbs("deletes recorded conflict resolutions", "clear", "forget"),
     "tag": _dangerous_if("deletes or moves a tag", "d", "delete", "f", "force"),
     "worktree": _dangerous_verbs("deletes a working tree", "remove", "move"),
-    "remote": _dangerous_verbs("forgets a remote and its branches", "remove", "rm"),
+    "remote": _dangerous_verbs("removes a remote and its branches", "remove", "rm"),
     "notes": _dangerous_verbs("deletes notes", "remove", "prune"),
-    "reflog": _dangerous_verbs("makes lost commits unfindable", "expire", "delete"),
-    "gc": _dangerous_if("makes lost commits unfindable", "prune"),
-    "prune": _dangerous_unless("deletes objects for good", "n", "dry-run"),
+    "reflog": _dangerous_verbs("makes lost commits unrecoverable", "expire", "delete"),
+    "gc": _dangerous_if("makes lost commits unrecoverable", "prune"),
+    "prune": _dangerous_unless("deletes objects permanently", "n", "dry-run"),
     "update-ref": _always_dangerous("changes or deletes a reference"),
     "replace": _dangerous_if("changes history", "d", "delete", "f", "force"),
     "filter-branch": _always_dangerous("rewrites history"),
@@ -345,7 +345,7 @@ _VERB_HANDLERS: dict[str, CommandHandler] = {
     "difftool": _difftool,
     "grep": _grep,
     "annex": _dangerous_verbs(_REPLACES_FILES, "drop", "dropunused", "unannex", "uninit", "move"),
-    "lfs": _dangerous_verbs("deletes objects for good", "prune"),
+    "lfs": _dangerous_verbs("deletes objects permanently", "prune"),
     "svn": _dangerous_verbs(_REPLACES_FILES, "reset"),
 }
 

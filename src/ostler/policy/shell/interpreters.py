@@ -1,4 +1,4 @@
-"""Interpreters: finds the program text in their options, or on their standard input, and has it judged."""
+"""Handlers for interpreters: find the code in options, scripts or standard input and check it."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ostler.policy.shell.shell_builtins import script_reason, stdin_reason
 
 
 class _InterpreterArgs(msgspec.Struct):
-    """The program texts given on the command line, the flags, and the operands."""
+    """The parsed command line of an interpreter: code, flags, operands and Python module."""
 
     code: list[ExpandedWord]
     flags: str
@@ -26,71 +26,76 @@ class _InterpreterArgs(msgspec.Struct):
 def _parse_args(
     args: list[ExpandedWord], code_letters: str, value_letters: str, attached_letters: str, module_letters: str = ""
 ) -> _InterpreterArgs:
-    """Options of interpreters: `code` and `valued` letters take the rest or the next word, `glued` ones the rest."""
-    found = _InterpreterArgs([], "", [])
+    """Parse the options of an interpreter.
+
+    Code and value letters take the rest of the word or the next word as value, attached letters only the rest.
+    """
+    parsed = _InterpreterArgs([], "", [])
     rest = list(args)
     while rest:
         arg = rest.pop(0)
         if arg.text[:1] != "-" or len(arg.text) == 1 or arg.text == "--":
-            found.operands = rest if arg.text == "--" else [arg, *rest]
+            parsed.operands = rest if arg.text == "--" else [arg, *rest]
             break
         if arg.text.startswith("--"):
-            found.flags += " " + arg.text
+            parsed.flags += " " + arg.text
             continue
-        for at, letter in enumerate(arg.text[1:], 2):
-            found.flags += letter
+        for index, letter in enumerate(arg.text[1:], 2):
+            parsed.flags += letter
             if letter in code_letters or letter in value_letters:
-                value = ExpandedWord(arg.text[at:]) if arg.text[at:] else rest.pop(0) if rest else ExpandedWord("")
+                value = (
+                    ExpandedWord(arg.text[index:]) if arg.text[index:] else rest.pop(0) if rest else ExpandedWord("")
+                )
                 if letter in code_letters:
-                    found.code.append(value)
+                    parsed.code.append(value)
                 if letter in module_letters:
-                    found.module = value.text
+                    parsed.module = value.text
                 break
             if letter in attached_letters:
                 break
-            if letter in "l0C" and arg.text[at : at + 1].isdigit():
+            if letter in "l0C" and arg.text[index : index + 1].isdigit():
                 continue
-        if found.module:
-            found.operands = rest
+        if parsed.module:
+            parsed.operands = rest
             break
-        if found.code and code_letters == "c":  # what follows Python's -c is the program's own
+        if parsed.code and code_letters == "c":  # arguments after Python's -c belong to the program
             break
-    return found
+    return parsed
 
 
 def _source_reason(call: CommandCall, parsed: _InterpreterArgs, check_text: Callable[[str], str]) -> str:
-    """Judge the code given, else the script, else the standard input."""
+    """Check the given code, else the script file, else the standard input."""
     reasons: list[str] = []
 
-    def note(text: str) -> None:
+    def check(text: str) -> None:
         reasons.append(check_text(text))
 
     if parsed.code:
-        note("\n".join(arg.text for arg in parsed.code))
+        check("\n".join(arg.text for arg in parsed.code))
     elif parsed.operands:
-        reasons.append(script_reason(call, parsed.operands[0], note))
-        if parsed.operands[0].starts_unknown and len(parsed.operands) > 1:  # an option, for all we know
-            note(parsed.operands[1].text.strip(UNKNOWN_TEXT))
+        reasons.append(script_reason(call, parsed.operands[0], check))
+        if parsed.operands[0].starts_unknown and len(parsed.operands) > 1:  # the first word may be an option
+            check(parsed.operands[1].text.strip(UNKNOWN_TEXT))
     else:
-        reasons.append(stdin_reason(call, note))
+        reasons.append(stdin_reason(call, check))
     return next(filter(None, reasons), "")
 
 
 def _python(call: CommandCall) -> str:
-    from ostler.policy.shell import python_code  # brings in the whole syntax of Python
+    from ostler.policy.shell import python_code  # imports `ast`, which is slow
 
-    found = _parse_args(call.args, "c", "WXQm", "", module_letters="m")
-    if found.module:
-        return _python_module_reason(call, found)
-    if re.search(r"V|h|--version|--help", found.flags) and not found.code:
+    parsed = _parse_args(call.args, "c", "WXQm", "", module_letters="m")
+    if parsed.module:
+        return _python_module_reason(call, parsed)
+    if re.search(r"V|h|--version|--help", parsed.flags) and not parsed.code:
         return ""
     return _source_reason(
-        call, found, lambda text: _evaluate_ipython_magic(text, call) or python_code.danger_reason(text, call)
+        call, parsed, lambda text: _evaluate_ipython_magic(text, call) or python_code.danger_reason(text, call)
     )
 
 
 def _evaluate_ipython_magic(text: str, call: CommandCall) -> str:
-    """Lines for the shell that begin with ! or %, as only IPython has them."""
+    """Evaluate the shell lines of IPython code, which start with `!` or `%`."""
     for line in (
         re.findall(r"^\s*(?:!+|%+(?=rm|mv|cp|sx|system|ba?sh))(.*)", text, re.M)
         if call.name.startswith("ipython")
@@ -117,7 +122,9 @@ def _python_module_reason(call: CommandCall, parsed: _InterpreterArgs) -> str:
     elif parsed.module in {"zipfile", "tarfile"}:
         options = parse_options(parsed.operands)
         return (
-            "unpacks files over those that are there" if options.has("e", "extract") else _archive_reason(call, parsed)
+            "may overwrite existing files when unpacking"
+            if options.has("e", "extract")
+            else _archive_reason(call, parsed)
         )
     elif parsed.module == "json.tool":
         return call.any_overwrite_reason(parse_options(parsed.operands).operands[1:2])
@@ -134,18 +141,20 @@ def _archive_reason(call: CommandCall, parsed: _InterpreterArgs) -> str:
 
 
 def _perl(call: CommandCall) -> str:
-    perl = call.name == "perl"
-    found = _parse_args(call.args, "eE" if perl else "e", "MmI" if perl else "rICE", "iFxdDV" if perl else "iFxKW")
-    language = "perl" if perl else "ruby"
-    if "i" in re.sub(r" --\S*", "", found.flags):
+    is_perl = call.name == "perl"
+    parsed = _parse_args(
+        call.args, "eE" if is_perl else "e", "MmI" if is_perl else "rICE", "iFxdDV" if is_perl else "iFxKW"
+    )
+    language = "perl" if is_perl else "ruby"
+    if "i" in re.sub(r" --\S*", "", parsed.flags):
         return "changes files in place"
-    if any(re.search(r"^\s*[|>]|\|\s*$", arg.text) for arg in found.operands):
-        return "opens a pipe by the name of a file"
-    if not perl and {"-run", "un"} & set(call.arg_texts()) and "httpd" not in call.arg_texts():
+    if any(re.search(r"^\s*[|>]|\|\s*$", arg.text) for arg in parsed.operands):
+        return "opens a pipe through a file name"
+    if not is_perl and {"-run", "un"} & set(call.arg_texts()) and "httpd" not in call.arg_texts():
         return "ruby's un library copies, moves and deletes files"
-    modules = re.findall(r"-[Mm](\S+)", " ".join(call.arg_texts())) if perl else []
+    modules = re.findall(r"-[Mm](\S+)", " ".join(call.arg_texts())) if is_perl else []
     return _source_reason(
-        call, found, lambda text: one_liners.danger_reason(language, "\n".join([text, *modules]), call)
+        call, parsed, lambda text: one_liners.danger_reason(language, "\n".join([text, *modules]), call)
     )
 
 
@@ -156,32 +165,32 @@ def _node(call: CommandCall) -> str:
     packages = [arg for arg in call.args if arg.text.startswith("npm:")]
     for arg in packages[:1]:
         call.evaluate_argv(call.args[call.args.index(arg) :])
-    fetched = any(re.match(r"https?://", arg.text) for arg in call.args)
-    if fetched and any(re.match(r"-A$|--allow-(?:all|run|write|ffi)", text) for text in call.arg_texts()):
-        return "runs a program from elsewhere that may do what you may"
+    is_downloaded = any(re.match(r"https?://", arg.text) for arg in call.args)
+    if is_downloaded and any(re.match(r"-A$|--allow-(?:all|run|write|ffi)", text) for text in call.arg_texts()):
+        return "runs a downloaded program with your permissions"
     if options.operands[:1] and options.operands[0].text in {"run", "test", "install", "add", "x", "build", "eval"}:
         code = parse_options(options.operands[1:]).operands[:1] if options.operands[0].text == "eval" else code
         if not code:
             return ""
     if options.has("version", "v", "help", "h", "check", "c"):
         return ""
-    found = _InterpreterArgs(code, "", options.operands)
-    return _source_reason(call, found, lambda text: one_liners.danger_reason("node", text, call))
+    parsed = _InterpreterArgs(code, "", options.operands)
+    return _source_reason(call, parsed, lambda text: one_liners.danger_reason("node", text, call))
 
 
 def _php(call: CommandCall) -> str:
-    found = _parse_args(call.args, "rRBE", "fdczSt", "")
-    if {"f", "S", "v", "m", "i", "l"} & set(found.flags):
+    parsed = _parse_args(call.args, "rRBE", "fdczSt", "")
+    if {"f", "S", "v", "m", "i", "l"} & set(parsed.flags):
         return ""
-    return _source_reason(call, found, lambda text: one_liners.danger_reason("php", text, call))
+    return _source_reason(call, parsed, lambda text: one_liners.danger_reason("php", text, call))
 
 
 def _lua(call: CommandCall) -> str:
-    found = _parse_args(call.args, "e", "lW", "")
+    parsed = _parse_args(call.args, "e", "lW", "")
     return (
         ""
-        if "v" in found.flags
-        else _source_reason(call, found, lambda text: one_liners.danger_reason("lua", text, call))
+        if "v" in parsed.flags
+        else _source_reason(call, parsed, lambda text: one_liners.danger_reason("lua", text, call))
     )
 
 
@@ -202,7 +211,7 @@ _FUNCALL_OPTIONS = frozenset({"-f", "--funcall", "-F"})
 
 
 def _other_language(call: CommandCall) -> str:
-    """A language that is known by its words alone."""
+    """Handle a language that is checked only for dangerous words."""
     texts = call.arg_texts()
     if {"--version", "--help"} & set(texts):
         return ""
@@ -211,7 +220,7 @@ def _other_language(call: CommandCall) -> str:
         call.evaluate_argv(call.args[texts.index("--args") + 1 :])
     code = unknown_programs.code_texts(call)
     if call.name.startswith("emacs"):
-        code += [after for before, after in pairwise(texts) if before in _FUNCALL_OPTIONS]
+        code += [function for option, function in pairwise(texts) if option in _FUNCALL_OPTIONS]
     operands = parse_options(call.args).operands
     if operands and (operands[0].text in _EVAL_SUBCOMMANDS or operands[0].text[:1] == "("):
         code += [arg.text for arg in operands[operands[0].text in _EVAL_SUBCOMMANDS : 3]]
@@ -219,12 +228,14 @@ def _other_language(call: CommandCall) -> str:
     if language == "gdb":
         code += call.stdin.text.splitlines()
     reasons = [one_liners.danger_reason(language, text, call) for text in code if text]
-    fed = call.stdin.kind == "text" or (call.stdin.kind == "pipe" and call.name != "dc")  # numbers, for all we know
-    if not code and fed and language == "other":
-        reads = call.stdin.kind == "text" or not [arg for arg in operands if arg.text != "-"]
+    has_input = call.stdin.kind == "text" or (
+        call.stdin.kind == "pipe" and call.name != "dc"
+    )  # dc usually reads numbers
+    if not code and has_input and language == "other":
+        reads_input = call.stdin.kind == "text" or not [arg for arg in operands if arg.text != "-"]
         reasons.append(
             stdin_reason(call, lambda text: reasons.append(one_liners.danger_reason(language, text, call)))
-            if reads
+            if reads_input
             else ""
         )
     return next(filter(None, reasons), "")
@@ -249,18 +260,20 @@ _CMDLET = re.compile(r"[A-Za-z]+-[A-Za-z]+")
 
 
 def _windows(call: CommandCall) -> str:
-    """cmd and PowerShell: all words after the option that begins a command are one text."""
+    """Handle cmd and PowerShell: all words after the command option form one text."""
     pattern = _DOS if call.name.startswith("cmd") else _POWERSHELL
     texts = call.arg_texts()
-    for at, text in enumerate(texts):
+    for index, text in enumerate(texts):
         name = text.lower().lstrip("-/") if text[:1] in {"-", "/"} else ""
         if name and pattern is _POWERSHELL and "encodedcommand".startswith(name):
-            return "runs a program text in disguise"
-        begins = name[:1] in {"c", "k"} if pattern is _DOS else bool(name) and "command".startswith(name)
-        bare = not name and (" " in text or bool(_CMDLET.fullmatch(text)))
-        if begins or bare:
-            rest = texts[at + 1 :]
-            text = " ".join([text[2:], *rest] if pattern is _DOS and begins else rest if begins else [text, *rest])
+            return "runs an encoded script"
+        starts_command = name[:1] in {"c", "k"} if pattern is _DOS else bool(name) and "command".startswith(name)
+        is_command = not name and (" " in text or bool(_CMDLET.fullmatch(text)))
+        if starts_command or is_command:
+            rest = texts[index + 1 :]
+            text = " ".join(
+                [text[2:], *rest] if pattern is _DOS and starts_command else rest if starts_command else [text, *rest]
+            )
             call.evaluate_words(*text.split())
             return _pattern_reason(text, pattern)
     reasons: list[str] = []
@@ -270,9 +283,9 @@ def _windows(call: CommandCall) -> str:
 
 def _pattern_reason(text: str, pattern: re.Pattern[str]) -> str:
     if UNKNOWN_TEXT in text:
-        return "runs a program text that is known only when it runs"
-    found = pattern.search(text)
-    return f"runs a script that changes files or starts programs ({found.group().strip()[:20]})" if found else ""
+        return "runs code that is known only at run time"
+    match = pattern.search(text)
+    return f"runs a script that changes files or starts programs ({match.group().strip()[:20]})" if match else ""
 
 
 def _awk(call: CommandCall) -> str:

@@ -1,4 +1,4 @@
-"""Closed by default: a program or verb that no table knows is a stranger, unless it looks or is the project's own."""
+"""Decides whether a program or subcommand is known; unknown ones need approval."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from ostler.policy import danger_tables
 from ostler.policy.danger_subcommands import DANGEROUS_SUBCOMMANDS
 from ostler.policy.shell.command_call import CommandCall
 
-_UNKNOWN_PROGRAM = "a program Ostler does not know"
 _READ_ONLY_VERBS = (
     r"list|ls|show|get|describe|status|stats?|info|help|logs?|diff|search|view|inspect|check|lint|tests?|validate|verify"
     r"|query|find|cat|tree|history|top|ps|explain|doctor|preview|plan|whoami|count|print|outdated|audit|completions?"
@@ -24,7 +23,7 @@ _READ_ONLY_VERB = re.compile(
 )
 _SURELY_READ_ONLY = frozenset(
     danger_tables.split_names("list ls show info status get describe view search")
-)  # behind a group
+)  # as second word
 _READ_ONLY_OPTION = re.compile(
     r"-[hV]|--?(?:help|version)|--?(?:list|show)(?:[-_][\w-]+)?(?:=.*)?|--(?:status|info|check|lint|validate|diff|simulate)"
     r"|--?dry-?run(?:=(?!none|false)\w+)?|--?(?:preview|what-?if)"
@@ -43,26 +42,26 @@ _VERSION_OR_SUFFIX = re.compile(r"[-_.]?\d[\d.]*$|\.(?:exe|cmd|bat|sh|py|phar|ja
 _CROSS_PREFIX = re.compile(
     r"(?:x86_64|aarch64|arm\w*|i[3-6]86|riscv\d*|mips\w*|powerpc\w*)-[\w-]*?(?:gnu\w*|musl\w*|elf|eabi\w*)-"
 )
-_MAX_VERB_WORDS = 5  # so many words of a cloud's client say what is done
+_MAX_VERB_WORDS = 5  # the verb of a cloud client is within this many words
 
 
 @cache
 def load_known_programs() -> frozenset[str]:
-    """The programs that are known to be harmless."""
+    """Return the names of the programs that are harmless in ordinary use."""
     lines = _read_table("known.txt")
     return frozenset(word for line in lines for word in line.split())
 
 
 @cache
 def load_known_verbs() -> dict[str, frozenset[str]]:
-    """What each program that is driven by a verb does unasked."""
-    found: dict[str, frozenset[str]] = {}
+    """Return the subcommands that need no approval, by program."""
+    verbs_by_program: dict[str, frozenset[str]] = {}
     for line in "\n".join(_read_table("verbs.txt")).replace("\n ", " ").splitlines():
         names, _, verbs = line.partition(": ")
         words = frozenset(verbs.split())
         groups = {f"{word.partition('/')[0]}/" for word in words if "/" in word}
-        found.update(dict.fromkeys(names.split(), words | groups))
-    return found
+        verbs_by_program.update(dict.fromkeys(names.split(), words | groups))
+    return verbs_by_program
 
 
 def _read_table(name: str) -> list[str]:
@@ -71,47 +70,47 @@ def _read_table(name: str) -> list[str]:
 
 
 def unknown_reason(call: CommandCall, has_handler: bool, operands: tuple[Sequence[str], Sequence[str]]) -> str:
-    """Why nobody can say what a command does; empty when it is known, only looks, or is the project's own."""
+    """Return why a command is unknown, or an empty string if it is known, read-only or belongs to the project."""
     verbs = load_known_verbs().get(call.name)
     if verbs is not None:
         return _unknown_verb(call, verbs, operands)
-    looks = danger_tables.READ_ONLY_FORMS.get(call.name)
-    if looks is not None and re.fullmatch(looks, " ".join(call.arg_texts())):
+    read_only_form = danger_tables.READ_ONLY_FORMS.get(call.name)
+    if read_only_form is not None and re.fullmatch(read_only_form, " ".join(call.arg_texts())):
         return ""
     if has_handler or _is_known(call) or _is_project_program(call) or _is_read_only(call, operands):
         return ""
-    return f"{call.name} is {_UNKNOWN_PROGRAM}"
+    return f"{call.name} is an unknown program"
 
 
 def has_verb(program: str, group: str, word: str) -> bool:
-    """Whether a program is known to do unasked what a word says, by itself or behind a group."""
+    """Return whether a subcommand needs no approval, either by itself or within a group."""
     verbs = load_known_verbs().get(program, frozenset())
     return (word == group and word in verbs) or f"{group}/{word}" in verbs
 
 
 def is_read_only_verb(word: str) -> bool:
-    """Whether a verb says by itself that it only looks."""
+    """Return whether the name of a subcommand means that it is read-only."""
     return bool(_READ_ONLY_VERB.fullmatch(word))
 
 
 def has_verbs(program: str) -> bool:
-    """Whether a program is driven by a verb."""
+    """Return whether the subcommands of a program are listed."""
     return program in load_known_verbs()
 
 
 def _unknown_verb(call: CommandCall, verbs: frozenset[str], operands: tuple[Sequence[str], Sequence[str]]) -> str:
-    readings = [words for words in operands if words]
-    if not readings or any(map(_READ_ONLY_OPTION.fullmatch, call.arg_texts())):
+    candidates = [words for words in operands if words]
+    if not candidates or any(map(_READ_ONLY_OPTION.fullmatch, call.arg_texts())):
         return ""
-    if any(_is_known_verb(words, verbs) for words in readings):
+    if any(_is_known_verb(words, verbs) for words in candidates):
         return ""
-    return f"Ostler does not know what {call.name} {readings[-1][0][:30]} does"
+    return f"{call.name} {candidates[-1][0][:30]} is an unknown subcommand"
 
 
 def _is_known_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
     if "**" in verbs:
         return any(word in verbs or _READ_ONLY_VERB.fullmatch(word) for word in words[:_MAX_VERB_WORDS])
-    words = [word for word in words if word[:1] != "+"]  # a toolchain, as in `cargo +nightly`
+    words = [word for word in words if word[:1] != "+"]  # `cargo +nightly` selects a toolchain
     first, second = [*words, "", ""][:2]
     if first in verbs or f"{first}/{second}" in verbs or _READ_ONLY_VERB.fullmatch(first):
         return True
@@ -120,8 +119,8 @@ def _is_known_verb(words: Sequence[str], verbs: frozenset[str]) -> bool:
 
 
 def _is_known(call: CommandCall) -> bool:
-    """Whether a table has the name of a program, as it is or without version, platform and ending."""
-    if call.path.startswith("@"):  # a package by its scope, as package runners name it
+    """Return whether a table contains the program name, with or without version, platform and suffix."""
+    if call.path.startswith("@"):  # a package with a scope, as package runners write it
         return call.path.partition("/")[0] + "/" in load_known_programs()
     names = (call.name, call.name.lower(), _VERSION_OR_SUFFIX.sub("", call.name), _CROSS_PREFIX.sub("", call.name))
     return any(
@@ -140,12 +139,17 @@ def _is_known(call: CommandCall) -> bool:
 
 
 def _is_project_program(call: CommandCall) -> bool:
-    """Whether a program is the project's: by a path that is no system's, or run by an environment of the project."""
+    """Return whether a program belongs to the project: by its path, or because it runs in a project environment."""
     if call.path.startswith("@"):
         return False
-    named = "/" in call.path and (not _SYSTEM_PATH.match(call.path) or call.path[0] not in "/~")
-    inside = any(call.path.startswith(f"{folder}/") for folder in call.shell.cwd)
-    return call.shell.in_project_environment or named or inside or bool(_PROJECT_ENVIRONMENT_PATH.match(call.path))
+    outside_system = "/" in call.path and (not _SYSTEM_PATH.match(call.path) or call.path[0] not in "/~")
+    in_cwd = any(call.path.startswith(f"{folder}/") for folder in call.shell.cwd)
+    return (
+        call.shell.in_project_environment
+        or outside_system
+        or in_cwd
+        or bool(_PROJECT_ENVIRONMENT_PATH.match(call.path))
+    )
 
 
 def _is_read_only(call: CommandCall, operands: tuple[Sequence[str], Sequence[str]]) -> bool:

@@ -1,4 +1,4 @@
-"""Copies to and from other machines: what they overwrite here, and the commands hidden in their options."""
+"""Handlers for rsync, scp, curl and wget: local overwrites and commands in options."""
 
 import re
 
@@ -18,9 +18,9 @@ def _rsync(call: CommandCall) -> str:
         call.evaluate_text(shell.text)
     if options.has("n", "dry-run") or len(options.operands) < 2:
         return ""
-    if any(given.startswith(("--del", "--remove-s", "--force")) for given, _ in options.pairs):
+    if any(option.startswith(("--del", "--remove-s", "--force")) for option, _ in options.pairs):
         return "deletes files at the target or the source"
-    if any(given in {"--chown", "--chmod"} for given, _ in options.pairs):
+    if any(option in {"--chown", "--chmod"} for option, _ in options.pairs):
         return CHANGES_MODES
     target = options.operands[-1]
     if options.has("ignore-existing") or _REMOTE_PATH.match(target.text):
@@ -50,23 +50,23 @@ def _scp(call: CommandCall) -> str:
 
 
 def evaluate_ssh_setting(call: CommandCall, setting: ExpandedWord) -> None:
-    """Judge the command in an ssh option such as ProxyCommand."""
-    found = re.match(r"\s*(?:proxycommand|localcommand|knownhostscommand)\s*[= ]\s*(.*)", setting.text, re.I | re.S)
-    if found and found.group(1).strip().lower() != "none":
-        call.evaluate_text(found.group(1))
+    """Evaluate the command in an ssh option such as ProxyCommand."""
+    match = re.match(r"\s*(?:proxycommand|localcommand|knownhostscommand)\s*[= ]\s*(.*)", setting.text, re.I | re.S)
+    if match and match.group(1).strip().lower() != "none":
+        call.evaluate_text(match.group(1))
 
 
 def _curl(call: CommandCall) -> str:
     options = parse_options(call.args, _CURL_VALUED, _CURL_LONGS)
     urls = [*options.operands, *options.values("url")]
-    if why := data_leaks.request_reason(
+    if reason := data_leaks.request_reason(
         urls, _last_upper(options.values("X", "request")), uploads=_curl_uploads(options)
     ):
-        return why
+        return reason
     if any(data_leaks.ENGINE_SOCKET.search(arg.text) for arg in options.values("unix-socket")) and (
         _last_upper(options.values("X", "request")) not in {"", "GET", "HEAD"} or options.has("d", "data", "json")
     ):
-        return "makes the container engine do something, and it may do everything"
+        return "controls the container engine, which has full access to the machine"
     if _CURL_CONFIG_OPTION.search(call.stdin.text) and any(arg.text == "-" for arg in options.values("K", "config")):
         return "reads options that write or send a file"
     if options.has("Q", "quote", "postquote", "prequote"):
@@ -75,7 +75,7 @@ def _curl(call: CommandCall) -> str:
     targets = options.values(*_CURL_OUTPUTS)
     if options.has("O", "remote-name", "remote-name-all"):
         names = [ExpandedWord(arg.text.partition("?")[0].rpartition("/")[2], arg.is_glob) for arg in options.operands]
-        targets += [name for name in names if name.exact]  # a name that is not known is as the server has it
+        targets += [name for name in names if name.exact]  # an unknown name depends on the server
     if folder is not None:
         targets = [ExpandedWord(f"{folder.text}/{arg.text}", arg.is_glob) for arg in targets]
     return _download_reason(call, targets)
@@ -91,7 +91,7 @@ def _last_upper(values: list[ExpandedWord]) -> str:
 
 
 def _curl_uploads(options: ParsedOptions) -> bool:
-    """Whether the content of a file is sent."""
+    """Return whether the content of a file is sent."""
     data = options.values("d", "data", "data-ascii", "data-binary", "data-urlencode", "json")
     forms = options.values("F", "form")
     return (
@@ -102,11 +102,11 @@ def _curl_uploads(options: ParsedOptions) -> bool:
 
 
 def _download_reason(call: CommandCall, targets: list[ExpandedWord]) -> str:
-    why = call.any_overwrite_reason(targets)
+    reason = call.any_overwrite_reason(targets)
     for arg in targets:
         for path in call.shell.resolve_paths(arg.text) if arg.exact else ():
             call.evaluator.written_files[path] = None
-    return why
+    return reason
 
 
 _CURL_VALUED = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
@@ -128,14 +128,14 @@ def _wget(call: CommandCall) -> str:
     uploads = options.has("post-file", "body-file") or any(
         map(data_leaks.has_read_output, options.values("post-data", "body-data"))
     )
-    if why := data_leaks.request_reason(options.operands, _last_upper(options.values("method")), uploads=uploads):
-        return why
+    if reason := data_leaks.request_reason(options.operands, _last_upper(options.values("method")), uploads=uploads):
+        return reason
     if any("askpass" in arg.text for arg in call.args):
         return "runs a command to ask for a password"
     folder = "".join(f"{arg.text}/" for arg in options.values("P", "directory-prefix")[-1:])
     names = [url.text.partition("?")[0].rpartition("/")[2] or "index.html" for url in options.operands]
-    if folder and (why := _download_reason(call, [ExpandedWord(folder + name) for name in names])):
-        return why
+    if folder and (reason := _download_reason(call, [ExpandedWord(folder + name) for name in names])):
+        return reason
     for name in names:
         call.evaluator.written_files.update(dict.fromkeys(call.shell.resolve_paths(folder + name)))
     return _download_reason(call, options.values("O", "output-document", "o", "output-file"))

@@ -1,4 +1,4 @@
-"""Which words in a one-liner of Perl, Ruby, JavaScript and the like change files or start programs."""
+"""Finds file changes and program starts in one-liners of Perl, Ruby, JavaScript and others."""
 
 import re
 
@@ -81,12 +81,12 @@ _DANGEROUS_WORDS: dict[str, re.Pattern[str]] = {
     "lua": _LUA,
     "gdb": _GDB,
 }
-_PRINTED_TEXT = re.compile(  # nothing but a text
+_PRINTED_TEXT = re.compile(  # a call that only prints a literal
     r"""(?:console\.(?:log|error)|\b(?:print(?:ln|f)?|message|puts|putStr(?:Ln)?|display(?:ln)?|disp|say|writeln|echo|cat|show)!?)"""
     r"""[\s(]\s{0,9}(?:"[^"\\$#`]*"|'[^'\\$#`]*')(?=\s*(?:[);]|$))"""
 )
 _TYPE_ONLY = re.compile(r"\btypeof\s+[\w.]+(?:\(\s*['\"][\w:/]+['\"]\s*\)\s*\.\s*\w+)?")
-_R_VARIABLE_REMOVAL = re.compile(r"\brm\s*\(")  # a variable's end, not a file's
+_R_VARIABLE_REMOVAL = re.compile(r"\brm\s*\(")  # removes a variable, not a file
 _WRITE_TARGETS: dict[str, re.Pattern[str]] = {
     "perl": re.compile(
         r"\bopen\b\s*\(?\s*(?:my\s+)?[\w$]+\s*,\s*(['\"])\s*>\s*(?:\1\s*,\s*(['\"])(?P<b>[^'\"$@]+)\2|(?P<a>[^'\"$@>&"
@@ -101,7 +101,7 @@ _WRITE_TARGETS: dict[str, re.Pattern[str]] = {
 
 
 _MASKABLE_LANGUAGES = frozenset({"perl", "ruby", "node", "php"})
-# ways to make a program, a name or the name of a file of a text
+# constructs that use a string as code, as a name or as a file name
 _INDIRECT_CODE = re.compile(
     r"\b(?:require|import|f?open|new|eval|\w*send|method|call\w*|const_get|do|exec|system|spawn|load\w*|array_\w+|can|use"
     r"|process|global\w*|Function|Object|Kernel|vm)\b|&\$|->\s*\$|\[\s*['\"]|%[xwq]"
@@ -113,35 +113,31 @@ _STRING_LITERALS = re.compile(
 
 
 def _strip_literals(code: str) -> str:
-    """Program text without what it only prints or looks for, where texts cannot be anything else."""
-    masked = _STRING_LITERALS.sub(lambda found: (found["before"] or "") + '""', code)
+    """Remove string and pattern literals, unless the code may use them as code or names."""
+    masked = _STRING_LITERALS.sub(lambda match: (match["before"] or "") + '""', code)
     return code if _INTERPOLATION.search(code) or _INDIRECT_CODE.search(masked) else masked
 
 
 def danger_reason(language: str, code: str, call: CommandCall) -> str:
-    """Why a one-liner must be asked for; a file that it would newly make is no reason."""
+    """Return why a one-liner needs approval, or an empty string. Creating a new file does not."""
     if is_fork_bomb_code(code):
-        call.evaluator.deny("starts itself without end")
+        call.evaluator.deny("starts itself endlessly")
     if code.strip() and not code.strip(UNKNOWN_TEXT + " \n"):
-        return "runs a program text that is known only when it runs"
+        return "runs code that is known only at run time"
     rest = _PRINTED_TEXT.sub("_", code)
     if language == "node":
         rest = _TYPE_ONLY.sub("_", rest)
     if call.name in {"R", "Rscript", "r", "littler"}:
         rest = _R_VARIABLE_REMOVAL.sub("_(", rest)
     if targets := _WRITE_TARGETS.get(language):
-        for found in targets.finditer(code):
-            name = found.groupdict().get("a") or found.groupdict().get("b") or UNKNOWN_TEXT
-            if why := call.overwrite_reason(ExpandedWord(name.strip())):
-                return why
+        for match in targets.finditer(code):
+            name = match.groupdict().get("a") or match.groupdict().get("b") or UNKNOWN_TEXT
+            if reason := call.overwrite_reason(ExpandedWord(name.strip())):
+                return reason
         rest = targets.sub("", rest)
     if re.search(rf"[\w.>:]{UNKNOWN_TEXT}\s*\(|(?:^|[;{{}}\n])\s*{UNKNOWN_TEXT}", rest):
-        return "runs a program text that is known only when it runs"
-    found_word = _DANGEROUS_WORDS.get(language, _OTHER_LANGUAGE).search(
+        return "runs code that is known only at run time"
+    word = _DANGEROUS_WORDS.get(language, _OTHER_LANGUAGE).search(
         _strip_literals(rest) if language in _MASKABLE_LANGUAGES else rest
     )
-    return (
-        f"runs {language} that changes files or starts programs ({found_word.group().strip()[:20]})"
-        if found_word
-        else ""
-    )
+    return f"runs code that changes files or starts programs ({word.group().strip()[:20]})" if word else ""

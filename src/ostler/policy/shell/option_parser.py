@@ -1,4 +1,4 @@
-"""Reads the options of a command line the way getopt does: bundles, glued values, shortened long names."""
+"""Parses options like getopt: bundles, attached values, abbreviated long names."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ from ostler.policy.shell.expanded_words import ExpandedWord
 
 
 class ParsedOptions(msgspec.Struct):
-    """Options in order with their values, long ones with their dashes, and the operands."""
+    """Options with their values in order, and the operands. Names of long options include the dashes."""
 
     pairs: list[tuple[str, ExpandedWord | None]]
     operands: list[ExpandedWord]
     longs_with_value: Sequence[str] = ()
 
     def has(self, *names: str) -> bool:
-        """Whether one of the options was given; long names also match when shortened."""
-        return any(self._matches_name(given, name) for given, _ in self.pairs for name in names)
+        """Return whether one of the options was given; long names may be abbreviated."""
+        return any(self._matches_name(option, name) for option, _ in self.pairs for name in names)
 
     def values(self, *names: str) -> list[ExpandedWord]:
-        """The values given to any of these options."""
+        """Return the values of all these options."""
         return [
             value
-            for given, value in self.pairs
-            if value is not None and any(self._matches_name(given, n) for n in names)
+            for option, value in self.pairs
+            if value is not None and any(self._matches_name(option, name) for name in names)
         ]
 
     def value(self, *names: str) -> ExpandedWord | None:
-        """The last value given to any of these options."""
+        """Return the last value of any of these options, or None."""
         found = self.values(*names)
         return found[-1] if found else None
 
@@ -46,9 +46,10 @@ def parse_options(
     stop_at_operand: bool = False,
     exact_names: bool = False,
 ) -> ParsedOptions:
-    """Options and operands; `valued` short and `longs` long ones take a value.
+    """Parse options and operands.
 
-    `early` ends at the first operand; `whole` takes no shortened names.
+    With `stop_at_operand`, everything after the first operand is an operand. With `exact_names`, an
+    abbreviated long option does not take the next word as value.
     """
     options = ParsedOptions([], [], longs_with_value)
     rest = deque(args)
@@ -92,11 +93,11 @@ def _parse_long(
 
 def _parse_short(options: ParsedOptions, arg: ExpandedWord, rest: deque[ExpandedWord], shorts_with_value: str) -> None:
     letters = arg.text[1:]
-    for at, letter in enumerate(letters):
+    for index, letter in enumerate(letters):
         if letter not in shorts_with_value:
             options.pairs.append((letter, None))
             continue
-        glued = letters[at + 1 :]
-        value = ExpandedWord(glued, arg.is_glob, origin=arg.origin) if glued else rest.popleft() if rest else None
+        attached = letters[index + 1 :]
+        value = ExpandedWord(attached, arg.is_glob, origin=arg.origin) if attached else rest.popleft() if rest else None
         options.pairs.append((letter, value))
         return

@@ -1,4 +1,4 @@
-"""What a piece of Python would do to files and processes, read from its syntax tree."""
+"""Analyses Python code by its syntax tree for file and process changes."""
 
 import ast
 import re
@@ -10,8 +10,8 @@ from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, liter
 from ostler.policy.shell.fork_bombs import is_fork_bomb_code
 
 _MAX_CODE_LENGTH = 20000
-_UNKNOWN_NAME = "not_known_"  # what a hole is called inside a program
-_UNKNOWN_CODE = "runs Python that is known only when it runs"
+_UNKNOWN_NAME = "not_known_"  # replaces `UNKNOWN_TEXT`, so that the code can be parsed
+_UNKNOWN_CODE = "runs Python code that is known only at run time"
 _DANGEROUS_FUNCTIONS: dict[str, frozenset[str]] = {
     "os": frozenset(
         split_names(
@@ -76,9 +76,9 @@ _FALLBACK = re.compile(
 
 
 def danger_reason(code: str, call: CommandCall) -> str:
-    """Why a piece of Python must be asked for; empty when it only looks."""
+    """Return why Python code needs approval, or an empty string. Commands it starts are evaluated."""
     if is_fork_bomb_code(code):
-        call.evaluator.deny("starts itself without end")
+        call.evaluator.deny("starts itself endlessly")
     if code.strip() and not code.strip(UNKNOWN_TEXT + " \n"):
         return _UNKNOWN_CODE
     try:
@@ -86,14 +86,14 @@ def danger_reason(code: str, call: CommandCall) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     if tree is None:
-        return "runs Python that changes files or starts programs" if _FALLBACK.search(code) else ""
+        return "runs Python code that changes files or starts programs" if _FALLBACK.search(code) else ""
     try:
         return _PythonVisitor(call).analyse(tree)
     except RecursionError:
-        return "runs Python that is nested too deeply"
+        return "runs Python code that is nested too deeply"
 
 
-# libraries that act on other machines, services and processes; what their methods do is told by their names
+# libraries that control other machines, services and processes; their methods are checked by name
 _REMOTE_LIBRARIES = frozenset(
     split_names("boto3 docker psutil paramiko fabric kubernetes redis pymongo elasticsearch invoke pexpect")
 )
@@ -105,11 +105,11 @@ _INTROSPECTION_FUNCTIONS = frozenset(
 )
 _DESCRIPTIVE_ATTRIBUTES = frozenset(
     {"__doc__", "__name__", "__module__", "__qualname__"}
-)  # what a function says of itself
+)  # they only describe a function
 
 
 class _PythonVisitor(ast.NodeVisitor):
-    """One pass over a module: imports and constants are noted, calls and names judged."""
+    """Visits a module once: records imports and constants, checks calls and names."""
 
     def __init__(self, call: CommandCall) -> None:
         self.call = call
@@ -159,7 +159,7 @@ class _PythonVisitor(ast.NodeVisitor):
             self.names[name] = full
 
     def _full_name(self, node: ast.expr) -> str:
-        """The dotted name an expression stands for; a leading dot when it belongs to something unknown."""
+        """Return the dotted name of an expression; it starts with a dot if the object is unknown."""
         if isinstance(node, ast.Name):
             return self.names.get(node.id, node.id)
         if isinstance(node, ast.Attribute):
@@ -199,7 +199,7 @@ class _PythonVisitor(ast.NodeVisitor):
             return None if left is None or right is None else left + right
         return None
 
-    # judging
+    # checks
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Name) and _UNKNOWN_NAME in node.value.id:
@@ -211,11 +211,11 @@ class _PythonVisitor(ast.NodeVisitor):
         if _UNKNOWN_NAME in full and id(node) in self.called_nodes:
             self._add_reason(_UNKNOWN_CODE)
         elif full == "open" and id(node) not in self.called_nodes:
-            self._add_reason("opens files in a roundabout way")
+            self._add_reason("opens files indirectly")
         elif full in {"exec", "eval"} and id(node) not in self.called_nodes:
             self._add_reason(_UNKNOWN_CODE)
         elif node.id in _INTERNAL_ATTRIBUTES:
-            self._add_reason("reaches for Python's inner workings")
+            self._add_reason("uses Python internals")
         else:
             self._check_reference(node, full)
 
@@ -226,11 +226,11 @@ class _PythonVisitor(ast.NodeVisitor):
         if _UNKNOWN_NAME in node.attr:
             self._add_reason(_UNKNOWN_CODE)
         elif node.attr in _INTERNAL_ATTRIBUTES:
-            self._add_reason("reaches for Python's inner workings")
+            self._add_reason("uses Python internals")
         self.visit(node.value)
 
     def _check_reference(self, node: ast.expr, full_name: str) -> None:
-        """A function that is passed on rather than called."""
+        """Check a function that is referenced, but not called."""
         if id(node) not in self.called_nodes and (
             full_name in _PROCESS_STARTERS or _SPAWN_FUNCTION.fullmatch(full_name)
         ):
@@ -243,7 +243,7 @@ class _PythonVisitor(ast.NodeVisitor):
         if name in _DANGEROUS_FUNCTIONS.get(module, ()) or (name == "?" and module in _RISKY_MODULES):
             self._add_reason(f"Python's {full_name.replace('?', '')} changes files or processes")
         elif name == "__dict__" and module in _RISKY_MODULES:
-            self._add_reason("reaches for Python's inner workings")
+            self._add_reason("uses Python internals")
         elif name in _DANGEROUS_METHODS and module != "platform" and full_name not in _PROCESS_STARTERS:
             self._add_reason(f"Python's {name} changes files or starts programs")
 
@@ -254,7 +254,7 @@ class _PythonVisitor(ast.NodeVisitor):
             return
         name = full.rpartition(".")[2]
         if full not in _READ_ONLY_FUNCTIONS and any(self._full_name(arg) in _RISKY_MODULES for arg in node.args):
-            self._add_reason("hands on a module that changes files or starts programs")
+            self._add_reason("passes on a module that can change files or start programs")
         if full in _PROCESS_STARTERS or _SPAWN_FUNCTION.fullmatch(full):
             self._check_process_call(node, full)
         elif re.fullmatch(r"\w*\.?git\.[a-z_]+", full):  # GitPython: repo.git.reset("--hard")
@@ -297,15 +297,15 @@ class _PythonVisitor(ast.NodeVisitor):
             self._add_reason(danger_reason(text, self.call))
 
     def _check_open(self, node: ast.Call, full_name: str) -> None:
-        named = (
+        first_text = (
             self._constant_text(node.args[0]) if node.args else None
         )  # wave.open("name", "wb"), unlike path.open("wb")
-        by_name = named is not None and not _MODE.fullmatch(named)
-        method = "." in full_name and full_name not in _OPEN_FUNCTIONS and full_name != "os.open" and not by_name
+        first_is_path = first_text is not None and not _MODE.fullmatch(first_text)
+        method = "." in full_name and full_name not in _OPEN_FUNCTIONS and full_name != "os.open" and not first_is_path
         position = 0 if method else 1
-        given = node.args[position] if len(node.args) > position else None
-        given = next((word.value for word in node.keywords if word.arg == "mode"), given)
-        mode = "r" if given is None else self._constant_text(given)
+        mode_node = node.args[position] if len(node.args) > position else None
+        mode_node = next((word.value for word in node.keywords if word.arg == "mode"), mode_node)
+        mode = "r" if mode_node is None else self._constant_text(mode_node)
         if full_name == "os.open":
             flags = ast.unparse(node.args[1]) if len(node.args) > 1 else "0"
             mode = "r" if flags in {"0", "os.O_RDONLY", "O_RDONLY"} else "w"

@@ -1,10 +1,10 @@
-"""How wide an "always allow" rule should be: the words that say what a command does, and no more."""
+"""Suggests the pattern of an "always allow" rule for a command."""
 
 from collections.abc import Mapping, Sequence
 
 from ostler.policy.danger_tables import split_names
 
-# commands whose first argument says what they do
+# commands with a subcommand
 _WITH_SUBCOMMAND = split_names(
     "apk apt apt-get aptitude asdf bazel brew bun bundle cargo cdk choco composer conda deno dnf docker docker-compose"
     " dotnet flutter fly flyctl gem git go gradle gradlew hatch helm heroku hg jj just kubectl lerna lxc make mamba"
@@ -12,9 +12,9 @@ _WITH_SUBCOMMAND = split_names(
     " poetry pulumi pyenv rails rake rbenv rustup rye sam sbt serverless service skaffold snap stack supabase svn swift"
     " systemctl task terraform tofu tox turbo uv vagrant vercel volta wrangler yarn yum zig zypper"
 )
-# commands whose first argument is a group and whose second says what they do
+# commands with a group and a subcommand
 _WITH_GROUP = split_names("aws az consul doctl firebase gcloud gh glab ip nomad op vault")
-# first arguments after which one more word is needed
+# subcommands that have subcommands
 _WITH_NESTED_SUBCOMMAND: Mapping[str, tuple[str, ...]] = {
     "bun": ("run", "x"),
     "bundle": ("exec",),
@@ -44,7 +44,7 @@ _WITH_NESTED_SUBCOMMAND: Mapping[str, tuple[str, ...]] = {
     "uv": ("pip", "python", "run", "tool"),
     "yarn": ("dlx", "run", "workspace"),
 }
-# commands that run what their arguments say: nothing but the very same line is the same thing
+# commands that run their arguments: only the exact command line is suggested
 _EXACT_ONLY = frozenset(
     split_names(
         "bash sh zsh dash ksh fish eval exec env xargs parallel ssh watch find fd awk sed perl ruby node php lua python"
@@ -57,7 +57,7 @@ _SCRIPT_RUNNERS = frozenset(split_names("bash sh zsh python python3 node ruby pe
 
 
 def suggest_rule_pattern(words: Sequence[str]) -> str:
-    """The pattern of a rule that allows this command with other arguments: `git checkout *`, `npm run build *`."""
+    """Return a pattern that allows this command with other arguments: `git checkout *`, `npm run build *`."""
     if not words:
         return ""
     name = words[0].rpartition("/")[2]
@@ -67,10 +67,10 @@ def suggest_rule_pattern(words: Sequence[str]) -> str:
         return _prefix_pattern(words[:3])
     if name in _EXACT_ONLY:
         return _exact_pattern(words)
-    width = _prefix_length(name, words)
-    if len(words) < width or any(word.startswith("-") for word in words[1:width]):
-        return _exact_pattern(words)  # no verb yet, or an option before it that may change all that follows
-    return _prefix_pattern(words[:width])
+    length = _prefix_length(name, words)
+    if len(words) < length or any(word.startswith("-") for word in words[1:length]):
+        return _exact_pattern(words)  # no subcommand, or an option before it
+    return _prefix_pattern(words[:length])
 
 
 def _prefix_length(name: str, words: Sequence[str]) -> int:
@@ -86,5 +86,5 @@ def _prefix_pattern(words: Sequence[str]) -> str:
 
 
 def _exact_pattern(words: Sequence[str]) -> str:
-    """The words as a pattern that fits themselves: a star in them stands for one character, not for any number."""
+    """Return a pattern that matches exactly these words; `*` is replaced by `?`."""
     return " ".join(words).replace("*", "?")

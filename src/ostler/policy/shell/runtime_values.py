@@ -1,4 +1,4 @@
-"""Words that are known only when a command runs, in places where they decide what it does."""
+"""Detects options and words whose value is known only at run time."""
 
 import re
 
@@ -11,7 +11,7 @@ _OPTION_NAME = re.compile(
     r"\$(?:\w*_)?(?:opts?|options?|args?|arguments|flags?|params?|cmd|command|action|verb|mode|switch(?:es)?|extras?)",
     re.IGNORECASE,
 )
-# commands that print names of files, numbers and the like: nothing that would be taken for an option
+# commands that print file names, numbers and the like: their output is never an option
 _PRINTS_NAMES = re.compile(
     r"(?:pwd|git|hg|dirname|basename|realpath|readlink|date|nproc|seq|wc|id|uname|arch|whoami|hostname|mktemp|which"
     r"|command -v|find|fd|ls|go (?:list|env)|npm (?:prefix|bin|root)|brew --\w+|docker|podman|kubectl|lsof|pgrep|pidof"
@@ -27,29 +27,29 @@ _FIND_FLAGS = frozenset(
 
 
 def prints_only_names(arg: ExpandedWord) -> bool:
-    """Whether what is not known of a word is the output of a command that prints names or numbers."""
+    """Return whether the unknown part of a word is the output of a command that prints names or numbers."""
     first, *rest = arg.origin.split(" | ")
     return bool(_PRINTS_NAMES.fullmatch(first)) and all(map(_FILTERS.fullmatch, rest))
 
 
 def hidden_option_reason(call: CommandCall) -> str:
-    """Why a command must be asked for: one of its options is known only when it runs."""
+    """Return why a command needs approval: one of its options is known only at run time."""
     if call.name not in programs.OPTION_DRIVEN and call.name not in danger_tables.DANGEROUS_OPTIONS:
         return ""
-    before, predicates, operands = "", False, 0
+    previous, has_predicates, operands = "", False, 0
     for arg in call.args:
         if operands and call.name in programs.INTERPRETERS:
             break
-        value = before.startswith("-") and before != "--" and "=" not in before and before not in _FIND_FLAGS
-        if _is_unknown_option(arg.text) and not value:
-            return "has an option that is known only when it runs"
-        if arg.starts_unknown and not value and not prints_only_names(arg):
-            late = predicates if call.name in programs.FINDERS else not operands
-            if _may_be_option(call.name, arg, late):
-                return "has a word that may be an option, and is known only when it runs"
-        before = arg.text
-        predicates = predicates or (before[:1] in {"-", "(", "!"} and before not in {"-L", "-H", "-P"})
-        operands += before[:1] != "-" and not value
+        is_value = previous.startswith("-") and previous != "--" and "=" not in previous and previous not in _FIND_FLAGS
+        if _is_unknown_option(arg.text) and not is_value:
+            return "has an option that is known only at run time"
+        if arg.starts_unknown and not is_value and not prints_only_names(arg):
+            options_expected = has_predicates if call.name in programs.FINDERS else not operands
+            if _may_be_option(call.name, arg, options_expected):
+                return "has a word that is known only at run time and may be an option"
+        previous = arg.text
+        has_predicates = has_predicates or (previous[:1] in {"-", "(", "!"} and previous not in {"-L", "-H", "-P"})
+        operands += previous[:1] != "-" and not is_value
     return ""
 
 
@@ -58,7 +58,7 @@ def _is_unknown_option(text: str) -> bool:
 
 
 def _may_be_option(name: str, arg: ExpandedWord, options_expected: bool) -> bool:
-    """Whether a word not known may be an option; `decisive` says that options stand where it does."""
+    """Return whether an unknown word may be an option; `options_expected` is set if options occur at its position."""
     if _OPTION_NAME.fullmatch(arg.origin) or (
         arg.may_split and (arg.origin[:1] != "$" or arg.origin[-1:] in {"@", "*"})
     ):

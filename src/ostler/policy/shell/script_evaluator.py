@@ -1,4 +1,4 @@
-"""Walks a read script the way a shell would run it: lists, pipelines, branches, loops, functions."""
+"""Evaluates a parsed script in execution order: lists, pipelines, branches, loops, functions."""
 
 import re
 
@@ -23,29 +23,29 @@ _EXIT_COMMANDS = frozenset({"exit", "return", "break", "continue"})
 
 
 class ScriptEvaluator(CommandEvaluator):
-    """The order in which things happen; what may or may not happen, the state afterwards allows for both."""
+    """Evaluates scripts. Where a command may or may not run, the state afterwards includes both cases."""
 
     def evaluate_script(self, script: ScriptNode, shell: ShellState, stdin: StdinSource = NO_STDIN) -> None:
-        """Walk the commands of a list, chain by chain."""
-        trail: list[ShellState] = []
+        """Evaluate the commands of a list in order, merging the states after `&&` and `||`."""
+        states: list[ShellState] = []
         items = script.items
-        for at, item in enumerate(items):
+        for index, item in enumerate(items):
             if item.operator == ";":
-                shell.merge(trail)
+                shell.merge(states)
                 shell.finish_cd()
-                trail = []
+                states = []
             elif item.operator == "||":
                 if self._is_exit(item):
                     self._evaluate_item(item, shell.fork(), stdin)
-                    for state in (shell, *trail):
+                    for state in (shell, *states):
                         state.cwd_if_cd_failed = ()
                     continue
-                shell.merge(trail)
+                shell.merge(states)
                 shell.finish_cd()
             self._evaluate_item(item, shell, stdin)
-            if item.operator != ";" or (at + 1 < len(items) and items[at + 1].operator != ";"):
-                trail.append(shell.fork())
-        shell.merge(trail)
+            if item.operator != ";" or (index + 1 < len(items) and items[index + 1].operator != ";"):
+                states.append(shell.fork())
+        shell.merge(states)
         shell.finish_cd()
 
     def _evaluate_item(self, item: ListItem, shell: ShellState, stdin: StdinSource) -> None:
@@ -59,7 +59,7 @@ class ScriptEvaluator(CommandEvaluator):
         return isinstance(node, CommandNode) and bool(node.words) and node.words[0].raw in _EXIT_COMMANDS
 
     def evaluate_node(self, node: ShellNode, shell: ShellState, stdin: StdinSource) -> None:
-        """Walk one command of any kind."""
+        """Evaluate one command of any kind."""
         if isinstance(node, CommandNode):
             self.evaluate_command(node, shell, stdin)
         elif isinstance(node, PipelineNode):
@@ -72,10 +72,10 @@ class ScriptEvaluator(CommandEvaluator):
     def _evaluate_pipeline(self, node: PipelineNode, shell: ShellState, stdin: StdinSource) -> None:
         for stage in node.stages:
             self.evaluate_node(stage, shell.fork(), stdin)
-            fed = stdin.text if stdin.kind == "text" else None
-            certain = expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=fed)
+            stdin_text = stdin.text if stdin.kind == "text" else None
+            certain = expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=stdin_text)
             text = (
-                expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=fed, bash=True)
+                expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=stdin_text, bash=True)
                 if certain is None
                 else certain
             )
@@ -83,16 +83,16 @@ class ScriptEvaluator(CommandEvaluator):
 
     def _define_function(self, node: FunctionNode, shell: ShellState) -> None:
         if fork_bombs.is_fork_bomb(node):
-            self.deny("a function that starts itself without end")
+            self.deny("a function starts itself endlessly")
         shell.functions[node.name] = node.body
         self.uncalled_functions[id(node.body)] = (node.body, shell.fork())
 
     def evaluate_uncalled(self) -> None:
-        """Walk the functions that nothing has called; something may still do it, with arguments not known."""
+        """Evaluate functions that were not called, with unknown arguments: they may still be called."""
         while self.uncalled_functions:
-            _, (body, scope) = self.uncalled_functions.popitem()
-            scope.positional = None
-            self.evaluate_node(body, scope, UNKNOWN_PIPE)
+            _, (body, shell) = self.uncalled_functions.popitem()
+            shell.positional = None
+            self.evaluate_node(body, shell, UNKNOWN_PIPE)
 
     # compound commands
 
@@ -122,20 +122,20 @@ class ScriptEvaluator(CommandEvaluator):
     def _evaluate_branches(
         self, scripts: tuple[ScriptNode, ...], shell: ShellState, stdin: StdinSource, may_skip: bool
     ) -> None:
-        ends = []
+        results = []
         for script in scripts:
-            twin = shell.fork()
-            self.evaluate_script(script, twin, stdin)
-            ends.append(twin)
-        if not may_skip and ends:
-            shell.replace_with(ends.pop())
-        shell.merge(ends)
+            copy = shell.fork()
+            self.evaluate_script(script, copy, stdin)
+            results.append(copy)
+        if not may_skip and results:
+            shell.replace_with(results.pop())
+        shell.merge(results)
 
     def _evaluate_loop(self, node: CompoundNode, shell: ShellState, stdin: StdinSource) -> None:
         if fork_bombs.is_endless_spawn_loop(node):
-            self.deny("a loop that starts programs without end")
+            self.deny("a loop starts programs endlessly")
         before = shell.fork()
-        for _ in range(2):  # what one round leaves behind, the next one finds
+        for _ in range(2):  # the second round sees the state after the first one
             if node.kind == "for":
                 shell.variables[node.name] = self._loop_values(node, shell)
             state = shell.snapshot()
@@ -158,11 +158,11 @@ class ScriptEvaluator(CommandEvaluator):
         for word in node.words:
             self.check_array_index(word.raw)
         if _PLAIN_NAME.fullmatch(node.name) and self.filesystem.may_exist(ExpandedWord(node.name), shell):
-            self.confirm(f"some shells would overwrite {node.name} here")
+            self.confirm(f"some shells would overwrite {node.name}")
 
 
 def _loop_value(arg: ExpandedWord) -> str | None:
-    """What a loop's variable is in one round; of a file's name at least that it is no option."""
+    """Return the value of a loop variable; for an unknown file name, a value that is not an option."""
     if arg.exact:
         return arg.text
     if arg.is_glob and arg.literal:

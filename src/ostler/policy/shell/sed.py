@@ -1,4 +1,4 @@
-"""What a sed script writes to or runs: the commands `w`, `W`, `e` and the flags of `s`."""
+"""Finds file writes and commands in a sed script: `w`, `W`, `e` and the flags of `s`."""
 
 import re
 
@@ -12,21 +12,21 @@ _TO_LINE_END = re.compile(r"[^\n]*")
 
 
 class _SedSyntaxError(Exception):
-    """The script is not one that is understood."""
+    """Raised when a sed script cannot be parsed."""
 
 
 def danger_reason(script: str, call: CommandCall) -> str:
-    """Why a sed script must be asked for."""
+    """Return why a sed script needs approval, or an empty string. Commands in it are evaluated through `call`."""
     if not script.strip(UNKNOWN_TEXT + " "):
-        return "runs a sed script that is known only when it runs" if script.strip() else ""
+        return "runs a sed script that is known only at run time" if script.strip() else ""
     try:
         return _SedParser(script, call).find_reason()
     except (_SedSyntaxError, IndexError):
-        return "runs a sed script that is not understood"
+        return "runs a sed script that cannot be parsed"
 
 
 class _SedParser:
-    """A cursor over a sed script."""
+    """Parses a sed script up to the first dangerous command."""
 
     def __init__(self, text: str, call: CommandCall) -> None:
         self.text = text
@@ -39,8 +39,8 @@ class _SedParser:
             if self.pos >= len(self.text):
                 return ""
             self._skip_addresses()
-            if why := self._command_reason():
-                return why
+            if reason := self._command_reason():
+                return reason
 
     def _skip(self, characters: str) -> None:
         while self.pos < len(self.text) and self.text[self.pos] in characters:
@@ -61,7 +61,7 @@ class _SedParser:
                 return
 
     def _skip_delimited(self, *, regex: bool = True) -> None:
-        """From one delimiter to the next one; in a regular expression brackets hide it."""
+        """Skip to the next delimiter; in a regular expression, a delimiter in brackets does not end it."""
         delimiter = self.text[self.pos]
         self.pos += 1
         while self.text[self.pos] != delimiter:
@@ -70,21 +70,21 @@ class _SedParser:
         self.pos += 1
 
     def _command_reason(self) -> str:
-        letter = self.text[self.pos : self.pos + 1]
+        name = self.text[self.pos : self.pos + 1]
         self.pos += 1
-        if letter in {"s", "y"}:
-            return self._substitution_reason(letter)
-        if letter in {"w", "W"}:
+        if name in {"s", "y"}:
+            return self._substitution_reason(name)
+        if name in {"w", "W"}:
             return self._write_reason()
-        if letter == "e":
+        if name == "e":
             return self._run_reason()
-        if letter in {"a", "i", "c"}:
+        if name in {"a", "i", "c"}:
             self._skip_text()
-        elif letter in {"r", "R", "b", "t", "T", ":", "#", "q", "Q", "l", "L", "v"}:
-            stop = "\n" if letter in {"r", "R", "#"} else "\n;" if letter == ":" else "\n;}"
+        elif name in {"r", "R", "b", "t", "T", ":", "#", "q", "Q", "l", "L", "v"}:
+            stop = "\n" if name in {"r", "R", "#"} else "\n;" if name == ":" else "\n;}"
             while self.pos < len(self.text) and self.text[self.pos] not in stop:
                 self.pos += 1
-        elif (letter and letter not in "dDgGhHnNpPxzF={}\n; ") or (not letter and self.text.endswith(UNKNOWN_TEXT)):
+        elif (name and name not in "dDgGhHnNpPxzF={}\n; ") or (not name and self.text.endswith(UNKNOWN_TEXT)):
             raise _SedSyntaxError
         return ""
 
@@ -98,7 +98,7 @@ class _SedParser:
         self.pos = flags.end() if flags else self.pos
         follows = self.text[self.pos : self.pos + 1]
         if follows == "e":
-            return "sed runs what it has put together"
+            return "sed runs the result of a substitution"
         if follows == "w":
             self.pos += 1
             return self._write_reason()

@@ -1,4 +1,4 @@
-"""Shells and the builtins that run text, move about, or set variables."""
+"""Handlers for shells and for builtins that run text, change directory or set variables."""
 
 import re
 from collections.abc import Callable
@@ -19,29 +19,29 @@ _TRUSTED_SOURCE = re.compile(
     r"|conda shell\.\w+ hook"
 )
 _ZSH_CODE = re.compile(r"\((?:e|\+)\W|(?:^|[;&|\s])=\w")
-_UNKNOWN_COMMANDS = "runs text as commands that is known only when it runs"
+_UNKNOWN_COMMANDS = "runs commands that are known only at run time"
 
 
 def script_reason(call: CommandCall, script: ExpandedWord, check_text: Callable[[str], None]) -> str:
-    """Why running a script file must be asked for; text that is known is judged."""
+    """Return why running a script needs approval, or an empty string. Known text is passed to `check_text`."""
     if script.text in _STDIN_PATHS:
         return stdin_reason(call, check_text)
     if _FD_PATH.match(script.text) and not script.piped:
-        return "runs whatever comes through an open file"
+        return "runs the content of an open file descriptor"
     try:
         text = script.source_text if script.piped else call.written_text(script)
     except KeyError:
         return ""
     if text is None:
-        return "" if _TRUSTED_SOURCE.fullmatch(script.origin) else "runs a script that this very line makes"
+        return "" if _TRUSTED_SOURCE.fullmatch(script.origin) else "runs a script that the same command line creates"
     check_text(text)
     return ""
 
 
 def stdin_reason(call: CommandCall, check_text: Callable[[str], None]) -> str:
-    """Why running what comes through the standard input must be asked for."""
+    """Return why running the standard input needs approval; like `script_reason`."""
     if call.stdin.kind == "pipe":
-        return "runs whatever comes through a pipe"
+        return "runs the content of a pipe"
     if call.stdin.kind == "text":
         check_text(call.stdin.text)
         if call.stdin.echoed:
@@ -50,54 +50,54 @@ def stdin_reason(call: CommandCall, check_text: Callable[[str], None]) -> str:
 
 
 def _shell(call: CommandCall) -> str:
-    flags, rest, first = _parse_shell_options(call.args)
+    flags, rest, startup_scripts = _parse_shell_options(call.args)
     if call.name == "zsh" and any(_ZSH_CODE.search(arg.text) for arg in rest[:1]):
-        return "holds code in a file pattern"
+        return "has code in a file pattern"
     if "n" in flags and "c" not in flags:
         return ""
 
-    def judge(text: str) -> None:
+    def evaluate(text: str) -> None:
         call.evaluate_text(text, NO_STDIN, None)
 
-    for script in first:
-        if why := script_reason(call, script, judge):
-            return why
+    for script in startup_scripts:
+        if reason := script_reason(call, script, evaluate):
+            return reason
     if "c" in flags:
         if (
             call.name in {"nu", "xonsh", "scsh"}
             and rest
-            and (why := one_liners.danger_reason("other", rest[0].text, call))
+            and (reason := one_liners.danger_reason("other", rest[0].text, call))
         ):
-            return why
+            return reason
         if rest:
             positional = [arg.text for arg in rest[2:]]
-            dynamic = any(UNKNOWN_TEXT in text for text in positional)
-            call.evaluate_text(rest[0].text, positional=None if dynamic else tuple(positional))
+            has_unknown = any(UNKNOWN_TEXT in text for text in positional)
+            call.evaluate_text(rest[0].text, positional=None if has_unknown else tuple(positional))
         return ""
     if rest and "s" not in flags:
-        if rest[0].starts_unknown and " " in "".join(arg.text for arg in rest[1:2]):  # an option, for all we know
-            judge(rest[1].text)
-        return script_reason(call, rest[0], judge)
-    return stdin_reason(call, judge)
+        if rest[0].starts_unknown and " " in "".join(arg.text for arg in rest[1:2]):  # the first word may be an option
+            evaluate(rest[1].text)
+        return script_reason(call, rest[0], evaluate)
+    return stdin_reason(call, evaluate)
 
 
 def _parse_shell_options(args: list[ExpandedWord]) -> tuple[str, list[ExpandedWord], list[ExpandedWord]]:
-    """The letters given, the words after the options, and scripts that run before all else."""
+    """Return the option letters, the words after the options, and the scripts that run at startup."""
     flags = ""
-    first: list[ExpandedWord] = []
+    startup_scripts: list[ExpandedWord] = []
     rest = list(args)
     while rest and rest[0].text[:1] in {"-", "+"} and len(rest[0].text) > 1:
         text = rest.pop(0).text
         if text == "--":
             break
         if text in {"--rcfile", "--init-file"} and rest:
-            first.append(rest.pop(0))
-        elif text in {"--command", "--commands"}:  # as fish and nu have it
+            startup_scripts.append(rest.pop(0))
+        elif text in {"--command", "--commands"}:  # fish and nu
             flags += "c"
         elif not text.startswith("--"):
             flags += text[1:] if text[0] == "-" else ""
             del rest[: sum(letter in "oO" for letter in text[1:])]
-    return flags, rest, first
+    return flags, rest, startup_scripts
 
 
 def _eval(call: CommandCall) -> str:
@@ -126,31 +126,29 @@ def _trap(call: CommandCall) -> str:
 def _alias(call: CommandCall) -> str:
     for arg in call.args:
         name, equals, value = arg.text.partition("=")
-        if equals and not re.fullmatch(
-            rf"{re.escape(name)}(?: -[a-zA-Z]+)*", value
-        ):  # a name for the very same command
+        if equals and not re.fullmatch(rf"{re.escape(name)}(?: -[a-zA-Z]+)*", value):  # an alias of the same command
             call.evaluate_text(value, NO_STDIN, None)
             call.shell.aliases[name] = value
     return ""
 
 
-# where the shell stands
+# the working directory
 
 
 def _cd(call: CommandCall) -> str:
     folders = [arg for arg in call.args if not re.fullmatch(r"-[LPe@]+|--", arg.text)]
     target = folders[0].text if folders else "~"
     if target in {"~", "-"}:
-        known = call.shell.lookup("HOME" if target == "~" else "OLDPWD")
-        target = known if isinstance(known, str) else UNKNOWN_TEXT
+        value = call.shell.lookup("HOME" if target == "~" else "OLDPWD")
+        target = value if isinstance(value, str) else UNKNOWN_TEXT
     if len(call.shell.cwd) == 1:
         call.shell.assign("OLDPWD", call.shell.cwd[0])
     if (folders and folders[0].is_glob) or "CDPATH" in call.shell.variables:
         target = UNKNOWN_TEXT
-    places = call.evaluator.filesystem
+    filesystem = call.evaluator.filesystem
     paths = call.shell.resolve_paths(target)
-    there = bool(paths) and all(path in places.created_folders or places.is_folder(path) for path in paths)
-    call.shell.change_folder(target, there)
+    exists = bool(paths) and all(path in filesystem.created_folders or filesystem.is_folder(path) for path in paths)
+    call.shell.change_folder(target, exists)
     return ""
 
 
@@ -175,8 +173,8 @@ def _set(call: CommandCall) -> str:
     while texts and re.match(r"[-+](?!-)\w", texts[0]):
         del texts[: 2 if texts[0] in {"-o", "+o"} else 1]
     if texts:
-        given = texts[1:] if texts[0] == "--" else texts
-        call.shell.positional = tuple(given)
+        arguments = texts[1:] if texts[0] == "--" else texts
+        call.shell.positional = tuple(arguments)
     return ""
 
 
@@ -195,7 +193,7 @@ def _declare(call: CommandCall) -> str:
             call.evaluator.check_assignment(name.rstrip("+"), value, call.shell)
             call.shell.assign(name.rstrip("+"), value if name[-1:] != "+" else None)
     options = parse_options(call.args)
-    return "makes one variable stand for another" if options.has("n") and call.name != "export" else ""
+    return "makes a variable refer to another" if options.has("n") and call.name != "export" else ""
 
 
 def _read(call: CommandCall) -> str:
@@ -253,17 +251,17 @@ def _redefining_builtin(call: CommandCall) -> str:
 def _kill(call: CommandCall) -> str:
     texts = call.arg_texts()
     if texts[:1] == ["-0"] or texts[:2] in (["-s", "0"], ["-n", "0"]):
-        return ""  # only asks whether somebody is there
+        return ""  # only checks whether the process exists
     if texts[:1] and texts[0].startswith("-") and texts[0] != "--":
         texts = texts[2 if texts[0] in {"-s", "-n"} else 1 :]
     if {"-1", "1", "0"} & set(texts):
-        return "ends every process"
-    return "ends whoever runs it" if any(arg.origin == "$PPID" for arg in call.args) else ""
+        return "kills every process"
+    return "kills its parent process" if any(arg.origin == "$PPID" for arg in call.args) else ""
 
 
 def _pkill(call: CommandCall) -> str:
     options = parse_options(call.args, "uUgGPtsF", ("user", "euid", "uid", "group", "parent", "signal"))
-    return "" if options.has("0", "l", "list", "V", "version") else "ends every process of a name"
+    return "" if options.has("0", "l", "list", "V", "version") else "kills all processes with this name"
 
 
 def _at(call: CommandCall) -> str:
@@ -271,18 +269,18 @@ def _at(call: CommandCall) -> str:
     if options.has("l", "c", "V"):
         return ""
     if options.has("d", "r"):
-        return "deletes waiting jobs"
+        return "deletes scheduled jobs"
 
-    def judge(text: str) -> None:
+    def evaluate(text: str) -> None:
         call.evaluate_text(text, NO_STDIN, None)
 
     script = options.value("f")
-    return script_reason(call, script, judge) if script else stdin_reason(call, judge)
+    return script_reason(call, script, evaluate) if script else stdin_reason(call, evaluate)
 
 
 def _crontab(call: CommandCall) -> str:
     options = parse_options(call.args, "u")
-    return "replaces the table of timed jobs" if options.operands or call.stdin.kind != "none" else ""
+    return "replaces the crontab" if options.operands or call.stdin.kind != "none" else ""
 
 
 HANDLERS: dict[str, CommandHandler] = {

@@ -1,4 +1,4 @@
-"""Reads shell text into a tree, the way bash does; what it is not sure about it refuses."""
+"""Parses shell text into a syntax tree; rejects what it cannot parse with certainty."""
 
 import re
 
@@ -49,26 +49,26 @@ _NO_KEYWORDS: frozenset[str] = frozenset()
 
 
 def parse_shell(text: str) -> ScriptNode:
-    """The tree of a command line. Raises Unreadable, which keeps the commands that were read before."""
+    """Parse a command line. Raises `ShellSyntaxError` with the commands parsed so far in `partial`."""
     if _BROKEN_OPERATOR.search(text):
-        raise ShellSyntaxError("an operator is broken over two lines")
+        raise ShellSyntaxError("an operator is split over two lines")
     return ShellParser(text).parse_script_until("")
 
 
 class ShellParser(CompoundParser):
-    """A recursive descent over the grammar of bash."""
+    """A recursive descent parser for bash."""
 
     # space, newlines and here-documents
 
     def skip_blanks(self) -> None:
-        """Past blanks and a comment, not past a newline."""
+        """Skip blanks and a comment, but not a newline."""
         if found := _BLANKS.match(self.text, self.pos):
             self.pos = found.end()
         if self.text.startswith("#", self.pos) and (comment := _COMMENT.match(self.text, self.pos)):
             self.pos = comment.end()
 
     def skip_whitespace(self) -> None:
-        """Past blanks, comments and newlines."""
+        """Skip blanks, comments and newlines."""
         self.skip_blanks()
         while self.text.startswith("\n", self.pos):
             self._skip_newline()
@@ -101,25 +101,25 @@ class ShellParser(CompoundParser):
             if line == delimiter:
                 return "".join(lines)
             if self.depth and line.startswith(delimiter):
-                raise ShellSyntaxError("a here-document whose end shells read in different ways")
+                raise ShellSyntaxError("shells differ on where a here-document ends")
             lines.append(line + "\n")
-        raise ShellSyntaxError("a here-document has no end")
+        raise ShellSyntaxError("a here-document is not closed")
 
     # lists and pipelines
 
     def parse_script_until(self, closer: str) -> ScriptNode:
-        """Commands up to `)`, which is consumed, or without a closer to the end of the text."""
+        """Parse commands up to and including `closer`, or to the end of the text if it is empty."""
         script = self.parse_script_before(_NO_KEYWORDS)
         if closer and self.text.startswith(closer, self.pos):
             self.pos += 1
         elif closer or self.pos < self.end or self.pending_heredocs:
-            error = ShellSyntaxError("something is not closed")
+            error = ShellSyntaxError("a bracket is missing or unexpected")
             error.partial = script
             raise error
         return script
 
     def parse_script_before(self, stop_keywords: frozenset[str]) -> ScriptNode:
-        """The commands before one of these keywords."""
+        """Parse commands up to one of these keywords."""
         script = ScriptNode([])
         try:
             self._parse_items(script, stop_keywords)
@@ -129,20 +129,20 @@ class ShellParser(CompoundParser):
         return script
 
     def _parse_items(self, script: ScriptNode, stop_keywords: frozenset[str]) -> None:
-        link = ";"
+        operator = ";"
         while True:
             self.skip_whitespace()
             if self._at_end(stop_keywords):
-                if link != ";":
+                if operator != ";":
                     raise ShellSyntaxError("a command is missing")
                 return
-            item = ListItem(self._parse_pipeline(), link)  # type: ignore[arg-type]  # one of three literals
+            item = ListItem(self._parse_pipeline(), operator)  # type: ignore[arg-type]  # one of three literals
             script.items.append(item)
-            link = self._parse_separator(item)
-            if not link:
+            operator = self._parse_separator(item)
+            if not operator:
                 self.skip_whitespace()
                 if not self._at_end(stop_keywords):
-                    raise ShellSyntaxError("two commands without a separator")
+                    raise ShellSyntaxError("a separator between two commands is missing")
                 return
 
     def _at_end(self, stop_keywords: frozenset[str]) -> bool:
@@ -150,7 +150,7 @@ class ShellParser(CompoundParser):
             return True
         keyword = self.peek_keyword()
         if keyword in _CLOSERS and keyword not in stop_keywords:
-            raise ShellSyntaxError(f"{keyword} stands where no {keyword} may")
+            raise ShellSyntaxError(f"unexpected {keyword}")
         return keyword in stop_keywords
 
     def _parse_separator(self, item: ListItem) -> str:
@@ -193,19 +193,19 @@ class ShellParser(CompoundParser):
                 self.skip_blanks()
 
     def peek_keyword(self) -> str:
-        """The keyword at the cursor, if there is one."""
+        """Return the keyword at the current position, or an empty string."""
         found = _KEYWORD.match(self.text, self.pos)
         if found and self.text.startswith("\\\n", found.end()):
-            raise ShellSyntaxError("a keyword is broken over two lines")
+            raise ShellSyntaxError("a keyword is split over two lines")
         return found.group() if found else ""
 
     # commands
 
     def parse_command(self) -> ShellNode:
-        """One command of any kind."""
+        """Parse one command of any kind."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ShellSyntaxError("nested too deep")
+            raise ShellSyntaxError("nested too deeply")
         keyword = self.peek_keyword()
         if keyword in _COMPOUNDS:
             self.pos += len(keyword)
@@ -219,19 +219,19 @@ class ShellParser(CompoundParser):
 
     def _parse_parentheses(self) -> ShellNode:
         if self.text.startswith("((", self.pos):
-            begin = self.pos
-            inner = self.parse_arithmetic(begin + 2)
+            start = self.pos
+            inner = self.parse_arithmetic(start + 2)
             if inner is not None:
-                text = self.text[begin + 2 : self.pos - 2]
-                compared = _COMPARISON_TARGET.search(text)
+                text = self.text[start + 2 : self.pos - 2]
+                target = _COMPARISON_TARGET.search(text)
                 node = CompoundNode("arith", self._arithmetic_as_commands(inner, text), (ShellWord(inner, ""),))
-                node.name = compared.group(1) if compared else ""
+                node.name = target.group(1) if target else ""
                 return self.parse_redirects(node)
         self.pos += 1
         return self.parse_redirects(CompoundNode("subshell", (self.parse_script_until(")"),)))
 
     def _arithmetic_as_commands(self, parts: tuple[WordPart, ...], text: str) -> tuple[ScriptNode, ...]:
-        """A shell without `((` runs the text in it as commands; so it is read as such unless it can only be numbers."""
+        """Parse the text in `((…))` also as commands, which a shell without `((` would run; skip plain arithmetic."""
         shape = "".join(part.text if isinstance(part, LiteralPart) else "0" for part in parts)
         first = shape.strip("() \t\n").split(maxsplit=1)[:1]
         if (
@@ -243,25 +243,25 @@ class ShellParser(CompoundParser):
         return (type(self)(text, self.depth + 1).parse_script_until(""),)
 
     def _parse_simple_command(self) -> ShellNode:
-        assigns: list[ShellWord] = []
+        assignments: list[ShellWord] = []
         words: list[ShellWord] = []
         redirects: list[Redirect] = []
         while True:
             self.skip_blanks()
             if self._parse_redirect(redirects):
                 continue
-            declares = not words or words[0].raw in _DECLARATION_COMMANDS
-            word = self.parse_word(arrays=declares, groups=bool(words))
+            allows_arrays = not words or words[0].raw in _DECLARATION_COMMANDS
+            word = self.parse_word(arrays=allows_arrays, groups=bool(words))
             if not word.raw:
                 break
-            (assigns if not words and self._is_assignment(word) else words).append(word)
+            (assignments if not words and self._is_assignment(word) else words).append(word)
         if self.text.startswith("(", self.pos):
-            return self._parse_function_definition(assigns, words, redirects)
-        if not (assigns or words or redirects):
+            return self._parse_function_definition(assignments, words, redirects)
+        if not (assignments or words or redirects):
             raise ShellSyntaxError("a command is missing")
         if words:
             self._reject_broken_keyword(words[0])
-        return CommandNode(tuple(assigns), tuple(words), tuple(redirects))
+        return CommandNode(tuple(assignments), tuple(words), tuple(redirects))
 
     @staticmethod
     def _is_assignment(word: ShellWord) -> bool:
@@ -271,17 +271,17 @@ class ShellParser(CompoundParser):
     @staticmethod
     def _reject_broken_keyword(word: ShellWord) -> None:
         if "\\\n" in word.raw and _KEYWORD.fullmatch(word.raw.replace("\\\n", "")):
-            raise ShellSyntaxError("a keyword is broken over two lines")
+            raise ShellSyntaxError("a keyword is split over two lines")
 
     def _parse_function_definition(
         self, assignments: list[ShellWord], words: list[ShellWord], redirects: list[Redirect]
     ) -> ShellNode:
         if assignments or redirects or len(words) != 1:
-            raise ShellSyntaxError("a bracket in the middle of a command")
+            raise ShellSyntaxError("unexpected parenthesis")
         self.pos += 1
         self.skip_blanks()
         if not self.text.startswith(")", self.pos):
-            raise ShellSyntaxError("a bracket in the middle of a command")
+            raise ShellSyntaxError("unexpected parenthesis")
         self.pos += 1
         self.skip_whitespace()
         return FunctionNode(words[0].raw, self.parse_command())
@@ -294,7 +294,7 @@ class ShellParser(CompoundParser):
         self.skip_blanks()
         target = self.parse_word(groups=True)
         if not target.raw:
-            raise ShellSyntaxError("a redirection without a file")
+            raise ShellSyntaxError("a redirection has no file")
         redirect = Redirect(found.group(1) or "", found.group(2), target)
         redirects.append(redirect)
         if redirect.op in {"<<", "<<-"}:
@@ -302,7 +302,7 @@ class ShellParser(CompoundParser):
         return True
 
     def parse_redirects(self, node: CompoundNode) -> CompoundNode:
-        """A compound command with the redirections that follow it."""
+        """Parse the redirections after a compound command and add them to it."""
         redirects: list[Redirect] = []
         self.skip_blanks()
         while self._parse_redirect(redirects):

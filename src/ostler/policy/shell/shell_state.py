@@ -1,4 +1,4 @@
-"""What a shell would know while it runs: variables, arguments, functions, and the folder it stands in."""
+"""The state of a simulated shell: variables, arguments, functions and working directory."""
 
 import os.path
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ T = TypeVar("T")
 ShellValue = str | tuple[str, ...] | None  # a string, an array, or unknown
 MAX_VALUES = 16
 MAX_FOLDERS = 6
-MAX_VALUE_LENGTH = 16384  # characters of a value that is still followed
-UNUSED_PID = "4194305"  # a process id no system gives: stands for numbers that make a fresh name
+MAX_VALUE_LENGTH = 16384  # in characters; longer values are unknown
+UNUSED_PID = "4194305"  # a process id that no system uses: placeholder for values that make a name unique
 
 _UNIQUE_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
 
 
 class ShellState:
-    """One shell's state; where branches meet, a variable has several possible values and the folder several places."""
+    """The state of a shell. After branches, a variable and the working directory can have several possible values."""
 
     def __init__(self, cwd: str) -> None:
         self.variables: dict[str, tuple[ShellValue, ...]] = {}
@@ -29,30 +29,28 @@ class ShellState:
         self.cwd: tuple[str, ...] = (cwd,)  # empty: unknown
         self.cwd_if_cd_failed: tuple[str, ...] = ()
         self.directory_stack: list[tuple[str, ...]] = []
-        self.in_project_environment = (
-            False  # inside a container or an environment of the project, where its own programs are
-        )
+        self.in_project_environment = False  # in a container or environment with the project's own programs
 
     def fork(self) -> "ShellState":
-        """A copy, as a subshell gets it."""
-        twin = ShellState.__new__(ShellState)
-        twin.variables = dict(self.variables)
-        twin.chosen_values = dict(self.chosen_values)
-        twin.functions = dict(self.functions)
-        twin.aliases = dict(self.aliases)
-        twin.positional = self.positional
-        twin.cwd = self.cwd
-        twin.cwd_if_cd_failed = self.cwd_if_cd_failed
-        twin.directory_stack = list(self.directory_stack)
-        twin.in_project_environment = self.in_project_environment
-        return twin
+        """Return a copy, as for a subshell."""
+        copy = ShellState.__new__(ShellState)
+        copy.variables = dict(self.variables)
+        copy.chosen_values = dict(self.chosen_values)
+        copy.functions = dict(self.functions)
+        copy.aliases = dict(self.aliases)
+        copy.positional = self.positional
+        copy.cwd = self.cwd
+        copy.cwd_if_cd_failed = self.cwd_if_cd_failed
+        copy.directory_stack = list(self.directory_stack)
+        copy.in_project_environment = self.in_project_environment
+        return copy
 
     def replace_with(self, other: "ShellState") -> None:
-        """Take over another state."""
+        """Replace this state with another one."""
         self.__dict__.update(other.__dict__)
 
     def merge(self, others: Iterable["ShellState"]) -> None:
-        """Take in the states that other ways through the script would leave."""
+        """Add the possible values of other states, which result from other execution paths."""
         for other in others:
             for name in self.variables.keys() | other.variables.keys():
                 values = _union(self.variables.get(name, (None,)), other.variables.get(name, (None,)))
@@ -64,7 +62,7 @@ class ShellState:
             self.cwd_if_cd_failed = _union(self.cwd_if_cd_failed, other.cwd_if_cd_failed)
 
     def snapshot(self) -> tuple[object, ...]:
-        """All that later commands may notice."""
+        """Return everything that can affect later commands."""
         return dict(self.variables), self.cwd, self.cwd_if_cd_failed, len(self.functions), len(self.aliases)
 
     # variables
@@ -75,7 +73,7 @@ class ShellState:
         self.chosen_values.pop(name, None)
 
     def lookup(self, name: str) -> ShellValue:
-        """The one value a variable has here; None when it is unknown or one of several."""
+        """Return the value of a variable, or None if it is unknown or ambiguous."""
         if name in self.chosen_values:
             return self.chosen_values[name]
         values = self.variables.get(name)
@@ -93,12 +91,12 @@ class ShellState:
         return {"IFS": " \t\n", "SHELL": "/bin/sh"}.get(name)
 
     def ambiguous_variables(self, names: Iterable[str]) -> list[tuple[str, tuple[ShellValue, ...]]]:
-        """Those of the names that have more than one possible value."""
-        found = [(name, self.variables.get(name, ())) for name in dict.fromkeys(names)]
-        return [(name, values) for name, values in found if len(values) > 1]
+        """Return the variables among `names` that have several possible values, with these values."""
+        variables = [(name, self.variables.get(name, ())) for name in dict.fromkeys(names)]
+        return [(name, values) for name, values in variables if len(values) > 1]
 
     def lookup_parameter(self, name: str) -> ShellValue:
-        """A positional or special parameter."""
+        """Return the value of a positional or special parameter, or None if it is unknown."""
         if name == "$":
             return UNUSED_PID
         if self.positional is None or not (name.isdigit() or name in {"@", "*", "#"}):
@@ -112,42 +110,42 @@ class ShellState:
             return None
         return self.positional[number - 1] if number <= len(self.positional) else ""
 
-    # places
+    # paths
 
     def change_folder(self, text: str, exists: bool) -> None:
-        """`cd text`; when the folder is not there, the old one stays a possibility."""
-        before = self.cwd
+        """Apply `cd text`. If the folder does not exist, the old one remains possible."""
+        previous = self.cwd
         if UNKNOWN_TEXT in text:
             self.cwd, self.cwd_if_cd_failed = (), ()
             return
         self.cwd = (
             (join_path("", text),)
             if text[:1] == "/"
-            else _union((), tuple(join_path(folder, text) for folder in before))
+            else _union((), tuple(join_path(folder, text) for folder in previous))
         )
-        self.cwd_if_cd_failed = () if exists else before
+        self.cwd_if_cd_failed = () if exists else previous
 
     def finish_cd(self) -> None:
-        """The next command runs whether `cd` worked or not."""
+        """Add the old folder as a possibility if the last `cd` may have failed."""
         if self.cwd_if_cd_failed and self.cwd:
             folders = _union(self.cwd, self.cwd_if_cd_failed)
             self.cwd = folders if len(folders) <= MAX_FOLDERS else ()
         self.cwd_if_cd_failed = ()
 
     def resolve_paths(self, text: str) -> tuple[str, ...]:
-        """The absolute paths a file name may mean; none when the folder is unknown."""
+        """Return the possible absolute paths of a file name; empty if the working directory is unknown."""
         if text.startswith("/"):
             return (join_path("", text),)
         return tuple(join_path(folder, text) for folder in self.cwd)
 
 
 def home_folder() -> str:
-    """The user's folder."""
+    """Return the user's home directory."""
     return os.path.expanduser("~")
 
 
 def join_path(folder: str, text: str) -> str:
-    """A name inside a folder, made plain."""
+    """Join and normalise a path."""
     path = os.path.normpath(f"{folder}/{text}" if text[:1] != "/" else text)
     return path[1:] if path.startswith("//") else path
 

@@ -1,4 +1,4 @@
-"""The record of one simple command: its words as rules see them, and the paths it names."""
+"""A simple command as rules see it: its words and the paths it names."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ _OPTION_VALUE = re.compile(r"(?:--[A-Za-z0-9-]+|[A-Za-z_][A-Za-z0-9_]*)=(.+)|-[A
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TAKES_PROGRAM = frozenset({"sed", "awk", "gawk", "mawk", "grep", "egrep", "rg", "perl", "ag", "ack"})
 _UNKNOWN_MARK = "…"
-_MAX_PATH_CHECKS = 256  # so many plain words are looked for in the file system
+_MAX_PATH_CHECKS = 256  # only this many words are looked up in the file system
 
 
 class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command that would run.
 
-    `literal` says that every word is known before it does; `stranger`, why nobody can tell what it does.
+    With `literal`, every word is known before it runs. `unknown_reason` is set if the program or subcommand is unknown.
     """
 
     text: str
@@ -32,14 +32,14 @@ class SimpleCommand(msgspec.Struct, frozen=True):
 
 
 def make_simple_command(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> SimpleCommand:
-    """The record of a command with these arguments."""
+    """Create the command for these arguments."""
     words = tuple(arg.text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK) for arg in argv)
     literal = all(arg.literal for arg in argv) and argv[0].exact
     return SimpleCommand(" ".join(words), words, literal, tuple(dict.fromkeys(_named_paths(argv, shell, filesystem))))
 
 
 def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], shell: ShellState) -> SimpleCommand:
-    """The record of a command with the files its redirections name."""
+    """Return the command with the paths of its redirections added."""
     targets = [redirect.target for redirect in redirects if redirect.body is None and redirect.op != "<<<"]
     files = [arg.text for target in targets for arg in expand_word(target, shell) if arg.exact]
     paths = [path for name in files if not name.isdigit() and name != "-" for path in shell.resolve_paths(name)]
@@ -49,12 +49,12 @@ def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], sh
 def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> Iterator[str]:
     args = list(argv[1:])
     if argv[0].text.rpartition("/")[2] in _TAKES_PROGRAM:
-        program = next((at for at, arg in enumerate(args) if arg.text[:1] != "-"), None)
+        program = next((index for index, arg in enumerate(args) if arg.text[:1] != "-"), None)
         args = args if program is None else args[:program] + args[program + 1 :]
-    for at, arg in enumerate(args):
+    for index, arg in enumerate(args):
         name = _path_text(arg)
         if name and (
-            "/" in name or name in {".", ".."} or (at < _MAX_PATH_CHECKS and _exists(name, shell, filesystem))
+            "/" in name or name in {".", ".."} or (index < _MAX_PATH_CHECKS and _exists(name, shell, filesystem))
         ):
             yield from shell.resolve_paths(name)
 
@@ -62,8 +62,8 @@ def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: Fi
 def _path_text(arg: ExpandedWord) -> str:
     if not arg.literal or _URL.match(arg.text) or "\n" in arg.text:
         return ""
-    if found := _OPTION_VALUE.fullmatch(arg.text):
-        value = found.group(1) or found.group(2) or ""
+    if match := _OPTION_VALUE.fullmatch(arg.text):
+        value = match.group(1) or match.group(2) or ""
         return value if "/" in value and not _URL.match(value) else ""
     return "" if arg.text.startswith("-") else arg.text
 

@@ -1,4 +1,4 @@
-"""Which SQL changes or drops what is in a database, and what a database shell does beside SQL."""
+"""Detects SQL and client commands that change or drop data."""
 
 import re
 
@@ -33,22 +33,22 @@ _DESTRUCTIVE_SQL = re.compile(
 
 
 def is_destructive_sql(text: str) -> bool:
-    """Whether a text is SQL that drops or empties something, and no sentence that only sounds like it."""
+    """Return whether a text is SQL that drops or empties something; string literals are ignored."""
     return bool(_DESTRUCTIVE_SQL.search(_STRING_LITERAL.sub("''", text))) and not _EXPLAIN_STATEMENT.match(text)
 
 
 def changes_data(text: str) -> bool:
-    """Whether SQL loses data or writes elsewhere; what it only compares with does not count."""
+    """Return whether SQL changes data or writes files; string literals are ignored where possible."""
     if _EXPLAIN_STATEMENT.match(text):
         return False
     return bool(_DATA_CHANGE.search(text if _DYNAMIC_SQL.search(text) else _STRING_LITERAL.sub("''", text)))
 
 
 def has_sqlite_command(text: str) -> bool:
-    """Whether a dot command of sqlite3 runs a program or writes a file."""
+    """Return whether a dot command of sqlite3 runs a program or writes a file."""
     return any(_SQLITE_COMMAND.match(line) and not _HARMLESS_SQLITE_COMMAND.match(line) for line in text.splitlines())
 
 
 def has_client_command(text: str) -> bool:
-    """Whether a backslash command of psql or mysql runs a program or writes a file."""
+    """Return whether a client command of psql or mysql runs a program or writes a file."""
     return bool(_CLIENT_COMMAND.search(text))

@@ -1,4 +1,4 @@
-"""The shape of a read command line: words made of parts, commands made of words, scripts made of commands."""
+"""Node types of the shell syntax tree: scripts contain commands, commands words, words parts."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -7,14 +7,14 @@ import msgspec
 
 
 class LiteralPart(msgspec.Struct):
-    """Characters that stand for themselves; unquoted ones may still be braces, globs or a tilde."""
+    """Literal characters; unquoted ones may still contain braces, globs or a tilde."""
 
     text: str
     quoted: bool = False
 
 
 class ParameterPart(msgspec.Struct):
-    """`$name`, or `${name…}` with what follows the name: an index, an operator and its operand."""
+    """`$name`, or `${name…}` with an index, an operator and its operand."""
 
     name: str
     quoted: bool
@@ -25,7 +25,7 @@ class ParameterPart(msgspec.Struct):
 
 
 class SubstitutionPart(msgspec.Struct):
-    """A script whose output (`$`), or whose pipe (`<` `>`), becomes part of a word."""
+    """A command substitution (`$`) or process substitution (`<`, `>`)."""
 
     script: "ScriptNode"
     quoted: bool
@@ -33,7 +33,7 @@ class SubstitutionPart(msgspec.Struct):
 
 
 class ArithmeticPart(msgspec.Struct):
-    """`$((…))`: a number that is known only when it runs."""
+    """`$((…))`: a number that is known only at run time."""
 
     parts: "tuple[WordPart, ...]"
     quoted: bool = False
@@ -49,14 +49,14 @@ WordPart = LiteralPart | ParameterPart | SubstitutionPart | ArithmeticPart | Arr
 
 
 class ShellWord(msgspec.Struct):
-    """One shell word as written, and the parts it is made of."""
+    """A shell word: its parts and its source text."""
 
     parts: tuple[WordPart, ...]
     raw: str
 
 
 class Redirect(msgspec.Struct):
-    """One redirection; a here-document has its body instead of a file."""
+    """A redirection. For a here-document, `target` is the delimiter and `body` the text."""
 
     fd: str
     op: str
@@ -73,7 +73,7 @@ class CommandNode(msgspec.Struct):
 
 
 class PipelineNode(msgspec.Struct):
-    """Commands whose output feeds the next one."""
+    """Commands connected by pipes."""
 
     stages: "tuple[ShellNode, ...]"
 
@@ -82,7 +82,7 @@ CompoundKind = Literal["group", "subshell", "if", "loop", "for", "case", "test",
 
 
 class CompoundNode(msgspec.Struct):
-    """A compound command: the scripts inside it, and the words it looks at."""
+    """A compound command: the scripts in it, and the words of its header."""
 
     kind: CompoundKind
     scripts: "tuple[ScriptNode, ...]" = ()
@@ -102,7 +102,7 @@ ShellNode = CommandNode | PipelineNode | CompoundNode | FunctionNode
 
 
 class ListItem(msgspec.Struct):
-    """A command of a list, how it hangs on the one before (`;` `&&` `||`), and whether it runs behind."""
+    """A command of a list, the operator before it, and whether it runs in the background."""
 
     node: ShellNode
     operator: Literal[";", "&&", "||"] = ";"
@@ -110,13 +110,13 @@ class ListItem(msgspec.Struct):
 
 
 class ScriptNode(msgspec.Struct):
-    """Commands one after the other."""
+    """A list of commands."""
 
     items: list[ListItem]
 
 
 def iter_parts(parts: tuple[WordPart, ...]) -> Iterator[WordPart]:
-    """Every part, those inside operands, arrays and arithmetic included; scripts are not entered."""
+    """Yield every part, also inside operands, arrays and arithmetic, but not inside scripts."""
     for part in parts:
         yield part
         if isinstance(part, ParameterPart):

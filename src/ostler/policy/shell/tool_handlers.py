@@ -1,4 +1,4 @@
-"""Single tools that write, run or destroy in ways of their own: databases, editors, pagers, network tools."""
+"""Handlers for single tools with their own ways to write, run or destroy."""
 
 import re
 from itertools import pairwise
@@ -27,7 +27,7 @@ def _one_dash_handler(call: CommandCall) -> str:
 
 
 def _strip_format_prefix(arg: ExpandedWord) -> ExpandedWord:
-    """The file in `png:picture`, as ImageMagick names them."""
+    """Return the file name without ImageMagick's format prefix (`png:picture`)."""
     return ExpandedWord(re.sub(r"^[a-zA-Z][\w-]*:(?!//)", "", arg.text), arg.is_glob, origin=arg.origin)
 
 
@@ -55,10 +55,10 @@ def _compiler(call: CommandCall) -> str:
         call.evaluate_text(" ".join(texts[texts.index("-wrapper") + 1 :][:1]).replace(",", " "), NO_STDIN)
     sources = [call.stdin.text] if call.stdin.kind == "text" and "-" in texts else []
     sources += [text for arg in options.operands if (text := _written_text(call, arg))]
-    if why := next(filter(None, (one_liners.danger_reason("other", text, call) for text in sources)), ""):
-        return why
+    if reason := next(filter(None, (one_liners.danger_reason("other", text, call) for text in sources)), ""):
+        return reason
     outputs = options.values("o", "output", "outfile", "outFile")
-    outputs += [after for before, after in pairwise(call.args) if before.text == "-MF"]
+    outputs += [value for option, value in pairwise(call.args) if option.text == "-MF"]
     return call.any_overwrite_reason([arg for arg in outputs if not (arg.exact and is_compiler_output(arg.text))])
 
 
@@ -69,7 +69,7 @@ def _written_text(call: CommandCall, arg: ExpandedWord) -> str:
         return ""
 
 
-# editors, pagers, documents
+# editors, pagers and documents
 
 
 def _vim(call: CommandCall) -> str:
@@ -93,8 +93,8 @@ def _pager(call: CommandCall) -> str:
 
 def _fzf(call: CommandCall) -> str:
     for binding in parse_options(call.args, "", ("bind",)).values("bind"):
-        for found in _FZF_ACTION.finditer(binding.text):
-            call.evaluate_text(re.sub(r"\{[^ }]*\}", UNKNOWN_TEXT, found.group(1) or found.group(2)), NO_STDIN)
+        for match in _FZF_ACTION.finditer(binding.text):
+            call.evaluate_text(re.sub(r"\{[^ }]*\}", UNKNOWN_TEXT, match.group(1) or match.group(2)), NO_STDIN)
     return ""
 
 
@@ -108,8 +108,8 @@ def _ffmpeg(call: CommandCall) -> str:
 
 
 def _named_output(call: CommandCall) -> str:
-    """Tools that name the file to write by a word of their own: `output FILE`, `-sOutputFile=FILE`."""
-    outputs = [arg for before, arg in pairwise(call.args) if before.text in {"output", "-o"}]
+    """Handle tools with unusual output options: `output FILE`, `-sOutputFile=FILE`."""
+    outputs = [arg for option, arg in pairwise(call.args) if option.text in {"output", "-o"}]
     outputs += [ExpandedWord(arg.text.partition("=")[2]) for arg in call.args if arg.text.startswith("-sOutputFile=")]
     return call.any_overwrite_reason(outputs)
 
@@ -122,22 +122,22 @@ def _qemu_img(call: CommandCall) -> str:
 def _mail(call: CommandCall) -> str:
     attached = parse_options(call.args, "asbcr", ("attach",)).has("a", "A", "attach")
     hosts = [arg for arg in call.args if "@" in arg.text]
-    return "sends a file's content to somebody" if attached and hosts else data_leaks.upload_reason(call, hosts)
+    return "sends a file by e-mail" if attached and hosts else data_leaks.upload_reason(call, hosts)
 
 
 def _tls_client(call: CommandCall) -> str:
     texts = call.arg_texts()
     return (
-        data_leaks.upload_reason(call, [arg for before, arg in pairwise(call.args) if before.text == "-connect"])
+        data_leaks.upload_reason(call, [arg for option, arg in pairwise(call.args) if option.text == "-connect"])
         if texts[:1] == ["s_client"]
         else ""
     )
 
 
 def _magick(call: CommandCall) -> str:
-    looks = call.arg_texts()[:1] and call.arg_texts()[0] in {"identify", "display", "-version"}
+    is_read_only = call.arg_texts()[:1] and call.arg_texts()[0] in {"identify", "display", "-version"}
     operands = parse_options(call.args).operands
-    return "" if looks or len(operands) < 2 else call.any_overwrite_reason([_strip_format_prefix(operands[-1])])
+    return "" if is_read_only or len(operands) < 2 else call.any_overwrite_reason([_strip_format_prefix(operands[-1])])
 
 
 # machines and networks
@@ -146,11 +146,11 @@ def _magick(call: CommandCall) -> str:
 def _netcat(call: CommandCall) -> str:
     options = parse_options(call.args, "ecpswixXIOTo", ("exec", "sh-exec", "lua-exec", "output"))
     if options.has("e", "c", "exec", "sh-exec", "lua-exec"):
-        return "runs a command for whoever connects"
+        return "runs a command for every connection"
     if _FLUSH_COMMAND.search(call.stdin.text):
-        return "empties a store"
-    if not options.has("z", "l", "listen") and (why := data_leaks.upload_reason(call, options.operands[:1])):
-        return why
+        return "empties a database"
+    if not options.has("z", "l", "listen") and (reason := data_leaks.upload_reason(call, options.operands[:1])):
+        return reason
     return call.any_overwrite_reason(options.values("output"))
 
 
@@ -164,8 +164,8 @@ def _socat(call: CommandCall) -> str:
         for arg in call.args
         if re.match(r"(?:tcp|udp|openssl)\d?:", arg.text, re.I)
     ]
-    if why := data_leaks.upload_reason(call, hosts):
-        return why
+    if reason := data_leaks.upload_reason(call, hosts):
+        return reason
     return "runs commands or writes files for a connection" if any(risky.match(arg.text) for arg in call.args) else ""
 
 
@@ -192,13 +192,13 @@ _CMAKE_CHANGES = re.compile(r"(?i)file\s*\(\s*(?:REMOVE|RENAME|WRITE|COPY|CHMOD|
 
 def _cmake(call: CommandCall) -> str:
     texts = call.arg_texts()
-    if why := next(
+    if reason := next(
         filter(
             None, (one_liners.danger_reason("other", arg.source_text, call) for arg in call.args if arg.source_text)
         ),
         "",
     ):
-        return why
+        return reason
     if "-P" in texts and _CMAKE_CHANGES.search(call.stdin.text):
         return "runs a script that changes files or starts programs"
     if "-E" not in texts:
@@ -252,12 +252,12 @@ def _ssh_keygen(call: CommandCall) -> str:
     if options.has("l", "L", "y", "e", "i", "B", "F", "Q", "s", "Y"):
         return ""
     if call.stdin.kind in {"text", "pipe"}:
-        return "answers what it would ask before it overwrites a key"
+        return "confirms overwriting a key automatically"
     return call.any_overwrite_reason(options.values("f"))
 
 
 def _bang_client(call: CommandCall) -> str:
-    """Clients in which a line that begins with ! is a command of the shell, and others delete files over there."""
+    """Handle clients whose input can run local commands (`!…`), and delete, fetch or send files."""
     for line in call.stdin.text.splitlines() if call.stdin.kind == "text" else ():
         if line.lstrip().startswith(("!", "~!")):
             call.evaluate_text(line.lstrip(" ~!"), NO_STDIN)
@@ -266,13 +266,13 @@ def _bang_client(call: CommandCall) -> str:
         elif (
             (words := line.split())[:1] == ["get"]
             and len(words) == 3
-            and (why := call.overwrite_reason(ExpandedWord(words[2])))
+            and (reason := call.overwrite_reason(ExpandedWord(words[2])))
         ):
-            return why
+            return reason
         elif re.match(r"\s*(?:m?put|send)\s", line) and any(map(data_leaks.is_secret_path, line.split()[1:])):
             return "sends a secret to another machine"
-    local = parse_options(call.args, "BbcDFiJloPRSsX").operands[1:2] if call.name == "sftp" else []
-    return call.any_overwrite_reason(local) or unknown_programs.nested_command_reason(call)
+    local_files = parse_options(call.args, "BbcDFiJloPRSsX").operands[1:2] if call.name == "sftp" else []
+    return call.any_overwrite_reason(local_files) or unknown_programs.nested_command_reason(call)
 
 
 _REMOTE_DELETION = re.compile(r"\s*-?(?:rm\w*|m?del\w*|rename|mv|chmod|chown|mrm)\s")
@@ -281,8 +281,10 @@ _REMOTE_DELETION = re.compile(r"\s*-?(?:rm\w*|m?del\w*|rename|mv|chmod|chown|mrm
 def _go_run(call: CommandCall) -> str:
     reasons: list[str] = []
     for arg in call.args[1:] if call.arg_texts()[:1] == ["run"] else ():
-        if why := script_reason(call, arg, lambda text: reasons.append(one_liners.danger_reason("other", text, call))):
-            return why
+        if reason := script_reason(
+            call, arg, lambda text: reasons.append(one_liners.danger_reason("other", text, call))
+        ):
+            return reason
     return next(filter(None, reasons), "")
 
 
@@ -318,7 +320,7 @@ HANDLERS: dict[str, CommandHandler] = {
     "ssh-keygen": _ssh_keygen,
     **dict.fromkeys(("ftp", "lftp", "sftp", "telnet", "mail", "mailx", "tftp", "nsupdate"), _bang_client),
 }
-# a second look at commands that another table knows already
+# additional handlers for commands that have a handler in another table
 EXTRA_HANDLERS: dict[str, CommandHandler] = {
     **dict.fromkeys(("fzf", "sk"), _fzf),
     **dict.fromkeys(("mail", "mailx"), _mail),

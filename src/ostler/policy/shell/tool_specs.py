@@ -1,4 +1,4 @@
-"""Options by which single tools write a file or run a command. Data."""
+"""Table of options by which single tools write a file or run a command. Data only."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,10 @@ from ostler.policy.danger_tables import split_names
 
 
 class ToolOptionSpec(msgspec.Struct, frozen=True):
-    """The options of a tool that matter.
+    """The options of a tool that write a file or run a command.
 
-    `valued` and `longs` take a value; of these `out` name a file to write and `runs` hold a command line; `operand`
-    says which operands are files to write, once there are at `least` so many. What a tool that `builds` makes may be
-    made again.
+    `output_options` name a file to write, `command_options` contain a command line. `output_operands` selects the
+    operands that are written, if there are at least `min_operands`. A build tool may overwrite compiler output.
     """
 
     shorts_with_value: str = ""
@@ -59,7 +58,8 @@ TOOL_SPECS: Mapping[str, ToolOptionSpec] = {
     "qpdf": ToolOptionSpec("", ("pages", "split-pages"), output_operands=_SECOND),
     "logsave": ToolOptionSpec(output_operands=slice(0, 1)),
     **dict.fromkeys(
-        ("convert", "sox", "pdfunite", "montage", "composite", "wkhtmltopdf"), ToolOptionSpec(output_operands=_LAST, min_operands=2)
+        ("convert", "sox", "pdfunite", "montage", "composite", "wkhtmltopdf"),
+        ToolOptionSpec(output_operands=_LAST, min_operands=2),
     ),
     **dict.fromkeys(
         split_names(
@@ -72,11 +72,15 @@ TOOL_SPECS: Mapping[str, ToolOptionSpec] = {
     "fallocate": ToolOptionSpec("lo", ("length", "offset"), output_operands=slice(0, 1)),
     "mkfile": ToolOptionSpec(output_operands=_LAST),
     "strip": ToolOptionSpec("oRKNF", (), ("o",), output_operands=slice(0, None)),
-    "rg": ToolOptionSpec("efgtTmABCjr", ("pre", "hostname-bin", "regexp", "glob"), command_options=("pre", "hostname-bin")),
+    "rg": ToolOptionSpec(
+        "efgtTmABCjr", ("pre", "hostname-bin", "regexp", "glob"), command_options=("pre", "hostname-bin")
+    ),
     "man": ToolOptionSpec("PHMmSesLrRpCE", ("pager", "html"), command_options=("P", "H", "pager", "html")),
     **dict.fromkeys(("ag", "ack"), ToolOptionSpec("", ("pager",), command_options=("pager",))),
     "bat": ToolOptionSpec("lrH", ("pager",), command_options=("pager",)),
-    **dict.fromkeys(("fzf", "sk"), ToolOptionSpec("qndc", ("preview", "bind", "cmd"), command_options=("preview", "c", "cmd"))),
+    **dict.fromkeys(
+        ("fzf", "sk"), ToolOptionSpec("qndc", ("preview", "bind", "cmd"), command_options=("preview", "c", "cmd"))
+    ),
     "watchmedo": ToolOptionSpec("cp", ("command", "patterns"), command_options=("c", "command")),
     "aria2c": ToolOptionSpec(
         "odi", ("out", "dir", "on-download-complete", "on-download-start", "on-download-error"), ("o", "out"),
@@ -86,7 +90,7 @@ TOOL_SPECS: Mapping[str, ToolOptionSpec] = {
     "grub-mkconfig": ToolOptionSpec("o", ("output",), ("o", "output")),
 }  # fmt: skip
 
-# tools whose long options have one dash
+# tools whose long options start with one dash
 ONE_DASH_SPECS: Mapping[str, ToolOptionSpec] = {
     "openssl": ToolOptionSpec(
         longs_with_value=("out", "keyout", "writerand", "in", "inkey", "passin", "passout"),
@@ -112,6 +116,6 @@ _COMPILER_OUTPUT_SUFFIXES = frozenset(split_names("o so a out exe bin elf wasm j
 
 
 def is_compiler_output(path: str) -> bool:
-    """Whether a file is one that compilers make again and again."""
+    """Return whether a path looks like compiler output, which may be overwritten."""
     base = path.rpartition("/")[2]
     return ("." not in base and not base[:1].isupper()) or base.rpartition(".")[2] in _COMPILER_OUTPUT_SUFFIXES

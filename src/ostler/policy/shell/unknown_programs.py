@@ -1,4 +1,4 @@
-"""Programs that no table knows: what their arguments give away about commands they run and things they delete."""
+"""Looks for commands, deletions and output files in the arguments of unknown programs."""
 
 import re
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ _OUTPUT_OPTION = re.compile(
 )
 _SHORT_OUTPUT_PROGRAMS = frozenset(
     {"eslint", "rspec", "cscope", "stylelint", "terser"}
-)  # of the harmless, those whose -o names a file
+)  # harmless programs whose -o names a file
 _DANGEROUS_CALL = re.compile(
     r"\b(?:system|exec\w*|unlink|remove\w*|rmtree|popen|spawn)\s*\(|\b(?:exec|execute|shell)\b\W{1,4}/"
 )
@@ -59,33 +59,35 @@ _SEPARATOR = re.compile(r"[\s;&|<>]+")
 _DEVICE_READERS = frozenset(
     {"smartctl", "lsblk", "blkid", "findmnt", "dumpe2fs", "udevadm", "nvme", "df", "hdparm", "skdump"}
 )
-_PROJECT_RUNNERS = frozenset({"cargo", "dotnet", "swift", "dune", "cabal", "zig"})  # with `run`, by words of its own
-_PACKAGE_VERBS = frozenset(  # which may be called like a command
+_PROJECT_RUNNERS = frozenset(
+    {"cargo", "dotnet", "swift", "dune", "cabal", "zig"}
+)  # with `run`, arguments after `--` belong to the project's program
+_PACKAGE_VERBS = frozenset(  # followed by package names, which may equal a command
     danger_tables.split_names(
         "install i in ins isntall add require ci info view show search docs home repo why explain outdated update up"
         " ls list ll la download wheel freeze audit"
     )
 )
-_MAX_VERB_WORDS = 4  # so many operands are looked at for a verb
-_MAX_ARGUMENTS = 24  # so many arguments are looked at for a command
+_MAX_VERB_WORDS = 4  # only this many operands are searched for a verb
+_MAX_ARGUMENTS = 24  # only this many arguments are searched for a command
 
 
 def danger_reason(call: CommandCall) -> str:
-    """Why a program that no table knows must be asked for."""
+    """Return why the arguments of a program without a handler need approval, or an empty string."""
     if call.name in programs.HARMLESS_PROGRAMS:
         return output_reason(call, _OUTPUT_OPTION if call.name in _SHORT_OUTPUT_PROGRAMS else _LONG_OUTPUT)
-    if why := nested_command_reason(call) or _code_reason(call) or output_reason(call):
-        return why
+    if reason := nested_command_reason(call) or _code_reason(call) or output_reason(call):
+        return reason
     if not _only_reads_devices(call) and any(is_block_device(text.rpartition("=")[2]) for text in call.arg_texts()):
-        return "works on a disk"
-    own = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
-    if own and any(_EMPTIES_DATABASE.fullmatch(text) for text in call.arg_texts()[:_MAX_VERB_WORDS]):
+        return "accesses a disk"
+    is_local_path = "/" in call.path and not re.match(r"/(?:usr/|opt/|s?bin/)", call.path)
+    if is_local_path and any(_EMPTIES_DATABASE.fullmatch(text) for text in call.arg_texts()[:_MAX_VERB_WORDS]):
         return "empties a database"
-    return "" if own or call.name in programs.PACKAGE_MANAGERS else deletion_reason(call)
+    return "" if is_local_path or call.name in programs.PACKAGE_MANAGERS else deletion_reason(call)
 
 
 def _only_reads_devices(call: CommandCall) -> bool:
-    """Whether a program only looks at disks: always, as it is called here, or with this verb."""
+    """Return whether a program only reads from disks: always, in certain forms, or with this subcommand."""
     first = next(iter(call.arg_texts()), "")
     return (
         call.name in _DEVICE_READERS
@@ -95,62 +97,62 @@ def _only_reads_devices(call: CommandCall) -> bool:
 
 
 def nested_command_reason(call: CommandCall) -> str:
-    """Judge what looks like a command among the arguments: after `--`, as words, as one text, or in a setting."""
+    """Evaluate commands among the arguments: after `--`, as words, as one text, or in a setting."""
     if call.name in programs.PACKAGE_MANAGERS and takes_packages(call):
         return ""
     command = call.args[_find_command(call) :]
     if command:
         call.evaluate_argv(command, NO_STDIN)
-    before = ""
+    previous = ""
     for arg in call.args[: min(_MAX_ARGUMENTS, len(call.args) - len(command))]:
-        if not (_MESSAGE_OPTION.fullmatch(before) or _MESSAGE_OPTION.fullmatch(arg.text.partition("=")[0])):
+        if not (_MESSAGE_OPTION.fullmatch(previous) or _MESSAGE_OPTION.fullmatch(arg.text.partition("=")[0])):
             if _EMBEDDED_COMMAND.search(arg.text):
-                return "hands on a command that deletes or changes something"
-            _evaluate_argument(call, arg, before)
-        before = arg.text
+                return "passes on a command that deletes or changes something"
+            _evaluate_argument(call, arg, previous)
+        previous = arg.text
     return ""
 
 
 def first_operand(call: CommandCall) -> str:
-    """The first word that is no option."""
+    """Return the first argument that is not an option, or an empty string."""
     return next((text for text in call.arg_texts() if text[:1] != "-"), "")
 
 
 def takes_packages(call: CommandCall) -> bool:
-    """Whether what follows a manager's verb are names of packages."""
+    """Return whether the arguments of a package manager are package names."""
     return first_operand(call) in _PACKAGE_VERBS and "--" not in call.arg_texts()
 
 
 def _find_command(call: CommandCall) -> int:
-    """Where among the arguments another command begins; behind the last one when none does."""
-    before = ExpandedWord("")
-    own = call.name in _PROJECT_RUNNERS and call.arg_texts()[:1] == ["run"]
-    for at, arg in enumerate(call.args[:_MAX_ARGUMENTS]):
-        if own and arg.text == "--":
+    """Return the index where another command starts in the arguments, or their number."""
+    previous = ExpandedWord("")
+    is_project_runner = call.name in _PROJECT_RUNNERS and call.arg_texts()[:1] == ["run"]
+    for index, arg in enumerate(call.args[:_MAX_ARGUMENTS]):
+        if is_project_runner and arg.text == "--":
             break
-        introduced = before.text == "--" or bool(_SHELL_OPTION.fullmatch(before.text))
-        if introduced and _is_program(arg) and at + 1 < len(call.args):
-            return at
-        if introduced and before.text.startswith("--") and program_name(arg) in programs.DANGEROUS_VERBS:
-            return at
-        if _is_command(arg, call.args[at + 1 :]) and (
-            before.text == "--" or _is_standalone_command(call, arg, before.text)
+        introduced = previous.text == "--" or bool(_SHELL_OPTION.fullmatch(previous.text))
+        if introduced and _is_program(arg) and index + 1 < len(call.args):
+            return index
+        if introduced and previous.text.startswith("--") and program_name(arg) in programs.DANGEROUS_VERBS:
+            return index
+        if _is_command(arg, call.args[index + 1 :]) and (
+            previous.text == "--" or _is_standalone_command(call, arg, previous.text)
         ):
-            return at
-        before = arg
+            return index
+        previous = arg
     return len(call.args)
 
 
 def _is_standalone_command(call: CommandCall, arg: ExpandedWord, previous: str) -> bool:
-    """Whether a word that may be a command is one, and no value of an option nor a verb of the program itself."""
-    named = arg.text.startswith("/") or program_name(arg) in programs.REMOVERS | programs.RUNS_ITS_ARGUMENTS
-    if named or _CODE_OPTION.fullmatch(previous):
+    """Return whether a word is a command rather than the value of an option or a subcommand."""
+    is_explicit = arg.text.startswith("/") or program_name(arg) in programs.REMOVERS | programs.RUNS_ITS_ARGUMENTS
+    if is_explicit or _CODE_OPTION.fullmatch(previous):
         return True
     return call.name not in programs.PACKAGE_MANAGERS and not previous.startswith("-")
 
 
 def _is_command(arg: ExpandedWord, rest: list[ExpandedWord]) -> bool:
-    """Whether a word with what follows is a dangerous verb, or a program that is handed another."""
+    """Return whether a word and the rest form a dangerous command, or a program that runs its arguments."""
     name = program_name(arg) if "/" not in arg.text.lstrip("/") or arg.text[0] == "/" else ""
     if name in programs.DANGEROUS_VERBS or name in programs.REMOVERS:
         return bool(rest) or arg.text.startswith("/")
@@ -162,25 +164,25 @@ def _is_program(arg: ExpandedWord) -> bool:
 
 
 def _evaluate_argument(call: CommandCall, arg: ExpandedWord, previous: str) -> None:
-    """Judge one argument that reads like a whole command line."""
+    """Evaluate an argument that looks like a whole command line."""
     name, equals, value = arg.text.partition("=")
     option, text = (name, value) if equals and name.startswith("-") else (previous, arg.text)
     first, *rest = _SEPARATOR.split(re.sub(r"^[\w.-]+=(?=\S)", "", text).strip(), maxsplit=1)
-    named = _SHELL_OPTION.fullmatch(option) and (
+    is_program = _SHELL_OPTION.fullmatch(option) and (
         first in programs.HARMLESS_PROGRAMS or _is_program(ExpandedWord(first))
     )
-    if rest and (named or _is_command(ExpandedWord(first), [ExpandedWord(word) for word in rest[0].split()])):
+    if rest and (is_program or _is_command(ExpandedWord(first), [ExpandedWord(word) for word in rest[0].split()])):
         call.evaluate_text(text, NO_STDIN, None)
 
 
 def code_texts(call: CommandCall) -> list[str]:
-    """The program texts behind options such as `-e` and `--eval`."""
-    found = []
-    for at, arg in enumerate(call.args[: _find_command(call)]):
+    """Return the values of options such as `-e` and `--eval`."""
+    texts = []
+    for index, arg in enumerate(call.args[: _find_command(call)]):
         name, equals, value = re.split(r"([=:]|$)", arg.text, maxsplit=1)
         if _CODE_OPTION.fullmatch(name):
-            found.append(value if equals else call.args[at + 1].text if at + 1 < len(call.args) else "")
-    return [text for text in found if text and text[0] != "-"]
+            texts.append(value if equals else call.args[index + 1].text if index + 1 < len(call.args) else "")
+    return [text for text in texts if text and text[0] != "-"]
 
 
 def _code_reason(call: CommandCall) -> str:
@@ -190,32 +192,36 @@ def _code_reason(call: CommandCall) -> str:
 
 
 def written_file_reason(call: CommandCall) -> str:
-    """Why a program must be asked for that is given a file this very line has written, with a command in it."""
-    implied = programs.IMPLICIT_SCRIPTS.get(call.name)
-    trusted = call.name in programs.PACKAGE_MANAGERS | programs.HARMLESS_PROGRAMS
-    for arg in [ExpandedWord(implied)] if implied else [] if trusted else call.args[:_MAX_ARGUMENTS]:
+    """Return why a program needs approval: it reads a file that this line writes, with a command in it."""
+    implicit_script = programs.IMPLICIT_SCRIPTS.get(call.name)
+    reads_no_scripts = call.name in programs.PACKAGE_MANAGERS | programs.HARMLESS_PROGRAMS
+    for arg in (
+        [ExpandedWord(implicit_script)] if implicit_script else [] if reads_no_scripts else call.args[:_MAX_ARGUMENTS]
+    ):
         try:
             text = call.written_text(arg)
         except KeyError:
             continue
         if text and (_COMMAND_IN_FILE.search(text) or _DANGEROUS_CALL.search(text)):
-            return "reads a file that this very line writes, with a command in it"
+            return "reads a file with a command in it that the same command line writes"
     return ""
 
 
 def output_reason(call: CommandCall, option_pattern: re.Pattern[str] = _OUTPUT_OPTION) -> str:
-    """Why writing to a file must be asked for, where an option such as `--output` names one."""
-    for at, arg in enumerate(call.args[:_MAX_ARGUMENTS]):
+    """Return why writing to the file named by an option such as `--output` needs approval."""
+    for index, arg in enumerate(call.args[:_MAX_ARGUMENTS]):
         name, equals, value = arg.text.partition("=")
         if not option_pattern.fullmatch(name):
             continue
-        target = ExpandedWord(value) if equals else call.args[at + 1] if at + 1 < len(call.args) else ExpandedWord("-")
+        target = (
+            ExpandedWord(value) if equals else call.args[index + 1] if index + 1 < len(call.args) else ExpandedWord("-")
+        )
         target = (
             ExpandedWord(target.text.partition("=")[2]) if re.match(r"[\w-]+=\w", target.text) else target
         )  # json=file
-        named = target.exact and target.text[:1] != "-" and not _is_build_output(target.text)
-        if named and not _is_folder(call, target) and (why := call.overwrite_reason(target)):
-            return why
+        is_file_name = target.exact and target.text[:1] != "-" and not _is_build_output(target.text)
+        if is_file_name and not _is_folder(call, target) and (reason := call.overwrite_reason(target)):
+            return reason
     return ""
 
 
@@ -224,16 +230,16 @@ _DOWNLOAD_TARGET_OPTION = re.compile(r"-f|-d|--file|--dest(?:ination)?")
 
 
 def download_reason(call: CommandCall, operands: Sequence[str]) -> str:
-    """Why fetching must be asked for that names a file which is there: by the last word, or an option."""
+    """Return why a download needs approval: the last word or an option names an existing file."""
     verb = next((word for word in operands[:3] if word in _DOWNLOAD_VERBS), "")
     if not verb or len(call.args) < 3:
         return ""
     remote = verb in {"pull", "get-object", "copyto"} or any(":" in word for word in operands)
     targets = call.args[-1:] if remote and ":" not in call.args[-1].text else []
     targets += [
-        after
-        for before, after in pairwise(call.args)
-        if verb == "download" and _DOWNLOAD_TARGET_OPTION.fullmatch(before.text)
+        value
+        for option, value in pairwise(call.args)
+        if verb == "download" and _DOWNLOAD_TARGET_OPTION.fullmatch(option.text)
     ]
     files = [arg for arg in targets if arg.exact and arg.text[:1] != "-" and not _is_folder(call, arg)]
     return call.any_overwrite_reason(files)
@@ -248,9 +254,9 @@ def _is_build_output(path: str) -> bool:
 
 
 def deleting_option_reason(call: CommandCall) -> str:
-    """Why an option such as `--delete-keys` must be asked for."""
-    found = next((arg.text for arg in call.args if _DELETING_OPTION.fullmatch(arg.text)), "")
-    return f"{found} deletes something" if found else ""
+    """Return why an option such as `--delete-keys` needs approval, or an empty string."""
+    option = next((arg.text for arg in call.args if _DELETING_OPTION.fullmatch(arg.text)), "")
+    return f"{option} deletes something" if option else ""
 
 
 _NAMING_VERBS = frozenset(
@@ -259,13 +265,13 @@ _NAMING_VERBS = frozenset(
 
 
 def _takes_names(call: CommandCall) -> bool:
-    """Whether the first word says that a program only looks or makes something, so that later ones are names."""
+    """Return whether the subcommand reads or creates something, so that later words are names and not verbs."""
     first = first_operand(call)
     return first in _NAMING_VERBS or known_programs.is_read_only_verb(first) or call.name.startswith("create-")
 
 
 def deletion_reason(call: CommandCall) -> str:
-    """Why a program must be asked for whose first words or options say that it deletes."""
+    """Return why a program needs approval because its first words or options say that it deletes something."""
     if call.arg_texts()[-1:] == ["--help"]:
         return ""
     if any(sql.is_destructive_sql(text) for text in call.arg_texts()):
@@ -273,8 +279,12 @@ def deletion_reason(call: CommandCall) -> str:
     if _takes_names(call):
         return deleting_option_reason(call)
     words = [pair for pair in pairwise(["", *call.arg_texts()]) if not pair[1].startswith("-")][:_MAX_VERB_WORDS]
-    for before, word in words:
-        value = _MESSAGE_OPTION.fullmatch(before) or re.fullmatch(r"-[^yfqvrRaA]", before)
-        if not value and _DELETING_VERB.fullmatch(word) and not known_programs.has_verb(call.name, words[0][1], word):
+    for previous, word in words:
+        is_value = _MESSAGE_OPTION.fullmatch(previous) or re.fullmatch(r"-[^yfqvrRaA]", previous)
+        if (
+            not is_value
+            and _DELETING_VERB.fullmatch(word)
+            and not known_programs.has_verb(call.name, words[0][1], word)
+        ):
             return f"{word} deletes something"
     return deleting_option_reason(call)

@@ -1,4 +1,4 @@
-"""The user's own patterns: regular expressions without case, in time linear in the line where re2 is there."""
+"""Matches the user's blacklist and danger patterns, in linear time where re2 is installed."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _MAX_RE_LENGTH = 4096
 
 
 def first_match(patterns: Sequence[str], lines: Sequence[str]) -> str:
-    """The first pattern that is found in one of the lines, or nothing."""
+    """Return the first pattern that matches one of the lines, or an empty string. Case is ignored."""
     for pattern in patterns:
         search = _compile_search(pattern)
         if any(search(line) for line in lines):
@@ -19,9 +19,9 @@ def first_match(patterns: Sequence[str], lines: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _compile_search(pattern: str) -> Any:
-    """A search for one pattern; one that is no regular expression is looked for as it stands."""
+    """Return a search function for a pattern; an invalid regular expression is searched as plain text."""
     try:
-        import re2  # a native library, needed only where patterns are set
+        import re2  # a native library, needed only if patterns are configured
     except ImportError:
         return _compile_re_search(pattern)
     options = re2.Options()
@@ -39,5 +39,5 @@ def _compile_re_search(pattern: str) -> Any:
     except re.error:
         folded = pattern.casefold()
         return lambda line: folded in line.casefold()
-    # this engine may take exponential time: it is shown only so much of a line
+    # `re` can take exponential time, so only the start of a line is searched
     return lambda line: compiled.search(line[:_MAX_RE_LENGTH])

@@ -1,4 +1,4 @@
-"""Reads shell words: quotes, escapes and every expansion that may hide a command."""
+"""Parses shell words: quotes, escapes and expansions."""
 
 import re
 from collections.abc import Callable
@@ -31,24 +31,24 @@ _BRACED = re.compile(r"\$\{(?:([!#]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$!-])|()
 _OPERATOR = re.compile(r":?[-=?+]|##?|%%?|/[/#%]?|\^\^?|,,?|@[A-Za-z]?|:|\*")
 _BACKTICK = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_PLAIN_ANSI = re.compile(r"\$'(?:[^'\"\\$`}]|\\[abefnrtv])*'")  # ends at the same place in every shell
+_PLAIN_ANSI = re.compile(r"\$'(?:[^'\"\\$`}]|\\[abefnrtv])*'")  # ends at the same position in every shell
 _ARRAY_HEAD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=\Z")
 _SPECIAL = {"\\": "_escape", "'": "_single", '"': "_double", "$": "_dollar", "`": "_backtick"}
 _AMBIGUOUS = frozenset('}"$`\\\n')
 
 
 class ShellSyntaxError(Exception):
-    """The text is no shell this reader is sure about."""
+    """Raised for shell text that cannot be parsed with certainty. `partial` has the commands parsed before."""
 
     partial: ScriptNode | None = None
 
 
 class WordParser:
-    """The half of the reader that knows words; the grammar of commands is its subclass."""
+    """Parses words; the subclasses parse commands."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
         if depth > MAX_DEPTH:
-            raise ShellSyntaxError("nested too deep")
+            raise ShellSyntaxError("nested too deeply")
         self.text = text
         self.end = len(text)
         self.pos = 0
@@ -57,21 +57,21 @@ class WordParser:
         self.pending_heredocs: list[Redirect] = []
 
     def parse_script_until(self, closer: str) -> ScriptNode:
-        """The commands up to a closing character, which is consumed."""
+        """Parse commands up to and including a closing character."""
         raise NotImplementedError
 
     def skip_whitespace(self) -> None:
-        """Past blanks, newlines and comments."""
+        """Skip blanks, comments and newlines."""
         raise NotImplementedError
 
     def _special_parser(self, char: str) -> Callable[[list[WordPart], bool], None]:
-        reader: Callable[[list[WordPart], bool], None] = getattr(self, _SPECIAL[char])
-        return reader
+        parser: Callable[[list[WordPart], bool], None] = getattr(self, _SPECIAL[char])
+        return parser
 
     # words
 
     def parse_word(self, *, arrays: bool = False, groups: bool = False, regex: bool = False) -> ShellWord:
-        """The word at the cursor; `arrays` allows `x=(…)`, `groups` allows `@(…)`, `regex` any parenthesis."""
+        """Parse one word; `arrays` allows `x=(…)`, `groups` allows `@(…)`, `regex` any parenthesis."""
         start = self.pos
         parts: list[WordPart] = []
         while self.pos < self.end:
@@ -101,15 +101,15 @@ class WordParser:
         return True
 
     def parse_nested_script(self) -> ScriptNode:
-        """A script in parentheses that the cursor has just entered."""
+        """Parse a script in parentheses; the current position is after the opening one."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise ShellSyntaxError("nested too deep")
-        waiting, self.pending_heredocs = self.pending_heredocs, []
+            raise ShellSyntaxError("nested too deeply")
+        outer_heredocs, self.pending_heredocs = self.pending_heredocs, []
         script = self.parse_script_until(")")
         if self.pending_heredocs:
-            raise ShellSyntaxError("a here-document has no end")
-        self.depth, self.pending_heredocs = self.depth - 1, waiting
+            raise ShellSyntaxError("a here-document is not closed")
+        self.depth, self.pending_heredocs = self.depth - 1, outer_heredocs
         return script
 
     def _parse_array(self, parts: list[WordPart]) -> None:
@@ -123,7 +123,7 @@ class WordParser:
                 break
             word = self.parse_word(groups=True)
             if not word.raw:
-                raise ShellSyntaxError("an array holds an operator")
+                raise ShellSyntaxError("an array contains an operator")
             words.append(word)
         self.pos += 1
         parts.append(ArrayPart(tuple(words)))
@@ -168,13 +168,13 @@ class WordParser:
                 parts.append(LiteralPart(char if char and char in escapable else "\\" + char, True))
 
     def parse_heredoc_body(self) -> ShellWord:
-        """The whole text as the body of a here-document: expansions work, quotes do not."""
+        """Parse the whole text as the body of a here-document: with expansions, without quotes."""
         parts: list[WordPart] = []
         while self.pos < self.end:
             self._parse_double_part(parts, _HEREDOC, "$`\\")
         return ShellWord(tuple(parts), self.text)
 
-    # what a dollar or a backtick begins
+    # expansions
 
     def _dollar(self, parts: list[WordPart], quoted: bool) -> None:
         follows = self.text[self.pos + 1 : self.pos + 2]
@@ -215,13 +215,13 @@ class WordParser:
         self.pos += 2
         parts.append(SubstitutionPart(self.parse_nested_script(), quoted))
 
-    def parse_arithmetic(self, begin: int) -> tuple[WordPart, ...] | None:
-        """What stands between `((` and `))`; nothing, and the cursor back, when it is a subshell after all."""
+    def parse_arithmetic(self, start: int) -> tuple[WordPart, ...] | None:
+        """Parse the text between `((` and `))`. Return None and reset the position if it is a subshell."""
         self.retries -= 1
         if self.retries < 0:
-            raise ShellSyntaxError("too many arithmetic expressions that are none")
-        back, depth, pending = self.pos, self.depth, list(self.pending_heredocs)
-        self.pos = begin - 1
+            raise ShellSyntaxError("too many invalid arithmetic expressions")
+        saved_pos, depth, pending = self.pos, self.depth, list(self.pending_heredocs)
+        self.pos = start - 1
         parts: list[WordPart] = []
         try:
             self._parse_balanced(parts, _ARITH, "(", ")")
@@ -234,11 +234,11 @@ class WordParser:
                 self.pos += 1
                 self.retries += 1
                 return tuple(parts)
-        self.pos, self.pending_heredocs = back, pending
+        self.pos, self.pending_heredocs = saved_pos, pending
         return None
 
     def _parse_balanced(self, parts: list[WordPart], plain: re.Pattern[str], opener: str, closer: str) -> None:
-        """From an opener to its closer, both consumed; expansions inside become parts."""
+        """Parse from an opening to the matching closing character, both included, with expansions."""
         level = 0
         while True:
             if self.pos >= self.end:
@@ -259,7 +259,7 @@ class WordParser:
     def _parse_braced(self, parts: list[WordPart], quoted: bool) -> None:
         head = _BRACED.match(self.text, self.pos)
         if not head:
-            raise ShellSyntaxError("an expansion that is not understood")
+            raise ShellSyntaxError("an expansion is not supported")
         param = ParameterPart(head.group(2) or head.group(4), quoted, head.group(1) or "")
         self.pos = head.end()
         operand: list[WordPart] = []
@@ -270,7 +270,7 @@ class WordParser:
         if not self.text.startswith("}", self.pos):
             operator = _OPERATOR.match(self.text, self.pos)
             if not operator:
-                raise ShellSyntaxError("an expansion that is not understood")
+                raise ShellSyntaxError("an expansion is not supported")
             param.op = operator.group()
             self.pos = operator.end()
             operand = self._parse_operand(operand, quoted)
@@ -297,10 +297,10 @@ class WordParser:
         return parts
 
     def _reject_ambiguous(self, quote: str) -> None:
-        """Shells differ on quotes inside a quoted `${…}`; only what all of them read alike is read."""
+        """Reject quotes inside a quoted `${…}` that shells parse differently."""
         close = self.text.find(quote, self.pos + 1)
         if close < 0 or not _AMBIGUOUS.isdisjoint(self.text[self.pos + 1 : close]):
-            raise ShellSyntaxError("quotes that shells read in different ways")
+            raise ShellSyntaxError("shells differ on these quotes")
 
     def _backtick(self, parts: list[WordPart], quoted: bool) -> None:
         found = _BACKTICK.match(self.text, self.pos)

@@ -1,4 +1,4 @@
-"""How the commands that only run other commands take their arguments. Data."""
+"""Table of how wrapper commands take their arguments. Data only."""
 
 import msgspec
 
@@ -6,11 +6,11 @@ from ostler.policy.danger_tables import split_names
 
 
 class WrapperSpec(msgspec.Struct, frozen=True):
-    """The way a wrapper takes its arguments.
+    """The arguments of a wrapper command.
 
-    `valued` and `longs` are the options with a value, `skip` counts the operands before the command, `code` names
-    options whose value is shell text, `out` those that name a file to write. With `env` assignments may stand before
-    the command, with `shell` its words are joined into shell text, with `late` options may follow operands.
+    `skip_operands` is the number of operands before the command. The values of `code_options` are shell text, those of
+    `output_options` files to write. With `takes_assignments`, assignments may precede the command; with `joins_words`,
+    its words are joined to shell text; with `options_after_operands`, options may follow operands.
     """
 
     shorts_with_value: str = ""
@@ -45,7 +45,9 @@ WRAPPER_SPECS: dict[str, WrapperSpec] = {
     "time": WrapperSpec("of", ("output", "format"), output_options=("o", "output")),
     "chrt": WrapperSpec("TPD", ("sched-runtime", "sched-period", "sched-deadline"), 1),
     "taskset": WrapperSpec(skip_operands=1),
-    "setpriv": WrapperSpec("", ("reuid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set", "securebits", "ruid")),
+    "setpriv": WrapperSpec(
+        "", ("reuid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set", "securebits", "ruid")
+    ),
     "prlimit": WrapperSpec("p", ("pid", "output")),
     "numactl": WrapperSpec("CNmpi", ("cpunodebind", "membind", "interleave", "physcpubind", "preferred")),
     "cpulimit": WrapperSpec("lpe", ("limit",)),
@@ -55,13 +57,16 @@ WRAPPER_SPECS: dict[str, WrapperSpec] = {
     "watch": WrapperSpec("nq", ("interval",), joins_words=True),
     "hyperfine": WrapperSpec(
         "wrmMpscSNuPD", ("warmup", "runs", "prepare", "setup", "cleanup", "shell", "export-json", "export-markdown"),
-        code_options=("p", "s", "c", "prepare", "setup", "cleanup"), output_options=("export-json", "export-markdown"), joins_words=True,
+        code_options=("p", "s", "c", "prepare", "setup", "cleanup"),
+        output_options=("export-json", "export-markdown"), joins_words=True,
     ),
     "strace": _TRACE,
     "ltrace": _LIBRARY_TRACE,
     "valgrind": WrapperSpec(output_options=("log-file",)),
     "unshare": WrapperSpec("", ("wd", "root", "setuid", "setgid", "map-user", "map-group")),
-    "systemd-run": WrapperSpec("pEMHu", ("unit", "property", "slice", "uid", "gid", "on-calendar", "on-active", "setenv")),
+    "systemd-run": WrapperSpec(
+        "pEMHu", ("unit", "property", "slice", "uid", "gid", "on-calendar", "on-active", "setenv")
+    ),
     "systemd-inhibit": WrapperSpec("", ("what", "who", "why", "mode")),
     "proot": WrapperSpec("rbqwk"),
     "chpst": WrapperSpec("uUbnemdoprftc/"),
@@ -79,30 +84,45 @@ WRAPPER_SPECS: dict[str, WrapperSpec] = {
     "setuidgid": WrapperSpec(skip_operands=1),
     "chroot": WrapperSpec("", ("userspec", "groups"), 1),
     "nsenter": WrapperSpec("tSGR", ("target", "setuid", "setgid")),
-    "su": WrapperSpec("cgGsw", ("command", "group", "shell"), 99, code_options=("c", "command"), options_after_operands=True),
+    "su": WrapperSpec(
+        "cgGsw", ("command", "group", "shell"), 99, code_options=("c", "command"), options_after_operands=True
+    ),
     "sg": WrapperSpec("c", (), 99, code_options=("c",), options_after_operands=True),
     "runuser": WrapperSpec("cugGsw", ("command", "user", "group", "shell"), code_options=("c", "command")),
-    "nix-shell": WrapperSpec("pIA", ("run", "command", "packages", "attr"), 99, code_options=("run", "command"), options_after_operands=True),
+    "nix-shell": WrapperSpec(
+        "pIA", ("run", "command", "packages", "attr"), 99, code_options=("run", "command"), options_after_operands=True
+    ),
     "cross-env": WrapperSpec(takes_assignments=True),
     "dotenv": WrapperSpec("fe", ("file", "env-file"), takes_assignments=True),
-    "nodemon": WrapperSpec("xewi", ("exec", "ext", "watch", "ignore"), 99, code_options=("x", "exec"), options_after_operands=True),
+    "nodemon": WrapperSpec(
+        "xewi", ("exec", "ext", "watch", "ignore"), 99, code_options=("x", "exec"), options_after_operands=True
+    ),
     "watchexec": WrapperSpec("wefirso", ("watch", "exts", "filter", "ignore"), joins_words=True),
     "npx": WrapperSpec("pcw", ("package", "call", "workspace"), code_options=("c", "call")),
     "schedtool": WrapperSpec("nMap"),
     "choom": WrapperSpec("np", ("adjust", "pid")),
     **dict.fromkeys(("mpirun", "mpiexec"), WrapperSpec("n", ("np", "host", "hostfile", "map-by", "bind-to"))),
-    "srun": WrapperSpec("nNcpJtwAG", ("ntasks", "nodes", "partition", "time", "mem", "gres", "job-name", "cpus-per-task")),
+    "srun": WrapperSpec(
+        "nNcpJtwAG", ("ntasks", "nodes", "partition", "time", "mem", "gres", "job-name", "cpus-per-task")
+    ),
     **dict.fromkeys(("gamemoderun", "prime-run", "mangohud", "scan-build", "noti", "retry"), _PLAIN_WRAPPER),
     "trickle": WrapperSpec("duwtls"),
     "pdsh": WrapperSpec("wlutfx", joins_words=True),
-    "start-stop-daemon": WrapperSpec("xanpucg", ("exec", "startas", "name", "pidfile", "user"), code_options=("x", "a", "exec")),
-    "yt-dlp": WrapperSpec("o", ("exec", "output"), 99, code_options=("exec",), output_options=("o", "output"), options_after_operands=True),
+    "start-stop-daemon": WrapperSpec(
+        "xanpucg", ("exec", "startas", "name", "pidfile", "user"), code_options=("x", "a", "exec")
+    ),
+    "yt-dlp": WrapperSpec(
+        "o", ("exec", "output"), 99, code_options=("exec",), output_options=("o", "output"), options_after_operands=True
+    ),
     "xterm": WrapperSpec("T", ()),
 }  # fmt: skip
 
-# runners with a sub-command: after it comes a command of its own
+# runners with a subcommand that is followed by another command
 RUNNERS: dict[str, tuple[tuple[str, ...], WrapperSpec]] = {
-    "perf": (("stat", "record", "trace"), WrapperSpec("eoFCGcprtu", ("event", "output"), output_options=("o", "output"))),
+    "perf": (
+        ("stat", "record", "trace"),
+        WrapperSpec("eoFCGcprtu", ("event", "output"), output_options=("o", "output")),
+    ),
     "rr": (("record",), _PLAIN_WRAPPER),
     "direnv": (("exec",), WrapperSpec(skip_operands=1)),
     "uv": (("run",), WrapperSpec("p", _UV)),
@@ -131,7 +151,10 @@ RUNNERS: dict[str, tuple[tuple[str, ...], WrapperSpec]] = {
     "heroku": (("run",), WrapperSpec("a", ("app",))),
     "lxc": (("exec",), WrapperSpec(skip_operands=1)),
     "pipx": (("run",), WrapperSpec("", ("spec", "python"))),
-    "vagrant": (("ssh",), WrapperSpec("c", ("command",), 99, code_options=("c", "command"), options_after_operands=True)),
+    "vagrant": (
+        ("ssh",),
+        WrapperSpec("c", ("command",), 99, code_options=("c", "command"), options_after_operands=True),
+    ),
     "docker": (
         ("run", "exec", "create", "container run", "container exec", "compose run", "compose exec"),
         WrapperSpec(
@@ -147,7 +170,7 @@ RUNNERS: dict[str, tuple[tuple[str, ...], WrapperSpec]] = {
 }  # fmt: skip
 RUNNERS["podman"] = RUNNERS["nerdctl"] = RUNNERS["docker"]
 RUNNERS["docker-compose"] = (("run", "exec"), RUNNERS["docker"][1])
-# of these, the ones that fetch what they run; the others run what the project, a container or an environment has
+# runners that download or find programs elsewhere; the others run programs of the project or of a container
 FETCHERS = frozenset(
     split_names("npm bun pipx mise asdf rustup perf op doppler sops aws-vault direnv heroku vagrant lxc")
 )

@@ -1,4 +1,4 @@
-"""Commands that only run other commands: their options are peeled off, and what is left is judged."""
+"""Handlers for commands that run another command (env, sudo, timeout, docker run …)."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _GLOBAL_VALUED = {"docker": "cHl", "podman": "c", "npm": "C", "pnpm": "C"}
 
 
 def unwrap(call: CommandCall, spec: WrapperSpec, args: Sequence[ExpandedWord]) -> str:
-    """Judge what a wrapper would run."""
+    """Evaluate the command that a wrapper runs. Return why its output files need approval, or an empty string."""
     options = parse_options(
         args, spec.shorts_with_value, spec.longs_with_value, stop_at_operand=not spec.options_after_operands
     )
@@ -40,13 +40,13 @@ def unwrap(call: CommandCall, spec: WrapperSpec, args: Sequence[ExpandedWord]) -
 
 
 def take_assignments(call: CommandCall, args: list[ExpandedWord]) -> list[ExpandedWord]:
-    """Look at the `NAME=value` words before a command, and give back the command."""
-    for at, arg in enumerate(args):
-        found = _ASSIGNMENT.fullmatch(arg.text)
-        if not found:
-            return args[at:]
-        call.evaluator.check_assignment(found.group(1), found.group(2), call.shell)
-        call.shell.assign(found.group(1), found.group(2))
+    """Check and apply the `NAME=value` words before a command. Return the command."""
+    for index, arg in enumerate(args):
+        match = _ASSIGNMENT.fullmatch(arg.text)
+        if not match:
+            return args[index:]
+        call.evaluator.check_assignment(match.group(1), match.group(2), call.shell)
+        call.shell.assign(match.group(1), match.group(2))
     return []
 
 
@@ -55,7 +55,7 @@ def _wrapper(call: CommandCall) -> str:
 
 
 def _runner(call: CommandCall) -> str:
-    subs, wrap = RUNNERS[call.name]
+    subcommands, spec = RUNNERS[call.name]
     operands = parse_options(
         call.args, _GLOBAL_VALUED.get(call.name, ""), ("context", "host", "file"), stop_at_operand=True
     ).operands
@@ -64,26 +64,26 @@ def _runner(call: CommandCall) -> str:
         operands = [operands[0], *parse_options(operands[1:], "fp", longs, stop_at_operand=True).operands]
     if operands and operands[0].text in programs.PACKAGE_BINARIES and call.name in programs.PACKAGE_MANAGERS:
         call.evaluate_argv(operands)
-    for sub in subs:
-        words = sub.split()
+    for subcommand in subcommands:
+        words = subcommand.split()
         if [arg.text for arg in operands[: len(words)]] == words:
             rest = operands[len(words) :]
             if call.name == "uv" and rest and (rest[0].text == "-" or rest[0].text.endswith(".py")):
                 rest = [ExpandedWord("python"), *rest]
             call.shell = call.shell.fork()
             call.shell.in_project_environment = call.name not in FETCHERS
-            if wrap is RUNNERS["docker"][1]:
+            if spec is RUNNERS["docker"][1]:
                 call.shell.cwd = ()
             words = [arg.text for arg in rest]
-            behind = rest[words.index("--") + 1 :] if "--" in words else []
-            if behind and behind[0].text[:1] != "-":
-                call.evaluate_argv(behind)
-            return unwrap(call, wrap, rest) or _container_reason(call, rest)
+            after_dashes = rest[words.index("--") + 1 :] if "--" in words else []
+            if after_dashes and after_dashes[0].text[:1] != "-":
+                call.evaluate_argv(after_dashes)
+            return unwrap(call, spec, rest) or _container_reason(call, rest)
     return ""
 
 
 def _container_reason(call: CommandCall, args: list[ExpandedWord]) -> str:
-    """A container that gets hold of the whole machine, or another program to start with."""
+    """Return why a container needs approval: it gets access to the machine. Its entry point is evaluated."""
     if "docker" not in call.name and call.name not in {"podman", "nerdctl"}:
         return ""
     options = parse_options(
@@ -93,11 +93,11 @@ def _container_reason(call: CommandCall, args: list[ExpandedWord]) -> str:
         call.evaluate_argv([entry, *options.operands[1:]])
     mounts = options.values("v", "volume", "mount")
     if options.has("privileged") or any(re.match(r"/:|.*(?:source|src)=/(?:,|$)", arg.text) for arg in mounts):
-        return "gives a container the whole machine"
+        return "gives a container access to the whole machine"
     if any(_HOST_FOLDER.match(arg.text) and not arg.text.endswith((":ro", ",readonly")) for arg in mounts):
-        return "lets a container write to the machine's own files"
+        return "lets a container write to system files"
     if any(data_leaks.ENGINE_SOCKET.search(arg.text) for arg in mounts):
-        return "gives a container the engine, and with it the whole machine"
+        return "gives a container control of the container engine"
     return ""
 
 
@@ -107,12 +107,14 @@ _HOST_FOLDER = re.compile(
 
 
 def _env(call: CommandCall) -> str:
-    at = next((at for at, arg in enumerate(call.args) if _SPLIT_STRING_OPTION.match(arg.text)), -1)
-    if at >= 0:  # what follows is handed on as it is, after the text that is split
-        text = _SPLIT_STRING_OPTION.sub("", call.args[at].text)
-        given = [ExpandedWord(text)] if text else call.args[at + 1 : at + 2]
-        rest = call.args[at + 1 + (not text) :]
-        call.evaluate_text(" ".join(["env", *(arg.text for arg in given), *(shell_quote(arg.text) for arg in rest)]))
+    index = next((index for index, arg in enumerate(call.args) if _SPLIT_STRING_OPTION.match(arg.text)), -1)
+    if index >= 0:  # the following words are passed on unchanged after the split text
+        text = _SPLIT_STRING_OPTION.sub("", call.args[index].text)
+        split_words = [ExpandedWord(text)] if text else call.args[index + 1 : index + 2]
+        rest = call.args[index + 1 + (not text) :]
+        call.evaluate_text(
+            " ".join(["env", *(arg.text for arg in split_words), *(shell_quote(arg.text) for arg in rest)])
+        )
         return ""
     options = parse_options(call.args, "uC", ("unset", "chdir"), stop_at_operand=True)
     call.shell = call.shell.fork()
@@ -166,7 +168,7 @@ def _ssh(call: CommandCall) -> str:
     for setting in options.values("o"):
         evaluate_ssh_setting(call, setting)
     if any(arg.piped for arg in options.values("F")):
-        return "is configured by what comes through a pipe"
+        return "reads its configuration from a pipe"
     call.shell = call.shell.fork()
     call.shell.cwd = ()
     command = parse_options(options.operands[1:], _SSH_VALUED, stop_at_operand=True).operands
@@ -197,8 +199,8 @@ def _nix(call: CommandCall) -> str:
         call.evaluate_argv(
             [*(ExpandedWord(arg.text.rpartition("#")[2]) for arg in package), *call.args[texts.index("--") + 1 :]]
         )
-    at = next((at for at, text in enumerate(texts) if text in {"-c", "--command"}), len(texts))
-    call.evaluate_argv(call.args[at + 1 :])
+    index = next((index for index, text in enumerate(texts) if text in {"-c", "--command"}), len(texts))
+    call.evaluate_argv(call.args[index + 1 :])
     return unknown_programs.nested_command_reason(call)
 
 
@@ -222,14 +224,20 @@ _TERMINAL_VERBS = ("new", "split", "run", "if", "pipe", "respawn", "send", "popu
 def _ansible(call: CommandCall) -> str:
     options = parse_options(call.args, "amiuMfel", ("args", "module-name", "inventory"))
     module = options.value("m", "module-name")
-    runs = module is None or module.text.rpartition(".")[2] in {"command", "shell", "raw", "script", "win_shell"}
+    runs_command = module is None or module.text.rpartition(".")[2] in {
+        "command",
+        "shell",
+        "raw",
+        "script",
+        "win_shell",
+    }
     if module is not None and module.text.rpartition(".")[2] in _ANSIBLE_CHANGES:
         return "changes other machines"
-    for given in options.values("a", "args"):
-        if re.search(r"state=absent|\b(?:mode|owner|group)=", given.text):
+    for argument in options.values("a", "args"):
+        if re.search(r"state=absent|\b(?:mode|owner|group)=", argument.text):
             return "deletes or changes something on other machines"
-        if runs:
-            call.evaluate_text(given.text)
+        if runs_command:
+            call.evaluate_text(argument.text)
     return ""
 
 
@@ -242,7 +250,7 @@ _ANSIBLE_CHANGES = frozenset(
 
 
 def _bwrap(call: CommandCall) -> str:
-    """bwrap: some options take two values, some one, the rest none."""
+    """Handle bwrap: some options take two values, some one, the others none."""
     rest = list(call.args)
     while rest and rest[0].text.startswith("--"):
         name = rest.pop(0).text

@@ -1,1 +1,1 @@
-"""The loop's guests: small objects called at its named points, each with one duty."""
+"""Loop plugins: small objects called at fixed points of the agent loop."""

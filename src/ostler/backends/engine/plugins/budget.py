@@ -1,4 +1,4 @@
-"""What a turn and the children it starts may use together: set aside before each model call, counted after it."""
+"""Shared token and cost budget of a turn and its child sessions: reserved before each call, settled after it."""
 
 import asyncio
 import math
@@ -15,14 +15,14 @@ from ostler.core.protocols import BackendContext
 from ostler.models.model_settings import TokenPrice
 from ostler.models.model_types import Usage
 
-# A reply that could not even say this much is not worth asking for.
+# If fewer tokens are left for a reply, the model is not queried.
 MIN_REPLY_TOKENS = 16
-# Where several share what is left, none is given less than this, and twice the longest reply so far: others wait.
+# Minimum for each of several concurrent turns (or twice the longest reply so far); the others wait.
 FAIR_REPLY_TOKENS = 1_024
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """What one call may take at most; of that `sent` tokens are its request. `since` is the record it begins after."""
+    """The most that one call may use; `request_tokens` of it for its request. Its records begin at `start_index`."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -31,21 +31,24 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class TokenRates(msgspec.Struct, frozen=True):
-    """What a token costs in the request and in the reply; None where nobody knows."""
+    """The price of a token in requests and replies; None if unknown."""
 
     input_rate: float | None = None
     output_rate: float | None = None
 
 
 class Remaining(msgspec.Struct, frozen=True):
-    """What of a limit is left for a reply, in tokens, and the limit's name."""
+    """What a limit leaves for a reply, in tokens, and the limit's description."""
 
     tokens: float
     limit: str
 
 
 class Budget:
-    """One for a whole tree of sessions; None is no limit. The first that joins is the root, where all usage is told."""
+    """The budget of a tree of sessions; None means unlimited.
+
+    The first turn that joins is the root; its records contain the usage of all turns.
+    """
 
     def __init__(self, tokens: int | None = None, cost: float | None = None, calls: int | None = None) -> None:
         self._max_tokens = tokens
@@ -60,7 +63,7 @@ class Budget:
         self._freed = asyncio.Event()
 
     def join(self, view: TurnView) -> None:
-        """A turn begins, the root's or that of a child."""
+        """Register a turn, of the root or a child."""
         if self._root is None:
             self._root, self._calls = view, 0
             self._reservations.clear()
@@ -68,21 +71,21 @@ class Budget:
         self._turns.add(id(view.context))
 
     def leave(self, context: BackendContext) -> None:
-        """The turn on this stage is over, however it ended."""
+        """Unregister the turn of this context."""
         self._drop_reservation(context)
         self._turns.discard(id(context))
         if self._root is not None and self._root.context is context:
             self._root = None
 
     async def reserve(self, view: TurnView) -> str:
-        """Set aside what the next call may take at most and hold its reply to it, or name the limit it would pass.
+        """Reserve budget for the next call and limit its reply. Return the limit it would exceed, or an empty string.
 
-        What calls of others hold may be free again soon: where that would do, it is waited for.
+        Waits if other calls' reservations must be released first.
         """
         self._drop_reservation(view.context)
-        while reached := self._limit_reached(view, self._all_reservations()):
+        while limit := self._limit_reached(view, self._all_reservations()):
             if not self._reservations or self._limit_reached(view, list(self._uncounted)):
-                return reached
+                return limit
             self._freed.clear()
             await self._freed.wait()
         root = self._root or view
@@ -92,47 +95,49 @@ class Budget:
 
     @contextmanager
     def reserve_background(self, view: TurnView, tokens: int) -> Iterator[bool]:
-        """Set a little aside for a call beside the turn, while that lasts; False where so much is not left."""
+        """Reserve tokens for a background call during the block. Yield False if too little is left."""
         rates, root = self._rates(view), self._root or view
-        aside = Reservation(tokens, tokens * max(rates.input_rate or 0.0, rates.output_rate or 0.0))
-        held = [*self._all_reservations(), aside]
-        fits = self._used_tokens(root, held) <= (self._max_tokens or math.inf)
-        fits = fits and self._used_cost(root, held) <= (self._max_cost or math.inf)
-        self._background += [aside] if fits else []
+        reservation = Reservation(tokens, tokens * max(rates.input_rate or 0.0, rates.output_rate or 0.0))
+        reservations = [*self._all_reservations(), reservation]
+        fits = self._used_tokens(root, reservations) <= (self._max_tokens or math.inf)
+        fits = fits and self._used_cost(root, reservations) <= (self._max_cost or math.inf)
+        self._background += [reservation] if fits else []
         try:
             yield fits
         finally:
-            self._background = [one for one in self._background if one is not aside]
+            self._background = [other for other in self._background if other is not reservation]
 
     def count_reply(self) -> None:
-        """A step has its reply."""
+        """Count a step that has its reply."""
         self._calls += 1
 
     def describe_limit(self, view: TurnView) -> str:
-        """The limit that a reply was cut for, and what is used of it."""
+        """Describe the limit that truncated a reply, and how much of it is used."""
         root = self._root or view
-        held = self._all_reservations()
-        limit = self._nearest_limit(view, held).limit
-        cost, tokens = self._used_cost(root, held), self._used_tokens(root, held)
+        reservations = self._all_reservations()
+        limit = self._nearest_limit(view, reservations).limit
+        cost, tokens = self._used_cost(root, reservations), self._used_tokens(root, reservations)
         used = f"${cost:.2g} is used" if limit.startswith("$") else f"{tokens:,} are used"
-        return f"{limit}: about {used}, and the reply was cut"
+        return f"{limit}: about {used}; the reply was truncated"
 
     def _add_reservation(self, view: TurnView) -> None:
-        room, sent, most = (
+        room, request_tokens, max_reply = (
             self._nearest_limit(view, self._all_reservations()).tokens,
             view.tokens,
             view.max_reply_tokens,
         )
-        rates, reply = self._rates(view), int(min(room, most, self._share(view, room)))
-        cost = sent * (rates.input_rate or 0.0) + reply * (rates.output_rate or 0.0)
-        self._reservations[id(view.context)] = Reservation(sent + reply, cost, sent, len(view.context.records()))
-        bounds = ReplyLimit(view.estimator.bytes_for(room)) if math.isfinite(room) else None
-        bounds = ReplyLimit(view.estimator.bytes_for(reply), reply) if reply < most else bounds
-        limited = self._max_tokens is not None or self._max_cost is not None
-        view.model.set_limit(bounds, lambda size: self._release(view, size), is_limited=limited)
+        rates, reply = self._rates(view), int(min(room, max_reply, self._share(view, room)))
+        cost = request_tokens * (rates.input_rate or 0.0) + reply * (rates.output_rate or 0.0)
+        self._reservations[id(view.context)] = Reservation(
+            request_tokens + reply, cost, request_tokens, len(view.context.records())
+        )
+        reply_limit = ReplyLimit(view.estimator.bytes_for(room)) if math.isfinite(room) else None
+        reply_limit = ReplyLimit(view.estimator.bytes_for(reply), reply) if reply < max_reply else reply_limit
+        is_limited = self._max_tokens is not None or self._max_cost is not None
+        view.model.set_limit(reply_limit, lambda size: self._release(view, size), is_limited=is_limited)
 
     def _share(self, view: TurnView, room: float) -> float:
-        """What of the rest one reply may take, while other turns are about to ask as well."""
+        """Return how much of the rest one reply may use while other turns are about to query as well."""
         idle = {id(self._root.context)} if self._root and self._root.context is not view.context else set()
         asking = self._turns - self._reservations.keys() - idle
         return max(room / max(len(asking), 1), FAIR_REPLY_TOKENS, 2 * self._longest_reply(view))
@@ -141,66 +146,69 @@ class Budget:
         return max((usage.tokens_out for usage in (self._root or view).usage()), default=0)
 
     def _release(self, view: TurnView, size: int) -> None:
-        """A reply of so many bytes is over, and what it took is told by then, by the server or as we estimate it."""
-        aside = self._drop_reservation(view.context)
+        """Release a reservation after a reply of `size` bytes; usage that the server did not report is estimated."""
+        reservation = self._drop_reservation(view.context)
         self._warn_unpriced(self._root or view)
-        if aside is None:
+        if reservation is None:
             return
-        counts = [usage for usage in view.usage(aside.start_index) if not usage.child_id]
-        sent = _missing_tokens(aside.request_tokens, sum(usage.tokens_in for usage in counts))
-        said = _missing_tokens(view.estimator.tokens_for(size), sum(usage.tokens_out for usage in counts))
-        if sent or said:
+        reports = [usage for usage in view.usage(reservation.start_index) if not usage.child_id]
+        missing_input = _missing_tokens(reservation.request_tokens, sum(usage.tokens_in for usage in reports))
+        missing_output = _missing_tokens(view.estimator.tokens_for(size), sum(usage.tokens_out for usage in reports))
+        if missing_input or missing_output:
             rates = self._rates(view)
             self._uncounted.append(
-                Reservation(sent + said, sent * (rates.input_rate or 0.0) + said * (rates.output_rate or 0.0))
+                Reservation(
+                    missing_input + missing_output,
+                    missing_input * (rates.input_rate or 0.0) + missing_output * (rates.output_rate or 0.0),
+                )
             )
 
     def _drop_reservation(self, context: BackendContext) -> Reservation | None:
-        aside = self._reservations.pop(id(context), None)
+        reservation = self._reservations.pop(id(context), None)
         self._freed.set()
-        return aside
+        return reservation
 
     def _all_reservations(self) -> list[Reservation]:
         return [*self._reservations.values(), *self._uncounted, *self._background]
 
     def _warn_unpriced(self, root: TurnView, next_model: str = "") -> None:
-        """A limit that cannot hold is told once for each model: before it is asked if that is known, else after."""
+        """Warn once per model that the cost limit cannot be enforced, if possible before its first call."""
         if self._max_cost is None:
             return
-        asked = (usage.model for usage in root.usage() if usage.cost is None and _has_tokens(usage))
-        for model in dict.fromkeys(filter(None, (*asked, next_model))):
-            told = f"the price of {model} is not known, so the limit of ${self._max_cost:g} cannot hold"
-            _warn_once(root, told)
+        unpriced = (usage.model for usage in root.usage() if usage.cost is None and _has_tokens(usage))
+        for model in dict.fromkeys(filter(None, (*unpriced, next_model))):
+            limit = f"the cost limit of ${self._max_cost:g}"
+            _warn_once(root, f"set a price for {model} in its profile: without it {limit} cannot be enforced")
 
     def _limit_reached(self, view: TurnView, reservations: list[Reservation]) -> str:
-        """The limit that the next call would pass, if its reply is as long as the longest so far."""
+        """Return the limit that the next call would exceed if its reply is as long as the longest so far."""
         if self._max_calls is not None and self._calls + len(self._reservations) >= self._max_calls:
             return plural(self._max_calls, "step")
         nearest = self._nearest_limit(view, reservations)
         return nearest.limit if nearest.tokens < max(self._longest_reply(view), MIN_REPLY_TOKENS) else ""
 
     def _nearest_limit(self, view: TurnView, reservations: list[Reservation]) -> Remaining:
-        """The limit that leaves least for the next reply."""
-        root, rates, left = self._root or view, self._rates(view), [Remaining(math.inf, "")]
+        """Return the limit that leaves the least for the next reply."""
+        root, rates, candidates = self._root or view, self._rates(view), [Remaining(math.inf, "")]
         if self._max_tokens is not None:
             tokens = self._max_tokens - self._used_tokens(root, reservations) - view.tokens
-            left.append(Remaining(tokens, plural(self._max_tokens, "token")))
+            candidates.append(Remaining(tokens, plural(self._max_tokens, "token")))
         if self._max_cost is not None:
             cost = self._max_cost - self._used_cost(root, reservations) - view.tokens * (rates.input_rate or 0.0)
             tokens_paid = -math.inf if cost < 0 else cost / rates.output_rate if rates.output_rate else math.inf
-            left.append(Remaining(tokens_paid, f"${self._max_cost:g}"))
-        return min(left, key=lambda one: one.tokens)
+            candidates.append(Remaining(tokens_paid, f"${self._max_cost:g}"))
+        return min(candidates, key=lambda remaining: remaining.tokens)
 
     def _used_tokens(self, root: TurnView, reservations: list[Reservation]) -> int:
         return sum(usage.tokens_in + usage.tokens_out for usage in root.usage()) + sum(
-            one.tokens for one in reservations
+            reservation.tokens for reservation in reservations
         )
 
     def _used_cost(self, root: TurnView, reservations: list[Reservation]) -> float:
-        return sum(usage.cost or 0.0 for usage in root.usage()) + sum(one.cost for one in reservations)
+        return sum(usage.cost or 0.0 for usage in root.usage()) + sum(reservation.cost for reservation in reservations)
 
     def _rates(self, view: TurnView) -> TokenRates:
-        """By the price, as if nothing came from a cache; without one, what the model's tokens have cost so far."""
+        """Return the rates from the price, ignoring caches, or the average cost of the model's tokens so far."""
         price = view.price
         if isinstance(price, TokenPrice):
             return TokenRates(price.add_cost(Usage(1)).cost, price.add_cost(Usage(0, 1)).cost)
@@ -213,24 +221,24 @@ def _has_tokens(usage: UsageReported) -> bool:
 
 
 def _missing_tokens(expected: int, counted: int) -> int:
-    """What is missing in a count that no tokenizer comes to; any other is believed."""
+    """Return the tokens missing from an implausibly low report, else 0."""
     return expected - counted if counted < expected * BYTES_PER_TOKEN / PLAUSIBLE_RATIOS[1] else 0
 
 
 def _average_rate(reports: Iterable[UsageReported], model: str) -> float | None:
-    """What a token of this model has cost so far, as the server's cache has it; unknown before its first call."""
-    own = [usage for usage in reports if usage.cost is not None and usage.model == model]
-    tokens = sum(usage.tokens_in + usage.tokens_out for usage in own)
-    return sum(usage.cost or 0.0 for usage in own) / tokens if tokens else None
+    """Return the average cost of this model's tokens so far, or None before its first call."""
+    priced = [usage for usage in reports if usage.cost is not None and usage.model == model]
+    tokens = sum(usage.tokens_in + usage.tokens_out for usage in priced)
+    return sum(usage.cost or 0.0 for usage in priced) / tokens if tokens else None
 
 
 def _warn_once(view: TurnView, text: str) -> None:
     records = view.context.records()
     notice = Notice("warning", text)
-    if not any(records[at].event == notice for at in range(len(records)) if records.type_at(at) == "notice"):
+    if not any(records[index].event == notice for index in range(len(records)) if records.type_at(index) == "notice"):
         view.context.emit(notice)
 
 
 def plural(count: int, noun: str) -> str:
-    """A number of things, in words."""
+    """Return a count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

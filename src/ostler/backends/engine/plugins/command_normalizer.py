@@ -1,4 +1,4 @@
-"""A command line without what changes nothing: comments, spaces, quotes, and words that are only printed."""
+"""Normalizes a shell command for comparison: no comments, echo or quoting differences."""
 
 from ostler.text.lazy_regex import lazy_regex
 
@@ -10,22 +10,22 @@ _NUMBERS = lazy_regex(r"\d+")
 
 
 def normalize_command(command: str) -> tuple[str, list[str]]:
-    """What is left of a command, and the lines that it only printed about itself."""
+    """Return the normalized command and the lines that it only prints itself."""
     if "<<" in command or len(command) > MAX_COMMAND_LENGTH:
         return command.strip(), []
     try:
         parts = [part for line in command.splitlines() for part in _split_commands(line)]
-    except ValueError:  # a quote over several lines
+    except ValueError:  # a quoted string over several lines
         return " ".join(command.split()), []
-    kept = [" ".join(part) for part in parts if not _is_noise(part)]
+    effective = [" ".join(part) for part in parts if not _is_noise(part)]
     printed = [" ".join(part[1:]) for part in parts if _is_noise(part)]
-    if not kept:  # nothing but words, of which the numbers count for nothing
+    if not effective:  # only printed text; numbers in it are ignored
         return _NUMBERS.sub("", "; ".join(" ".join(part) for part in parts)), printed
-    return "; ".join(kept), [line for line in printed if line]
+    return "; ".join(effective), [line for line in printed if line]
 
 
 def _split_commands(line: str) -> list[list[str]]:
-    """The commands of a line as words, without a comment."""
+    """Split a line into commands, each a list of words, without comments."""
     import shlex
 
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)

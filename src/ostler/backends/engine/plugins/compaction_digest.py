@@ -1,4 +1,4 @@
-"""What is kept of a conversation without asking a model: the user's words, the plan, the files, the last deeds."""
+"""The parts of a compaction summary that need no model: user messages, plan, files, last actions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from ostler.core.tools import Todo, ToolCall
 from ostler.models.model_types import AssistantMessage, SystemMessage, ToolResultsMessage, UserMessage
 from ostler.text.truncate import truncate_middle
 
-HEADING = "[Summary of the conversation so far. Earlier messages are no longer shown; go on from here.]"
+HEADING = "[Summary of the conversation so far. Earlier messages were removed; continue from here.]"
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 MAX_FILES = 100
 _PATH_ARGUMENTS = ("path", "file", "file_path", "filePath", "source", "target", "to")
@@ -19,9 +19,11 @@ _MIN_CUT_LENGTH = 80
 
 
 def user_texts(records: Records, upto_seq: int) -> list[str]:
-    """All that people said before a record, in order."""
+    """Return the user's messages before record `upto_seq`, in order."""
     kinds = ("turn_started", "steered")
-    events = (records[at].event for at in range(records.index_after(upto_seq - 1)) if records.type_at(at) in kinds)
+    events = (
+        records[index].event for index in range(records.index_after(upto_seq - 1)) if records.type_at(index) in kinds
+    )
     return [_prompt_text(event.prompt) for event in events if isinstance(event, TurnStarted | Steered)]
 
 
@@ -33,34 +35,36 @@ def _content_text(block: PromptContent) -> str:
     if isinstance(block, TextContent):
         return block.text
     if isinstance(block, ImageContent):
-        return f"[picture {block.name}]"
+        return f"[image {block.name}]"
     return f"[{block.uri}]\n{block.text}" if isinstance(block, EmbeddedResource) else f"[{block.uri}]"
 
 
 def fit_to_bytes(texts: Sequence[str], room: int) -> list[str]:
-    """The texts in so many bytes: whole if they fit, else the longest are cut, and of too many the oldest go."""
+    """Fit the texts into `room` bytes: truncate the longest, then drop old ones except the first."""
     longest = max(map(len, texts), default=0)
-    cut = list(texts)
-    while longest > _MIN_CUT_LENGTH and sum(map(byte_size, cut)) > room:
+    shortened = list(texts)
+    while longest > _MIN_CUT_LENGTH and sum(map(byte_size, shortened)) > room:
         longest = longest * 9 // 10
-        cut = [truncate_middle(text, longest).text for text in texts]
-    sizes = list(map(byte_size, cut))
-    begin = 1
-    while begin < len(cut) and sizes[0] + sum(sizes[begin:]) > room:
-        begin += max(1, (len(cut) - begin) // 8)
-    return [*cut[:1], *cut[begin:]]
+        shortened = [truncate_middle(text, longest).text for text in texts]
+    sizes = list(map(byte_size, shortened))
+    start = 1
+    while start < len(shortened) and sizes[0] + sum(sizes[start:]) > room:
+        start += max(1, (len(shortened) - start) // 8)
+    return [*shortened[:1], *shortened[start:]]
 
 
 def render_todos(todos: Iterable[Todo]) -> str:
-    """A plan as people see it."""
+    """Return the plan as a checklist."""
     return "\n".join(f"{TODO_MARKS[todo.status]} {todo.content}" for todo in todos)
 
 
 def files_in_calls(records: Records, upto_seq: int) -> list[str]:
-    """The paths that calls before a record named, the newest last."""
+    """Return the paths in the arguments of calls before record `upto_seq`, latest last."""
     paths: dict[str, None] = {}
     events = (
-        records[at].event for at in range(records.index_after(upto_seq - 1)) if records.type_at(at) == "message_done"
+        records[index].event
+        for index in range(records.index_after(upto_seq - 1))
+        if records.type_at(index) == "message_done"
     )
     for call in (call for event in events if isinstance(event, MessageDone) for call in event.message.calls):
         for value in (call.arguments.get(key) for key in _PATH_ARGUMENTS):
@@ -71,7 +75,7 @@ def files_in_calls(records: Records, upto_seq: int) -> list[str]:
 
 
 def recent_actions(entries: Sequence[HistoryEntry], room: int) -> str:
-    """The last things that were said and done, a line each, for when no model can tell."""
+    """Return the last replies, calls and results, one per line; used when no model can summarize."""
     lines: list[str] = []
     for entry in reversed(entries):
         for line in reversed(_action_lines(entry)):
@@ -83,12 +87,12 @@ def recent_actions(entries: Sequence[HistoryEntry], room: int) -> str:
 
 
 def _action_lines(entry: HistoryEntry) -> list[str]:
-    said = entry.message
-    if isinstance(said, AssistantMessage):
-        words = [f"- said: {_one_line(said.message.text, 300)}"] if said.message.text.strip() else []
-        return words + [f"- called {_call_line(call)}" for call in said.message.calls]
-    if isinstance(said, ToolResultsMessage):
-        return [f"  {result.status}: {_one_line(result.for_model, 160)}" for result in said.results]
+    message = entry.message
+    if isinstance(message, AssistantMessage):
+        text_lines = [f"- said: {_one_line(message.message.text, 300)}"] if message.message.text.strip() else []
+        return text_lines + [f"- called {_call_line(call)}" for call in message.message.calls]
+    if isinstance(message, ToolResultsMessage):
+        return [f"  {result.status}: {_one_line(result.for_model, 160)}" for result in message.results]
     return []
 
 
@@ -101,7 +105,7 @@ def _one_line(text: str, max_length: int) -> str:
 
 
 def conversation_text(entries: Sequence[HistoryEntry], room: int) -> str:
-    """A conversation as text for a summary, in so many bytes: long parts are cut, and the oldest left out."""
+    """Return the conversation as text within `room` bytes: long parts are truncated, the oldest dropped."""
     share = max(200, room // 16)
     parts: list[str] = []
     for entry in reversed(entries):

@@ -1,4 +1,4 @@
-"""Whether a request is work of two or more steps, told by its words alone."""
+"""Guesses from its wording whether a request needs several steps."""
 
 import re
 
@@ -8,7 +8,7 @@ LONG_REQUEST = 80
 MANY_WORDS = 14
 MANY_PARTS = 2
 
-# Chinese says more with fewer characters, and has no spaces to count.
+# Chinese text is denser and has no spaces between words.
 _LONG_HAN = 40
 _KEYWORDS = lazy_regex(
     r"\b(refactor|implement|fix|mend|migrate|rewrite|add tests?|step by step|and then|first\b.*\bthen|afterwards)\b"
@@ -19,7 +19,7 @@ _PARTS = ",;，；、"
 
 
 def is_complex(request: str) -> bool:
-    """By length, by words that tell of work, or by how many parts it has."""
+    """Judge by length, by keywords, or by the number of parts."""
     text = request.strip()[:4000]
     return (
         len(text) >= LONG_REQUEST
@@ -35,5 +35,5 @@ def is_chinese(request: str) -> bool:
 
 
 def _count_han(text: str) -> int:
-    """How many Chinese characters; counted by hand, as a class of so many takes `re` longer than all else here."""
+    """Count Chinese characters; a regular expression with this range would be slow to compile."""
     return 0 if text.isascii() else sum("\u3400" <= character <= "\u9fff" for character in text)

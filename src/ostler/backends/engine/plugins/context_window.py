@@ -1,4 +1,4 @@
-"""The guest that keeps every request within the model's window: old results go first, then a summary is made."""
+"""Plugin that keeps requests within the context window: prunes old tool results, then compacts."""
 
 import msgspec
 
@@ -12,20 +12,20 @@ from ostler.core.events import Pruned, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.models.model_types import AssistantMessage, ToolResultsMessage
 
-# Of the window, what is left free for the reply.
+# Part of the window reserved for the reply.
 REPLY_SHARE, MAX_REPLY_TOKENS = 0.2, 20_000
-# The newest results stay whole up to this share of the room.
+# The latest results are not pruned up to this share of the room.
 PROTECTED_SHARE, MAX_PROTECTED_TOKENS = 0.3, 40_000
-# Pruning that frees less than this share of the room is not worth a new prefix.
+# Pruning less than this share of the room is not worth losing the cached prefix.
 MIN_PRUNE_SHARE = 0.2
-# How full the room may be afterwards; the rest is for what comes next.
+# How full the room may be afterwards.
 TARGET_SHARE = 0.7
 MIN_ROOM_SHARE = 0.1
 MAX_RETRIES = 2
 
 
 class CompactionSettings(msgspec.Struct, frozen=True):
-    """Whether it happens by itself, whether results go first, and how full the window is when it happens."""
+    """Whether to compact automatically, whether to prune results first, and at which share of the window."""
 
     auto: bool = True
     prune: bool = True
@@ -33,7 +33,7 @@ class CompactionSettings(msgspec.Struct, frozen=True):
 
 
 class ContextWindowPlugin(LoopPlugin):
-    """Lives as long as the session: what a server refused once is remembered as its window."""
+    """Lives as long as the session, and remembers which request sizes a server refused."""
 
     def __init__(self, settings: CompactionSettings) -> None:
         self._settings = settings
@@ -42,11 +42,11 @@ class ContextWindowPlugin(LoopPlugin):
         self._retries = 0
 
     def request_compaction(self) -> None:
-        """Shorten before the next step, however short it is."""
+        """Compact before the next step, whatever the size."""
         self._requested = True
 
     async def compact_now(self, view: TurnView) -> bool:
-        """Shorten now; False when there is nothing to shorten."""
+        """Compact now. Return False if there is nothing to compact."""
         if not any(isinstance(entry.message, AssistantMessage) for entry in view.history.entries):
             return False
         room = self._room(view)
@@ -62,7 +62,7 @@ class ContextWindowPlugin(LoopPlugin):
         return None
 
     async def after_failure(self, view: TurnView, error: BackendError) -> bool:
-        """A server knows its window better than we do."""
+        """Shrink the request after the server refused it as too long."""
         if error.fault.code != "context_length" or not self._settings.auto or self._retries >= MAX_RETRIES:
             return False
         self._retries += 1
@@ -73,29 +73,29 @@ class ContextWindowPlugin(LoopPlugin):
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
         self._retries = 0
-        counted = [usage for usage in view.usage(view.request_index) if usage.context_limit]
-        if counted:
-            view.estimator.calibrate(view.request_size, counted[-1].tokens_in)
+        reports = [usage for usage in view.usage(view.request_index) if usage.context_limit]
+        if reports:
+            view.estimator.calibrate(view.request_size, reports[-1].tokens_in)
         else:
             used, limit = view.tokens, view.model.context_limit
             view.context.emit(UsageReported(view.model.name, context_used=used, context_limit=limit))
         return None
 
     def _max_tokens(self, view: TurnView) -> float:
-        """The most tokens that a request may have."""
+        """Return the maximum size of a request in tokens."""
         window = view.model.context_limit
-        own = min(window * self._settings.threshold, window - min(window * REPLY_SHARE, MAX_REPLY_TOKENS))
-        return min(own, self._refused_sizes.get(view.model.name, own))
+        limit = min(window * self._settings.threshold, window - min(window * REPLY_SHARE, MAX_REPLY_TOKENS))
+        return min(limit, self._refused_sizes.get(view.model.name, limit))
 
     def _room(self, view: TurnView) -> float:
-        """What is left of it beside the system prompt and the tools."""
+        """Return the tokens left for the conversation. Raises `BackendError` if the prefix leaves too few."""
         cap, fixed = self._max_tokens(view), view.estimator.request_tokens(view.prefix_size)
         if cap - fixed < cap * MIN_ROOM_SHARE:
             raise BackendError(
-                f"the system prompt and the tools take about {fixed} of the {cap:.0f} tokens that a request to "
-                f"{view.model.name} may have",
+                f"the system prompt and tools take about {fixed} tokens, and a request to {view.model.name} "
+                f"may have {cap:.0f}",
                 code="context_length",
-                hint="choose a model with a larger window, or fewer tools and shorter rules",
+                hint="use a model with a larger context window, shorter rules or fewer tools",
             )
         return cap - fixed
 
@@ -117,30 +117,30 @@ class ContextWindowPlugin(LoopPlugin):
     def _prune_old(self, view: TurnView, room: float) -> None:
         protected = view.estimator.bytes_for(min(room * PROTECTED_SHARE, MAX_PROTECTED_TOKENS))
         saved, upto_seq, entries = 0, 0, view.history.entries
-        fresh = find_unseen(entries)
+        unseen = find_unseen(entries)
         for entry in reversed(entries):
             if not isinstance(entry.message, ToolResultsMessage):
                 continue
             protected -= entry.size
-            if protected < 0 and entry is not fresh:
+            if protected < 0 and entry is not unseen:
                 upto_seq = upto_seq or entry.seq + 1
                 saved += entry.size - _pruned_size(entry, 0)
         if saved > view.estimator.bytes_for(room * MIN_PRUNE_SHARE):
             view.context.emit(Pruned(upto_seq))
 
     def _make_unseen_fit(self, view: TurnView, room: float) -> None:
-        """Into what the rest leaves free; a share it gets at least, for then the rest becomes a summary."""
+        """Truncate unseen results to the free space, but at least to a fixed share of the room."""
         if self._used_tokens(view) <= room * TARGET_SHARE:
             return
-        fresh = find_unseen(view.history.entries)
-        others = self._used_tokens(view) - (fresh.size / view.estimator.ratio if fresh else 0)
+        unseen = find_unseen(view.history.entries)
+        others = self._used_tokens(view) - (unseen.size / view.estimator.ratio if unseen else 0)
         self._truncate_unseen(view, max(room * PROTECTED_SHARE, room * TARGET_SHARE - others))
 
     def _truncate_unseen(self, view: TurnView, tokens: float) -> None:
-        """Results that the model has not seen yet keep their heads and tails, however large they are."""
-        fresh, most = find_unseen(view.history.entries), view.estimator.bytes_for(tokens)
-        if fresh and fresh.size > most and isinstance(fresh.message, ToolResultsMessage):
-            view.context.emit(Pruned(_next_seq(view), chars_per_result(fresh.message.results, most)))
+        """Truncate results that the model has not seen yet to `tokens`, keeping heads and tails."""
+        unseen, max_bytes = find_unseen(view.history.entries), view.estimator.bytes_for(tokens)
+        if unseen and unseen.size > max_bytes and isinstance(unseen.message, ToolResultsMessage):
+            view.context.emit(Pruned(_next_seq(view), chars_per_result(unseen.message.results, max_bytes)))
 
 
 def _next_seq(view: TurnView) -> int:
@@ -149,6 +149,6 @@ def _next_seq(view: TurnView) -> int:
 
 
 def _pruned_size(entry: HistoryEntry, chars: int) -> int:
-    said = entry.message
-    assert isinstance(said, ToolResultsMessage)
-    return message_size(ToolResultsMessage(tuple(prune_result(result, chars) for result in said.results)))
+    message = entry.message
+    assert isinstance(message, ToolResultsMessage)
+    return message_size(ToolResultsMessage(tuple(prune_result(result, chars) for result in message.results)))

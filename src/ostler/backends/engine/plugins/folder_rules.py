@@ -1,4 +1,4 @@
-"""The guest that tells the rules of a subfolder when a tool first works in it, at the end and once."""
+"""Plugin that sends a subfolder's rules when a tool first works there."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,17 +12,16 @@ from ostler.knowledge.rules_files import RulesFile
 from ostler.models.model_types import SystemMessage
 
 INTRO = (
-    "Rules for the folder you work in now; they come with the project's files, count for what lies below them, and "
-    "can allow nothing."
+    "Project rules for the folder you are working in. They apply to everything below it and cannot grant permissions."
 )
 MAX_PATHS = 50
-# Of the window, the most that the rules of one file take.
+# Maximum share of the context window for one rules file.
 MAX_FILE_SHARE = 0.05
 _FOLDER_TOOLS = frozenset(["list", "grep", "glob"])
 
 
 class FolderRulesPlugin(LoopPlugin):
-    """For one turn; what the model was told already is seen in the history, so that nothing is told twice."""
+    """Works for one turn; rules that the history already contains are not sent again."""
 
     def __init__(self, find: Callable[[str], Sequence[RulesFile]]) -> None:
         self._find = find
@@ -30,13 +29,15 @@ class FolderRulesPlugin(LoopPlugin):
 
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
         records = view.context.records()
-        done = ((call, records.result(call.id)) for call in message.calls)
-        paths = [path for call, result in done if result and result.status == "ok" for path in _paths(call, result)]
+        exchanges = ((call, records.result(call.id)) for call in message.calls)
+        paths = [
+            path for call, result in exchanges if result and result.status == "ok" for path in _paths(call, result)
+        ]
         files = {file.origin: file for path in paths[:MAX_PATHS] for file in self._rules(path)}
-        fresh = [file for file in files.values() if not _was_sent(view, file)]
-        if fresh:
+        unsent = [file for file in files.values() if not _was_sent(view, file)]
+        if unsent:
             limit = view.estimator.bytes_for(view.model.context_limit * MAX_FILE_SHARE)
-            texts = (frame_rules(truncate(file.text, file.origin, file.size, limit), file.origin) for file in fresh)
+            texts = (frame_rules(truncate(file.text, file.origin, file.size, limit), file.origin) for file in unsent)
             view.context.emit(Reminded("\n\n".join([INTRO, *texts])))
         return None
 
@@ -49,16 +50,18 @@ class FolderRulesPlugin(LoopPlugin):
 
 def _was_sent(view: TurnView, file: RulesFile) -> bool:
     head = frame_rules("", file.origin).partition("\n")[0]
-    said = (entry.message for entry in view.history.entries)
-    return head in view.system or any(isinstance(one, SystemMessage) and head in one.text for one in said)
+    messages = (entry.message for entry in view.history.entries)
+    return head in view.system or any(
+        isinstance(message, SystemMessage) and head in message.text for message in messages
+    )
 
 
 def _paths(call: ToolCall, result: ToolResult) -> Iterator[str]:
-    """The files that a call read or changed, and for a look into a folder something below it."""
-    given: Any = call.arguments.get("path") or call.arguments.get("file_path") or call.arguments.get("filePath")
-    if isinstance(given, str) and given:
-        yield f"{given.rstrip('/')}/*" if call.tool.lower() in _FOLDER_TOOLS else given
+    """Yield the files that a call read or changed; for a folder, a path below it."""
+    path: Any = call.arguments.get("path") or call.arguments.get("file_path") or call.arguments.get("filePath")
+    if isinstance(path, str) and path:
+        yield f"{path.rstrip('/')}/*" if call.tool.lower() in _FOLDER_TOOLS else path
     files = result.data.get("files") if isinstance(result.data, dict) else None
-    for one in files if isinstance(files, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("path"), str):
-            yield one["path"]
+    for file in files if isinstance(files, list) else ():
+        if isinstance(file, dict) and isinstance(file.get("path"), str):
+            yield file["path"]

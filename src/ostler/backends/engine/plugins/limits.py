@@ -1,4 +1,4 @@
-"""The guest that ends a turn before it uses more than it may."""
+"""Plugin that ends a turn at its step, token, cost or time limit."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ostler.core.message import Message
 
 
 class TurnLimits(msgspec.Struct, frozen=True):
-    """How far one turn may go; None is no limit. Cost is in US dollars, time in seconds."""
+    """The limits of one turn; None means unlimited. Cost is in US dollars, time in seconds."""
 
     steps: int = 128
     tokens: int | None = None
@@ -20,7 +20,7 @@ class TurnLimits(msgspec.Struct, frozen=True):
 
 
 class LimitPlugin(LoopPlugin):
-    """Counts the turn's own steps, and asks the budget of the whole tree before each model call."""
+    """Counts the turn's steps, and reserves budget before each model call."""
 
     def __init__(self, steps: int, budget: Budget) -> None:
         self._steps = steps
@@ -34,13 +34,11 @@ class LimitPlugin(LoopPlugin):
         return _limit_end(limit) if limit else None
 
     async def after_failure(self, view: TurnView, error: BackendError) -> bool:
-        """Before the next try it is asked again what is left."""
+        """Query again after a fallback, with a new reservation."""
         return error.fault.code == RECOUNT
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
-        if (
-            message is not self._counted_message
-        ):  # it stands twice among the guests, before and behind whoever asks a model too
+        if message is not self._counted_message:  # the plugin is in the chain twice, around those that query the model
             self._counted_message = message
             self._budget.count_reply()
         return _limit_end(self._budget.describe_limit(view)) if view.model.hit_limit else None

@@ -1,4 +1,4 @@
-"""The guest that sees a turn go round in circles: it nudges the model first, and stops the turn if that is no help."""
+"""Plugin that detects a turn repeating itself: reminds the model first, then ends the turn."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 
@@ -16,19 +16,15 @@ from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.model_types import ModelRequest, ReplyChunk, ReplyFinished, TextChunk, ThoughtChunk
 
 REPEATED_CALLS = (
-    "You have made the same calls before, with the same results. Doing so again will not help: try something else, "
-    "or say what keeps you from going on."
+    "You are repeating the same tool calls with the same results. Try a different approach, or explain what blocks you."
 )
-REPEATED_TEXT = (
-    "Your last reply repeated the same words over and over and was cut off. "
-    "Say it once, or go on with the next thing to do."
-)
+REPEATED_TEXT = "Your last reply repeated the same text and was cut off. Say it once, or continue with the next step."
 _CHECK_EVERY = 512
 _TAIL_LENGTH = 16_000
 
 
 class LoopDetector(LoopPlugin):
-    """Honest repetition passes: other results, other arguments, or waiting for something."""
+    """Legitimate repetition is allowed: other results, other arguments, or waiting for something."""
 
     def __init__(self) -> None:
         self._detector = RepetitionDetector()
@@ -36,10 +32,11 @@ class LoopDetector(LoopPlugin):
         self._read_count = 0
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
-        """New words from a person begin a new count."""
+        """Reset the detector when the user sent a steering prompt."""
         records = view.context.records()
         if any(
-            records.type_at(at) == "delivered" for at in range(max(self._read_count, view.start_index), len(records))
+            records.type_at(index) == "delivered"
+            for index in range(max(self._read_count, view.start_index), len(records))
         ):
             self._detector = RepetitionDetector()
         self._read_count = len(records)
@@ -49,15 +46,15 @@ class LoopDetector(LoopPlugin):
         if not _repeats(message):
             return None
         if self._text_reminded:
-            return TurnEnded("", "limit", limit="a loop: the model said the same words over and over")
+            return TurnEnded("", "limit", limit="a loop: the model repeated the same text")
         self._text_reminded = True
         view.context.emit(Reminded(REPEATED_TEXT))
         return None
 
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
         calls, records = message.calls, view.context.records()
-        mark = step_fingerprint((call, records.result(call.id)) for call in calls)
-        verdict = self._detector.add_step(mark, waiting=is_waiting(calls), polling=is_polling(calls))
+        fingerprint = step_fingerprint((call, records.result(call.id)) for call in calls)
+        verdict = self._detector.add_step(fingerprint, waiting=is_waiting(calls), polling=is_polling(calls))
         if verdict == "stop":
             names = " and ".join(dict.fromkeys(call.tool for call in calls))
             return TurnEnded("", "limit", limit=f"a loop: the same calls with the same results, last {names}")
@@ -70,20 +67,20 @@ class LoopDetector(LoopPlugin):
 
 
 class RepetitionGuard(ModelClientWrapper):
-    """A model whose reply ends as soon as it only repeats itself."""
+    """A model whose reply is ended as soon as it only repeats itself."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        chunks, held, unseen = self._client.stream(request), "", 0
+        chunks, tail, unchecked = self._client.stream(request), "", 0
         try:
             async for chunk in chunks:
                 yield chunk
                 if not isinstance(chunk, TextChunk | ThoughtChunk):
                     continue
-                held, unseen = (held + chunk.text)[-_TAIL_LENGTH:], unseen + len(chunk.text)
-                if unseen < _CHECK_EVERY:
+                tail, unchecked = (tail + chunk.text)[-_TAIL_LENGTH:], unchecked + len(chunk.text)
+                if unchecked < _CHECK_EVERY:
                     continue
-                unseen = 0
-                if is_repetitive(held):
+                unchecked = 0
+                if is_repetitive(tail):
                     yield ReplyFinished("other")
                     return
         finally:

@@ -1,4 +1,4 @@
-"""What a guest of the loop is, and what it sees of the turn."""
+"""Base class of loop plugins, and the turn view they receive."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -21,13 +21,13 @@ from ostler.models.model_settings import TokenPrice
 from ostler.models.model_types import ModelClient, ModelRequest, UserMessage
 
 BUILT_IN_AGENTS = InternalAgents()
-# Of a window, what a request may take that was made for another model.
+# Share of a fallback model's context window that a request built for another model may use.
 MAX_FALLBACK_SHARE = 0.8
-CONTINUE_TEXT = "(That was a command of my own, run while you work. Go on.)"
+CONTINUE_TEXT = "(I ran that command myself. Continue.)"
 
 
 class TurnView:
-    """A turn as guests see it: the stage, the model, the history as it would be sent now, and what it weighs."""
+    """A turn as plugins see it: the context, the model, and the history as it would be sent now, with its size."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TurnView:
         *,
         guide: int | None = None,
     ) -> None:
-        """`guide`: the bytes in which the tools are told in words, where no API takes them."""
+        """`guide` is the size in bytes of the tools' description, where the API does not declare tools."""
         self.internal_agents = internal_agents
         self.context = context
         self.model = ReplyLimitedModel(model, self._check_fallback_fits)
@@ -52,7 +52,7 @@ class TurnView:
         self.set_prefix(prefix, guide)
 
     def set_prefix(self, prefix: PrefixBuilt, guide: int | None) -> None:
-        """What requests begin with from now on."""
+        """Set what the following requests begin with."""
         self.prefix = prefix
         self.system = prefix.system
         self.tools = tuple(msgspec.convert(tool, ToolSpec) for tool in prefix.tools)
@@ -69,125 +69,125 @@ class TurnView:
 
     @property
     def tokens(self) -> int:
-        """The estimate for the next request."""
+        """The estimated tokens of the next request."""
         return self.estimator.request_tokens(self.size)
 
     @property
     def price(self) -> TokenPrice | Literal["untold"] | None:
-        """What the model's tokens cost, None where nobody knows; a client may also leave it to its replies."""
+        """The model's price; None if it is unknown, "untold" if only its replies report a cost."""
         price: TokenPrice | Literal["untold"] | None = getattr(self.model, "price", "untold")
         return price
 
     @property
     def max_reply_tokens(self) -> int:
-        """The most tokens that a reply can have: as the profile says, else what the window leaves."""
-        told: int | None = getattr(self.model, "max_reply_tokens", None)
-        return told or max(self.model.context_limit - self.tokens, 0)
+        """The longest possible reply in tokens: from the profile, or what the context window leaves."""
+        limit: int | None = getattr(self.model, "max_reply_tokens", None)
+        return limit or max(self.model.context_limit - self.tokens, 0)
 
     def request(self) -> ModelRequest:
-        """The next request."""
+        """Build the next request."""
         self.request_index, self.request_size = len(self.context.records()), self.size
-        said = self.history.messages
-        if said and is_manual_result(said[-1]):  # many servers refuse a request that ends with an answer
-            said = (*said, UserMessage((TextContent(CONTINUE_TEXT),)))
-        return ModelRequest(self.system, said, self.tools)
+        messages = self.history.messages
+        if messages and is_manual_result(messages[-1]):  # many servers refuse a request that ends with a reply
+            messages = (*messages, UserMessage((TextContent(CONTINUE_TEXT),)))
+        return ModelRequest(self.system, messages, self.tools)
 
     async def _check_fallback_fits(self) -> None:
-        """Nobody has asked yet whether the window of a model that goes on for another is large enough."""
-        if self.tokens > MIN_WINDOW and (learned := getattr(self.model, "wait_for_window", None)):
-            await learned()
+        """Raise `BackendError` if the request is too long for the model that takes over."""
+        if self.tokens > MIN_WINDOW and (wait := getattr(self.model, "wait_for_window", None)):
+            await wait()
         if self.tokens > self.model.context_limit * MAX_FALLBACK_SHARE:
             raise BackendError(
-                f"the conversation of about {self.tokens} tokens is too long for the {self.model.context_limit} "
-                f"of {self.model.name}",
+                f"the conversation of about {self.tokens} tokens is too long for {self.model.name}, "
+                f"which has a context window of {self.model.context_limit}",
                 code="context_length",
-                hint="take a fallback with a larger window",
+                hint="configure a fallback with a larger context window",
             )
 
     def has_tool(self, tool: str) -> bool:
         return any(spec.name == tool for spec in self.tools)
 
     def usage(self, since: int = 0) -> list[UsageReported]:
-        """What the turn's model calls used, hidden ones too; or only those since a record."""
+        """Return the usage of the turn's model calls, including internal ones, since record index `since`."""
         return self.stats.usage(since)
 
 
 class LoopPlugin:
-    """Does nothing at any point; a guest overrides those that are its own. An end that one returns is the turn's."""
+    """Base class whose hooks do nothing. A `TurnEnded` that a hook returns ends the turn."""
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
-        """The model is about to be asked."""
+        """Called before the model is queried."""
 
     async def after_failure(self, view: TurnView, error: BackendError) -> bool:
-        """The model could not be asked; True when it is worth another try."""
+        """Called when a query failed. Return True to query again."""
         return False
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
-        """The model has replied."""
+        """Called after the model replied."""
 
     async def before_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        """The reply's calls are about to run."""
+        """Called before the reply's calls are run."""
 
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        """All calls of the reply have their results."""
+        """Called when all calls of the reply have results."""
 
     async def before_end(self, view: TurnView, message: Message) -> bool:
-        """The reply has no calls; True when the turn is not over yet."""
+        """Called when a reply has no calls. Return True to continue the turn."""
         return False
 
     async def on_limit(self, view: TurnView) -> None:
-        """The turn has ended at a limit, whatever was still to be done."""
+        """Called after the turn ended at a limit."""
 
     def on_cancel(self, view: TurnView) -> None:
-        """The turn is being cancelled: somebody waits for that, so nothing may be waited for here."""
+        """Called when the turn is being cancelled; must not wait for anything."""
 
 
 class PluginChain(LoopPlugin):
-    """All guests as one, asked in their order; the first end is the turn's."""
+    """Calls plugins in order; the first `TurnEnded` or True that one returns is the result."""
 
     def __init__(self, plugins: Sequence[LoopPlugin]) -> None:
         self._plugins = plugins
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
-        for guest in self._plugins:
-            if ended := await guest.before_step(view):
+        for plugin in self._plugins:
+            if ended := await plugin.before_step(view):
                 return ended
         return None
 
     async def after_failure(self, view: TurnView, error: BackendError) -> bool:
-        for guest in self._plugins:
-            if await guest.after_failure(view, error):
+        for plugin in self._plugins:
+            if await plugin.after_failure(view, error):
                 return True
         return False
 
     async def after_step(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for guest in self._plugins:
-            if ended := await guest.after_step(view, message):
+        for plugin in self._plugins:
+            if ended := await plugin.after_step(view, message):
                 return ended
         return None
 
     async def before_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for guest in self._plugins:
-            if ended := await guest.before_tools(view, message):
+        for plugin in self._plugins:
+            if ended := await plugin.before_tools(view, message):
                 return ended
         return None
 
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
-        for guest in self._plugins:
-            if ended := await guest.after_tools(view, message):
+        for plugin in self._plugins:
+            if ended := await plugin.after_tools(view, message):
                 return ended
         return None
 
     async def before_end(self, view: TurnView, message: Message) -> bool:
-        for guest in self._plugins:
-            if await guest.before_end(view, message):
+        for plugin in self._plugins:
+            if await plugin.before_end(view, message):
                 return True
         return False
 
     async def on_limit(self, view: TurnView) -> None:
-        for guest in self._plugins:
-            await guest.on_limit(view)
+        for plugin in self._plugins:
+            await plugin.on_limit(view)
 
     def on_cancel(self, view: TurnView) -> None:
-        for guest in self._plugins:
-            guest.on_cancel(view)
+        for plugin in self._plugins:
+            plugin.on_cancel(view)

@@ -1,4 +1,4 @@
-"""Whether something goes round in circles: steps that repeat with their results, words that repeat themselves."""
+"""Detects repeated steps and repeated text."""
 
 import re
 from collections.abc import Iterable
@@ -10,18 +10,18 @@ from ostler.text.lazy_regex import lazy_regex
 
 MAX_PERIOD = 4
 NUDGE_AT, STOP_AT = 2, 3
-# Waiting for something is asking the same and hearing the same, for a while.
+# Waiting calls may be repeated this many times more often.
 WAITING_FACTOR = 8
-# A look at how something stands is nudged like any other step, and stopped later.
+# Status queries are reminded like other steps, but stopped later.
 STOP_POLLING_AT = 8
 
-# Words about a call that change nothing of what it does.
+# Arguments that only comment on a call.
 _REMARKS = frozenset(["reason", "description", "explanation", "title"])
 _WAITING_WORDS = lazy_regex(r"\b(sleep|wait|watch|poll|tail -f|timeout)\b")
 _STATUS_WORDS = lazy_regex(
     r"(?<![a-z])(status|state|progress|health|healthz|ready|pending|queue)(?![a-z])", re.IGNORECASE
 )
-# What is another each time a program runs, and means nothing: times it took, addresses, ids, names of its own.
+# Output that differs in each run: durations, addresses, ids, temporary names.
 _VOLATILE = lazy_regex(
     r"0x[0-9a-f]+|\b(?:in|took|after) \d+(?:\.\d+)? ?m?s(?:ec(?:onds?)?)?\b|\d\d:\d\d:\d\d(?:[.,]\d+)?"
     r"|\b\d+\.\d+ ?m?s\b|/tmp/tmp\w{6,10}|\bpytest-\d+\b|\bpid[ =:]*\d+"
@@ -38,7 +38,7 @@ LoopVerdict = Literal["", "nudge", "stop"]
 
 
 class RepetitionDetector:
-    """Takes steps one by one and says when the newest repeat those before, in any period up to the longest."""
+    """Detects when the latest steps repeat the ones before, with any period up to `MAX_PERIOD`."""
 
     def __init__(self) -> None:
         self._steps: list[int] = []
@@ -46,10 +46,10 @@ class RepetitionDetector:
 
     def add_step(self, fingerprint: int, *, waiting: bool = False, polling: bool = False) -> LoopVerdict:
         self._steps.append(fingerprint)
-        patience = WAITING_FACTOR if waiting else 1
-        stop_at = STOP_POLLING_AT if polling and not waiting else STOP_AT * patience
+        factor = WAITING_FACTOR if waiting else 1
+        stop_at = STOP_POLLING_AT if polling and not waiting else STOP_AT * factor
         rounds = max(self._rounds(period) for period in range(1, MAX_PERIOD + 1))
-        if rounds < NUDGE_AT * patience:
+        if rounds < NUDGE_AT * factor:
             self._nudged = False if rounds < NUDGE_AT else self._nudged
             return ""
         if rounds >= stop_at and self._nudged:
@@ -60,31 +60,31 @@ class RepetitionDetector:
         return "nudge"
 
     def _rounds(self, period: int) -> int:
-        """How often the last `period` steps stand at the end, one after the other."""
+        """Return how often the last `period` steps occur in a row at the end."""
         steps, same = self._steps, 0
-        most = min(len(steps) - period, period * STOP_AT * WAITING_FACTOR)
-        while same < most and steps[-1 - same] == steps[-1 - same - period]:
+        limit = min(len(steps) - period, period * STOP_AT * WAITING_FACTOR)
+        while same < limit and steps[-1 - same] == steps[-1 - same - period]:
             same += 1
         return same // period + 1
 
 
 def step_fingerprint(exchanges: Iterable[tuple[ToolCall, ToolResult | None]]) -> int:
-    """What makes a step the same as another: its calls and their results, but for what says nothing in either."""
+    """Return a hash of a step's calls and results, ignoring remarks, durations, addresses and temporary paths."""
     return hash(tuple(sorted(map(_normalize_exchange, exchanges))))
 
 
 def _normalize_exchange(exchange: tuple[ToolCall, ToolResult | None]) -> tuple[str, str, str, str]:
-    """A call as it is meant, and its result without times, addresses and what the command printed about itself."""
-    import json  # only once calls were made
+    """Return a call and its result without remarks, volatile output and lines that the command itself prints."""
+    import json  # imported only when there are calls
 
     call, result = exchange
     command, printed = normalize_command(_command(call))
-    meant = {name: value for name, value in call.arguments.items() if name not in _REMARKS}
-    arguments = json.dumps({**meant, **({"command": command} if command else {})}, sort_keys=True, default=str)
-    heard = _VOLATILE.sub("", result.for_model) if result else ""
+    relevant = {name: value for name, value in call.arguments.items() if name not in _REMARKS}
+    arguments = json.dumps({**relevant, **({"command": command} if command else {})}, sort_keys=True, default=str)
+    output = _VOLATILE.sub("", result.for_model) if result else ""
     if printed:
-        heard = "\n".join(line for line in heard.split("\n") if line.strip() not in printed)
-    return call.tool, arguments if call.arguments else call.raw, result.status if result else "", heard
+        output = "\n".join(line for line in output.split("\n") if line.strip() not in printed)
+    return call.tool, arguments if call.arguments else call.raw, result.status if result else "", output
 
 
 def _command(call: ToolCall) -> str:
@@ -92,20 +92,20 @@ def _command(call: ToolCall) -> str:
 
 
 def is_waiting(calls: Iterable[ToolCall]) -> bool:
-    """Whether a call is one that people repeat while something else goes on."""
+    """Return whether a call waits for something, and so may be repeated."""
     return any(
         call.arguments.get("wait") or _WAITING_WORDS.search(normalize_command(_command(call))[0]) for call in calls
     )
 
 
 def is_polling(calls: Iterable[ToolCall]) -> bool:
-    """Whether all calls look at how something stands, which people do until it has changed."""
-    asked = [normalize_command(_command(call))[0] or str(call.arguments.get("path") or "") for call in calls]
-    return bool(asked) and all(map(_STATUS_WORDS.search, asked))
+    """Return whether all calls query a status."""
+    targets = [normalize_command(_command(call))[0] or str(call.arguments.get("path") or "") for call in calls]
+    return bool(targets) and all(map(_STATUS_WORDS.search, targets))
 
 
 def is_repetitive(text: str) -> bool:
-    """Whether a text ends in the same words over and over."""
+    """Return whether a text ends with the same passage repeated."""
     tail = text[-_TAIL:]
     found = tail.rfind(tail[-_PROBE:], 0, len(tail) - 1) if len(tail) > _PROBE else -1
     if found < 0:

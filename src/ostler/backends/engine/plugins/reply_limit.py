@@ -1,4 +1,4 @@
-"""A model whose replies get no longer than what the budget has left, and whose requests fit whoever is to answer."""
+"""Model wrapper that limits the length of replies to the remaining budget."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
@@ -21,9 +21,9 @@ from ostler.models.model_types import (
 
 
 class ReplyLimit(msgspec.Struct, frozen=True):
-    """What is left for a reply. `tokens` is what the server is told, where it would not stop earlier by itself.
+    """The limit of a reply. `tokens` is sent to the server, if the model could exceed it.
 
-    `bytes` are about as much of the reply, for a server that does not stop.
+    `bytes` is the same limit in bytes, for servers that ignore `tokens`.
     """
 
     bytes: int
@@ -32,15 +32,15 @@ class ReplyLimit(msgspec.Struct, frozen=True):
 
 OnReplySize = Callable[[int], None]
 
-# A reply that nobody has begun, for which room must be made anew.
+# Error code: a fallback model takes over, so the budget must be reserved again.
 RECOUNT = "room_anew"
 
 
 class ReplyLimitedModel(ModelClientWrapper):
-    """Unbound, it passes everything. `cut` tells whether the last reply was ended by its room."""
+    """Without a limit, passes everything through. `hit_limit` tells whether the limit ended the last reply."""
 
     def __init__(self, model: ModelClient, check_fallback: Callable[[], Awaitable[None]]) -> None:
-        """`handed` raises where the request does not fit another model that is about to get it."""
+        """`check_fallback` raises if the request does not fit the fallback model that takes over."""
         super().__init__(model)
         self.hit_limit = False
         self._check_fallback = check_fallback
@@ -49,21 +49,21 @@ class ReplyLimitedModel(ModelClientWrapper):
         self._on_size: OnReplySize = lambda size: None
 
     def set_limit(self, limit: ReplyLimit | None, on_size: OnReplySize, *, is_limited: bool) -> None:
-        """For the calls that follow; `told` hears how many bytes a reply had as soon as it is over.
+        """Set the limit for the following calls; `on_size` is called with a reply's size in bytes when it ends.
 
-        `limited`: there is a limit, also where it leaves room for any reply of this model.
+        `is_limited` tells whether there is a budget, even if it does not restrict this model's replies.
         """
         self._limit, self._on_size, self._is_limited, self.hit_limit = limit, on_size, is_limited, False
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
-        chunks, size, counted, whole = self._client.stream(self._with_limit(request)), 0, 0, False
+        chunks, size, counted, complete = self._client.stream(self._with_limit(request)), 0, 0, False
         try:
             async for chunk in chunks:
                 size += _chunk_size(chunk)
                 if isinstance(chunk, Usage):
                     counted = chunk.tokens_out
                 elif isinstance(chunk, ReplyFinished):
-                    whole = True
+                    complete = True
                     self.hit_limit = chunk.reason == "length" and self._reached_limit(size, counted)
                 yield chunk
                 if isinstance(chunk, FallbackStarted):
@@ -72,25 +72,25 @@ class ReplyLimitedModel(ModelClientWrapper):
         finally:
             if isinstance(chunks, AsyncGenerator):
                 await chunks.aclose()
-            if size or whole:
+            if size or complete:
                 self._on_size(size)
 
     def _require_recount(self) -> None:
-        """Another model is about to answer, whose tokens may cost more: what is left is worth another reply."""
+        """Raise an error so that the budget is reserved again: the fallback model may have another price."""
         if self._is_limited:
-            raise BackendError(f"what is left for {self.name} is to be counted anew", code=RECOUNT)
+            raise BackendError(f"the remaining budget must be recomputed for {self.name}", code=RECOUNT)
 
     def _with_limit(self, request: ModelRequest) -> ModelRequest:
-        room = self._limit
-        if room is None:
+        limit = self._limit
+        if limit is None:
             return request
-        tokens = [most for most in (request.max_tokens, room.tokens) if most is not None]
-        return msgspec.structs.replace(request, max_tokens=min(tokens, default=None), max_bytes=room.bytes)
+        tokens = [count for count in (request.max_tokens, limit.tokens) if count is not None]
+        return msgspec.structs.replace(request, max_tokens=min(tokens, default=None), max_bytes=limit.bytes)
 
     def _reached_limit(self, size: int, counted: int) -> bool:
-        """A model has a longest reply of its own, which may come first; no estimate is wrong by half."""
-        room = self._limit
-        return room is not None and (size * 2 >= room.bytes or bool(room.tokens and counted * 2 >= room.tokens))
+        """Return whether the reply reached at least half of the limit, else it hit the model's own maximum."""
+        limit = self._limit
+        return limit is not None and (size * 2 >= limit.bytes or bool(limit.tokens and counted * 2 >= limit.tokens))
 
 
 def _chunk_size(chunk: ReplyChunk) -> int:

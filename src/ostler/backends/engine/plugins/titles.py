@@ -1,4 +1,4 @@
-"""Names a session and sums it up beside the work: a model's own small call, which no turn waits for."""
+"""Plugin that generates the session's title and summary in the background."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -27,12 +27,15 @@ MAX_TITLE_LENGTH = 80
 MAX_SUMMARY_LENGTH = 2000
 MAX_INPUT_LENGTH = 12_000
 MAX_REPLY_TOKENS = 400
-# A summary is made with the third turn, and anew each time so many more were played.
+# A summary is made in the third turn, then every `SUMMARY_EVERY` turns.
 FIRST_SUMMARY, SUMMARY_EVERY = 3, 5
 
 
 class TitlePlugin(LoopPlugin):
-    """For one session; what a person called it stays. It comes after the limits: a turn they forbid names nothing."""
+    """Works for one session; a title set by the user is kept.
+
+    It comes after the limits in the chain, so that a turn they refuse makes no title.
+    """
 
     def __init__(
         self, internal_agents: InternalAgents, make_model: Callable[[str], ModelClient], budget: Budget
@@ -44,7 +47,7 @@ class TitlePlugin(LoopPlugin):
         self._turns = 0
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
-        """With a turn's first step: see to whatever is due, beside it."""
+        """Start what is due in the turn's first step, in the background."""
         turns = sum(1 for _ in view.context.records().indexes_of(("turn_started",)))
         if self._internal_agents.makes_titles and turns != self._turns:
             self._turns = turns
@@ -59,34 +62,34 @@ class TitlePlugin(LoopPlugin):
             self._start(self._make_summary(view))
 
     async def aclose(self) -> None:
-        """Nobody waits for a title."""
+        """Cancel background work."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work, name="naming")
+        task = asyncio.create_task(work, name="titles")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _make_title(self, view: TurnView) -> None:
         context = view.context
         event = latest_event(context.records(), "turn_started")
-        asked = event.prompt.text[:MAX_INPUT_LENGTH] if isinstance(event, TurnStarted) else ""
-        said = await self._ask("title", f"The conversation begins:\n\n{asked}", view)
-        title = " ".join(said.split()).strip("\"'`*# .")[:MAX_TITLE_LENGTH]
+        prompt = event.prompt.text[:MAX_INPUT_LENGTH] if isinstance(event, TurnStarted) else ""
+        reply = await self._ask("title", f"The conversation begins:\n\n{prompt}", view)
+        title = " ".join(reply.split()).strip("\"'`*# .")[:MAX_TITLE_LENGTH]
         if title and latest_event(context.records(), "renamed") is None:
             context.emit(Renamed(title))
 
     async def _make_summary(self, view: TurnView) -> None:
         context = view.context
         entries = History().follow(context.records()).entries[:-1]
-        said = await self._ask("summary", f"The conversation:\n\n{conversation_text(entries, MAX_INPUT_LENGTH)}", view)
-        if said.strip():
-            context.emit(Renamed(_current_title(context.records()), said.strip()[:MAX_SUMMARY_LENGTH]))
+        reply = await self._ask("summary", f"The conversation:\n\n{conversation_text(entries, MAX_INPUT_LENGTH)}", view)
+        if reply.strip():
+            context.emit(Renamed(_current_title(context.records()), reply.strip()[:MAX_SUMMARY_LENGTH]))
 
     async def _ask(self, name: str, text: str, view: TurnView) -> str:
-        """What a hidden agent says; a failure is no reason to disturb anybody, nor is a limit that is near."""
+        """Query an internal agent. Return an empty string on failure or if the budget is too low."""
         role = self._internal_agents.role(name)
         request = ModelRequest(role.prompt, (UserMessage((TextContent(text),)),), max_tokens=MAX_REPLY_TOKENS)
         tokens = view.estimator.tokens_for(byte_size(role.prompt + text)) + MAX_REPLY_TOKENS
@@ -102,16 +105,16 @@ class TitlePlugin(LoopPlugin):
             model = self._make_model(name)
         except OstlerError:
             return ""
-        said: list[str] = []
+        texts: list[str] = []
         try:
             async for chunk in model.stream(request):
                 if isinstance(chunk, TextChunk):
-                    said.append(chunk.text)
+                    texts.append(chunk.text)
                 elif isinstance(chunk, TextWasThought) or chunk in (
                     ReplyFinished("refusal"),
                     ReplyFinished("filtered"),
                 ):
-                    said.clear()
+                    texts.clear()
                 elif isinstance(chunk, Usage):
                     counts = (chunk.tokens_in, chunk.tokens_out, chunk.tokens_cached, chunk.cost)
                     context.emit(UsageReported(model.name, *counts))
@@ -119,7 +122,7 @@ class TitlePlugin(LoopPlugin):
             return ""
         finally:
             await model.aclose()
-        return "".join(said)
+        return "".join(texts)
 
 
 def _current_title(records: Records) -> str:

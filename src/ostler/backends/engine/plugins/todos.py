@@ -1,4 +1,4 @@
-"""The guest that sees to the plan: complex work gets one before other tools run, and the model is reminded of it."""
+"""Plugin that starts a todo list for complex requests and reminds the model of it."""
 
 from ostler.backends.engine.plugins.compaction_digest import render_todos
 from ostler.backends.engine.plugins.complex_request import is_chinese, is_complex
@@ -14,12 +14,12 @@ GUIDE = (
     "Reminder, not from the user and not to be mentioned: for work of two or more steps keep a todo list with "
     f"{TODO_TOOL}; one item is in progress at a time, and each is marked completed as soon as it is."
 )
-STARTER = ("Look at what is concerned", "Make the change", "Check that it works")
+STARTER = ("Inspect the relevant code", "Make the change", "Check that it works")
 STARTER_CHINESE = ("查看相关内容", "进行修改", "检查结果")
 
 
 class TodoPlugin(LoopPlugin):
-    """For one turn; everything it says is appended."""
+    """Works for one turn; its texts are only appended to the history."""
 
     def __init__(self) -> None:
         self._steps_since = 0
@@ -44,22 +44,25 @@ class TodoPlugin(LoopPlugin):
         elif view.has_tool(TODO_TOOL) and not _open_plan(view) and is_complex(_request_text(view)):
             items = _starter_todos(_request_text(view))
             view.context.emit(TodosChanged(items))
-            told = f"A todo list was begun for this work; make it fit with {TODO_TOOL}:\n{render_todos(items)}"
-            view.context.emit(Reminded(told))
+            text = f"A todo list was started; adjust it with {TODO_TOOL}:\n{render_todos(items)}"
+            view.context.emit(Reminded(text))
         return None
 
 
 def _guide_is_due(view: TurnView) -> bool:
-    """With complex work, unless it was said within the last prompts: many servers take a late system message badly."""
+    """Return whether to send the guide: for complex requests, if it was not sent within the last prompts.
+
+    It is not sent more often because many servers handle late system messages badly.
+    """
     if not is_complex(_request_text(view)):
         return False
     records, prompts = view.context.records(), 0
-    for at in reversed(range(len(records))):
-        kind = records.type_at(at)
+    for index in reversed(range(len(records))):
+        kind = records.type_at(index)
         prompts += kind == "turn_started"
         if prompts >= REMIND_EVERY:
             break
-        if kind == "reminded" and isinstance(event := records[at].event, Reminded) and event.text.startswith(GUIDE):
+        if kind == "reminded" and isinstance(event := records[index].event, Reminded) and event.text.startswith(GUIDE):
             return False
     return True
 
@@ -76,5 +79,5 @@ def _request_text(view: TurnView) -> str:
 
 
 def _starter_todos(request: str) -> tuple[Todo, ...]:
-    words = STARTER_CHINESE if is_chinese(request) else STARTER
-    return tuple(Todo(str(n), text, "in_progress" if n == 1 else "pending") for n, text in enumerate(words, 1))
+    texts = STARTER_CHINESE if is_chinese(request) else STARTER
+    return tuple(Todo(str(n), text, "in_progress" if n == 1 else "pending") for n, text in enumerate(texts, 1))

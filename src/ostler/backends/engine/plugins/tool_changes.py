@@ -1,4 +1,4 @@
-"""The guest that tells of tools that come, go or change in a turn: at the end, so that no earlier byte changes."""
+"""Plugin that tells the model about tools that were added or changed during the session."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,8 +11,10 @@ from ostler.core.tools import ToolSpec
 
 
 class ToolChangesPlugin(LoopPlugin):
-    """For one turn. A new tool follows the others; one that is another now is told of in words; one that went is
-    refused at the door."""
+    """Works for one turn. New tools are appended to the prefix; a changed one is described in a reminder.
+
+    Removed tools are refused by the tool host.
+    """
 
     def __init__(
         self, tools: Callable[[], Sequence[ToolSpec]], extend: Callable[[TurnView, Sequence[ToolSpec]], None]
@@ -31,17 +33,17 @@ class ToolChangesPlugin(LoopPlugin):
         return None
 
     def _report_change(self, tool: ToolSpec, view: TurnView) -> None:
-        """Unless these were the last words about it; also where it is again what it was first."""
+        """Remind the model of the tool's current form, unless the last reminder about it said the same."""
         self._reported.add(tool.name)
-        beginning = f"Not from the user: the tool {tool.name} has changed. It is now "
-        told = beginning + _encode(tool).decode()
-        if told != last_reminder(view.context.records(), beginning):
-            view.context.emit(Reminded(told))
+        prefix = f"Not from the user: the tool {tool.name} has changed. It is now "
+        text = prefix + _encode(tool).decode()
+        if text != last_reminder(view.context.records(), prefix):
+            view.context.emit(Reminded(text))
 
 
-def _is_same(one: ToolSpec, other: ToolSpec) -> bool:
-    """A spec that was kept has been through JSON."""
-    return one == other or _encode(one) == _encode(other)
+def _is_same(first: ToolSpec, second: ToolSpec) -> bool:
+    """Compare two specs; a persisted one has been through JSON."""
+    return first == second or _encode(first) == _encode(second)
 
 
 def _encode(tool: ToolSpec) -> bytes:
