@@ -1,4 +1,4 @@
-"""`ostler redact`: a filter that takes secrets out of whatever is piped through it."""
+"""`ostler redact`: filters secrets out of standard input."""
 
 import os
 import sys
@@ -14,24 +14,24 @@ CONTINUATION_ENDINGS = (b":", b"=", b"\\", b"|", b">", b"|-", b">-")
 
 
 def main(arguments: list[str]) -> int:
-    """From standard input to standard output."""
-    parser = Parser("ostler redact", description="Copy standard input to standard output, without secrets.")
+    """Copy standard input to standard output, with secrets masked."""
+    parser = Parser("ostler redact", description="Copy standard input to standard output, with secrets masked.")
     add_workspace(parser)
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
 
     from ostler.app.project_paths import workspace_path
     from ostler.app.redaction import make_redactor
     from ostler.app.trusted_settings import load_settings
 
-    redactor = make_redactor(load_settings(workspace_path(given.cwd)), os.environ)
-    for block in read_blocks(sys.stdin.buffer):  # type: ignore[arg-type]  # a buffered reader, whatever typeshed says
+    redactor = make_redactor(load_settings(workspace_path(args.cwd)), os.environ)
+    for block in read_blocks(sys.stdin.buffer):  # type: ignore[arg-type]  # a BufferedReader at run time
         sys.stdout.buffer.write(_redact_block(block, redactor.redact))
         sys.stdout.buffer.flush()
     return 0
 
 
 def _redact_block(block: bytes, redact: Callable[[str], str]) -> bytes:
-    """Bytes that are no text come out as they went in, unless a pattern of the user's cannot look at them."""
+    """Redact a block. Bytes that are not UTF-8 stay unchanged, unless a user-defined pattern fails on them."""
     try:
         return redact(block.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -39,27 +39,27 @@ def _redact_block(block: bytes, redact: Callable[[str], str]) -> bytes:
 
 
 def read_blocks(source: BufferedReader) -> Iterator[bytes]:
-    """Whole lines as they come, cut only where nothing that spans lines, such as a private key, can be cut in two."""
-    watch = _SpanTracker()
-    held, safe, rest = b"", 0, b""
+    """Yield blocks of complete lines; a secret that spans lines, such as a private key, stays in one block."""
+    tracker = _SpanTracker()
+    buffer, safe, rest = b"", 0, b""
     while chunk := source.read1(BLOCK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
-        size = len(held)
+        size = len(buffer)
         for line in lines:
             size += len(line) + 1
-            safe = safe if watch.spans(line) else size
-        held += b"".join(line + b"\n" for line in lines)
-        if len(held) + len(rest) >= MAX_HELD_BYTES:
-            held, rest, safe = held + rest, b"", len(held) + len(rest)
+            safe = safe if tracker.spans(line) else size
+        buffer += b"".join(line + b"\n" for line in lines)
+        if len(buffer) + len(rest) >= MAX_HELD_BYTES:
+            buffer, rest, safe = buffer + rest, b"", len(buffer) + len(rest)
         if safe:
-            yield held[:safe]
-            held, safe = held[safe:], 0
-    if held + rest:
-        yield held + rest
+            yield buffer[:safe]
+            buffer, safe = buffer[safe:], 0
+    if buffer + rest:
+        yield buffer + rest
 
 
 class _SpanTracker:
-    """Whether what a line begins may go on in the next one."""
+    """Tracks whether a secret in a line may continue on the next one."""
 
     def __init__(self) -> None:
         self._in_private_key = False

@@ -142,7 +142,7 @@ async def test_patch_of_several_files_needs_saved_files(editor_at):
         buffers = Buffers(editor, b_txt="two\nunsaved\n")
         session = await editor.opened(FILES)
         await editor.prompt(session, "patch")
-        assert "unsaved in the editor" in str(server.requests[-1].json["messages"][-1])
+        assert "unsaved changes in the editor" in str(server.requests[-1].json["messages"][-1])
         assert (editor.folder / "a.txt").read_text() == "one\n"
         buffers.texts.clear()
         await editor.prompt(session, "again")

@@ -362,7 +362,7 @@ def test_slash_commands(terminal, models):
             ("/help", "/permissions"),
             ("/todo", "the todo list is empty"),
             ("/cost", "0 tokens in"),
-            ("/undo", "there is nothing to undo"),
+            ("/undo", "nothing to undo in this workspace"),
             ("/agents", "* build"),
             ("/agents plan", "now using agent plan"),
             ("/mode plam", "did you mean plan?"),

@@ -106,7 +106,7 @@ def test_export_is_in_the_workspace_without_secrets(terminal, models, ostler):
         term.wait_for("written to")
         term.ready()
         term.type("/export talk.md\r")
-        term.wait_for("is there already")
+        term.wait_for("already exists")
     written = (ostler.workspace / "talk.md").read_text()
     assert "Noted." in written
     assert secret not in written
