@@ -209,7 +209,7 @@ async def test_tool_loads_a_skill(call_skill_tool):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("pfd", "did you mean pdf?"), ("hidden", "there are pdf"), ("../x", "there are pdf")]
+    ("name", "message"), [("pfd", "did you mean pdf?"), ("hidden", "available: pdf"), ("../x", "available: pdf")]
 )
 async def test_unknown_skill_error_lists_the_skills(call_skill_tool, name, message):
     result, _ = await call_skill_tool(name=name)
