@@ -46,13 +46,15 @@ def test_failure_is_sent_to_the_model_a_few_times(ostler, models):
     replies = [reply for pair in again for reply in pair] + [text("fixed")]
     summary, sent = run_with_check(ostler, models, FAILS, "a.py", replies)
     assert [request.count("after your edits") for request in sent] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert summary["notices"][-1] == "the check still fails after 3 repair attempts"
+    assert (summary["reason"], summary["exit"], summary["error"]["code"]) == ("failed", 1, "check_failed")
+    assert "the check still fails after 3 repair attempts" in summary["error"]["message"]
 
 
 @pytest.mark.req("EN-6")
 def test_giving_up_is_reported(ostler, models):
     summary, sent = run_with_check(ostler, models, FAILS, "a.py", [text("done"), text("I cannot fix it")])
-    assert summary["notices"][-1] == "the check still fails and the model made no further changes"
+    assert (summary["reason"], summary["exit"], summary["error"]["code"]) == ("failed", 1, "check_failed")
+    assert "the check still fails and the model made no further changes" in summary["error"]["message"]
     assert len(sent) == 3
 
 

@@ -25,6 +25,8 @@ def _failure_response(turn_end: TurnEnded) -> PromptResponse:
     fault = turn_end.fault
     if fault and fault.code == "refusal":
         return PromptResponse("refusal")
+    if fault and fault.code == "check_failed":  # the model answered; the editor has shown the failed check
+        return PromptResponse("end_turn")
     if fault is None:
         raise RpcError(INTERNAL_ERROR, f"the turn ended early: {turn_end.reason}")
     message = fault.message if fault.code == "bug" else str(fault)
