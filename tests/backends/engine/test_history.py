@@ -86,6 +86,24 @@ def test_steering_appears_where_it_was_delivered():
     assert messages[3].blocks[0].text == "left"
 
 
+@pytest.mark.req("MD-4")
+def test_repaired_call_is_replayed_as_it_ran():
+    malformed = ToolCall("a", "read_file", {}, raw='{"path": "a.txt",}')
+    ran = ToolCall("a", "read", {"path": "a.txt"}, raw='{"path": "a.txt",}')
+    valid = ToolCall("b", "read_file", {"path": "b.txt"}, raw='{"path": "b.txt"}')
+    translated = ToolCall("b", "read", {"path": "b.txt"}, raw='{"path": "b.txt"}')
+    events = [
+        message_event(CallPart(malformed), CallPart(valid)),
+        ToolCalled(malformed),
+        ToolCalled(ran),
+        result_event("a"),
+        ToolCalled(translated),
+        result_event("b"),
+    ]
+    reply, _ = fold_history(events)
+    assert reply.message.calls == (ran, valid)
+
+
 def test_manual_command_becomes_a_user_and_an_assistant_message():
     manual_call = ToolCall("h", "bash", {"command": "ls -la"}, "person")
     messages = fold_history([ToolCalled(manual_call), result_event("h")])
