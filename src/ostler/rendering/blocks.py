@@ -28,8 +28,9 @@ def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
             return [head, *indent(render_markdown(sanitise(text).strip("\n"), paint)), *truncation]
         case CallBlock():
             return list(render_result(block, paint))
-        case TodosBlock(items=items):
-            return [paint("TODO", "bold"), *(f"  {TODO_MARKS[item.status]} {sanitise(item.content)}" for item in items)]
+        case TodosBlock(items=items, starter=starter):
+            heading = paint("TODO", "bold") + (paint(" (started by Ostler)", "dim") if starter else "")
+            return [heading, *(f"  {TODO_MARKS[item.status]} {sanitise(item.content)}" for item in items)]
         case NoticeBlock(level=level, text=text):
             return _render_notice(f"! {sanitise(text)}", paint, "red" if level == "error" else "yellow")
         case TurnEndBlock(turn_end=turn_end) if turn_end and turn_end.fault:
