@@ -240,12 +240,10 @@ class _Fold:
 
         It is deferred while the model's calls are open.
         """
-        self._deferred.append(
-            _make_entry(seq, UserMessage((TextContent(f"!{call.arguments.get('command', call.tool)}"),)))
-        )
-        self._deferred.append(
-            _make_entry(seq, AssistantMessage(Message(f"{_MANUAL_PREFIX}{call.id}", (TextContent(result.for_model),))))
-        )
+        command = str(call.arguments.get("command", call.tool))
+        reply = Message(f"{_MANUAL_PREFIX}{call.id}", (TextContent(_manual_transcript(command, result)),))
+        self._deferred.append(_make_entry(seq, UserMessage((TextContent(f"!{command}"),))))
+        self._deferred.append(_make_entry(seq, AssistantMessage(reply)))
         if not self._open:
             self._close()
 
@@ -263,6 +261,14 @@ class _Fold:
                 entry = _make_entry(entry.seq, ToolResultsMessage(tuple(results)))
             entries.append(entry)
         self._replace(entries)
+
+
+def _manual_transcript(command: str, result: ToolResult) -> str:
+    """Return the command, its exit code if it has one, and its output."""
+    code = result.data.get("exit_code") if isinstance(result.data, dict) else None
+    status = f"[exit {code}]"
+    has_status = code is None or status in result.for_model
+    return "\n".join([f"$ {command}", *([] if has_status else [status]), result.for_model])
 
 
 def join_pieces(pieces: Sequence[Message]) -> Message:
