@@ -156,3 +156,25 @@ async def test_mask_marker_is_not_written_over_a_secret(harness):
     result = await harness.call("write", {"path": "a.env", "content": f"KEY={MASK_MARKER}\nMORE=1\n"})
     assert (result.status, result.fault.code) == ("failed", "withheld")
     assert (harness.root / "a.env").read_text() == "KEY=secret\n"
+
+
+@pytest.mark.req("FS-2", "FS-3")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read", {"path": "../secret.txt"}),
+        ("read", {"path": "/etc/hosts"}),
+        ("list", {"path": ".."}),
+        ("glob", {"pattern": "*", "path": "/etc"}),
+        ("grep", {"pattern": "x", "path": "../.."}),
+        ("write", {"path": "/no/such/file", "content": "x"}),
+        ("write", {"path": "../x", "content": "x"}),
+        ("edit", {"path": "../x", "old": "a", "new": "b"}),
+        ("mkdir", {"path": "/no/such/folder"}),
+    ],
+)
+def test_path_outside_the_workspace_is_denied_with_a_code(ostler, tool, arguments):
+    done = ostler("tool", "call", "--write", tool, json.dumps(arguments))
+    result = json.loads(done.stdout)
+    assert (result["status"], result["fault"]["code"]) == ("denied", "outside_workspace")
+    assert "/" in result["fault"]["message"]

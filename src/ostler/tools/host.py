@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ostler.core.display import Display, DisplayDiff, DisplayText
-from ostler.core.errors import ToolError
+from ostler.core.errors import Fault, ToolError
 from ostler.core.events import Event, ToolCalled, ToolProgress, ToolStarted
 from ostler.core.permission import Decision, Permission, Question, QuestionReply
 from ostler.core.protocols import BackendContext, Tool, Workspace
@@ -84,7 +84,7 @@ class LocalToolHost:
         permission = _permission_for_call(permission, call, resolved.tool)
         decision = await context.decide(permission)
         if decision.answer != "allow":
-            return denied_result(call.id, decision)
+            return denied_result(call.id, decision, permission)
         if decision.hunks is not None:
             return await self._run_selected_hunks(resolved, call, permission, decision.hunks, context)
         return await self._run(resolved, call, context)
@@ -200,8 +200,8 @@ def failed_result(call_id: str, error: ToolError) -> ToolResult:
     return ToolResult(call_id, "failed", f"Error: {error}", Display(str(error)), fault=error.fault)
 
 
-def denied_result(call_id: str, decision: Decision) -> ToolResult:
-    """Return a `denied` result with the user's feedback or the policy's reason.
+def denied_result(call_id: str, decision: Decision, permission: Permission) -> ToolResult:
+    """Return a `denied` result with an error code and the user's feedback or the policy's reason.
 
     The result is `cancelled` if the approval request was withdrawn.
     """
@@ -210,11 +210,16 @@ def denied_result(call_id: str, decision: Decision) -> ToolResult:
     texts = {"person": "The user denied this.", "nobody": "Denied: this run is non-interactive."}
     text = texts.get(decision.by, "Denied by the permission rules.")
     reason = decision.feedback or decision.reason
-    return ToolResult(call_id, "denied", f"{text} {reason}".strip(), Display(reason or text))
+    outside = [need.subject for need in permission.needs if need.key != "bash" and need.subject.startswith("/")]
+    if outside and not any(path in reason for path in outside):
+        reason = f"{', '.join(outside)}: {reason}"
+    fault = Fault("outside_workspace" if outside else "denied", reason or text)
+    return ToolResult(call_id, "denied", f"{text} {reason}".strip(), Display(reason or text), fault=fault)
 
 
 def _hook_denied_result(call_id: str, reason: str) -> ToolResult:
-    return ToolResult(call_id, "denied", f"A hook of the user denied this. {reason}", Display(reason))
+    fault = Fault("denied_by_hook", reason)
+    return ToolResult(call_id, "denied", f"A hook of the user denied this. {reason}", Display(reason), fault=fault)
 
 
 def _resolved_call_event(resolved: ResolvedCall, call: ToolCall) -> ToolCalled:
