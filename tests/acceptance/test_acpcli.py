@@ -252,9 +252,12 @@ def test_07_mode_switching(acpcli, flag):
 def test_08_mention_parsing(acpcli):
     """`@path`, `@"with spaces"`, `@~/x` and `@https://…` become resource links with MIME types, without a download."""
     prompt = 'See @lib/main.py, @"my file.txt" and @~/notes.md at @https://example.com/a/page.html. Mail me@x.org'
+    root, home = acpcli.workspace, acpcli.workspace.parent / "home"
+    (root / "lib").mkdir()
+    for path in (root / "lib" / "main.py", root / "my file.txt", home / "notes.md"):
+        path.write_text("")
     blocks = json.loads(acpcli("-o", "simple", f"!blocks {prompt}").stdout)
     assert blocks[0] == {"type": "text", "text": f"!blocks {prompt}"}
-    root, home = acpcli.workspace, acpcli.workspace.parent / "home"
     assert [(block["uri"], block["name"], block.get("mimeType")) for block in blocks[1:]] == [
         (f"file://{root}/lib/main.py", "main.py", "text/x-python"),
         (f"file://{root}/my%20file.txt", "my file.txt", "text/plain"),
@@ -262,6 +265,14 @@ def test_08_mention_parsing(acpcli):
         ("https://example.com/a/page.html", "page.html", "text/html"),
     ]
     assert {block["type"] for block in blocks[1:]} == {"resource_link"}
+
+
+@req("AC-3")
+def test_word_after_an_at_sign_is_a_mention_only_if_the_file_exists(acpcli):
+    (acpcli.workspace / "README.md").write_text("")
+    prompt = '@property @app.route("/a") thank @alice, see @file:README.md and @README.md'
+    blocks = json.loads(acpcli("-o", "simple", f"!blocks {prompt}").stdout)
+    assert [block["uri"] for block in blocks[1:]] == [f"file://{acpcli.workspace}/README.md"]
 
 
 @req("AC-1", "AC-2", "CL-9")

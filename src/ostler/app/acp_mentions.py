@@ -21,9 +21,14 @@ _MIME_TYPES = {
 
 
 def prompt_blocks(text: str, cwd: str) -> tuple[PromptContent, ...]:
-    """Return the text and a link for each mention; the links are not opened here."""
-    found = dict.fromkeys(name for _, _, name in find_mentions(text))
-    return (TextContent(text), *(_link(name, cwd) for name in found))
+    """Return the text and a link for each mention of a URL or an existing file; the links are not opened here."""
+    found = dict.fromkeys(name.removeprefix("file:") for _, _, name in find_mentions(text))
+    return (TextContent(text), *(_link(name, cwd) for name in found if "://" in name or _exists(name, cwd)))
+
+
+def _exists(name: str, cwd: str) -> bool:
+    """Return whether a mention names a file; others, such as `@property`, are ordinary text."""
+    return "\0" not in name and os.path.lexists(os.path.join(cwd, os.path.expanduser(name)))
 
 
 def _link(name: str, cwd: str) -> ResourceLink:

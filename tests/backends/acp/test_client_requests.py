@@ -193,3 +193,31 @@ async def test_url_elicitation_has_url_and_agent_name():
     params = {"sessionId": "s", "mode": "url", "message": "Log in", "url": "https://example.com/", "elicitationId": "e"}
     assert await make_handler(AskedContext()).handle_request("elicitation/create", params) == {"action": "accept"}
     assert questions == [Question("", "Log in", None, "https://example.com/", "x")]
+
+
+@pytest.mark.req("AC-1")
+async def test_allowed_request_without_a_matching_option_is_reported_as_cancelled():
+    decisions = []
+
+    class Observer(AcpObserver):
+        def on_decision(self, request, decision):
+            decisions.append(decision.answer)
+
+    async def no_needs(*arguments):
+        return ()
+
+    context = FakeContext()
+    observer = Observer()
+    handler = ClientRequestHandler(
+        context,
+        "/w",
+        UpdateTranslator("x", "/w", context.emit, observer),
+        ClientServices(no_needs, NoTerminals()),
+        observer,
+    )
+    params = {"sessionId": "s", "toolCall": {"toolCallId": "c", "title": "t"}}
+    reject = [{"optionId": "no", "name": "No", "kind": "reject_once"}]
+    for options in ([], reject):
+        outcome = await handler.handle_request("session/request_permission", {**params, "options": options})
+        assert outcome == {"outcome": {"outcome": "cancelled"}}
+    assert decisions == ["cancel", "cancel"]

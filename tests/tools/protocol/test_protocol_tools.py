@@ -157,7 +157,12 @@ async def no_sandbox():
         ("fetch", [], "", [("network", "a title", "ordinary")]),
         ("think", [], "", [("agent", "a title", "ordinary")]),
         ("brand_new", ["x"], "", [("agent", "x", "ordinary")]),
-        ("edit", [], "", [("write", "a title", "ordinary")]),
+        ("brand_new", ["/etc/x"], "", [("agent", "/etc/x", "ordinary"), ("external_directory", "/etc/x", "ordinary")]),
+        ("edit", [], "", [("write", "a title", "deny")]),
+        ("move", [], "", [("write", "a title", "deny")]),
+        ("delete", [], "", [("delete", "a title", "deny")]),
+        ("read", [], "", [("read", "a title", "deny")]),
+        ("search", [], "", [("grep", "a title", "ordinary")]),
     ],
 )
 async def test_needs_of_an_agents_own_call(workspace, kind, paths, command, expected):

@@ -8,7 +8,8 @@ import msgspec
 
 from ostler.backends.acp.elicitation import fill_form, make_question
 from ostler.backends.acp.observer import AcpObserver
-from ostler.backends.acp.tool_call_display import command_of, display_path, edited_paths, make_display, paths_of
+from ostler.backends.acp.requested_access import requested_command, requested_paths
+from ostler.backends.acp.tool_call_display import display_path, edited_paths, make_display
 from ostler.backends.acp.update_translator import UpdateTranslator
 from ostler.core.errors import OstlerError
 from ostler.core.events import ToolCalled
@@ -112,7 +113,7 @@ class ClientRequestHandler:
         request = decode_lenient(RequestPermissionRequest, params)
         call = self._updates.apply_tool_call(request.tool_call)
         kind, title, edits = call.kind or "other", call.title or "", edited_paths(call)
-        needs = await self._services.predict_needs(kind, title, paths_of(call), command_of(call), edits)
+        needs = await self._services.predict_needs(kind, title, requested_paths(call), requested_command(call), edits)
         preview = make_display(call, self._cwd)
         options = tuple(
             AnswerOption(o.option_id, o.name, _ANSWER_KINDS[o.kind]) for o in request.options if o.kind in _ANSWER_KINDS
@@ -120,10 +121,13 @@ class ClientRequestHandler:
         call_id = self._updates.local_call_id(call.tool_call_id)
         permission = Permission(title or call.kind or "a tool call", needs, preview, options, call_id)
         decision = await self._context.decide(permission)
-        if decision.answer == "allow":
+        outcome = select_option(decision, request.options)
+        if outcome == cancelled_outcome():  # the agent offers no option for this decision
+            decision = msgspec.structs.replace(decision, answer="cancel")
+        elif decision.answer == "allow":
             self._report_edits(call)
         self._observer.on_decision(msgspec.structs.replace(request, tool_call=call), decision)
-        return select_option(decision, request.options)
+        return outcome
 
     def _report_edits(self, call: ToolCallFields) -> None:
         for item in call.content or ():

@@ -33,16 +33,6 @@ def edited_paths(call: ToolCallFields) -> tuple[str, ...]:
     return tuple(item.path for item in call.content or () if item.type == "diff" and item.path)
 
 
-def command_of(call: ToolCallFields) -> str:
-    """Return the command in the call's raw input, or an empty string."""
-    command = call.raw_input.get("command") if isinstance(call.raw_input, dict) else None
-    if isinstance(command, list):
-        import shlex
-
-        return shlex.join(str(word) for word in command)
-    return command if isinstance(command, str) else ""
-
-
 def to_tool_called(call: ToolCallFields, cwd: str) -> ToolCalled:
     """Convert the call into an event, which is emitted again when more is known."""
     kind = kind_of(call)

@@ -12,12 +12,15 @@ from ostler.tools.path_needs import read_needs, write_needs
 
 _WRITE_KEYS = {"edit": "write", "move": "write"}
 _READ_KEYS = {"read": "read", "search": "grep"}
+_NEEDS_PATH = frozenset(["read", "edit", "delete", "move"])
+_NO_PATH = "the agent does not say which path it would access"
 
 
 class AgentCallNeeds:
     """Computes needs from the kind, paths and command of a call, as far as the agent reports them.
 
-    The kind is not trusted: a call that shows an edit needs write permission, and commands are checked for dangers.
+    The kind is not trusted: a call that shows an edit needs write permission, commands are checked for dangers, and
+    a path outside the workspace needs permission in a call of any kind. File access without a path is denied.
     """
 
     def __init__(self, workspace: Workspace, bash: BashTool) -> None:
@@ -30,9 +33,7 @@ class AgentCallNeeds:
         edit_needs = [need for path in edits for need in self._path_needs("edit", path)]
         if kind == "execute":
             return (*await self._command_needs(command or title), *edit_needs)
-        needs = [need for path in paths for need in self._path_needs(kind, path)] or [
-            Need(_permission_key(kind), title)
-        ]
+        needs = [need for path in paths for need in self._path_needs(kind, path)] or [_need_without_path(kind, title)]
         dangers = [need for need in await self._command_needs(command) if need.danger != "ordinary"] if command else []
         return tuple(dict.fromkeys([*needs, *dangers, *edit_needs]))
 
@@ -54,7 +55,21 @@ class AgentCallNeeds:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
         except ToolError as error:
             return (Need(_permission_key(kind), path, danger="deny", reason=str(error)),)
-        return (Need(_permission_key(kind), path),)
+        return (Need(_permission_key(kind), path), *self._outside_needs(path))
+
+    def _outside_needs(self, path: str) -> tuple[Need, ...]:
+        try:
+            return tuple(
+                need for need in read_needs("read", path, self._workspace)[1] if need.key == "external_directory"
+            )
+        except ToolError:
+            return ()
+
+
+def _need_without_path(kind: str, title: str) -> Need:
+    if kind in _NEEDS_PATH:
+        return Need(_permission_key(kind), title, danger="deny", reason=_NO_PATH)
+    return Need(_permission_key(kind), title)
 
 
 def _permission_key(kind: str) -> str:
