@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from ostler.policy.shell import data_leaks, env_variables, expansion
+from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
 from ostler.policy.shell.filesystem_view import FileSystemView
@@ -135,8 +135,11 @@ class CommandEvaluator:
                 self.evaluate_script(
                     part.script, shell.fork(), UNKNOWN_PIPE if part.kind == ">" and stdin.kind == "none" else stdin
                 )
-            elif isinstance(part, ParameterPart) and part.op == "@P":
-                self.confirm("expands a variable as a prompt, which runs commands in it")
+
+    def check_expansions(self, word: ShellWord, shell: ShellState) -> None:
+        """Check the expansions in a word that evaluate text a second time."""
+        if reason := reevaluation.parts_reason(word.parts, shell):
+            self.confirm(reason)
 
     # simple commands
 
@@ -146,9 +149,11 @@ class CommandEvaluator:
         if self._steps > MAX_COMMANDS:
             raise ScriptTooLong
         words = (*node.assignments, *node.words, *(redirect.target for redirect in node.redirects))
-        for word in words:
+        for index, word in enumerate(words):
             if len(word.parts) > 1 or not isinstance(word.parts[0], LiteralPart):
                 self.evaluate_substitutions(word, shell, stdin)
+                if index >= len(node.assignments):  # an assignment is checked when the ones before it are made
+                    self.check_expansions(word, shell)
         states = self._variable_states(words, shell)
         if states is None:
             self._evaluate_once(node, shell, stdin)
@@ -181,34 +186,34 @@ class CommandEvaluator:
     def _evaluate_once(self, node: CommandNode, shell: ShellState, stdin: StdinSource) -> None:
         argv: list[ExpandedWord] = []
         for word in node.words:
-            argv += expansion.expand_word(word, shell)
+            argv += _expand_argument(word, shell)
             if len(argv) > MAX_ARGUMENTS:
                 raise ScriptTooLong
-        assigned = [self._evaluate_assignment(word, shell) for word in node.assignments]
         stdin = self.apply_redirects(node.redirects, shell, stdin if stdin.kind != "none" else self._stdin, node)
         if len(argv) == 1 and argv[0].text == "exec":
             self._stdin = stdin
+        before = shell.fork()
+        names = [self._evaluate_assignment(word, shell) for word in node.assignments]
         if not argv:
-            for name, value in assigned:
-                shell.assign(name, value)
             return
-        before = {name: shell.variables.get(name) for name, _ in assigned}
-        for name, value in assigned:
-            shell.assign(name, value)
         index = len(self.commands)
         self.evaluate_argv(argv, shell, stdin)
         if node.redirects and index < len(self.commands):
             self.commands[index] = add_redirect_paths(self.commands[index], node.redirects, shell)
-        for name, values in before.items():
-            if values is None:
-                shell.variables.pop(name, None)
-            else:
-                shell.variables[name] = values
+        for name in names:
+            shell.restore_variable(name, before)
 
-    def _evaluate_assignment(self, word: ShellWord, shell: ShellState) -> tuple[str, ShellValue]:
+    def _evaluate_assignment(self, word: ShellWord, shell: ShellState) -> str:
+        """Check an assignment and make it. Return the name of the variable."""
+        if reason := reevaluation.assignment_reason(word, shell):
+            self.confirm(reason)
         name, value = expand_assignment(word, shell)
         self.check_assignment(name, value, shell)
-        return name, value
+        _, index, parts = reevaluation.split_assignment(word)
+        keeps_part = bool(index) or word.raw.startswith(f"{name}+=")
+        tainted = arithmetic.is_tainted(parts, shell) or (keeps_part and name in shell.tainted)
+        shell.assign(name, value, tainted=tainted, is_number=not keeps_part and arithmetic.is_number(parts, shell))
+        return name
 
     def check_assignment(self, name: str, value: ShellValue, shell: ShellState) -> None:
         """Check the value of a variable: it may be a command, or be evaluated later."""
@@ -272,9 +277,10 @@ class CommandEvaluator:
         for redirect in redirects:
             if redirect.body is not None:
                 self.evaluate_substitutions(redirect.body, shell, stdin)
-                stdin = self._text_stdin(expansion.expand_unsplit(redirect.body.parts, shell), redirect, stdin)
+                self.check_expansions(redirect.body, shell)
+                stdin = self._text_stdin(redirect.body, "", redirect, shell, stdin)
             elif redirect.op == "<<<":
-                stdin = self._text_stdin(expansion.expand_unsplit(redirect.target.parts, shell) + "\n", redirect, stdin)
+                stdin = self._text_stdin(redirect.target, "\n", redirect, shell, stdin)
             elif redirect.op == ">&" and redirect.fd == "0":
                 stdin = UNKNOWN_PIPE
             elif redirect.op in _OUTPUT_OPERATORS:
@@ -287,8 +293,13 @@ class CommandEvaluator:
         return stdin
 
     @staticmethod
-    def _text_stdin(text: str, redirect: Redirect, stdin: StdinSource) -> StdinSource:
-        return StdinSource("text", text) if redirect.fd in {"", "0"} else stdin
+    def _text_stdin(
+        word: ShellWord, ending: str, redirect: Redirect, shell: ShellState, stdin: StdinSource
+    ) -> StdinSource:
+        if redirect.fd not in {"", "0"}:
+            return stdin
+        text = expansion.expand_unsplit(word.parts, shell) + ending
+        return StdinSource("text", text, tainted=arithmetic.is_tainted(word.parts, shell))
 
     def _input_source(self, redirect: Redirect, shell: ShellState) -> StdinSource:
         args = expansion.expand_word(redirect.target, shell)
@@ -347,6 +358,16 @@ class CommandEvaluator:
             for path in shell.resolve_paths(arg.text):
                 previous = self.written_files.get(path, "") if redirect.op == ">>" else ""
                 self.written_files[path] = None if content is None or previous is None else previous + content
+
+
+def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
+    args = expansion.expand_word(word, shell)
+    if arithmetic.is_tainted(word.parts, shell):
+        for arg in args:
+            arg.tainted = True
+    if args and word.parts and isinstance(word.parts[-1], ArrayPart):
+        args[-1].array = "unsafe index" if reevaluation.has_unsafe_index(word.parts, shell) else "plain"
+    return args
 
 
 def shell_quote(text: str) -> str:
