@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # Without a terminal they wait for keys for ever; other full-screen programs see it and end.
 _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
+_TEMPORARY_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")  # outside the workspace, so asked about as such
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
@@ -117,6 +118,22 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
             sandboxed=confined,
         )
         for part in parts
+    ]
+    needs += [
+        Need(
+            "bash",
+            text,
+            rule_pattern=" ".join((*part.assignments, suggest_rule_pattern(part.words))) if part.literal else "",
+            sandboxed=confined,
+        )
+        for part in parts
+        if part.assignments and (text := " ".join((*part.assignments, part.text)))
+    ]
+    places = [workspace.resolve(path) for path in analysis.redirected_paths]
+    needs += [
+        Need("write", place.display_path, rule_pattern=place.display_path, sandboxed=confined)
+        for place in places
+        if place.in_workspace or not place.absolute.startswith(_TEMPORARY_FOLDERS)
     ]
     named = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
     outside = sorted(path for path in named if not workspace.resolve(path).in_workspace)

@@ -18,7 +18,7 @@ class Analysis(msgspec.Struct, frozen=True):
     """The result of analysing a command line.
 
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
-    not be parsed completely.
+    not be parsed completely. `redirected_paths` are the files that redirections write.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -27,6 +27,7 @@ class Analysis(msgspec.Struct, frozen=True):
     parsed: bool
     written_paths: tuple[str, ...]
     no_danger_found: bool = False
+    redirected_paths: tuple[str, ...] = ()
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""

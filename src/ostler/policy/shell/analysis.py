@@ -48,6 +48,7 @@ def analyse_line(
         evaluator.readable,
         tuple(evaluator.filesystem.written_paths),
         not evaluator.level,
+        tuple(evaluator.redirected_paths),
     )
 
 

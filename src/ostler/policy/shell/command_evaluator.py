@@ -7,13 +7,21 @@ from typing import Literal
 
 import msgspec
 
+from ostler.policy import danger_tables
 from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
-from ostler.policy.shell.filesystem_view import FileSystemView
+from ostler.policy.shell.filesystem_view import FileSystemView, is_harmless_device
 from ostler.policy.shell.shell_parser import parse_shell
 from ostler.policy.shell.shell_state import ShellState, ShellValue
-from ostler.policy.shell.simple_command import SimpleCommand, add_redirect_paths, make_simple_command
+from ostler.policy.shell.simple_command import (
+    SimpleCommand,
+    add_assignments,
+    add_redirect_paths,
+    describe_assignment,
+    exported_assignments,
+    make_simple_command,
+)
 from ostler.policy.shell.syntax_tree import (
     ArrayPart,
     CommandNode,
@@ -52,6 +60,7 @@ class CommandEvaluator:
         self.filesystem = FileSystemView(exists)
         self.written_files: dict[str, str | None] = {}
         self.commands: list[SimpleCommand] = []
+        self.redirected_paths: list[str] = []
         self.level = 0
         self.reason = ""
         self.unknown_reason = ""
@@ -193,22 +202,28 @@ class CommandEvaluator:
         if len(argv) == 1 and argv[0].text == "exec":
             self._stdin = stdin
         before = shell.fork()
-        names = [self._evaluate_assignment(word, shell) for word in node.assignments]
+        own_program = bool(argv) and "/" in argv[0].text and argv[0].text[0] != "/"
+        names = [self._evaluate_assignment(word, shell, own_program) for word in node.assignments]
         if not argv:
+            shell.exported = exported_assignments(shell, names)
             return
         index = len(self.commands)
         self.evaluate_argv(argv, shell, stdin)
+        if index < len(self.commands):
+            assignments = (*shell.exported, *(describe_assignment(name, shell) for name in names))
+            self.commands[index] = add_assignments(self.commands[index], assignments)
         if node.redirects and index < len(self.commands):
             self.commands[index] = add_redirect_paths(self.commands[index], node.redirects, shell)
         for name in names:
             shell.restore_variable(name, before)
 
-    def _evaluate_assignment(self, word: ShellWord, shell: ShellState) -> str:
-        """Check an assignment and make it. Return the name of the variable."""
+    def _evaluate_assignment(self, word: ShellWord, shell: ShellState, own_program: bool) -> str:
+        """Check an assignment and make it. Return the name; `own_program`: it is for a program of the project."""
         if reason := reevaluation.assignment_reason(word, shell):
             self.confirm(reason)
         name, value = expand_assignment(word, shell)
-        self.check_assignment(name, value, shell)
+        if not (own_program and name in danger_tables.LIBRARY_PATHS):
+            self.check_assignment(name, value, shell)
         _, index, parts = reevaluation.split_assignment(word)
         keeps_part = bool(index) or word.raw.startswith(f"{name}+=")
         tainted = arithmetic.is_tainted(parts, shell) or (keeps_part and name in shell.tainted)
@@ -325,12 +340,21 @@ class CommandEvaluator:
         arg = args[0]
         if redirect.op == ">&" and _FD_DUPLICATE.fullmatch(arg.text):
             return None
+        if _is_in_own_temporary_folder(redirect.target, shell):
+            return None
+        self._record_redirect(arg, shell)
         if reason := self.filesystem.overwrite_reason(arg, shell, appends=redirect.op in {">>", "&>>"}):
             self.confirm(reason)
             self._deny_devices()
         if redirect.target.raw == "!":
             self.confirm("redirects to !, which some shells treat as a forced overwrite")
         return arg if arg.exact else None
+
+    def _record_redirect(self, arg: ExpandedWord, shell: ShellState) -> None:
+        paths = shell.resolve_paths(arg.text) if arg.exact else ()
+        for path in paths or (arg.text.replace(UNKNOWN_TEXT, "…"),):
+            if not arg.piped and not is_harmless_device(path) and path not in self.redirected_paths:
+                self.redirected_paths.append(self.filesystem.resolve_links(path))
 
     def _deny_devices(self) -> None:
         if self.filesystem.written_devices:
@@ -368,6 +392,19 @@ def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
     if args and word.parts and isinstance(word.parts[-1], ArrayPart):
         args[-1].array = "unsafe index" if reevaluation.has_unsafe_index(word.parts, shell) else "plain"
     return args
+
+
+def _is_in_own_temporary_folder(word: ShellWord, shell: ShellState) -> bool:
+    """Return whether a file name is `$TMPDIR/…`: each session has a temporary folder of its own."""
+    parts = [part for part in word.parts if not (isinstance(part, LiteralPart) and not part.text)]
+    first, rest = next(iter(parts), None), parts[1:]
+    return (
+        isinstance(first, ParameterPart)
+        and (first.name, first.op, first.prefix) == ("TMPDIR", "", "")
+        and "TMPDIR" not in shell.variables
+        and bool(rest)
+        and all(isinstance(part, LiteralPart) and ".." not in part.text for part in rest)
+    )
 
 
 def shell_quote(text: str) -> str:

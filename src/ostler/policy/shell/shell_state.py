@@ -36,6 +36,7 @@ class ShellState:
         self.numbers: frozenset[str] = frozenset()  # variables that hold a number, known or not
         self.integers: frozenset[str] = INTEGER_VARIABLES  # the shell evaluates what is assigned to them
         self.associative: frozenset[str] = frozenset()
+        self.exported: tuple[str, ...] = ()  # assignments that change the environment of later commands
         self.tests_evaluate = False  # `[ x -eq 1 ]` evaluates its numbers as arithmetic, as in zsh and ksh
         self.in_project_environment = False  # in a container or environment with the project's own programs
 
@@ -54,6 +55,7 @@ class ShellState:
         copy.numbers = self.numbers
         copy.integers = self.integers
         copy.associative = self.associative
+        copy.exported = self.exported
         copy.tests_evaluate = self.tests_evaluate
         copy.in_project_environment = self.in_project_environment
         return copy
@@ -71,6 +73,7 @@ class ShellState:
                 if all(name in state.numbers or name not in state.variables for state in (self, other))
             )
             self.tainted |= other.tainted
+            self.exported = _union(self.exported, other.exported)
             self.integers |= other.integers
             self.associative &= other.associative
             for name in self.variables.keys() | other.variables.keys():

@@ -1,5 +1,6 @@
 """A simple command as rules see it: its words and the paths it names."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -14,6 +15,13 @@ from ostler.policy.shell.syntax_tree import Redirect
 _OPTION_VALUE = re.compile(r"(?:--[A-Za-z0-9-]+|[A-Za-z_][A-Za-z0-9_]*)=(.+)|-[A-Za-z](/.+|\.\.?/.+)", re.DOTALL)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TAKES_PROGRAM = frozenset({"sed", "awk", "gawk", "mawk", "grep", "egrep", "rg", "perl", "ag", "ack"})
+# variables that choose a language, colours, sizes and the like, with values that name no file or program
+_HARMLESS_ASSIGNMENT = re.compile(
+    r"(?:LANG|LANGUAGE|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|TERM|COLORTERM|COLUMNS|LINES|CI|DEBUG|VERBOSE"
+    r"|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|PYTHONIOENCODING|PYTHONUTF8|RUST_BACKTRACE"
+    r"|GIT_TERMINAL_PROMPT|GIT_OPTIONAL_LOCKS|SOURCE_DATE_EPOCH|IFS)=[^/$`]*"
+    r"|TZ=(?!/)[\w+-]+(?:/[\w+-]+)*|(?:\w+_)?PAGER=(?:cat)?"
+)
 _UNKNOWN_MARK = "…"
 _MAX_PATH_CHECKS = 256  # only this many words are looked up in the file system
 
@@ -21,6 +29,7 @@ _MAX_PATH_CHECKS = 256  # only this many words are looked up in the file system
 class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command that would run.
 
+    `assignments` are the variables set for it, such as `GIT_DIR=x`, except harmless ones such as `LANG`.
     With `literal`, every word is known before it runs. `unknown_reason` is set if the program or subcommand is unknown.
     """
 
@@ -29,6 +38,7 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     literal: bool
     paths: tuple[str, ...]
     unknown_reason: str = ""
+    assignments: tuple[str, ...] = ()
 
 
 def make_simple_command(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> SimpleCommand:
@@ -44,6 +54,26 @@ def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], sh
     files = [arg.text for target in targets for arg in expand_word(target, shell) if arg.exact]
     paths = [path for name in files if not name.isdigit() and name != "-" for path in shell.resolve_paths(name)]
     return msgspec.structs.replace(command, paths=tuple(dict.fromkeys((*command.paths, *paths))))
+
+
+def add_assignments(command: SimpleCommand, assignments: Sequence[str]) -> SimpleCommand:
+    """Return the command with the assignments that a rule without them does not allow."""
+    kept = tuple(text for text in dict.fromkeys(assignments) if not _HARMLESS_ASSIGNMENT.fullmatch(text))
+    return msgspec.structs.replace(command, assignments=kept) if kept else command
+
+
+def describe_assignment(name: str, shell: ShellState) -> str:
+    """Return `name=value`, with a mark for what is known only at run time."""
+    value = shell.lookup(name)
+    text = UNKNOWN_TEXT if value is None else value if isinstance(value, str) else " ".join(value)
+    return f"{name}={text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK)}"
+
+
+def exported_assignments(shell: ShellState, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the assignments that change the environment: their variables are there already."""
+    changed = [name for name in names if name in os.environ]
+    kept = [text for text in shell.exported if text.partition("=")[0] not in changed]
+    return (*kept, *(describe_assignment(name, shell) for name in changed))
 
 
 def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> Iterator[str]:
