@@ -123,3 +123,78 @@ async def test_variables_that_load_code_are_asked_about(decide, name):
     everything = Rule("bash", "*", "allow", "user")
     assert await decide(f"{name}=. ls", everything) == "ask"
     assert await decide(f"export {name}=.; ls", everything) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat $(cat main.py)",
+        'cat "$(cat main.py)"',
+        "x=$(cat main.py); cat $x",
+        'read -r x < main.py; cat "$x"',
+        "ls `cat main.py`",
+        "for f in $(cat main.py); do cat $f; done",
+        'cat <<< "$(< /etc/hostname)"',
+        "while read -r l; do ls; done < /etc/hostname",
+        "cat docs/*",
+        "cat docs/tax.txt",
+        "cat linked/*",
+        "grep x linked/*.txt",
+        "grep -R x .",
+        "grep -nR x linked",
+        "grep --dereference-recursive x",
+        "cat ../*",
+    ],
+)
+async def test_unknown_words_and_patterns_that_leave_the_workspace_are_asked_about(decide, tmp_path, command):
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "tax.txt").write_text("secret\n")
+    (tmp_path / "docs").symlink_to(outside)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "a.txt").symlink_to(outside / "tax.txt")
+    assert await decide(command) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep x *.py",
+        "ls *.md",
+        "cat *.py",
+        "cat sub/*.txt",
+        "grep -r x .",
+        "grep -R x .",
+        "cat *",
+        'for f in *.py; do cat "$f"; done',
+        "n=1; cat main.py | grep -c x",
+    ],
+)
+async def test_patterns_inside_the_workspace_are_not_asked_about(decide, tmp_path, command):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.txt").write_text("x\n")
+    (tmp_path / "inside").symlink_to("main.py")
+    assert await decide(command) == "allow"
+
+
+@pytest.mark.req("SH-3")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat ~/.ssh/i*",
+        "base64 ~/.ss?/id_rsa",
+        "cat ~/.ssh/*",
+        "cat ~/.s*/id_*",
+        "cat ~/.[s]sh/id_rsa",
+        "head ~/.aws/cred*",
+        "cat ~/.netr?",
+        "cat /etc/shad*",
+        "cd ~/.ssh && cat *",
+        "cat ~/.aws/[!x]*",
+    ],
+)
+async def test_a_pattern_that_can_match_a_secret_needs_approval(decide, command):
+    permission_for_all = Rule("bash", "*", "allow", "user")
+    assert await decide(command, permission_for_all) == "ask"

@@ -1,6 +1,7 @@
 """The tool that runs a shell command in the workspace, in the foreground or behind."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from ostler.core.tools import ToolResult
 from ostler.tools.base_tool import BaseTool
 
 if TYPE_CHECKING:
-    from ostler.policy.shell import Analysis
+    from ostler.policy.shell import Analysis, SimpleCommand
 
 # Without a terminal they wait for keys for ever; other full-screen programs see it and end.
 _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
@@ -135,12 +136,33 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
         for place in places
         if place.in_workspace or not place.absolute.startswith(_TEMPORARY_FOLDERS)
     ]
-    named = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
+    needs += [
+        Need("bash", f"with words known only at run time: {part.text}", sandboxed=confined)
+        for part in parts
+        if part.has_runtime_words
+    ]
+    linked, unchecked = _linked_paths(parts)
+    needs += [Need("bash", f"outside the workspace: too many files to check for links: {name}") for name in unchecked]
+    named = {*linked, *analysis.input_paths, *analysis.written_paths, *(path for part in parts for path in part.paths)}
     outside = sorted(path for path in named if not workspace.resolve(path).in_workspace)
     needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in SAFE_DEVICES]
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
+
+
+def _linked_paths(parts: "Sequence[SimpleCommand]") -> tuple[list[str], list[str]]:
+    """Return the links that the file patterns of the commands match, and the patterns with too many files to check."""
+    from ostler.policy.shell.path_patterns import links_below
+
+    linked: list[str] = []
+    unchecked: list[str] = []
+    for pattern in dict.fromkeys(pattern for part in parts for pattern in part.patterns):
+        try:
+            linked += links_below(pattern)
+        except OverflowError:
+            unchecked.append(pattern)
+    return linked, unchecked
 
 
 async def _run_job_action(params: BashParams, jobs: BackgroundJobs) -> ToolResult:

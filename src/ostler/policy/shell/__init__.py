@@ -18,7 +18,8 @@ class Analysis(msgspec.Struct, frozen=True):
     """The result of analysing a command line.
 
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
-    not be parsed completely. `redirected_paths` are the files that redirections write.
+    not be parsed completely. `redirected_paths` are the files that redirections write,
+    `input_paths` those that they read.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -28,6 +29,7 @@ class Analysis(msgspec.Struct, frozen=True):
     written_paths: tuple[str, ...]
     no_danger_found: bool = False
     redirected_paths: tuple[str, ...] = ()
+    input_paths: tuple[str, ...] = ()
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""

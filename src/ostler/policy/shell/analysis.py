@@ -49,6 +49,7 @@ def analyse_line(
         tuple(evaluator.filesystem.written_paths),
         not evaluator.level,
         tuple(evaluator.redirected_paths),
+        tuple(evaluator.input_paths),
     )
 
 

@@ -83,6 +83,15 @@ def is_tainted(parts: Iterable[WordPart], shell: ShellState) -> bool:
     return any(_is_tainted_part(part, shell) for part in parts)
 
 
+def is_from_output(parts: Iterable[WordPart], shell: ShellState) -> bool:
+    """Return whether a word is tainted by more than the matches of a file pattern."""
+    all_tainted, shell.tainted = shell.tainted, shell.tainted - shell.file_names
+    try:
+        return is_tainted(parts, shell)
+    finally:
+        shell.tainted = all_tainted
+
+
 def is_number(parts: tuple[WordPart, ...], shell: ShellState) -> bool:
     """Return whether a word is one number, known or not."""
     rest = [part for part in parts if not (isinstance(part, LiteralPart) and not part.text)]

@@ -61,6 +61,7 @@ class CommandEvaluator:
         self.written_files: dict[str, str | None] = {}
         self.commands: list[SimpleCommand] = []
         self.redirected_paths: list[str] = []
+        self.input_paths: list[str] = []
         self.level = 0
         self.reason = ""
         self.unknown_reason = ""
@@ -325,6 +326,7 @@ class CommandEvaluator:
             return UNKNOWN_PIPE if arg.source_text is None else StdinSource("text", arg.source_text)
         if not arg.exact or arg.text.startswith(("/dev/tcp/", "/dev/udp/", "/dev/fd/")):
             return UNKNOWN_PIPE
+        self.input_paths += shell.resolve_paths(arg.text)
         for path in shell.resolve_paths(arg.text):
             if path in self.written_files:
                 content = self.written_files[path]
@@ -388,7 +390,7 @@ def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
     args = expansion.expand_word(word, shell)
     if arithmetic.is_tainted(word.parts, shell):
         for arg in args:
-            arg.tainted = True
+            arg.tainted, arg.from_output = True, arithmetic.is_from_output(word.parts, shell)
     if args and word.parts and isinstance(word.parts[-1], ArrayPart):
         args[-1].array = "unsafe index" if reevaluation.has_unsafe_index(word.parts, shell) else "plain"
     return args

@@ -13,7 +13,7 @@ class ExpandedWord(msgspec.Struct):
     `source_text` is the output of the script in `<(…)`, if it is known. `origin` is the command whose output the word
     contains, or the `$name` of an unknown variable. With `may_split` the word can become several words at run time,
     with `may_differ` the first of them can be any word. A `tainted` word contains text that comes from a file, a pipe
-    or a command, and not only numbers.
+    or a command, and not only numbers; with `from_output` it is more than a file name that a pattern matches.
     """
 
     text: str
@@ -24,6 +24,7 @@ class ExpandedWord(msgspec.Struct):
     may_differ: bool = False
     may_split: bool = False
     tainted: bool = False
+    from_output: bool = False
     array: Literal["", "plain", "unsafe index"] = ""  # for `name=(…)`
 
     @property

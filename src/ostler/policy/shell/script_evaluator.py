@@ -161,6 +161,8 @@ class ScriptEvaluator(CommandEvaluator):
         is_number = all(arithmetic.is_number(word.parts, shell) or word.raw.isdigit() for word in node.words)
         shell.assign(node.name, None, tainted=tainted, is_number=bool(node.words) and is_number)
         shell.variables[node.name] = values
+        if node.words and not any(arithmetic.is_tainted(word.parts, shell) for word in node.words):
+            shell.file_names |= {node.name}
 
     def _check_arithmetic(self, node: CompoundNode, shell: ShellState) -> None:
         if not all(arithmetic.is_safe_expression(word.parts, shell) for word in node.words):

@@ -33,6 +33,7 @@ class ShellState:
         self.cwd_if_cd_failed: tuple[str, ...] = ()
         self.directory_stack: list[tuple[str, ...]] = []
         self.tainted: frozenset[str] = frozenset()  # variables with text that is known only at run time
+        self.file_names: frozenset[str] = frozenset()  # loop variables that hold the matches of a pattern
         self.numbers: frozenset[str] = frozenset()  # variables that hold a number, known or not
         self.integers: frozenset[str] = INTEGER_VARIABLES  # the shell evaluates what is assigned to them
         self.associative: frozenset[str] = frozenset()
@@ -52,6 +53,7 @@ class ShellState:
         copy.cwd_if_cd_failed = self.cwd_if_cd_failed
         copy.directory_stack = list(self.directory_stack)
         copy.tainted = self.tainted
+        copy.file_names = self.file_names
         copy.numbers = self.numbers
         copy.integers = self.integers
         copy.associative = self.associative
@@ -73,6 +75,7 @@ class ShellState:
                 if all(name in state.numbers or name not in state.variables for state in (self, other))
             )
             self.tainted |= other.tainted
+            self.file_names |= other.file_names
             self.exported = _union(self.exported, other.exported)
             self.integers |= other.integers
             self.associative &= other.associative
@@ -104,6 +107,7 @@ class ShellState:
         if tainted is None:
             tainted = value is None or UNKNOWN_TEXT in "".join(value)
         is_number = is_number or (isinstance(value, str) and bool(_NUMBER.fullmatch(value)))
+        self.file_names -= {name}
         self.tainted = self.tainted | {name} if tainted else self.tainted - {name}
         self.numbers = self.numbers | {name} if is_number and not tainted else self.numbers - {name}
         self.variables[name] = (value if value is None or sum(map(len, value)) <= MAX_VALUE_LENGTH else None,)

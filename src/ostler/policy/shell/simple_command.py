@@ -9,6 +9,7 @@ import msgspec
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.expansion import expand_word
 from ostler.policy.shell.filesystem_view import FileSystemView
+from ostler.policy.shell.path_patterns import file_patterns
 from ostler.policy.shell.shell_state import ShellState
 from ostler.policy.shell.syntax_tree import Redirect
 
@@ -22,6 +23,7 @@ _HARMLESS_ASSIGNMENT = re.compile(
     r"|GIT_TERMINAL_PROMPT|GIT_OPTIONAL_LOCKS|SOURCE_DATE_EPOCH|IFS)=[^/$`]*"
     r"|TZ=(?!/)[\w+-]+(?:/[\w+-]+)*|(?:\w+_)?PAGER=(?:cat)?"
 )
+_ONLY_PRINT = frozenset({"echo", "printf", "test", "[", ":", "true", "export", "local", "declare", "exit", "return"})
 _UNKNOWN_MARK = "…"
 _MAX_PATH_CHECKS = 256  # only this many words are looked up in the file system
 
@@ -30,6 +32,7 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command that would run.
 
     `assignments` are the variables set for it, such as `GIT_DIR=x`, except harmless ones such as `LANG`.
+    `patterns` are the file patterns in it. With `has_runtime_words`, words come from a file or command.
     With `literal`, every word is known before it runs. `unknown_reason` is set if the program or subcommand is unknown.
     """
 
@@ -39,13 +42,22 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
     unknown_reason: str = ""
     assignments: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    has_runtime_words: bool = False
 
 
 def make_simple_command(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> SimpleCommand:
     """Create the command for these arguments."""
     words = tuple(arg.text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK) for arg in argv)
     literal = all(arg.literal for arg in argv) and argv[0].exact
-    return SimpleCommand(" ".join(words), words, literal, tuple(dict.fromkeys(_named_paths(argv, shell, filesystem))))
+    return SimpleCommand(
+        " ".join(words),
+        words,
+        literal,
+        tuple(dict.fromkeys(_named_paths(argv, shell, filesystem))),
+        patterns=tuple(dict.fromkeys(file_patterns(argv, shell))),
+        has_runtime_words=words[0] not in _ONLY_PRINT and any(arg.from_output for arg in argv[1:]),
+    )
 
 
 def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], shell: ShellState) -> SimpleCommand:
