@@ -43,10 +43,14 @@ def analyse(
     *,
     cwd: str,
     exists: Callable[[str], bool] = os.path.lexists,
+    read_script: Callable[[str], str | None] | None = None,
     danger_patterns: Sequence[str] = (),
     blacklist_patterns: Sequence[str] = (),
 ) -> Analysis:
     """Analyse a command line. Never raises; a line that cannot be parsed is never `ordinary`."""
     from ostler.policy.shell.analysis import analyse_line  # the tables are large, and most runs do not need them
+    from ostler.policy.shell.script_files import read_script as read_from_disk
 
-    return analyse_line(line, cwd, exists, tuple(danger_patterns), tuple(blacklist_patterns))
+    return analyse_line(
+        line, cwd, exists, read_script or read_from_disk, tuple(danger_patterns), tuple(blacklist_patterns)
+    )

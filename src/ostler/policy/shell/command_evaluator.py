@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec
@@ -44,7 +45,6 @@ MAX_ARGUMENTS = 40000
 DangerLevel = Literal["deny", "confirm", "ordinary"]
 _LEVELS: tuple[DangerLevel, ...] = ("ordinary", "confirm", "deny")
 _FD_DUPLICATE = re.compile(r"\d+-?|-")
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _EVALUATED_LATER = re.compile(r"[A-Za-z0-9_]\[[^\]]{0,200}?(?:\$\(|`)")
 _OUTPUT_OPERATORS = frozenset({">", ">|", "&>", ">&", "<>", ">>", "&>>"})
 
@@ -56,7 +56,15 @@ class ScriptTooLong(Exception):
 class CommandEvaluator:
     """Evaluates single commands; the subclass evaluates scripts in execution order."""
 
-    def __init__(self, exists: Callable[[str], bool], classify: CommandHandler) -> None:
+    def __init__(
+        self,
+        exists: Callable[[str], bool],
+        classify: CommandHandler,
+        read_script: Callable[[str], str | None] | None = None,
+    ) -> None:
+        self.read_script = read_script or _no_script
+        self.script_commands: list[SimpleCommand] = []
+        self._active_scripts: set[str] = set()
         self.filesystem = FileSystemView(exists)
         self.written_files: dict[str, str | None] = {}
         self.commands: list[SimpleCommand] = []
@@ -131,6 +139,23 @@ class CommandEvaluator:
         if script:
             self.evaluate_script(script, shell, stdin)
         self._depth -= 1
+
+    @contextmanager
+    def inside_script(self, path: str, call: CommandCall) -> Iterator[bool]:
+        """Evaluate a script file of `call`: its commands need no rules of their own. Yields False for a recursion."""
+        if path in self._active_scripts:
+            yield False
+            return
+        self._active_scripts.add(path)
+        count, unknown_reason = len(self.commands), self.unknown_reason
+        try:
+            yield True
+        finally:
+            self._active_scripts.discard(path)
+            self.script_commands += self.commands[count:]
+            del self.commands[count:]
+            call.unknown_reason = call.unknown_reason or (self.unknown_reason if not unknown_reason else "")
+            self.unknown_reason = unknown_reason
 
     def _enter_level(self) -> bool:
         self._depth += 1
@@ -209,9 +234,9 @@ class CommandEvaluator:
             shell.exported = exported_assignments(shell, names)
             return
         index = len(self.commands)
+        assignments = (*shell.exported, *(describe_assignment(name, shell) for name in names))
         self.evaluate_argv(argv, shell, stdin)
         if index < len(self.commands):
-            assignments = (*shell.exported, *(describe_assignment(name, shell) for name in names))
             self.commands[index] = add_assignments(self.commands[index], assignments)
         if node.redirects and index < len(self.commands):
             self.commands[index] = add_redirect_paths(self.commands[index], node.redirects, shell)
@@ -222,8 +247,9 @@ class CommandEvaluator:
         """Check an assignment and make it. Return the name; `own_program`: it is for a program of the project."""
         if reason := reevaluation.assignment_reason(word, shell):
             self.confirm(reason)
-        name, value = expand_assignment(word, shell)
-        if not (own_program and name in danger_tables.LIBRARY_PATHS):
+        name, value = expansion.expand_assignment(word, shell)
+        is_restored = name == "PYTHONHOME" and value == UNKNOWN_TEXT and not arithmetic.is_tainted(word.parts, shell)
+        if not is_restored and not (own_program and name in danger_tables.LIBRARY_PATHS):
             self.check_assignment(name, value, shell)
         _, index, parts = reevaluation.split_assignment(word)
         keeps_part = bool(index) or word.raw.startswith(f"{name}+=")
@@ -342,7 +368,7 @@ class CommandEvaluator:
         arg = args[0]
         if redirect.op == ">&" and _FD_DUPLICATE.fullmatch(arg.text):
             return None
-        if _is_in_own_temporary_folder(redirect.target, shell):
+        if expansion.is_in_own_temporary_folder(redirect.target, shell):
             return None
         self._record_redirect(arg, shell)
         if reason := self.filesystem.overwrite_reason(arg, shell, appends=redirect.op in {">>", "&>>"}):
@@ -386,6 +412,10 @@ class CommandEvaluator:
                 self.written_files[path] = None if content is None or previous is None else previous + content
 
 
+def _no_script(path: str) -> str | None:
+    raise FileNotFoundError(path)
+
+
 def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
     args = expansion.expand_word(word, shell)
     if arithmetic.is_tainted(word.parts, shell):
@@ -396,38 +426,6 @@ def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
     return args
 
 
-def _is_in_own_temporary_folder(word: ShellWord, shell: ShellState) -> bool:
-    """Return whether a file name is `$TMPDIR/…`: each session has a temporary folder of its own."""
-    parts = [part for part in word.parts if not (isinstance(part, LiteralPart) and not part.text)]
-    first, rest = next(iter(parts), None), parts[1:]
-    return (
-        isinstance(first, ParameterPart)
-        and (first.name, first.op, first.prefix) == ("TMPDIR", "", "")
-        and "TMPDIR" not in shell.variables
-        and bool(rest)
-        and all(isinstance(part, LiteralPart) and ".." not in part.text for part in rest)
-    )
-
-
 def shell_quote(text: str) -> str:
     """Quote a text so that a shell reads it unchanged."""
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-def expand_assignment(word: ShellWord, shell: ShellState) -> tuple[str, ShellValue]:
-    """Return the name and value of `name=value`; the value is None if it is unknown."""
-    first = word.parts[0]
-    head = _ASSIGNMENT.match(first.text) if isinstance(first, LiteralPart) else None
-    if not head:
-        return re.split(r"[\[=+]", word.raw, maxsplit=1)[0], None
-    assert isinstance(first, LiteralPart)
-    name, plus = head.groups()
-    rest = (LiteralPart(first.text[head.end() :]), *word.parts[1:])
-    if isinstance(word.parts[-1], ArrayPart):
-        args = [arg for item in word.parts[-1].words for arg in expansion.expand_word(item, shell)]
-        return name, None if plus else tuple(arg.text for arg in args)
-    text = expansion.expand_unsplit(rest, shell)
-    if not plus:
-        return name, text
-    previous = shell.lookup(name)
-    return name, previous + text if isinstance(previous, str) else None

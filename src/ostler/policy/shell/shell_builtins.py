@@ -9,6 +9,7 @@ from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandl
 from ostler.policy.shell.escapes import decode_ansi_c
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import ParsedOptions, parse_options
+from ostler.policy.shell.script_files import shell_script_reason
 
 _STDIN_PATHS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _FD_PATH = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
@@ -82,8 +83,22 @@ def _shell(call: CommandCall) -> str:
     if rest and "s" not in flags:
         if rest[0].starts_unknown and " " in "".join(arg.text for arg in rest[1:2]):  # the first word may be an option
             evaluate(rest[1].text)
-        return script_reason(call, rest[0], evaluate)
+        return script_reason(call, rest[0], evaluate) or _script_file_reason(call, rest[0], rest[1:])
+    if call.stdin.kind == "file":
+        return shell_script_reason(call, ExpandedWord(call.stdin.text), rest, inline=False)
     return stdin_reason(call, evaluate)
+
+
+def _script_file_reason(call: CommandCall, script: ExpandedWord, args: list[ExpandedWord], inline: bool = False) -> str:
+    """Evaluate a script in the file system, unless its text is known from this command line."""
+    if script.piped or script.text in _STDIN_PATHS:
+        is_file = script.text in _STDIN_PATHS and call.stdin.kind == "file"
+        return shell_script_reason(call, ExpandedWord(call.stdin.text), args, inline=inline) if is_file else ""
+    try:
+        call.written_text(script)
+    except KeyError:
+        return shell_script_reason(call, script, args, inline=inline)
+    return ""
 
 
 def _parse_shell_options(args: list[ExpandedWord]) -> tuple[str, list[ExpandedWord], list[ExpandedWord]]:
@@ -118,7 +133,9 @@ def _eval(call: CommandCall) -> str:
 def _source(call: CommandCall) -> str:
     if not call.args:
         return ""
-    return script_reason(call, call.args[0], lambda text: call.evaluator.evaluate_inline(text, call.shell, NO_STDIN))
+    script = call.args[0]
+    reason = script_reason(call, script, lambda text: call.evaluator.evaluate_inline(text, call.shell, NO_STDIN))
+    return reason or _script_file_reason(call, script, call.args[1:], inline=True)
 
 
 def _trap(call: CommandCall) -> str:
