@@ -37,8 +37,8 @@ class SecurityConfig(ConfigSection, frozen=True):
 
     profile: paranoid asks for every tool, balanced passes what only reads, god_mode passes all but the dangerous.
     whitelist: beginnings of shell commands that balanced passes.
-    blacklist_patterns: shell commands that are always refused; every file adds to them.
-    danger_patterns: shell commands that a person must always allow; every file adds to them.
+    blacklist_patterns: regular expressions for shell commands that are always refused; every file adds to them.
+    danger_patterns: regular expressions for shell commands that a person must always allow; every file adds to them.
     allow_shell: whether there is a shell tool.
     sandbox: whether commands must, should or need not run inside the system's sandbox.
     delete: what happens to calls that delete files.
