@@ -111,3 +111,13 @@ def test_doctor_model(ostler, models):
     unreachable = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
     done = ostler("doctor", "model", *unreachable, env={"WITHOUT_PAUSES": "1"})
     assert (done.code, "✗ answers" in done.stdout) == (1, True)
+
+
+@pytest.mark.req("SH-7")
+def test_an_invalid_blacklist_pattern_is_an_error_at_check_and_start(ostler):
+    (ostler.home / ".ostler").mkdir()
+    (ostler.home / ".ostler" / "config.json").write_text('{"security": {"blacklist_patterns": ["*deploy*"]}}')
+    for command in (("config", "check"), ("permissions", "explain", "ls")):
+        done = ostler(*command)
+        assert done.code != 0
+        assert "is not a regular expression" in done.stdout + done.stderr

@@ -178,6 +178,13 @@ def test_expensive_pattern_does_not_hang():
     assert analyse_line(line, blacklist_patterns=[r"(a+)+$"]).verdict == "ordinary"
 
 
+@pytest.mark.req("SH-7")
+def test_a_line_too_long_for_a_pattern_is_refused():
+    line = "echo " + "a" * 5000 + "; deploy now"
+    assert analyse_line(line, blacklist_patterns=["deploy(?!ment)"]).verdict == "deny"
+    assert analyse_line("echo deployment", blacklist_patterns=["deploy(?!ment)"]).verdict == "ordinary"
+
+
 def test_patterns_work_without_re2(monkeypatch):
     from ostler.policy.shell import user_patterns
 

@@ -26,7 +26,7 @@ def tree(tmp_path_factory) -> str:
     for name in FILES.split():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("hi\n")
+        path.write_text("echo hi\n" if name == "script.sh" else "hi\n")
     (root / "empty").mkdir()
     (root / "link.txt").symlink_to("notes.txt")
     return str(root)

@@ -96,6 +96,16 @@ def problems(text: str, *, strict: bool = False) -> list[str]:
             '{"security": {"sandbox": "on"}}',
             '1:26 security.sandbox must be "off", "prefer" or "require", not "on" (error)',
         ),
+        (
+            '{"security": {"blacklist_patterns": ["rm", "*deploy*"]}}',
+            "1:44 security.blacklist_patterns[1] is not a regular expression (nothing to repeat at position 0);"
+            " write .* for any text (error)",
+        ),
+        (
+            '{"security": {"danger_patterns": ["publish("]}}',
+            "1:35 security.danger_patterns[0] is not a regular expression (missing ), unterminated subpattern at"
+            " position 7); write .* for any text (error)",
+        ),
         ('{"\\u001b[31m": 1}', '1:2 ["\\u001b[31m"] is not a known key (warning)'),
     ],
 )

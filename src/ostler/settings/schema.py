@@ -37,8 +37,8 @@ class SecurityConfig(ConfigSection, frozen=True):
 
     profile: paranoid asks for every tool, balanced for everything not allowed, god_mode only for dangerous calls.
     whitelist: Beginnings of shell commands that the balanced profile allows without asking.
-    blacklist_patterns: Shell commands that are always denied; the lists of all config files are combined.
-    danger_patterns: Shell commands that always need your approval; the lists of all config files are combined.
+    blacklist_patterns: Regular expressions for shell commands that are always denied; the lists of all config files are combined.
+    danger_patterns: Regular expressions for shell commands that always need approval; the lists of all config files are combined.
     allow_shell: Set to false to remove the shell tool.
     sandbox: Whether commands must run (require), should run (prefer) or do not run (off) in the system's sandbox.
     delete: Whether calls that delete files are allowed, need approval (ask) or are denied.

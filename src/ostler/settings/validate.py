@@ -62,7 +62,7 @@ def validate(value: object) -> ValidatedConfig:
         msgspec.convert(value, ConfigFile, dec_hook=decode_secret)
     except msgspec.ValidationError:
         return _Validator().validate(value)
-    return ValidatedConfig(value, tuple(_repeated_profiles(value)))
+    return ValidatedConfig(value, (*_repeated_profiles(value), *_invalid_patterns(value)))
 
 
 class _Validator:
@@ -77,7 +77,7 @@ class _Validator:
     def validate(self, value: dict[str, Any]) -> ValidatedConfig:
         config = self._visit(value, _struct_type(ConfigFile), (), ())
         if all(violation.unknown_key for violation in self.violations):
-            self.violations.extend(_repeated_profiles(config))
+            self.violations.extend((*_repeated_profiles(config), *_invalid_patterns(config)))
         return ValidatedConfig(config, tuple(self.violations), self.original_paths)
 
     def _visit(self, value: Any, kind: types.Type, path: KeyPath, config_path: KeyPath) -> Any:
@@ -148,6 +148,20 @@ class _Validator:
 
     def _add_violation(self, path: KeyPath, message: str) -> None:
         self.violations.append(SchemaViolation(path, message))
+
+
+def _invalid_patterns(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
+    """Yield the shell patterns that are not regular expressions, for example because they are wildcards."""
+    import re
+
+    security = config.get("security", {})
+    for key in ("blacklist_patterns", "danger_patterns"):
+        for number, pattern in enumerate(security.get(key, ())):
+            try:
+                re.compile(pattern)
+            except (re.error, RecursionError, OverflowError) as error:
+                message = f"is not a regular expression ({error}); write .* for any text"
+                yield SchemaViolation(("security", key, number), message)
 
 
 def _repeated_profiles(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:

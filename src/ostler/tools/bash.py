@@ -1,6 +1,7 @@
 """Tool that runs a shell command in the foreground or as a background job."""
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -13,11 +14,12 @@ from ostler.core.tools import ResultStatus, ToolResult
 from ostler.tools.base_tool import BaseTool
 
 if TYPE_CHECKING:
-    from ostler.policy.shell import Analysis
+    from ostler.policy.shell import Analysis, SimpleCommand
 
 # Without a terminal, these editors wait for input forever; other full-screen programs exit.
 _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
+_TEMPORARY_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")  # outside the workspace, so asked about as such
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
@@ -120,12 +122,49 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
         )
         for part in parts
     ]
-    paths = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
-    outside = sorted(path for path in paths if not workspace.resolve(path).in_workspace)
+    needs += [
+        Need(
+            "bash",
+            text,
+            rule_pattern=" ".join((*part.assignments, suggest_rule_pattern(part.words))) if part.literal else "",
+            sandboxed=sandboxed,
+        )
+        for part in parts
+        if part.assignments and (text := " ".join((*part.assignments, part.text)))
+    ]
+    places = [workspace.resolve(path) for path in analysis.redirected_paths]
+    needs += [
+        Need("write", place.display_path, rule_pattern=place.display_path, sandboxed=sandboxed)
+        for place in places
+        if place.in_workspace or not place.absolute.startswith(_TEMPORARY_FOLDERS)
+    ]
+    needs += [
+        Need("bash", f"with words known only at run time: {part.text}", sandboxed=sandboxed)
+        for part in parts
+        if part.has_runtime_words
+    ]
+    linked, unchecked = _linked_paths(parts)
+    needs += [Need("bash", f"outside the workspace: too many files to check for links: {name}") for name in unchecked]
+    named = {*linked, *analysis.input_paths, *analysis.written_paths, *(path for part in parts for path in part.paths)}
+    outside = sorted(path for path in named if not workspace.resolve(path).in_workspace)
     needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in SAFE_DEVICES]
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
+
+
+def _linked_paths(parts: "Sequence[SimpleCommand]") -> tuple[list[str], list[str]]:
+    """Return the links that the file patterns of the commands match, and the patterns with too many files to check."""
+    from ostler.policy.shell.path_patterns import links_below
+
+    linked: list[str] = []
+    unchecked: list[str] = []
+    for pattern in dict.fromkeys(pattern for part in parts for pattern in part.patterns):
+        try:
+            linked += links_below(pattern)
+        except OverflowError:
+            unchecked.append(pattern)
+    return linked, unchecked
 
 
 async def _run_job_action(params: BashParams, jobs: BackgroundJobs) -> ToolResult:

@@ -18,7 +18,8 @@ class Analysis(msgspec.Struct, frozen=True):
     """The result of analysing a command line.
 
     With `no_danger_found`, a verdict of `confirm` is only due to unknown programs. `parsed` is False if the line could
-    not be parsed completely.
+    not be parsed completely. `redirected_paths` are the files that redirections write,
+    `input_paths` those that they read.
     """
 
     verdict: Literal["deny", "confirm", "ordinary"]
@@ -27,6 +28,8 @@ class Analysis(msgspec.Struct, frozen=True):
     parsed: bool
     written_paths: tuple[str, ...]
     no_danger_found: bool = False
+    redirected_paths: tuple[str, ...] = ()
+    input_paths: tuple[str, ...] = ()
 
     def command_danger(self, command: SimpleCommand) -> Danger:
         """Return the danger level of one of the commands. If one command is dangerous, all of them are."""
@@ -40,10 +43,14 @@ def analyse(
     *,
     cwd: str,
     exists: Callable[[str], bool] = os.path.lexists,
+    read_script: Callable[[str], str | None] | None = None,
     danger_patterns: Sequence[str] = (),
     blacklist_patterns: Sequence[str] = (),
 ) -> Analysis:
     """Analyse a command line. Never raises; a line that cannot be parsed is never `ordinary`."""
     from ostler.policy.shell.analysis import analyse_line  # the tables are large, and most runs do not need them
+    from ostler.policy.shell.script_files import read_script as read_from_disk
 
-    return analyse_line(line, cwd, exists, tuple(danger_patterns), tuple(blacklist_patterns))
+    return analyse_line(
+        line, cwd, exists, read_script or read_from_disk, tuple(danger_patterns), tuple(blacklist_patterns)
+    )

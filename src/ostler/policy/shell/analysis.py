@@ -20,10 +20,11 @@ def analyse_line(
     line: str,
     cwd: str,
     exists: Callable[[str], bool],
+    read_script: Callable[[str], str | None],
     danger_patterns: tuple[str, ...],
     blacklist_patterns: tuple[str, ...],
 ) -> Analysis:
-    evaluator = ScriptEvaluator(exists, danger_reason)
+    evaluator = ScriptEvaluator(exists, danger_reason, read_script)
     if len(line) > MAX_LINE_LENGTH:
         evaluator.confirm("it is too long to analyse")
         evaluator.readable = False
@@ -32,7 +33,7 @@ def analyse_line(
     lines = (
         line,
         "; ".join(command.text for command in evaluator.commands),
-        *(command.text for command in evaluator.commands),
+        *(command.text for command in (*evaluator.commands, *evaluator.script_commands)),
     )
     if pattern := first_match(blacklist_patterns, lines):
         evaluator.deny(f"it matches the blacklist pattern {pattern}")
@@ -48,6 +49,8 @@ def analyse_line(
         evaluator.readable,
         tuple(evaluator.filesystem.written_paths),
         not evaluator.level,
+        tuple(evaluator.redirected_paths),
+        tuple(evaluator.input_paths),
     )
 
 

@@ -10,6 +10,11 @@ from ostler.policy.shell.option_parser import ParsedOptions, parse_options
 from ostler.policy.shell.shell_builtins import script_reason, stdin_reason
 
 
+def _fill(arg: ExpandedWord, placeholder: str) -> ExpandedWord:
+    """Replace a placeholder such as `{}` by a file name that is known only at run time."""
+    return ExpandedWord(re.sub(placeholder, UNKNOWN_TEXT, arg.text), arg.is_glob, tainted=arg.tainted)
+
+
 def _xargs(call: CommandCall) -> str:
     options = parse_options(call.args, "aIdELnPs", _XARGS_LONGS, stop_at_operand=True)
     command = options.operands or [ExpandedWord("echo")]
@@ -64,9 +69,7 @@ def _evaluate_find_exec(call: CommandCall, argv: list[ExpandedWord], in_other_fo
     shell = call.shell.fork()
     shell.cwd = () if in_other_folder else shell.cwd
     if argv:
-        call.evaluator.evaluate_argv(
-            [ExpandedWord(arg.text.replace("{}", UNKNOWN_TEXT), arg.is_glob) for arg in argv], shell, NO_STDIN
-        )
+        call.evaluator.evaluate_argv([_fill(arg, r"\{\}") for arg in argv], shell, NO_STDIN)
     if argv and argv[0].text.rpartition("/")[2] == "rm":
         _deny_root_deletion(call)
 
@@ -87,7 +90,7 @@ def _fd(call: CommandCall) -> str:
         name, _, value = text.partition("=")
         if name in {"-x", "-X", "--exec", "--exec-batch"}:
             rest = [ExpandedWord(value)] * bool(value) + call.args[index + 1 :]
-            argv = [ExpandedWord(re.sub(r"\{(?:|/|//|\.|/\.)\}", UNKNOWN_TEXT, arg.text), arg.is_glob) for arg in rest]
+            argv = [_fill(arg, r"\{(?:|/|//|\.|/\.)\}") for arg in rest]
             call.evaluate_argv([*argv, ExpandedWord(UNKNOWN_TEXT)], NO_STDIN)
             break
     return ""

@@ -17,6 +17,7 @@ from ostler.policy.shell import (
     interpreters,
     known_programs,
     network_transfers,
+    script_files,
     shell_builtins,
     tool_handlers,
     unknown_programs,
@@ -266,7 +267,7 @@ def _written_script_reason(call: CommandCall) -> str:
     try:
         text = call.written_text(ExpandedWord(call.path))
     except KeyError:
-        return ""
+        return script_files.program_reason(call)
     if text is None:
         return "runs a program that the same command line writes"
     shebang = re.match(r"#!\s*(?:/usr/bin/env\s+)?(\S+)", text)

@@ -1,11 +1,12 @@
 """One command to be classified: name, arguments, standard input, and access to the evaluator."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 import msgspec
 
-from ostler.policy.shell.expanded_words import ExpandedWord, literal_words
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, literal_words
 from ostler.policy.shell.filesystem_view import FileSystemView
 from ostler.policy.shell.shell_state import ShellState, ShellValue
 from ostler.policy.shell.syntax_tree import ShellNode
@@ -15,11 +16,13 @@ class StdinSource(msgspec.Struct, frozen=True):
     """The standard input of a command: nothing special, known text, a file, or a pipe with unknown content.
 
     `echoed` text was printed by `echo` and contains backslash escapes that only some shells decode.
+    `tainted` text contains the text of a file or command.
     """
 
     kind: Literal["none", "text", "file", "pipe"] = "none"
     text: str = ""
     echoed: bool = False
+    tainted: bool = False
 
 
 NO_STDIN = StdinSource()
@@ -43,6 +46,8 @@ class EvaluationContext(Protocol):
     def evaluate_node(self, node: ShellNode, shell: ShellState, stdin: StdinSource) -> None: ...
     def check_assignment(self, name: str, value: ShellValue, shell: ShellState) -> None: ...
     def deny(self, reason: str) -> None: ...
+    def read_script(self, path: str) -> str | None: ...
+    def inside_script(self, path: str, call: "CommandCall") -> AbstractContextManager[bool]: ...
     def confirm(self, reason: str) -> None: ...
 
 
@@ -70,7 +75,13 @@ class CommandCall(msgspec.Struct):
         self, text: str, stdin: StdinSource | None = None, positional: tuple[str, ...] | None = ()
     ) -> None:
         """Evaluate shell text that this command would run."""
+        self.check_text(text)
         self.evaluator.evaluate_text(text, self.shell, self.stdin if stdin is None else stdin, positional)
+
+    def check_text(self, text: str) -> None:
+        """Record that text to be run contains the text of a file or command, which can contain other commands."""
+        if UNKNOWN_TEXT in text and any(arg.tainted for arg in self.args):
+            self.evaluator.confirm("runs commands that are known only at run time")
 
     def overwrite_reason(self, arg: ExpandedWord, *, appends: bool = False) -> str:
         """Return why writing to a file needs approval, or an empty string."""

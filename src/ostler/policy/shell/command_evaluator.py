@@ -2,18 +2,27 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import msgspec
 
-from ostler.policy.shell import data_leaks, env_variables, expansion
+from ostler.policy import danger_tables
+from ostler.policy.shell import arithmetic, data_leaks, env_variables, expansion, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, CommandCall, CommandHandler, StdinSource
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord, program_name
-from ostler.policy.shell.filesystem_view import FileSystemView
+from ostler.policy.shell.filesystem_view import FileSystemView, is_harmless_device
 from ostler.policy.shell.shell_parser import parse_shell
 from ostler.policy.shell.shell_state import ShellState, ShellValue
-from ostler.policy.shell.simple_command import SimpleCommand, add_redirect_paths, make_simple_command
+from ostler.policy.shell.simple_command import (
+    SimpleCommand,
+    add_assignments,
+    add_redirect_paths,
+    describe_assignment,
+    exported_assignments,
+    make_simple_command,
+)
 from ostler.policy.shell.syntax_tree import (
     ArrayPart,
     CommandNode,
@@ -36,7 +45,6 @@ MAX_ARGUMENTS = 40000
 DangerLevel = Literal["deny", "confirm", "ordinary"]
 _LEVELS: tuple[DangerLevel, ...] = ("ordinary", "confirm", "deny")
 _FD_DUPLICATE = re.compile(r"\d+-?|-")
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _EVALUATED_LATER = re.compile(r"[A-Za-z0-9_]\[[^\]]{0,200}?(?:\$\(|`)")
 _OUTPUT_OPERATORS = frozenset({">", ">|", "&>", ">&", "<>", ">>", "&>>"})
 
@@ -48,10 +56,20 @@ class ScriptTooLong(Exception):
 class CommandEvaluator:
     """Evaluates single commands; the subclass evaluates scripts in execution order."""
 
-    def __init__(self, exists: Callable[[str], bool], classify: CommandHandler) -> None:
+    def __init__(
+        self,
+        exists: Callable[[str], bool],
+        classify: CommandHandler,
+        read_script: Callable[[str], str | None] | None = None,
+    ) -> None:
+        self.read_script = read_script or _no_script
+        self.script_commands: list[SimpleCommand] = []
+        self._active_scripts: set[str] = set()
         self.filesystem = FileSystemView(exists)
         self.written_files: dict[str, str | None] = {}
         self.commands: list[SimpleCommand] = []
+        self.redirected_paths: list[str] = []
+        self.input_paths: list[str] = []
         self.level = 0
         self.reason = ""
         self.unknown_reason = ""
@@ -122,6 +140,23 @@ class CommandEvaluator:
             self.evaluate_script(script, shell, stdin)
         self._depth -= 1
 
+    @contextmanager
+    def inside_script(self, path: str, call: CommandCall) -> Iterator[bool]:
+        """Evaluate a script file of `call`: its commands need no rules of their own. Yields False for a recursion."""
+        if path in self._active_scripts:
+            yield False
+            return
+        self._active_scripts.add(path)
+        count, unknown_reason = len(self.commands), self.unknown_reason
+        try:
+            yield True
+        finally:
+            self._active_scripts.discard(path)
+            self.script_commands += self.commands[count:]
+            del self.commands[count:]
+            call.unknown_reason = call.unknown_reason or (self.unknown_reason if not unknown_reason else "")
+            self.unknown_reason = unknown_reason
+
     def _enter_level(self) -> bool:
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -135,8 +170,11 @@ class CommandEvaluator:
                 self.evaluate_script(
                     part.script, shell.fork(), UNKNOWN_PIPE if part.kind == ">" and stdin.kind == "none" else stdin
                 )
-            elif isinstance(part, ParameterPart) and part.op == "@P":
-                self.confirm("expands a variable as a prompt, which runs commands in it")
+
+    def check_expansions(self, word: ShellWord, shell: ShellState) -> None:
+        """Check the expansions in a word that evaluate text a second time."""
+        if reason := reevaluation.parts_reason(word.parts, shell):
+            self.confirm(reason)
 
     # simple commands
 
@@ -146,9 +184,11 @@ class CommandEvaluator:
         if self._steps > MAX_COMMANDS:
             raise ScriptTooLong
         words = (*node.assignments, *node.words, *(redirect.target for redirect in node.redirects))
-        for word in words:
+        for index, word in enumerate(words):
             if len(word.parts) > 1 or not isinstance(word.parts[0], LiteralPart):
                 self.evaluate_substitutions(word, shell, stdin)
+                if index >= len(node.assignments):  # an assignment is checked when the ones before it are made
+                    self.check_expansions(word, shell)
         states = self._variable_states(words, shell)
         if states is None:
             self._evaluate_once(node, shell, stdin)
@@ -181,34 +221,41 @@ class CommandEvaluator:
     def _evaluate_once(self, node: CommandNode, shell: ShellState, stdin: StdinSource) -> None:
         argv: list[ExpandedWord] = []
         for word in node.words:
-            argv += expansion.expand_word(word, shell)
+            argv += _expand_argument(word, shell)
             if len(argv) > MAX_ARGUMENTS:
                 raise ScriptTooLong
-        assigned = [self._evaluate_assignment(word, shell) for word in node.assignments]
         stdin = self.apply_redirects(node.redirects, shell, stdin if stdin.kind != "none" else self._stdin, node)
         if len(argv) == 1 and argv[0].text == "exec":
             self._stdin = stdin
+        before = shell.fork()
+        own_program = bool(argv) and "/" in argv[0].text and argv[0].text[0] != "/"
+        names = [self._evaluate_assignment(word, shell, own_program) for word in node.assignments]
         if not argv:
-            for name, value in assigned:
-                shell.assign(name, value)
+            shell.exported = exported_assignments(shell, names)
             return
-        before = {name: shell.variables.get(name) for name, _ in assigned}
-        for name, value in assigned:
-            shell.assign(name, value)
         index = len(self.commands)
+        assignments = (*shell.exported, *(describe_assignment(name, shell) for name in names))
         self.evaluate_argv(argv, shell, stdin)
+        if index < len(self.commands):
+            self.commands[index] = add_assignments(self.commands[index], assignments)
         if node.redirects and index < len(self.commands):
             self.commands[index] = add_redirect_paths(self.commands[index], node.redirects, shell)
-        for name, values in before.items():
-            if values is None:
-                shell.variables.pop(name, None)
-            else:
-                shell.variables[name] = values
+        for name in names:
+            shell.restore_variable(name, before)
 
-    def _evaluate_assignment(self, word: ShellWord, shell: ShellState) -> tuple[str, ShellValue]:
-        name, value = expand_assignment(word, shell)
-        self.check_assignment(name, value, shell)
-        return name, value
+    def _evaluate_assignment(self, word: ShellWord, shell: ShellState, own_program: bool) -> str:
+        """Check an assignment and make it. Return the name; `own_program`: it is for a program of the project."""
+        if reason := reevaluation.assignment_reason(word, shell):
+            self.confirm(reason)
+        name, value = expansion.expand_assignment(word, shell)
+        is_restored = name == "PYTHONHOME" and value == UNKNOWN_TEXT and not arithmetic.is_tainted(word.parts, shell)
+        if not is_restored and not (own_program and name in danger_tables.LIBRARY_PATHS):
+            self.check_assignment(name, value, shell)
+        _, index, parts = reevaluation.split_assignment(word)
+        keeps_part = bool(index) or word.raw.startswith(f"{name}+=")
+        tainted = arithmetic.is_tainted(parts, shell) or (keeps_part and name in shell.tainted)
+        shell.assign(name, value, tainted=tainted, is_number=not keeps_part and arithmetic.is_number(parts, shell))
+        return name
 
     def check_assignment(self, name: str, value: ShellValue, shell: ShellState) -> None:
         """Check the value of a variable: it may be a command, or be evaluated later."""
@@ -272,9 +319,10 @@ class CommandEvaluator:
         for redirect in redirects:
             if redirect.body is not None:
                 self.evaluate_substitutions(redirect.body, shell, stdin)
-                stdin = self._text_stdin(expansion.expand_unsplit(redirect.body.parts, shell), redirect, stdin)
+                self.check_expansions(redirect.body, shell)
+                stdin = self._text_stdin(redirect.body, "", redirect, shell, stdin)
             elif redirect.op == "<<<":
-                stdin = self._text_stdin(expansion.expand_unsplit(redirect.target.parts, shell) + "\n", redirect, stdin)
+                stdin = self._text_stdin(redirect.target, "\n", redirect, shell, stdin)
             elif redirect.op == ">&" and redirect.fd == "0":
                 stdin = UNKNOWN_PIPE
             elif redirect.op in _OUTPUT_OPERATORS:
@@ -287,8 +335,13 @@ class CommandEvaluator:
         return stdin
 
     @staticmethod
-    def _text_stdin(text: str, redirect: Redirect, stdin: StdinSource) -> StdinSource:
-        return StdinSource("text", text) if redirect.fd in {"", "0"} else stdin
+    def _text_stdin(
+        word: ShellWord, ending: str, redirect: Redirect, shell: ShellState, stdin: StdinSource
+    ) -> StdinSource:
+        if redirect.fd not in {"", "0"}:
+            return stdin
+        text = expansion.expand_unsplit(word.parts, shell) + ending
+        return StdinSource("text", text, tainted=arithmetic.is_tainted(word.parts, shell))
 
     def _input_source(self, redirect: Redirect, shell: ShellState) -> StdinSource:
         args = expansion.expand_word(redirect.target, shell)
@@ -299,6 +352,7 @@ class CommandEvaluator:
             return UNKNOWN_PIPE if arg.source_text is None else StdinSource("text", arg.source_text)
         if not arg.exact or arg.text.startswith(("/dev/tcp/", "/dev/udp/", "/dev/fd/")):
             return UNKNOWN_PIPE
+        self.input_paths += shell.resolve_paths(arg.text)
         for path in shell.resolve_paths(arg.text):
             if path in self.written_files:
                 content = self.written_files[path]
@@ -314,12 +368,21 @@ class CommandEvaluator:
         arg = args[0]
         if redirect.op == ">&" and _FD_DUPLICATE.fullmatch(arg.text):
             return None
+        if expansion.is_in_own_temporary_folder(redirect.target, shell):
+            return None
+        self._record_redirect(arg, shell)
         if reason := self.filesystem.overwrite_reason(arg, shell, appends=redirect.op in {">>", "&>>"}):
             self.confirm(reason)
             self._deny_devices()
         if redirect.target.raw == "!":
             self.confirm("redirects to !, which some shells treat as a forced overwrite")
         return arg if arg.exact else None
+
+    def _record_redirect(self, arg: ExpandedWord, shell: ShellState) -> None:
+        paths = shell.resolve_paths(arg.text) if arg.exact else ()
+        for path in paths or (arg.text.replace(UNKNOWN_TEXT, "…"),):
+            if not arg.piped and not is_harmless_device(path) and path not in self.redirected_paths:
+                self.redirected_paths.append(self.filesystem.resolve_links(path))
 
     def _deny_devices(self) -> None:
         if self.filesystem.written_devices:
@@ -349,25 +412,20 @@ class CommandEvaluator:
                 self.written_files[path] = None if content is None or previous is None else previous + content
 
 
+def _no_script(path: str) -> str | None:
+    raise FileNotFoundError(path)
+
+
+def _expand_argument(word: ShellWord, shell: ShellState) -> list[ExpandedWord]:
+    args = expansion.expand_word(word, shell)
+    if arithmetic.is_tainted(word.parts, shell):
+        for arg in args:
+            arg.tainted, arg.from_output = True, arithmetic.is_from_output(word.parts, shell)
+    if args and word.parts and isinstance(word.parts[-1], ArrayPart):
+        args[-1].array = "unsafe index" if reevaluation.has_unsafe_index(word.parts, shell) else "plain"
+    return args
+
+
 def shell_quote(text: str) -> str:
     """Quote a text so that a shell reads it unchanged."""
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-def expand_assignment(word: ShellWord, shell: ShellState) -> tuple[str, ShellValue]:
-    """Return the name and value of `name=value`; the value is None if it is unknown."""
-    first = word.parts[0]
-    head = _ASSIGNMENT.match(first.text) if isinstance(first, LiteralPart) else None
-    if not head:
-        return re.split(r"[\[=+]", word.raw, maxsplit=1)[0], None
-    assert isinstance(first, LiteralPart)
-    name, plus = head.groups()
-    rest = (LiteralPart(first.text[head.end() :]), *word.parts[1:])
-    if isinstance(word.parts[-1], ArrayPart):
-        args = [arg for item in word.parts[-1].words for arg in expansion.expand_word(item, shell)]
-        return name, None if plus else tuple(arg.text for arg in args)
-    text = expansion.expand_unsplit(rest, shell)
-    if not plus:
-        return name, text
-    previous = shell.lookup(name)
-    return name, previous + text if isinstance(previous, str) else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ostler.policy.danger_tables import SECRET_FILE, split_names
 from ostler.policy.shell.command_call import CommandCall
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+from ostler.policy.shell.path_patterns import matches_secret
 from ostler.policy.shell.syntax_tree import CommandNode
 
 ENGINE_SOCKET = re.compile(r"(?:docker|containerd|podman|crio)\.sock\b")
@@ -48,6 +49,8 @@ def secret_read_reason(call: CommandCall) -> str:
         is_secret = is_secret_path(arg.text) if call.name in _SENDERS else SECRET_FILE.search(arg.text)
         if is_secret and " " not in arg.text and not _KEY_OPTION.fullmatch(previous):
             return f"reads {arg.text.lstrip('@')}, which is secret"
+        if arg.is_glob and arg.literal and matches_secret(arg.text, call.shell):
+            return f"may read a secret file, because {arg.text} can match one"
         previous = arg.text
     return ""
 

@@ -1,5 +1,7 @@
 """A shell word after expansion, with what is unknown until run time."""
 
+from typing import Literal
+
 import msgspec
 
 UNKNOWN_TEXT = "\ue000"  # placeholder for text that is known only at run time
@@ -10,7 +12,8 @@ class ExpandedWord(msgspec.Struct):
 
     `source_text` is the output of the script in `<(…)`, if it is known. `origin` is the command whose output the word
     contains, or the `$name` of an unknown variable. With `may_split` the word can become several words at run time,
-    with `may_differ` the first of them can be any word.
+    with `may_differ` the first of them can be any word. A `tainted` word contains text that comes from a file, a pipe
+    or a command, and not only numbers; with `from_output` it is more than a file name that a pattern matches.
     """
 
     text: str
@@ -20,6 +23,9 @@ class ExpandedWord(msgspec.Struct):
     origin: str = ""
     may_differ: bool = False
     may_split: bool = False
+    tainted: bool = False
+    from_output: bool = False
+    array: Literal["", "plain", "unsafe index"] = ""  # for `name=(…)`
 
     @property
     def literal(self) -> bool:

@@ -21,6 +21,7 @@ from ostler.policy.shell.syntax_tree import (
 )
 
 _GLOB = re.compile(r"[*?]|\[.+\]", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _MAX_DEPTH = 12
 _MAX_LENGTH = 131072
 _MAX_FIELDS = 64
@@ -253,3 +254,35 @@ def _heredoc_input(command: CommandNode, shell: ShellState, depth: int, stdin_te
         elif redirect.op.startswith("<"):
             stdin_text = None
     return stdin_text
+
+
+def is_in_own_temporary_folder(word: ShellWord, shell: ShellState) -> bool:
+    """Return whether a file name is `$TMPDIR/…`: each session has a temporary folder of its own."""
+    parts = [part for part in word.parts if not (isinstance(part, LiteralPart) and not part.text)]
+    first, rest = next(iter(parts), None), parts[1:]
+    return (
+        isinstance(first, ParameterPart)
+        and (first.name, first.op, first.prefix) == ("TMPDIR", "", "")
+        and "TMPDIR" not in shell.variables
+        and bool(rest)
+        and all(isinstance(part, LiteralPart) and ".." not in part.text for part in rest)
+    )
+
+
+def expand_assignment(word: ShellWord, shell: ShellState) -> tuple[str, ShellValue]:
+    """Return the name and value of `name=value`; the value is None if it is unknown."""
+    first = word.parts[0]
+    head = _ASSIGNMENT.match(first.text) if isinstance(first, LiteralPart) else None
+    if not head:
+        return re.split(r"[\[=+]", word.raw, maxsplit=1)[0], None
+    assert isinstance(first, LiteralPart)
+    name, plus = head.groups()
+    rest = (LiteralPart(first.text[head.end() :]), *word.parts[1:])
+    if isinstance(word.parts[-1], ArrayPart):
+        args = [arg for item in word.parts[-1].words for arg in expand_word(item, shell)]
+        return name, None if plus else tuple(arg.text for arg in args)
+    text = expand_unsplit(rest, shell)
+    if not plus:
+        return name, text
+    previous = shell.lookup(name)
+    return name, previous + text if isinstance(previous, str) else None

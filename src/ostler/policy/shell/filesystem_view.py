@@ -23,6 +23,11 @@ def is_block_device(path: str) -> bool:
     return bool(_BLOCK_DEVICE.match(path))
 
 
+def is_harmless_device(path: str) -> bool:
+    """Return whether writing to a path changes no file."""
+    return bool(_HARMLESS_DEVICE.fullmatch(path))
+
+
 class FileSystemView:
     """The existing paths, and what the command line would write, link, copy and create."""
 

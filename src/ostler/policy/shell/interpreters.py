@@ -11,6 +11,7 @@ from ostler.policy.shell import awk, one_liners, sed, unknown_programs
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.runtime_values import prints_only_names
 from ostler.policy.shell.shell_builtins import script_reason, stdin_reason
 
 
@@ -71,6 +72,8 @@ def _source_reason(call: CommandCall, parsed: _InterpreterArgs, check_text: Call
         reasons.append(check_text(text))
 
     if parsed.code:
+        if any(arg.tainted and not prints_only_names(arg) for arg in parsed.code):
+            reasons.append("runs code that is known only at run time")
         check("\n".join(arg.text for arg in parsed.code))
     elif parsed.operands:
         reasons.append(script_reason(call, parsed.operands[0], check))

@@ -2,7 +2,7 @@
 
 import re
 
-from ostler.policy.shell import expansion, fork_bombs
+from ostler.policy.shell import arithmetic, expansion, fork_bombs, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, UNKNOWN_PIPE, StdinSource
 from ostler.policy.shell.command_evaluator import CommandEvaluator
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
@@ -13,9 +13,11 @@ from ostler.policy.shell.syntax_tree import (
     CompoundNode,
     FunctionNode,
     ListItem,
+    ParameterPart,
     PipelineNode,
     ScriptNode,
     ShellNode,
+    ShellWord,
 )
 
 _PLAIN_NAME = re.compile(r"[\w./-]+")
@@ -71,7 +73,9 @@ class ScriptEvaluator(CommandEvaluator):
 
     def _evaluate_pipeline(self, node: PipelineNode, shell: ShellState, stdin: StdinSource) -> None:
         for stage in node.stages:
-            self.evaluate_node(stage, shell.fork(), stdin)
+            copy = shell.fork()
+            self.evaluate_node(stage, copy, stdin)
+            shell.tainted |= copy.tainted  # some shells run the last command in the same process
             stdin_text = stdin.text if stdin.kind == "text" else None
             certain = expansion.known_output(ScriptNode([ListItem(stage)]), shell, stdin_text=stdin_text)
             text = (
@@ -99,6 +103,7 @@ class ScriptEvaluator(CommandEvaluator):
     def _evaluate_compound(self, node: CompoundNode, shell: ShellState, stdin: StdinSource) -> None:
         for word in (*node.words, *(redirect.target for redirect in node.redirects)):
             self.evaluate_substitutions(word, shell, stdin)
+            self.check_expansions(word, shell)
         stdin = self.apply_redirects(node.redirects, shell, stdin, node)
         if node.kind == "group":
             self.evaluate_script(node.scripts[0], shell, stdin)
@@ -137,7 +142,9 @@ class ScriptEvaluator(CommandEvaluator):
         before = shell.fork()
         for _ in range(2):  # the second round sees the state after the first one
             if node.kind == "for":
-                shell.variables[node.name] = self._loop_values(node, shell)
+                self._assign_loop_variable(node, shell)
+            else:
+                self._check_arithmetic(node, shell)
             state = shell.snapshot()
             for script in node.scripts:
                 self.evaluate_script(script, shell, stdin)
@@ -145,6 +152,21 @@ class ScriptEvaluator(CommandEvaluator):
             shell.merge([before])
             if not changed:
                 break
+
+    def _assign_loop_variable(self, node: CompoundNode, shell: ShellState) -> None:
+        tainted = any(_is_tainted(word, shell) for word in node.words)
+        if not node.words:
+            tainted = arithmetic.is_tainted((ParameterPart("@", True),), shell)
+        values = self._loop_values(node, shell)
+        is_number = all(arithmetic.is_number(word.parts, shell) or word.raw.isdigit() for word in node.words)
+        shell.assign(node.name, None, tainted=tainted, is_number=bool(node.words) and is_number)
+        shell.variables[node.name] = values
+        if node.words and not any(arithmetic.is_tainted(word.parts, shell) for word in node.words):
+            shell.file_names |= {node.name}
+
+    def _check_arithmetic(self, node: CompoundNode, shell: ShellState) -> None:
+        if not all(arithmetic.is_safe_expression(word.parts, shell) for word in node.words):
+            self.confirm(arithmetic.REASON)
 
     @staticmethod
     def _loop_values(node: CompoundNode, shell: ShellState) -> tuple[ShellValue, ...]:
@@ -157,8 +179,18 @@ class ScriptEvaluator(CommandEvaluator):
     def _evaluate_test(self, node: CompoundNode, shell: ShellState) -> None:
         for word in node.words:
             self.check_array_index(word.raw)
+        if node.kind == "arith":
+            self._check_arithmetic(node, shell)
+        elif reason := reevaluation.test_reason(node.words, shell):
+            self.confirm(reason)
         if _PLAIN_NAME.fullmatch(node.name) and self.filesystem.may_exist(ExpandedWord(node.name), shell):
             self.confirm(f"some shells would overwrite {node.name}")
+
+
+def _is_tainted(word: ShellWord, shell: ShellState) -> bool:
+    """Return whether a loop variable gets text that is known only at run time, such as file names."""
+    args = expansion.expand_word(word, shell)
+    return arithmetic.is_tainted(word.parts, shell) or any(arg.is_glob for arg in args)
 
 
 def _loop_value(arg: ExpandedWord) -> str | None:

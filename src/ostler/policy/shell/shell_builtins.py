@@ -1,14 +1,15 @@
 """Handlers for shells and for builtins that run text, change directory or set variables."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ostler.policy.danger_tables import split_names
-from ostler.policy.shell import one_liners
+from ostler.policy.shell import arithmetic, one_liners, reevaluation
 from ostler.policy.shell.command_call import NO_STDIN, CommandCall, CommandHandler
 from ostler.policy.shell.escapes import decode_ansi_c
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
-from ostler.policy.shell.option_parser import parse_options
+from ostler.policy.shell.option_parser import ParsedOptions, parse_options
+from ostler.policy.shell.script_files import shell_script_reason
 
 _STDIN_PATHS = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _FD_PATH = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
@@ -19,6 +20,7 @@ _TRUSTED_SOURCE = re.compile(
     r"|conda shell\.\w+ hook"
 )
 _ZSH_CODE = re.compile(r"\((?:e|\+)\W|(?:^|[;&|\s])=\w")
+_EVALUATES_TESTS = frozenset({"zsh", "ksh", "ksh93", "mksh", "lksh"})
 _UNKNOWN_COMMANDS = "runs commands that are known only at run time"
 
 
@@ -43,6 +45,8 @@ def stdin_reason(call: CommandCall, check_text: Callable[[str], None]) -> str:
     if call.stdin.kind == "pipe":
         return "runs the content of a pipe"
     if call.stdin.kind == "text":
+        if call.stdin.tainted and UNKNOWN_TEXT in call.stdin.text:
+            return _UNKNOWN_COMMANDS
         check_text(call.stdin.text)
         if call.stdin.echoed:
             check_text(decode_ansi_c(call.stdin.text))
@@ -72,13 +76,29 @@ def _shell(call: CommandCall) -> str:
         if rest:
             positional = [arg.text for arg in rest[2:]]
             has_unknown = any(UNKNOWN_TEXT in text for text in positional)
+            call.shell.tests_evaluate = call.name in _EVALUATES_TESTS
             call.evaluate_text(rest[0].text, positional=None if has_unknown else tuple(positional))
+            call.shell.tests_evaluate = False
         return ""
     if rest and "s" not in flags:
         if rest[0].starts_unknown and " " in "".join(arg.text for arg in rest[1:2]):  # the first word may be an option
             evaluate(rest[1].text)
-        return script_reason(call, rest[0], evaluate)
+        return script_reason(call, rest[0], evaluate) or _script_file_reason(call, rest[0], rest[1:])
+    if call.stdin.kind == "file":
+        return shell_script_reason(call, ExpandedWord(call.stdin.text), rest, inline=False)
     return stdin_reason(call, evaluate)
+
+
+def _script_file_reason(call: CommandCall, script: ExpandedWord, args: list[ExpandedWord], inline: bool = False) -> str:
+    """Evaluate a script in the file system, unless its text is known from this command line."""
+    if script.piped or script.text in _STDIN_PATHS:
+        is_file = script.text in _STDIN_PATHS and call.stdin.kind == "file"
+        return shell_script_reason(call, ExpandedWord(call.stdin.text), args, inline=inline) if is_file else ""
+    try:
+        call.written_text(script)
+    except KeyError:
+        return shell_script_reason(call, script, args, inline=inline)
+    return ""
 
 
 def _parse_shell_options(args: list[ExpandedWord]) -> tuple[str, list[ExpandedWord], list[ExpandedWord]]:
@@ -113,12 +133,15 @@ def _eval(call: CommandCall) -> str:
 def _source(call: CommandCall) -> str:
     if not call.args:
         return ""
-    return script_reason(call, call.args[0], lambda text: call.evaluator.evaluate_inline(text, call.shell, NO_STDIN))
+    script = call.args[0]
+    reason = script_reason(call, script, lambda text: call.evaluator.evaluate_inline(text, call.shell, NO_STDIN))
+    return reason or _script_file_reason(call, script, call.args[1:], inline=True)
 
 
 def _trap(call: CommandCall) -> str:
     args = [arg for arg in call.args if arg.text != "--"]
     if len(args) > 1 and args[0].text not in {"-", "", "-p", "-l"}:
+        call.check_text(args[0].text)
         call.evaluator.evaluate_inline(args[0].text, call.shell, NO_STDIN)
     return ""
 
@@ -186,26 +209,59 @@ def _shift(call: CommandCall) -> str:
 
 
 def _declare(call: CommandCall) -> str:
+    options = parse_options(call.args)
+    reasons = ["makes a variable refer to another" if options.has("n") and call.name != "export" else ""]
     for arg in call.args:
         name, equals, value = arg.text.partition("=")
         call.evaluator.check_array_index(name)
+        if name[:1] not in {"-", "+"}:
+            reasons.append(_declaration_reason(call, arg, options))
         if equals:
             call.evaluator.check_assignment(name.rstrip("+"), value, call.shell)
-            call.shell.assign(name.rstrip("+"), value if name[-1:] != "+" else None)
-    options = parse_options(call.args)
-    return "makes a variable refer to another" if options.has("n") and call.name != "export" else ""
+            call.shell.assign(name.rstrip("+"), value if name[-1:] != "+" else None, tainted=arg.tainted)
+    return next(filter(None, reasons), "")
+
+
+def _declaration_reason(call: CommandCall, arg: ExpandedWord, options: ParsedOptions) -> str:
+    """Check a declared variable whose name, index or value the shell evaluates again."""
+    shell = call.shell
+    name, _, value = arg.text.partition("=")
+    if call.name in {"export", "readonly"} and arg.tainted and UNKNOWN_TEXT in name:  # takes plain names only
+        shell.tainted |= {arithmetic.ANY_VARIABLE}
+        return ""
+    if reason := reevaluation.name_reason(arg, shell):
+        return reason
+    if options.has("A"):
+        shell.associative |= {name}
+    if options.has("i"):
+        shell.integers |= {name}
+    if name in shell.integers and value:
+        return reevaluation.expression_reason(ExpandedWord(value, tainted=arg.tainted), shell)
+    is_array = options.has("a", "A") or isinstance(shell.lookup(name), tuple)
+    if arg.array == "unsafe index" and name not in shell.associative:
+        return arithmetic.REASON
+    if is_array and (arg.tainted or re.search(r"[$`]", value)) and not arg.array:
+        return "expands the value of an array again, which can run commands"
+    return reevaluation.command_variable_reason(name, [arg]) if arg.tainted else ""
 
 
 def _read(call: CommandCall) -> str:
-    options = parse_options(call.args, "adinNptuCcOs" if call.name != "read" else "adinNptu")
+    options = parse_options(call.args, "dnOsuCc" if call.name in {"mapfile", "readarray"} else "adinNptu")
     for callback in options.values("C"):
         call.evaluate_text(callback.text)
     for arg in [*options.operands, *(options.values("a"))]:
         call.evaluator.check_array_index(arg.text)
-        if arg.text.isidentifier():
-            call.evaluator.check_assignment(arg.text, None, call.shell)
-            call.shell.assign(arg.text, None)
-    return ""
+        name = arg.text.partition("[")[0]
+        if name.isidentifier():
+            call.evaluator.check_assignment(name, None, call.shell)
+            call.shell.assign(name, None)
+            if name in call.shell.integers:
+                return arithmetic.REASON
+    return _names_reason(call, [*options.operands[call.name == "getopts" :], *options.values("a")])
+
+
+def _names_reason(call: CommandCall, names: Sequence[ExpandedWord]) -> str:
+    return next(filter(None, [reevaluation.name_reason(arg, call.shell) for arg in names]), "")
 
 
 def _printf(call: CommandCall) -> str:
@@ -213,7 +269,8 @@ def _printf(call: CommandCall) -> str:
         name = call.args[1].text
         call.evaluator.check_array_index(name)
         call.evaluator.check_assignment(name, None, call.shell)
-        call.shell.assign(name, None)
+        call.shell.assign(name.partition("[")[0], None)
+        return _names_reason(call, call.args[1:2])
     return ""
 
 
@@ -221,13 +278,20 @@ def _unset(call: CommandCall) -> str:
     for arg in call.args:
         call.evaluator.check_array_index(arg.text)
         call.shell.variables.pop(arg.text, None)
-    return ""
+    return _names_reason(call, [arg for arg in call.args if arg.text[:1] != "-"])
 
 
 def _evaluating_builtin(call: CommandCall) -> str:
     for arg in call.args:
         call.evaluator.check_array_index(arg.text)
-    return ""
+    if call.name == "let":
+        return next(filter(None, [reevaluation.expression_reason(arg, call.shell) for arg in call.args]), "")
+    if call.name == "wait":
+        names = parse_options(call.args, "p").values("p")
+        for arg in names:
+            call.shell.assign(arg.text, None)
+        return _names_reason(call, names)
+    return reevaluation.test_command_reason(call.args, call.shell)
 
 
 # other builtins
@@ -238,7 +302,7 @@ def _completion(call: CommandCall) -> str:
     for command in options.values("C"):
         call.evaluate_text(command.text)
     for words in options.values("W"):
-        if "$(" in words.text or "`" in words.text:
+        if words.tainted or "$(" in words.text or "`" in words.text:
             call.evaluate_text(f': "{words.text}"')
     return ""
 

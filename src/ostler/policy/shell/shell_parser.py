@@ -27,6 +27,7 @@ _KEYWORD = re.compile(
     r"(?=[ \t\n;&|()<>]|\\\n|\Z)"
 )
 _REDIRECT = re.compile(r"(\d+|\{[A-Za-z_][A-Za-z0-9_]*\})?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>\||>&|[<>](?!\())")
+_INDEXED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\[.*?\]\}(?=[<>])", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*?\])?\+?=", re.DOTALL)
 _DECLARATION_COMMANDS = frozenset({"declare", "typeset", "local", "export", "readonly", "alias"})
 _ARITHMETIC = re.compile(r"[\s(]*[\w$~!+-][\s\w+*/%<>=!&|^~?:,()$\[\]{}#@-]*")
@@ -288,6 +289,8 @@ class ShellParser(CompoundParser):
 
     def _parse_redirect(self, redirects: list[Redirect]) -> bool:
         found = _REDIRECT.match(self.text, self.pos)
+        if _INDEXED_DESCRIPTOR.match(self.text, self.pos):
+            raise ShellSyntaxError("a redirection uses an array element")
         if not found:
             return False
         self.pos = found.end()

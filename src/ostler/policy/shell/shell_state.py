@@ -1,6 +1,7 @@
 """The state of a simulated shell: variables, arguments, functions and working directory."""
 
 import os.path
+import re
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -14,6 +15,8 @@ MAX_FOLDERS = 6
 MAX_VALUE_LENGTH = 16384  # in characters; longer values are unknown
 UNUSED_PID = "4194305"  # a process id that no system uses: placeholder for values that make a name unique
 
+INTEGER_VARIABLES = frozenset({"RANDOM", "SRANDOM", "SECONDS", "HISTCMD", "OPTIND", "LINENO", "BASHPID"})
+_NUMBER = re.compile(r"\s*-?\d+\s*")
 _UNIQUE_VARIABLES = frozenset({"$", "BASHPID", "RANDOM", "SRANDOM", "EPOCHSECONDS", "EPOCHREALTIME"})
 
 
@@ -29,6 +32,13 @@ class ShellState:
         self.cwd: tuple[str, ...] = (cwd,)  # empty: unknown
         self.cwd_if_cd_failed: tuple[str, ...] = ()
         self.directory_stack: list[tuple[str, ...]] = []
+        self.tainted: frozenset[str] = frozenset()  # variables with text that is known only at run time
+        self.file_names: frozenset[str] = frozenset()  # loop variables that hold the matches of a pattern
+        self.numbers: frozenset[str] = frozenset()  # variables that hold a number, known or not
+        self.integers: frozenset[str] = INTEGER_VARIABLES  # the shell evaluates what is assigned to them
+        self.associative: frozenset[str] = frozenset()
+        self.exported: tuple[str, ...] = ()  # assignments that change the environment of later commands
+        self.tests_evaluate = False  # `[ x -eq 1 ]` evaluates its numbers as arithmetic, as in zsh and ksh
         self.in_project_environment = False  # in a container or environment with the project's own programs
 
     def fork(self) -> "ShellState":
@@ -42,6 +52,13 @@ class ShellState:
         copy.cwd = self.cwd
         copy.cwd_if_cd_failed = self.cwd_if_cd_failed
         copy.directory_stack = list(self.directory_stack)
+        copy.tainted = self.tainted
+        copy.file_names = self.file_names
+        copy.numbers = self.numbers
+        copy.integers = self.integers
+        copy.associative = self.associative
+        copy.exported = self.exported
+        copy.tests_evaluate = self.tests_evaluate
         copy.in_project_environment = self.in_project_environment
         return copy
 
@@ -52,6 +69,16 @@ class ShellState:
     def merge(self, others: Iterable["ShellState"]) -> None:
         """Add the possible values of other states, which result from other execution paths."""
         for other in others:
+            self.numbers = frozenset(
+                name
+                for name in self.numbers | other.numbers
+                if all(name in state.numbers or name not in state.variables for state in (self, other))
+            )
+            self.tainted |= other.tainted
+            self.file_names |= other.file_names
+            self.exported = _union(self.exported, other.exported)
+            self.integers |= other.integers
+            self.associative &= other.associative
             for name in self.variables.keys() | other.variables.keys():
                 values = _union(self.variables.get(name, (None,)), other.variables.get(name, (None,)))
                 self.variables[name] = values if len(values) <= MAX_VALUES else (None,)
@@ -63,14 +90,36 @@ class ShellState:
 
     def snapshot(self) -> tuple[object, ...]:
         """Return everything that can affect later commands."""
-        return dict(self.variables), self.cwd, self.cwd_if_cd_failed, len(self.functions), len(self.aliases)
+        return (
+            dict(self.variables),
+            self.tainted,
+            self.numbers,
+            self.cwd,
+            self.cwd_if_cd_failed,
+            len(self.functions),
+            len(self.aliases),
+        )
 
     # variables
 
-    def assign(self, name: str, value: ShellValue) -> None:
-        """Set a variable."""
+    def assign(self, name: str, value: ShellValue, *, tainted: bool | None = None, is_number: bool = False) -> None:
+        """Set a variable. Unless `tainted` is given, text that is known only at run time counts as tainted."""
+        if tainted is None:
+            tainted = value is None or UNKNOWN_TEXT in "".join(value)
+        is_number = is_number or (isinstance(value, str) and bool(_NUMBER.fullmatch(value)))
+        self.file_names -= {name}
+        self.tainted = self.tainted | {name} if tainted else self.tainted - {name}
+        self.numbers = self.numbers | {name} if is_number and not tainted else self.numbers - {name}
         self.variables[name] = (value if value is None or sum(map(len, value)) <= MAX_VALUE_LENGTH else None,)
         self.chosen_values.pop(name, None)
+
+    def restore_variable(self, name: str, before: "ShellState") -> None:
+        """Give a variable the value of an earlier state, as after `name=value command`."""
+        self.variables.pop(name, None)
+        if name in before.variables:
+            self.variables[name] = before.variables[name]
+        self.tainted = self.tainted | {name} if name in before.tainted else self.tainted - {name}
+        self.numbers = self.numbers | {name} if name in before.numbers else self.numbers - {name}
 
     def lookup(self, name: str) -> ShellValue:
         """Return the value of a variable, or None if it is unknown or ambiguous."""

@@ -1,5 +1,6 @@
 """A simple command as rules see it: its words and the paths it names."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 
@@ -8,12 +9,21 @@ import msgspec
 from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
 from ostler.policy.shell.expansion import expand_word
 from ostler.policy.shell.filesystem_view import FileSystemView
+from ostler.policy.shell.path_patterns import file_patterns
 from ostler.policy.shell.shell_state import ShellState
 from ostler.policy.shell.syntax_tree import Redirect
 
 _OPTION_VALUE = re.compile(r"(?:--[A-Za-z0-9-]+|[A-Za-z_][A-Za-z0-9_]*)=(.+)|-[A-Za-z](/.+|\.\.?/.+)", re.DOTALL)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _TAKES_PROGRAM = frozenset({"sed", "awk", "gawk", "mawk", "grep", "egrep", "rg", "perl", "ag", "ack"})
+# variables that choose a language, colours, sizes and the like, with values that name no file or program
+_HARMLESS_ASSIGNMENT = re.compile(
+    r"(?:LANG|LANGUAGE|LC_[A-Z]+|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|TERM|COLORTERM|COLUMNS|LINES|CI|DEBUG|VERBOSE"
+    r"|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|PYTHONHASHSEED|PYTHONIOENCODING|PYTHONUTF8|RUST_BACKTRACE"
+    r"|GIT_TERMINAL_PROMPT|GIT_OPTIONAL_LOCKS|SOURCE_DATE_EPOCH|IFS)=[^/$`]*"
+    r"|TZ=(?!/)[\w+-]+(?:/[\w+-]+)*|(?:\w+_)?PAGER=(?:cat)?"
+)
+_ONLY_PRINT = frozenset({"echo", "printf", "test", "[", ":", "true", "export", "local", "declare", "exit", "return"})
 _UNKNOWN_MARK = "…"
 _MAX_PATH_CHECKS = 256  # only this many words are looked up in the file system
 
@@ -21,6 +31,8 @@ _MAX_PATH_CHECKS = 256  # only this many words are looked up in the file system
 class SimpleCommand(msgspec.Struct, frozen=True):
     """A simple command that would run.
 
+    `assignments` are the variables set for it, such as `GIT_DIR=x`, except harmless ones such as `LANG`.
+    `patterns` are the file patterns in it. With `has_runtime_words`, words come from a file or command.
     With `literal`, every word is known before it runs. `unknown_reason` is set if the program or subcommand is unknown.
     """
 
@@ -29,13 +41,23 @@ class SimpleCommand(msgspec.Struct, frozen=True):
     literal: bool
     paths: tuple[str, ...]
     unknown_reason: str = ""
+    assignments: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    has_runtime_words: bool = False
 
 
 def make_simple_command(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> SimpleCommand:
     """Create the command for these arguments."""
     words = tuple(arg.text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK) for arg in argv)
     literal = all(arg.literal for arg in argv) and argv[0].exact
-    return SimpleCommand(" ".join(words), words, literal, tuple(dict.fromkeys(_named_paths(argv, shell, filesystem))))
+    return SimpleCommand(
+        " ".join(words),
+        words,
+        literal,
+        tuple(dict.fromkeys(_named_paths(argv, shell, filesystem))),
+        patterns=tuple(dict.fromkeys(file_patterns(argv, shell))),
+        has_runtime_words=words[0] not in _ONLY_PRINT and any(arg.from_output for arg in argv[1:]),
+    )
 
 
 def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], shell: ShellState) -> SimpleCommand:
@@ -44,6 +66,26 @@ def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], sh
     files = [arg.text for target in targets for arg in expand_word(target, shell) if arg.exact]
     paths = [path for name in files if not name.isdigit() and name != "-" for path in shell.resolve_paths(name)]
     return msgspec.structs.replace(command, paths=tuple(dict.fromkeys((*command.paths, *paths))))
+
+
+def add_assignments(command: SimpleCommand, assignments: Sequence[str]) -> SimpleCommand:
+    """Return the command with the assignments that a rule without them does not allow."""
+    kept = tuple(text for text in dict.fromkeys(assignments) if not _HARMLESS_ASSIGNMENT.fullmatch(text))
+    return msgspec.structs.replace(command, assignments=kept) if kept else command
+
+
+def describe_assignment(name: str, shell: ShellState) -> str:
+    """Return `name=value`, with a mark for what is known only at run time."""
+    value = shell.lookup(name)
+    text = UNKNOWN_TEXT if value is None else value if isinstance(value, str) else " ".join(value)
+    return f"{name}={text.replace(UNKNOWN_TEXT, _UNKNOWN_MARK)}"
+
+
+def exported_assignments(shell: ShellState, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the assignments that change the environment: their variables are there already."""
+    changed = [name for name in names if name in os.environ]
+    kept = [text for text in shell.exported if text.partition("=")[0] not in changed]
+    return (*kept, *(describe_assignment(name, shell) for name in changed))
 
 
 def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: FileSystemView) -> Iterator[str]:

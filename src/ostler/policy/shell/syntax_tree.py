@@ -22,6 +22,7 @@ class ParameterPart(msgspec.Struct):
     index: str = ""
     op: str = ""
     operand: "tuple[WordPart, ...]" = ()
+    index_parts: "tuple[WordPart, ...]" = ()
 
 
 class SubstitutionPart(msgspec.Struct):
@@ -120,6 +121,7 @@ def iter_parts(parts: tuple[WordPart, ...]) -> Iterator[WordPart]:
     for part in parts:
         yield part
         if isinstance(part, ParameterPart):
+            yield from iter_parts(part.index_parts)
             yield from iter_parts(part.operand)
         elif isinstance(part, ArithmeticPart):
             yield from iter_parts(part.parts)

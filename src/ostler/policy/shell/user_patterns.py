@@ -39,5 +39,5 @@ def _compile_re_search(pattern: str) -> Any:
     except re.error:
         folded = pattern.casefold()
         return lambda line: folded in line.casefold()
-    # `re` can take exponential time, so only the start of a line is searched
-    return lambda line: compiled.search(line[:_MAX_RE_LENGTH])
+    # `re` can take exponential time, so a longer line is not searched but treated as a match
+    return lambda line: len(line) > _MAX_RE_LENGTH or compiled.search(line)

@@ -265,8 +265,10 @@ class WordParser:
         operand: list[WordPart] = []
         if self.text.startswith("[", self.pos):
             start = self.pos
-            self._parse_balanced(operand, _INDEX, "[", "]")
+            index_parts: list[WordPart] = []
+            self._parse_balanced(index_parts, _INDEX, "[", "]")
             param.index = self.text[start + 1 : self.pos - 1]
+            param.index_parts = tuple(index_parts[1:-1])
         if not self.text.startswith("}", self.pos):
             operator = _OPERATOR.match(self.text, self.pos)
             if not operator:

@@ -1,0 +1,86 @@
+"""Evaluates shell scripts that a command line runs from the workspace, like the command line itself."""
+
+import os
+import re
+import stat
+from itertools import islice
+
+from ostler.policy.shell.command_call import NO_STDIN, CommandCall
+from ostler.policy.shell.expanded_words import UNKNOWN_TEXT, ExpandedWord
+
+MAX_SCRIPT_LENGTH = 131072  # in bytes
+MAX_SCRIPTS = 50  # that a pattern can match
+_SHELL_SHEBANG = re.compile(r"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:/\S*/)?(?:ba|da|z|k|mk|a)?sh\b")
+_UNREADABLE = "runs a script that cannot be analysed"
+_UNKNOWN_SCRIPT = "runs a script whose name is known only at run time"
+
+
+def read_script(path: str) -> str | None:
+    """Return the text of a script, or None if it is binary or too long. Raises `OSError` if it is not a file."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        data = file.read(MAX_SCRIPT_LENGTH + 1)
+    return None if len(data) > MAX_SCRIPT_LENGTH or b"\0" in data else data.decode("utf-8", "replace")
+
+
+def shell_script_reason(call: CommandCall, script: ExpandedWord, args: list[ExpandedWord], *, inline: bool) -> str:
+    """Evaluate a script file that a shell runs, with its arguments; `inline` runs it in the same shell.
+
+    Returns why it needs approval if its text is not known. What it would do is recorded by the evaluator.
+    """
+    if script.from_output:
+        return _UNKNOWN_SCRIPT
+    if not script.literal and not script.tainted:  # from the environment
+        return ""
+    paths = list(call.shell.resolve_paths(script.text))
+    if not script.exact:
+        from glob import iglob
+
+        paths = [match for path in paths for match in islice(iglob(path.replace(UNKNOWN_TEXT, "*")), MAX_SCRIPTS + 1)]
+    if len(paths) > MAX_SCRIPTS:
+        return _UNREADABLE
+    for path in paths:
+        try:
+            text = call.evaluator.read_script(path)
+        except (OSError, ValueError):
+            continue
+        if text is None:
+            return _UNREADABLE
+        _evaluate_script(call, path, text, args, inline)
+    return ""
+
+
+def program_reason(call: CommandCall) -> str:
+    """Evaluate a program of the workspace that is a shell script, such as `./build.sh`."""
+    for path in call.shell.resolve_paths(call.path):
+        try:
+            text = call.evaluator.read_script(path)
+        except (OSError, ValueError):
+            continue
+        if text is not None and _is_shell_script(path, text):
+            _evaluate_script(call, path, text, call.args, inline=False)
+        elif path.endswith(".sh"):
+            return _UNREADABLE
+    return ""
+
+
+def _is_shell_script(path: str, text: str) -> bool:
+    """Return whether a program is a shell script; without a `#!` line, a shell runs an executable text file itself."""
+    if text.startswith("#!"):
+        return bool(_SHELL_SHEBANG.match(text))
+    return path.endswith(".sh") or os.access(path, os.X_OK)
+
+
+def _evaluate_script(call: CommandCall, path: str, text: str, args: list[ExpandedWord], inline: bool) -> None:
+    is_known = all(arg.exact for arg in args)
+    positional = tuple(arg.text for arg in args) if is_known else None
+    with call.evaluator.inside_script(path, call) as is_new:
+        if not is_new:
+            return
+        if inline:
+            exported = call.shell.exported
+            call.evaluator.evaluate_inline(text, call.shell, NO_STDIN)
+            call.shell.exported = exported  # what a script sets is allowed with the script
+        else:
+            call.evaluator.evaluate_text(text, call.shell, call.stdin, positional)

@@ -1,0 +1,200 @@
+"""What a command line needs besides its commands: `write` for redirections, and rules for the variables it sets."""
+
+import pytest
+
+from ostler.app.session_workspace import SessionShell, SessionWorkspace
+from ostler.core.permission import Rule
+from ostler.policy.presets import BASELINE, WRITE_FLAG
+from ostler.policy.verdict import Policy, evaluate_permission
+from ostler.tools.bash import BashParams, BashTool
+
+
+@pytest.fixture
+async def decide(tmp_path):
+    (tmp_path / "main.py").write_text("x\n")
+    workspace = SessionWorkspace(
+        str(tmp_path), SessionShell(str(tmp_path), writable=True, sandbox="off"), read_anywhere=False
+    )
+
+    async def action(command: str, *rules: Rule) -> str:
+        permission = await BashTool().permission(BashParams(command), workspace)
+        return evaluate_permission(permission, Policy(rules=(*BASELINE, *rules))).action
+
+    yield action
+    await workspace.aclose()
+
+
+GIT_STATUS = Rule("bash", "git status *", "allow", "user")
+
+
+@pytest.mark.req("PM-1", "PM-5")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat > evil.py <<'EOF'\nx\nEOF",
+        "ls > x",
+        "cat >> main.py <<< code",
+        "cat main.py > Makefile",
+        "ls &> x",
+        "ls 2> x",
+        "cat <> x",
+        "{ ls; } > x",
+        "(ls) >> x",
+        "for i in 1 2; do cat main.py; done > x",
+        "if ls; then cat main.py; fi >> main.py",
+        "ls | cat > x",
+        "ls $(cat main.py > x)",
+        'cat main.py >> "$(cat main.py)"',
+        "ls > sub/dir/x",
+        "f() { ls; }; f > x",
+    ],
+)
+async def test_a_redirection_to_a_file_asks_like_write(decide, command):
+    assert await decide(command) == "ask"
+    assert await decide(command, *WRITE_FLAG, Rule("bash", "*", "allow", "user")) == "allow"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls > /dev/null",
+        "ls 2>&1",
+        "ls 2>/dev/null",
+        "ls >&2",
+        "cat main.py > /dev/stderr",
+        "ls &> /dev/null",
+        'ls > "$TMPDIR/out"',
+        "cat < main.py",
+        "cat <<< hi",
+        "ls 2>&1 | cat",
+    ],
+)
+async def test_devices_and_descriptors_need_no_permission_to_write(decide, command):
+    assert await decide(command) == "allow"
+
+
+async def test_a_rule_for_write_covers_a_redirection(decide):
+    assert await decide("ls > out.txt", Rule("write", "*.txt", "allow", "user")) == "allow"
+    assert await decide("ls > out.py", Rule("write", "*.txt", "allow", "user")) == "ask"
+    assert await decide("ls > out.txt", Rule("write", "*", "deny", "user")) == "deny"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "GIT_DIR=evil",
+        "XDG_CONFIG_HOME=.",
+        "HOME=.",
+        "HOME=.;",
+        "PYTHONPATH=.",
+        "GIT_DIR=evil LANG=C",
+        "LANG=C GIT_DIR=evil",
+        "ANYTHING=x",
+        "LANG=$(cat main.py)/x",
+        "PAGER=less",
+        "A=1 B=2",
+    ],
+)
+async def test_a_rule_for_a_command_does_not_cover_variables_set_for_it(decide, prefix):
+    assert await decide("git status", GIT_STATUS) == "allow"
+    assert await decide(f"{prefix} git status", GIT_STATUS) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "prefix", ["LANG=C", "LC_ALL=C.UTF-8", "NO_COLOR=1", "TERM=dumb", "COLUMNS=80", "CI=true", "PAGER=cat", "TZ=UTC"]
+)
+async def test_harmless_variables_are_covered_by_the_rule_for_the_command(decide, prefix):
+    assert await decide(f"{prefix} git status", GIT_STATUS) == "allow"
+
+
+@pytest.mark.req("PM-1")
+async def test_a_deny_rule_also_covers_the_command_with_a_variable(decide):
+    everything = Rule("bash", "*", "allow", "user")
+    assert await decide("X=1 git push", everything, Rule("bash", "git push *", "deny", "user")) == "deny"
+    assert await decide("X=1 git status", Rule("bash", "X=1 git status *", "allow", "user"), GIT_STATUS) == "allow"
+
+
+@pytest.mark.req("SH-3")
+@pytest.mark.parametrize("name", ["LD_LIBRARY_PATH", "LD_AUDIT", "LD_PRELOAD", "LOCPATH", "GCONV_PATH", "OPENSSL_CONF"])
+async def test_variables_that_load_code_are_asked_about(decide, name):
+    everything = Rule("bash", "*", "allow", "user")
+    assert await decide(f"{name}=. ls", everything) == "ask"
+    assert await decide(f"export {name}=.; ls", everything) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat $(cat main.py)",
+        'cat "$(cat main.py)"',
+        "x=$(cat main.py); cat $x",
+        'read -r x < main.py; cat "$x"',
+        "ls `cat main.py`",
+        "for f in $(cat main.py); do cat $f; done",
+        'cat <<< "$(< /etc/hostname)"',
+        "while read -r l; do ls; done < /etc/hostname",
+        "cat docs/*",
+        "cat docs/tax.txt",
+        "cat linked/*",
+        "grep x linked/*.txt",
+        "grep -R x .",
+        "grep -nR x linked",
+        "grep --dereference-recursive x",
+        "cat ../*",
+    ],
+)
+async def test_unknown_words_and_patterns_that_leave_the_workspace_are_asked_about(decide, tmp_path, command):
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "tax.txt").write_text("secret\n")
+    (tmp_path / "docs").symlink_to(outside)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "a.txt").symlink_to(outside / "tax.txt")
+    assert await decide(command) == "ask"
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep x *.py",
+        "ls *.md",
+        "cat *.py",
+        "cat sub/*.txt",
+        "grep -r x .",
+        "grep -R x .",
+        "cat *",
+        'for f in *.py; do cat "$f"; done',
+        "n=1; cat main.py | grep -c x",
+    ],
+)
+async def test_patterns_inside_the_workspace_are_not_asked_about(decide, tmp_path, command):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.txt").write_text("x\n")
+    (tmp_path / "inside").symlink_to("main.py")
+    assert await decide(command) == "allow"
+
+
+@pytest.mark.req("SH-3")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat ~/.ssh/i*",
+        "base64 ~/.ss?/id_rsa",
+        "cat ~/.ssh/*",
+        "cat ~/.s*/id_*",
+        "cat ~/.[s]sh/id_rsa",
+        "head ~/.aws/cred*",
+        "cat ~/.netr?",
+        "cat /etc/shad*",
+        "cd ~/.ssh && cat *",
+        "cat ~/.aws/[!x]*",
+    ],
+)
+async def test_a_pattern_that_can_match_a_secret_needs_approval(decide, command):
+    permission_for_all = Rule("bash", "*", "allow", "user")
+    assert await decide(command, permission_for_all) == "ask"
