@@ -35,7 +35,7 @@ PermissionRules = PolicyAction | dict[str, PolicyAction | dict[str, PolicyAction
 class SecurityConfig(ConfigSection, frozen=True):
     """Security profile, shell command lists and sandbox.
 
-    profile: paranoid asks for every tool, balanced for everything not allowed, god_mode only for dangerous calls.
+    profile: paranoid asks before every tool call, balanced before changes, god_mode only before dangerous calls.
     whitelist: Beginnings of shell commands that the balanced profile allows without asking.
     blacklist_patterns: Shell commands that are always denied; the lists of all config files are combined.
     danger_patterns: Shell commands that always need your approval; the lists of all config files are combined.
