@@ -71,7 +71,7 @@ def test_16_04_dangerous_commands_always_need_confirmation(ostler, models):
         "find . -delete",
     ):
         explained = ostler("permissions", "explain", "--profile", "god_mode", "--allow", "bash", command)
-        assert explained.stdout.startswith("ask, once only:"), command
+        assert explained.stdout.startswith("ask every time:"), command
         with models.playing(calls([("bash", {"command": command})]), text("ok")) as server:
             assert ostler("run", "--write", "--profile", "god_mode", *at(server), "go").code == 4
     assert (ostler.workspace / "f.txt").read_text() == "precious\n"

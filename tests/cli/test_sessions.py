@@ -74,7 +74,7 @@ def test_list_show_and_search(sessions, stored):
     assert "#2 you" in shown
     assert "#10 ostler" in shown
     assert "It flies." in shown
-    assert "lines left out" in shown
+    assert "lines omitted" in shown
     assert "\x1b" not in shown
     found = sessions("search", "zepp")
     assert (found.code, "#2 you: mend the zeppelin" in found.stdout) == (0, True)

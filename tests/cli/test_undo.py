@@ -67,7 +67,7 @@ def test_turn_with_only_conflicts_changes_nothing(changed):
     before = tree(changed.workspace)
     stuck = changed("undo")
     assert stuck.code == 1
-    assert "leave    edited.txt" in stuck.stdout and "ostler undo --list" in stuck.stderr
+    assert "keep     edited.txt" in stuck.stdout and "ostler undo --list" in stuck.stderr
     assert tree(changed.workspace) == before
 
 

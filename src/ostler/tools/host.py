@@ -207,14 +207,14 @@ def denied_result(call_id: str, decision: Decision) -> ToolResult:
     """
     if decision.answer == "cancel":
         return ToolResult(call_id, "cancelled", "Cancelled before it ran; nothing was done.", Display("cancelled"))
-    texts = {"person": "The user denied this.", "nobody": "Denied: this run is non-interactive."}
+    texts = {"person": "The user denied this.", "nobody": "Denied."}
     text = texts.get(decision.by, "Denied by the permission rules.")
     reason = decision.feedback or decision.reason
     return ToolResult(call_id, "denied", f"{text} {reason}".strip(), Display(reason or text))
 
 
 def _hook_denied_result(call_id: str, reason: str) -> ToolResult:
-    return ToolResult(call_id, "denied", f"A hook of the user denied this. {reason}", Display(reason))
+    return ToolResult(call_id, "denied", f"The user's hook denied this. {reason}", Display(reason))
 
 
 def _resolved_call_event(resolved: ResolvedCall, call: ToolCall) -> ToolCalled:

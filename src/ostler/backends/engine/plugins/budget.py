@@ -22,7 +22,10 @@ FAIR_REPLY_TOKENS = 1_024
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """The most that one call may use; `request_tokens` of it for its request. Its records begin at `start_index`."""
+    """The maximum tokens of one model call, of which `request_tokens` are for its request.
+
+    Its records begin at `start_index`.
+    """
 
     tokens: int = 0
     cost: float = 0.0
@@ -38,7 +41,7 @@ class TokenRates(msgspec.Struct, frozen=True):
 
 
 class Remaining(msgspec.Struct, frozen=True):
-    """What a limit leaves for a reply, in tokens, and the limit's description."""
+    """The tokens that a limit still allows for a reply, and the limit's description."""
 
     tokens: float
     limit: str
@@ -118,7 +121,7 @@ class Budget:
         limit = self._nearest_limit(view, reservations).limit
         cost, tokens = self._used_cost(root, reservations), self._used_tokens(root, reservations)
         used = f"${cost:.2g} is used" if limit.startswith("$") else f"{tokens:,} are used"
-        return f"{limit}: about {used}; the reply was truncated"
+        return f"the reply was truncated at {limit}; about {used}"
 
     def _add_reservation(self, view: TurnView) -> None:
         room, request_tokens, max_reply = (

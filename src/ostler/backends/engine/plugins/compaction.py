@@ -111,7 +111,11 @@ async def _make_notes(view: TurnView, old: list[HistoryEntry], limit: int) -> st
     system = view.internal_agents.role("compaction").prompt
     room = view.estimator.bytes_for(view.model.context_limit * 0.6) - len(system) - limit
     message = UserMessage(
-        (TextContent(f"The record:\n\n{compaction_digest.conversation_text(old, room)}\n\n(end of the record)"),)
+        (
+            TextContent(
+                f"The conversation:\n\n{compaction_digest.conversation_text(old, room)}\n\n(end of the conversation)"
+            ),
+        )
     )
     request = ModelRequest(system, (message,), max_tokens=max(256, int(limit / view.estimator.ratio)))
     view.context.emit(StateChanged("model_generating"))

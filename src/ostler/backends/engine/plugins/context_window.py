@@ -92,8 +92,8 @@ class ContextWindowPlugin(LoopPlugin):
         cap, fixed = self._max_tokens(view), view.estimator.request_tokens(view.prefix_size)
         if cap - fixed < cap * MIN_ROOM_SHARE:
             raise BackendError(
-                f"the system prompt and tools take about {fixed} tokens, and a request to {view.model.name} "
-                f"may have {cap:.0f}",
+                f"the system prompt and tools take about {fixed} of the {cap:.0f} tokens that a request to "
+                f"{view.model.name} may have",
                 code="context_length",
                 hint="use a model with a larger context window, shorter rules or fewer tools",
             )
