@@ -66,8 +66,8 @@ def _in_terminal() -> bool:
 def _report_unknown(name: str) -> int:
     from ostler.text.closest_name import closest_name
 
-    near = closest_name(name, COMMANDS)
-    hint = f"; did you mean {near}?" if near else "; see `ostler --help`"
+    suggestion = closest_name(name, COMMANDS)
+    hint = f"; did you mean {suggestion}?" if suggestion else "; see `ostler --help`"
     sys.stderr.write(f"ostler: unknown command {name!r}{hint}\n")
     return 2
 

@@ -111,8 +111,8 @@ def _find_tool(name: str, tools: dict[str, Any]) -> Any:
 
     found = resolve_tool_name(name, tools)
     if found is None:
-        near = closest_name(name, tools)
-        hint = f"did you mean {near}?" if near else "list the tools with `ostler tool list`"
+        suggestion = closest_name(name, tools)
+        hint = f"did you mean {suggestion}?" if suggestion else "list the tools with `ostler tool list`"
         raise UsageError(f"unknown tool {name!r}", hint=hint)
     return tools[found]
 
