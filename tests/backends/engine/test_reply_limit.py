@@ -150,8 +150,8 @@ async def test_server_that_does_not_stop_is_cut_off(harness, api, reply):
         await harness.open(client(server, api=api), [FakeTool("probe")], limits=TurnLimits(tokens=1_000))
         ended = await harness.turn("go")
     assert ended.reason == "limit"
-    assert ended.limit.startswith("1000 tokens: about ")
-    assert ended.limit.startswith("the reply was truncated at ")
+    assert ended.limit.startswith("the reply was truncated at 1000 tokens; about ")
+    assert ended.limit.endswith(" are used")
     (message,) = harness.events_of(MessageDone)
     assert len(json.dumps(message.message.text)) < len(ENDLESS.text) / 2
 
