@@ -171,8 +171,8 @@ def test_16_09_project_rules_override_global_ones(ostler, models):
     (ostler.workspace / "AGENTS.md").write_text("Indent with spaces.\n")
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "hello")
-    said = server.requests[0].json["messages"][0]["content"]
-    assert said.index("with tabs") < said.index("they override") < said.index("with spaces")
+    prompt = server.requests[0].json["messages"][0]["content"]
+    assert prompt.index("with tabs") < prompt.index("they override") < prompt.index("with spaces")
 
 
 @req("PM-1", "PM-2")

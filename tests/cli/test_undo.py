@@ -74,7 +74,7 @@ def test_turn_with_only_conflicts_changes_nothing(changed):
 def test_nothing_to_undo(ostler):
     for command in ("undo", "redo"):
         done = ostler(command)
-        assert (done.code, "nothing to" in done.stderr) == (2, True)
+        assert (done.code, f"nothing to {command} in this workspace" in done.stderr) == (2, True)
     assert "nothing can be undone" in ostler("undo", "--list").stdout
 
 
