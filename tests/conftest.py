@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.starting import Started
+from tests.process_starter import Started
 
 from ostler.testing.model_server import ScriptedModelServer, ScriptedReply
 

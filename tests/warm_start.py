@@ -1,6 +1,6 @@
 """A process that has imported the whole program and forks for each start of it.
 
-It is started by `tests.starting` with the number of a socket; each message on the socket is a command to run.
+It is started by `tests.process_starter` with the number of a socket; each message on the socket is a command to run.
 """
 
 import atexit

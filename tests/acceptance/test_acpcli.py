@@ -109,21 +109,21 @@ def test_03_output_modes(acpcli):
         mcp_servers=[{"name": "m", "command": "/bin/mcp", "args": ["--stdio"], "env": {"M_KEY": "h1dden"}}],
     )
     done = acpcli("-o", "jsonl", f"{orders}\n!junk noise")
-    said = frames(done.stdout)
-    assert [frame["jsonrpc"] for frame in said] == ["2.0"] * len(said)
-    assert said[0] == {
+    logged = frames(done.stdout)
+    assert [frame["jsonrpc"] for frame in logged] == ["2.0"] * len(logged)
+    assert logged[0] == {
         "jsonrpc": "2.0",
         "method": "client/selected_agent",
         "params": {"name": "echo", "command": sys.executable},
     }
-    methods = [frame["method"] for frame in said if "method" in frame]
+    methods = [frame["method"] for frame in logged if "method" in frame]
     asked = [method for method in methods if method != "session/update"]
     assert asked[1:4] == ["initialize", "session/new", "session/prompt"]
     assert {"session/update", "terminal/create", "terminal/wait_for_exit", "terminal/release"} <= set(methods)
-    assert sum("result" in frame for frame in said) == sum("id" in frame and "method" in frame for frame in said)
+    assert sum("result" in frame for frame in logged) == sum("id" in frame and "method" in frame for frame in logged)
     assert "s3cret" not in done.stdout
     assert "h1dden" not in done.stdout
-    (opened,) = [frame["params"] for frame in said if frame.get("method") == "session/new"]
+    (opened,) = [frame["params"] for frame in logged if frame.get("method") == "session/new"]
     (server,) = opened["mcpServers"]
     assert server == {
         "name": "m",
@@ -131,7 +131,7 @@ def test_03_output_modes(acpcli):
         "args": ["--stdio"],
         "env": [{"name": "M_KEY", "value": "***"}],
     }
-    assert frames(acpcli("-o", "json", "--list-caps").stdout)[0] == said[0]
+    assert frames(acpcli("-o", "json", "--list-caps").stdout)[0] == logged[0]
 
 
 @req("AC-1", "AC-2")
@@ -144,10 +144,10 @@ def test_04_list_operations(acpcli):
     assert commands == "Commands (echo)\n- /init - begin\n- /plan - make a plan [what to plan]\n"
     assert acpcli("--list-modes", "hello").stdout.endswith("- code: Code\nEcho: hello\n")
 
-    said = frames(acpcli("-o", "jsonl", "--list-caps", "--list-modes", "--list-commands").stdout)
-    methods = [frame.get("method") for frame in said]
+    logged = frames(acpcli("-o", "jsonl", "--list-caps", "--list-modes", "--list-commands").stdout)
+    methods = [frame.get("method") for frame in logged]
     assert "session/prompt" not in methods
-    by_method = {frame["method"]: frame["params"] for frame in said if "method" in frame}
+    by_method = {frame["method"]: frame["params"] for frame in logged if "method" in frame}
     assert by_method["client/capabilities"]["agentCapabilities"]["loadSession"] is True
     assert by_method["client/modes"] == {
         "current": "ask",
@@ -203,8 +203,8 @@ def test_05_permission_flags(acpcli, column, flags):
     if column:
         return
     assert acpcli("-o", "simple", "--fail-on-deny", "!ask edit in.txt") == ("[no]\n", "", 4)
-    said = frames(acpcli("-o", "jsonl", *flags, "!ask read in.txt").stdout)
-    (decision,) = [frame["params"] for frame in said if frame.get("method") == "client/permission_decision"]
+    logged = frames(acpcli("-o", "jsonl", *flags, "!ask read in.txt").stdout)
+    (decision,) = [frame["params"] for frame in logged if frame.get("method") == "client/permission_decision"]
     assert (decision["toolKind"], decision["decision"]) == ("read", "allow")
 
 
@@ -288,10 +288,10 @@ def test_09_cancellation_handling(acpcli, order, shown):
         assert not has_ended(child)
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate(timeout=60)
-    said = frames(rest)
+    logged = frames(rest)
     assert (process.returncode, errors) == (130, "")
-    assert "session/cancel" in [frame.get("method") for frame in said]
-    assert {"stopReason": "cancelled"} in [frame.get("result") for frame in said]
+    assert "session/cancel" in [frame.get("method") for frame in logged]
+    assert {"stopReason": "cancelled"} in [frame.get("result") for frame in logged]
     assert has_ended(child)
 
 

@@ -281,9 +281,9 @@ def test_append_only_xnl_message_log(ostler, models):
         early = history.read_text()
         (ostler.workspace / "fifo").write_text("a word from outside\n")
         process.communicate(timeout=20)
-    spoken = [(record.role, record.fields["content"]) for record in read_records(early).records]
-    assert [role for role, _ in spoken] == ["user", "system", "assistant"]
-    assert (spoken[0][1], spoken[2][1]) == ("listen", "Waiting.")
+    messages = [(record.role, record.fields["content"]) for record in read_records(early).records]
+    assert [role for role, _ in messages] == ["user", "system", "assistant"]
+    assert (messages[0][1], messages[2][1]) == ("listen", "Waiting.")
     whole = history.read_text()
     assert whole.startswith(early)
     later = [(record.role, record.fields["content"]) for record in read_records(whole).records[3:]]

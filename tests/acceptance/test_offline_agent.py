@@ -71,7 +71,7 @@ def test_16_04_dangerous_commands_always_need_confirmation(ostler, models):
         "find . -delete",
     ):
         explained = ostler("permissions", "explain", "--profile", "god_mode", "--allow", "bash", command)
-        assert explained.stdout.startswith("ask, once only:"), command
+        assert explained.stdout.startswith("ask every time:"), command
         with models.playing(calls([("bash", {"command": command})]), text("ok")) as server:
             assert ostler("run", "--write", "--profile", "god_mode", *at(server), "go").code == 4
     assert (ostler.workspace / "f.txt").read_text() == "precious\n"
@@ -171,8 +171,8 @@ def test_16_09_project_rules_override_global_ones(ostler, models):
     (ostler.workspace / "AGENTS.md").write_text("Indent with spaces.\n")
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "hello")
-    said = server.requests[0].json["messages"][0]["content"]
-    assert said.index("with tabs") < said.index("they override") < said.index("with spaces")
+    prompt = server.requests[0].json["messages"][0]["content"]
+    assert prompt.index("with tabs") < prompt.index("they override") < prompt.index("with spaces")
 
 
 @req("PM-1", "PM-2")

@@ -113,7 +113,7 @@ async def test_denial_names_the_hook(tmp_path):
 
     tools = LocalToolHost([FakeTool("probe")], LocalWorkspace(str(tmp_path)), interceptor=DenyingInterceptor())
     result = await tools.run(ToolCall("1", "probe", {}), SilentContext())
-    assert (result.status, result.for_model) == ("denied", "A hook of the user denied this. not on a Monday")
+    assert (result.status, result.for_model) == ("denied", "The user's hook denied this. not on a Monday")
 
 
 class SilentContext:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.stored import STORED, check
+from tests.stored_examples import STORED, check
 
 from ostler.app.undo_gaps import ReportedGaps
 

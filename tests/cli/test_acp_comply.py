@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.cli.obliging_model import obliging_model
+from tests.cli.compliant_model import compliant_model
 
 OWN_AGENT = (sys.executable, "-P", "-m", "ostler", "acp")
 
@@ -22,7 +22,7 @@ TIMED = {"END-1", "END-2"}  # two seconds may be too short on a busy machine
 
 
 def check_own_agent(ostler, *flags):
-    with obliging_model() as url:
+    with compliant_model() as url:
         code, findings = comply(ostler, *flags, *OWN_AGENT, "--base-url", url, "--model", "obliging", timeout=240)
     assert {name for name, finding in findings.items() if finding["state"] == "skipped"} == {"TURN-7"}
     return code, {name: finding["seen"] for name, finding in findings.items() if finding["state"] == "failed"}

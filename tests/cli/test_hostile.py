@@ -32,7 +32,7 @@ def test_resumed_run_shows_only_its_own_turn(ostler, models):
 def test_resume_rejects_invalid_names(ostler, name):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", f"--resume={name or ' '}", "x")
     assert done.code == 2
-    assert "not found" in done.stderr or "--resume: it is empty" in done.stderr
+    assert "not found" in done.stderr or "--resume: the value is empty" in done.stderr
 
 
 def test_options_cannot_be_abbreviated(ostler):

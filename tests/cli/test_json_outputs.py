@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from tests.conftest import at
-from tests.stored import STORED, check, field_names, schema_lines
+from tests.stored_examples import STORED, check, field_names, schema_lines
 
 from ostler.settings.home import project_id
 from ostler.settings.jsonc_document import JsoncDocument

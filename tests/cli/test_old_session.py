@@ -147,11 +147,11 @@ def test_plan_and_queued_prompts_are_restored(ostler, models, sessions):
 def test_revert_redo_and_uncompact(ostler, models, sessions):
     with models.playing(text("Here.")) as server:
         done = ostler("chat", "--plain", "--resume", ID, *at(server), stdin="/revert 3\n/redo\n/uncompact\nhello\n")
-        talk = json.dumps(server.requests[0].json["messages"])
+        messages = json.dumps(server.requests[0].json["messages"])
     assert done.code == 0, done.stderr
     assert "undone: Use a digit in the summary." in done.stdout
     assert "redone: Use a digit in the summary." in done.stdout
-    assert "Summarise notes.txt into summary.txt" in talk and "Answer in one word." in talk
+    assert "Summarise notes.txt into summary.txt" in messages and "Answer in one word." in messages
 
 
 def test_fork(ostler, models, sessions):

@@ -60,7 +60,7 @@ def test_doctor(ostler, models):
     done = ostler("doctor")
     assert done.code == 1
     assert "✗ model" in done.stdout
-    assert "→ start a local server" in done.stdout
+    assert "→ run `ostler demo`" in done.stdout
     assert "✓ python" in done.stdout
     with models.playing() as server:
         done = ostler("doctor", "--base-url", server.base_url, "--model", "scripted")

@@ -57,7 +57,7 @@ def test_errors_are_sanitised(monkeypatch, capsys):
 def test_empty_flag_value_is_an_error(capsys, monkeypatch, flag):
     monkeypatch.setattr(run, "_run", lambda args: pytest.fail("the run started"))
     assert main.dispatch(["run", flag, "", "go"]) == 2
-    assert f"{flag}: it is empty" in capsys.readouterr().err
+    assert f"{flag}: the value is empty" in capsys.readouterr().err
 
 
 @pytest.mark.req("CL-8", "SE-5")

@@ -74,7 +74,7 @@ def test_list_show_and_search(sessions, stored):
     assert "#2 you" in shown
     assert "#10 ostler" in shown
     assert "It flies." in shown
-    assert "lines left out" in shown
+    assert "lines omitted" in shown
     assert "\x1b" not in shown
     found = sessions("search", "zepp")
     assert (found.code, "#2 you: mend the zeppelin" in found.stdout) == (0, True)
@@ -281,7 +281,7 @@ def test_multiline_secrets_stay_in_one_block(size):
 
 
 def test_block_size_is_bounded(monkeypatch):
-    monkeypatch.setattr("ostler.cli.redact.MAX_HELD_BYTES", 10_000)
+    monkeypatch.setattr("ostler.cli.redact.MAX_BUFFERED_BYTES", 10_000)
     for content in (b"x" * 100_000, b"-----BEGIN PRIVATE KEY-----\n" + b"abc\n" * 25_000, b"a:\n" + b" b\n" * 30_000):
         blocks = list(read_blocks(Reader(content, 1000)))
         assert b"".join(blocks) == content

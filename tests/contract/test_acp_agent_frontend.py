@@ -71,7 +71,7 @@ async def test_02_tool(tmp_path):
         kinds = [u["sessionUpdate"] for _, u in editor.updates if u["sessionUpdate"] != "usage_update"]
         assert kinds.index("agent_message_chunk") < kinds.index("tool_call") < kinds.index("tool_call_update")
         assert (editor.call("c")["status"], editor.call("c")["rawInput"]) == ("completed", {"subject": "x"})
-        assert len({u["messageId"] for u in editor.told("agent_message_chunk")}) == 2
+        assert len({u["messageId"] for u in editor.updates_of("agent_message_chunk")}) == 2
 
 
 @pytest.mark.scenario("refusal with feedback")
@@ -183,7 +183,7 @@ async def test_09_repeated_call_id(tmp_path):
     async with open_editor(session, tmp_path) as editor:
         await editor.prompt(session.id, "go")
         first, second = (
-            told["toolCallId"] for told in editor.told("tool_call")
+            update["toolCallId"] for update in editor.updates_of("tool_call")
         )  # the engine gives the second call a new id
         assert first != second
         assert [editor.call(call_id)["status"] for call_id in (first, second)] == ["completed"] * 2
@@ -244,7 +244,7 @@ async def test_13_resume(tmp_path):
     await editor.begin()
     place = {"sessionId": again.id, "cwd": str(tmp_path), "mcpServers": []}
     await editor.peer.request("session/load", place)
-    assert [u["content"]["text"] for u in editor.told("user_message_chunk")] == ["once"]
+    assert [u["content"]["text"] for u in editor.updates_of("user_message_chunk")] == ["once"]
     assert editor.text() == "Said before."
     await editor.aclose()
     assert editor.faults == []

@@ -104,7 +104,7 @@ async def test_editor_gets_a_stall_as_a_thought(session_at, tmp_path):
         open_editor(await session_at(server), tmp_path) as editor,
     ):
         answer = await editor.prompt("session-1", "go")
-        notices = [update["content"]["text"] for update in editor.told("agent_thought_chunk")]
+        notices = [update["content"]["text"] for update in editor.updates_of("agent_thought_chunk")]
         words = editor.text()
     assert notices[0] == f"waiting: no data from 127.0.0.1:{server.port} for 5 s"
     assert sum("retrying" in notice for notice in notices) == 1

@@ -60,11 +60,11 @@ def test_the_commands_of_the_tutorial_do_what_it_says(ostler, models):
                 timeout=90,
             )
             assert done.returncode == 0, script + done.stdout + done.stderr
-            folder = ostler.workspace / "first-steps"
+            folder = ostler.home / "first-steps"
             fixed = "(len(values) - 1)" not in (folder / "stats.py").read_text()
             states.append((script.splitlines()[0].split('"')[0].strip(), fixed))
     assert states == [
-        ("mkdir first-steps && cd first-steps", False),
+        ("mkdir ~/first-steps && cd ~/first-steps", False),
         ("ostler run", False),
         ("ostler chat", True),
         ("ostler undo --list", False),

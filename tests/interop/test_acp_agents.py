@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from installing import installed_package
+from installer import installed_package
 from loopback_model import ANSWER, DONE, LoopbackModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.req("AC-7"), pytest.mark.timeout(600)]

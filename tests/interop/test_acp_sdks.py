@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from installing import installed_package, root_folder
+from installer import installed_package, root_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.req("AC-2", "AC-7"), pytest.mark.timeout(600)]
 HERE = Path(__file__).parent

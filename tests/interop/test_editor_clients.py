@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.obliging_model import obliging_model
+from tests.cli.compliant_model import compliant_model
 
 from ostler.wire.acp_validator import AcpValidator
 
@@ -61,7 +61,7 @@ def ours(tmp_path):
     """The command of our agent and its home, with a model that follows the prompts."""
     home = tmp_path / "home"
     home.mkdir()
-    with obliging_model() as url:
+    with compliant_model() as url:
         yield [sys.executable, "-P", "-m", "ostler", "acp", "--base-url", url, "--model", "obliging"], home
 
 

@@ -1,7 +1,7 @@
 """The stored files of a session: written byte for byte as pinned, and read back."""
 
 import pytest
-from tests.stored import STORED
+from tests.stored_examples import STORED
 
 from ostler.journal.file_journal import read_journal
 from ostler.journal.journal_store import JournalStore

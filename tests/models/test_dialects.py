@@ -16,7 +16,7 @@ from ostler.models.model_types import (
     ReplyFinished,
     RetryScheduled,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     ThoughtChunk,
     ToolResultsMessage,
     UserMessage,
@@ -102,7 +102,7 @@ async def test_calls_in_reasoning_are_ignored(client, dialect, reply):
 async def test_calls_in_untagged_reasoning_are_void(client, dialect, chunk_count):
     reply = text(f"I could\n{HERMES}\nbut <tool\n</think>\n\n{HERMES}", chunks=chunk_count)
     chunks, _ = await run(client, dialect, reply)
-    index = chunks.index(TextWasThought())
+    index = chunks.index(TextReclassified())
     assert of_type(chunks[index:], TextChunk) == []
     assert len(of_type(chunks[index:], CallChunk)) == 1
     assert "I could" in text_of(chunks[:index]) + "".join(chunk.text for chunk in of_type(chunks, ThoughtChunk))

@@ -23,7 +23,7 @@ from ostler.models.model_types import (
     ModelRequest,
     ReplyFinished,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     ThoughtChunk,
     ToolResultsMessage,
     UserMessage,
@@ -148,7 +148,7 @@ async def test_no_call_starts_in_untagged_reasoning():
     """The first reply shows that the server omits the opening tag."""
     reasoning_reply = [
         TextChunk(f"I could {BLOCK} but no."),
-        TextWasThought(),
+        TextReclassified(),
         TextChunk(f"{BLOCK} So."),
         ReplyFinished("stop"),
     ]

@@ -71,7 +71,7 @@ async def test_all_commands_end_with_session(tmp_path, marked):
 async def test_large_output_is_truncated_and_latest_part_is_readable(processes, tmp_path):
     id = await processes.start_background("head -c 5M /dev/zero | tr '\\0' x; echo; echo newest")
     output = await processes.read_background(id, wait=20)
-    assert len(output.text) < 100_000 and output.text.endswith("newest\n") and "left out" in output.text
+    assert len(output.text) < 100_000 and output.text.endswith("newest\n") and "omitted" in output.text
 
 
 async def test_number_of_running_commands_is_limited(processes, monkeypatch):

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.stored import STORED, check
+from tests.stored_examples import STORED, check
 
 from ostler.core.permission import Rule
 from ostler.settings.grants import ProjectGrants

@@ -41,11 +41,17 @@ def problems(text: str, *, strict: bool = False) -> list[str]:
             '{"models": {"profiles": [{"name": "a", "apikey": 1}]}}',
             '1:40 models.profiles[0].apikey is not a known key; did you mean "apiKey"? (warning)',
         ),
-        ('{"limits": {"steps": "ten"}}', "1:22 limits.steps must be a whole number from 1, not text (error)"),
-        ('{"limits": {"steps": true}}', "1:22 limits.steps must be a whole number from 1, not true or false (error)"),
-        ('{"limits": {"steps": 1.5}}', "1:22 limits.steps must be a whole number from 1, not a fraction (error)"),
-        ('{"limits": {"steps": 0}}', "1:22 limits.steps must be a whole number from 1 (error)"),
-        ('{"limits": {"steps": null}}', "1:22 limits.steps must be a whole number from 1, not null (error)"),
+        ('{"limits": {"steps": "ten"}}', "1:22 limits.steps must be a whole number of at least 1, not text (error)"),
+        (
+            '{"limits": {"steps": true}}',
+            "1:22 limits.steps must be a whole number of at least 1, not true or false (error)",
+        ),
+        (
+            '{"limits": {"steps": 1.5}}',
+            "1:22 limits.steps must be a whole number of at least 1, not a fraction (error)",
+        ),
+        ('{"limits": {"steps": 0}}', "1:22 limits.steps must be a whole number of at least 1 (error)"),
+        ('{"limits": {"steps": null}}', "1:22 limits.steps must be a whole number of at least 1, not null (error)"),
         ('{"limits": []}', "1:12 limits must be an object, not an array (error)"),
         ('{"compaction": {"threshold": 2}}', "1:30 compaction.threshold must be a number above 0 and up to 1 (error)"),
         (

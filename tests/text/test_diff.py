@@ -52,7 +52,7 @@ def test_long_diff_is_truncated_with_a_marker():
     diff = unified_diff("", "".join(f"{number}\n" for number in range(100)), "f", max_lines=10)
     assert diff.truncated
     assert diff.additions == 100
-    assert diff.text.splitlines()[-1] == "[... 93 lines of the diff left out ...]"
+    assert diff.text.splitlines()[-1] == "[... 93 lines of the diff omitted ...]"
     assert len(diff.text.splitlines()) == 11
 
 

@@ -14,7 +14,7 @@ def test_middle_is_replaced_by_a_marker():
     assert result.truncated
     assert result.text.startswith("head\n")
     assert result.text.endswith("\ntail") or result.text.endswith("tail")
-    assert f"[... {result.omitted} characters left out ...]" in result.text
+    assert f"[... {result.omitted} characters omitted ...]" in result.text
     assert len(result.text) <= 100
 
 
@@ -32,7 +32,7 @@ def test_cut_is_at_a_line_break_if_possible():
 
 
 def test_marker_names_the_unit():
-    assert "bytes left out" in truncate_middle("x" * 200, 100, unit="bytes").text
+    assert "bytes omitted" in truncate_middle("x" * 200, 100, unit="bytes").text
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301", "👩\u200d💻", "❤\ufe0f", "👍\U0001f3fd", "\ud83d\ude00", "\r\n"])
@@ -55,8 +55,8 @@ def test_length_and_count_are_correct(text, limit):
         assert len(result.text) <= max(limit, 0)
     else:
         assert result.text == text
-    if "left out ...]\n" in result.text:
-        head, tail = result.text.rsplit(f"[... {result.omitted} characters left out ...]\n", 1)
+    if "omitted ...]\n" in result.text:
+        head, tail = result.text.rsplit(f"[... {result.omitted} characters omitted ...]\n", 1)
         assert text.endswith(tail)
         assert text.startswith(head.removesuffix("\n"))
         shown_length = len(tail) + len(head)
@@ -68,9 +68,9 @@ def test_length_and_count_are_correct(text, limit):
     [
         ("a\nb\nc", 3, "a\nb\nc"),
         ("a\nb\nc\n", 3, "a\nb\nc\n"),
-        ("a\nb\nc\nd\n", 3, "a\nb\n[... 1 lines left out ...]\nd\n"),
-        ("a\nb\nc\nd", 2, "a\n[... 2 lines left out ...]\nd"),
-        ("a\nb\nc", 0, "[... 3 lines left out ...]"),
+        ("a\nb\nc\nd\n", 3, "a\nb\n[... 1 lines omitted ...]\nd\n"),
+        ("a\nb\nc\nd", 2, "a\n[... 2 lines omitted ...]\nd"),
+        ("a\nb\nc", 0, "[... 3 lines omitted ...]"),
         ("", 0, ""),
     ],
 )
@@ -87,7 +87,7 @@ def test_stream_keeps_its_head_and_tail():
         buffer.feed(bytes([byte]))
     assert buffer.total == 16
     assert buffer.truncated
-    assert buffer.text() == "0123\n[... 8 bytes left out ...]\ncdef"
+    assert buffer.text() == "0123\n[... 8 bytes omitted ...]\ncdef"
 
 
 def test_short_stream_is_complete():
@@ -101,14 +101,14 @@ def test_short_stream_is_complete():
 def test_split_characters_of_a_stream_are_omitted():
     buffer = HeadTail(4, 4)
     buffer.feed("€€€€€€".encode())
-    assert buffer.text() == "€\n[... 12 bytes left out ...]\n€"
+    assert buffer.text() == "€\n[... 12 bytes omitted ...]\n€"
 
 
 def test_invalid_utf8_is_replaced():
     buffer = HeadTail(4, 4)
     buffer.feed(b"\xff\xfe" * 20)
     assert buffer.text().count("\ufffd") == 8
-    assert "left out" in buffer.text()
+    assert "omitted" in buffer.text()
 
 
 def test_memory_is_bounded():

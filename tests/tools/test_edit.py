@@ -233,7 +233,7 @@ async def test_diff_of_very_long_lines_is_truncated(harness):
     assert len(result.data["diff"]) <= 100_000
     assert result.data["diff_truncated"]
     assert sum(len(block.diff) for block in result.for_human.blocks) <= 1_000_000
-    assert "characters of the diff left out" in result.data["diff"]
+    assert "characters of the diff omitted" in result.data["diff"]
 
 
 async def test_closest_part_is_shown_from_its_start(harness):

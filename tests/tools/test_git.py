@@ -66,7 +66,7 @@ async def test_long_diff_is_truncated(repo):
     repo.file("a.txt", "".join(f"line {number}\n" for number in range(5000)))
     result = await repo.ok("git_diff", max_bytes=2000)
     assert len(result.for_model) <= 2000
-    assert "left out" in result.for_model
+    assert "omitted" in result.for_model
     assert result.data["data"]["truncated"] is True
 
 

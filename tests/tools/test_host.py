@@ -139,7 +139,7 @@ async def test_large_result_is_truncated_in_the_middle(make_harness):
     assert len(result.for_model) <= LIMIT
     assert result.for_model.startswith("head\n")
     assert result.for_model.endswith("\ntail")
-    assert "characters left out" in result.for_model
+    assert "characters omitted" in result.for_model
 
 
 async def test_alias_of_a_missing_tool_is_rejected(make_harness):

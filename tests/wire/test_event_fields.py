@@ -17,7 +17,7 @@ from msgspec.inspect import (
     VarTupleType,
     type_info,
 )
-from tests.stored import STORED, check
+from tests.stored_examples import STORED, check
 
 from ostler.core.events import EVENT_TYPES, UnknownEvent
 from ostler.wire.event_codec import decode_event, encode_event
@@ -41,7 +41,7 @@ def test_every_event_type_has_an_example():
 
 def test_persisted_event_types():
     persisted = [example["type"] for example in EXAMPLES if decode_event(json.dumps(example).encode()).persisted]
-    check("kept_events", sorted(persisted))
+    check("persisted_events", sorted(persisted))
 
 
 def iter_structs(value):

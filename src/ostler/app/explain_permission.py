@@ -41,7 +41,7 @@ async def explain(options: RunOptions, tool: str, arguments: dict[str, object], 
 
 def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:
     lines = [
-        f"{outcome.action}{', once only' if outcome.action == 'ask' and outcome.once_only else ''}: {permission.title}",
+        f"{outcome.action}{' every time' if outcome.action == 'ask' and outcome.once_only else ''}: {permission.title}",
         "",
     ]
     for need in permission.needs:

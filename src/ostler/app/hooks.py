@@ -46,7 +46,7 @@ class HookRunner:
         payload = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
         payload |= {"result": {"status": result.status, "text": result.for_model}}
         for reason in await self._collect_objections("after_tool", call.tool, payload, context):
-            context.emit(Reminded(f"A hook of the user reported about your {call.tool} call: {reason}"))
+            context.emit(Reminded(f"The user's hook reported about your {call.tool} call: {reason}"))
 
     async def on_prompt(self, prompt: Prompt, context: BackendContext) -> str:
         """Return why a prompt is denied, or an empty string. Context that hooks add is sent to the model."""
@@ -144,7 +144,7 @@ class HookedBackend:
             if not reason or ended.reason != "done" or prompt is None or not self._can_continue:
                 return ended
             if number < MAX_CONTINUATIONS:
-                self._context.emit(Reminded(f"A hook of the user requires more work in this turn: {reason}"))
+                self._context.emit(Reminded(f"The user's hook requires more work in this turn: {reason}"))
                 ended = await self._backend.run_turn(_continuation_prompt(prompt))
         self._context.emit(Notice("warning", f"a hook still objects after {MAX_CONTINUATIONS} more attempts: {reason}"))
         return ended

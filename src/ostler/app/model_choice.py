@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from ostler.models.http_model import HttpModel
     from ostler.models.model_settings import ModelSettings
 
-SETUP_HINT = (
-    "start a local server (vLLM, Ollama, llama.cpp, LM Studio), or set OSTLER_BASE_URL and OSTLER_MODEL "
-    "(and OSTLER_API_KEY), or add a profile to ~/.ostler/config.json, or install a small model (1.2 GB): "
-    "ostler model install, or try it without a model: ostler demo"
-)
+SETUP_HINT = 'run `ostler demo` to try it without a model, or see "Connect a model" in README.md'
 
 
 class ModelChoice(msgspec.Struct, frozen=True):

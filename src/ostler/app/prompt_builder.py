@@ -55,10 +55,14 @@ class PromptBuilder:
         if name in COMMANDS or name in ALIASES:
             return UsageError(f"/{name} is only available in the interactive client", hint="use `ostler chat`")
         commands = self.commands()
-        near = closest_name(name, commands)
+        suggestion = closest_name(name, commands)
         names = ", ".join(f"/{command}" for command in sorted(commands)[:20])
         available = f"available: {names}" if commands else "no custom commands are defined"
-        hint = f"did you mean /{near}?" if near else f"{available}; if this is text, do not start it with a slash"
+        hint = (
+            f"did you mean /{suggestion}?"
+            if suggestion
+            else f"{available}; if this is text, do not start it with a slash"
+        )
         return UsageError(f"unknown command /{name[:80]}", hint=hint)
 
     async def from_text(self, text: str) -> BuiltPrompt:

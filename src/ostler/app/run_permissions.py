@@ -28,7 +28,7 @@ def describe_permissions(
     allowed = [
         *_file_permissions(active_agent),
         *_command_permissions(active_agent, options, sandboxed=sandbox != "off"),
-        *(f"--allow {rule}" for rule in options.allow if _flag_is_allowed(active_agent.policy(), rule)),
+        *(f"--allow {rule}" for rule in options.allow if _is_flag_allowed(active_agent.policy(), rule)),
     ]
     trusted = " · project settings trusted" if options.trust else ""
     subject = "allowed" if agent == DEFAULT_AGENT else f"allowed for {agent}"
@@ -55,7 +55,7 @@ def _command_permissions(active_agent: ActiveAgent, options: RunOptions, *, sand
     return [f"run commands in the sandbox{read_only}" if sandboxed else "run commands, without a sandbox"]
 
 
-def _flag_is_allowed(policy: Policy, flag: str) -> bool:
+def _is_flag_allowed(policy: Policy, flag: str) -> bool:
     """Return whether the agent's policy allows what the flag allows."""
     rule = parse_flag(flag)
     return _is_allowed(policy, Need(rule.key, rule.pattern))

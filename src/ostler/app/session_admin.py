@@ -1,4 +1,4 @@
-"""Implements `ostler sessions`: list, search, show, export, import, fork, rename, delete, repair."""
+"""Implements `ostler sessions`: list, show, search, export, import, fork, rename, repair, delete, statistics."""
 
 import os
 import sys
@@ -116,7 +116,7 @@ class SessionAdmin:
         try:
             data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         except OSError as error:
-            raise UsageError(f"cannot read {file}: {error.strerror}") from None
+            raise UsageError(f"cannot read {file}: {(error.strerror or str(error)).lower()}") from None
         ensure_home(os.environ)
         opened = SessionOpened("", str(self._cwd), "engine", __version__)
         session, skipped = from_json(data, self._store, self._project, opened)

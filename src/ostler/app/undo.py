@@ -80,5 +80,5 @@ async def apply_undo(checkpoints: Checkpoints, direction: str, turns: Sequence[s
         plan = await make_plan(checkpoints, direction, turn)
         result = await checkpoints.undo(plan)
         lines += [f"restored {path}" for path in result.restored] + [f"removed  {path}" for path in result.deleted]
-        lines += [f"left     {gap.path}: {gap.reason}" for gap in (*plan.conflicts, *plan.uncovered, *result.skipped)]
+        lines += [f"skipped  {gap.path}: {gap.reason}" for gap in (*plan.conflicts, *plan.uncovered, *result.skipped)]
     return lines

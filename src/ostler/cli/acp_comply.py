@@ -32,10 +32,7 @@ def main(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if bool(command) == bool(args.agent):
-        raise UsageError(
-            "exactly one of CMD and --agent is required",
-            hint="add a command, `ostler acp comply gemini --acp`, or a configured agent with -a NAME",
-        )
+        raise UsageError("pass either a command or -a NAME, such as `ostler acp comply gemini --acp`")
 
     import asyncio
 

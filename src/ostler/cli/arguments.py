@@ -96,7 +96,7 @@ def add_resume_options(parser: argparse.ArgumentParser) -> None:
 def non_empty(text: str) -> str:
     """Argument type: text that is not blank."""
     if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
+        raise argparse.ArgumentTypeError("the value is empty")
     return text
 
 
@@ -110,7 +110,10 @@ def seconds(text: str) -> float:
 
 def count(text: str) -> int:
     """Argument type: an integer of at least 1."""
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return value

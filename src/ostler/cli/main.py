@@ -9,7 +9,10 @@ COMMANDS = {
     "demo": ("ostler.cli.demo", "watch the agent fix a failing test in a temporary folder"),
     "tool": ("ostler.cli.tool", "list, show or call tools without a model"),
     "model": ("ostler.cli.model", "install, list or remove small embedded models"),
-    "sessions": ("ostler.cli.sessions", "list, show, search, export, fork, rename, repair or delete sessions"),
+    "sessions": (
+        "ostler.cli.sessions",
+        "list, show, search, export, import, fork, rename, repair or delete sessions, and show statistics",
+    ),
     "acp": ("ostler.cli.acp", "use the Agent Client Protocol: serve an editor, run or test an agent"),
     "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
     "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
@@ -27,7 +30,8 @@ HELP = """\
 usage: ostler [--version] [--help] COMMAND …
        ostler [OPTIONS]   (same as `ostler chat [OPTIONS]`)
 
-A harness for coding agents: any model, any backend, any frontend. You decide what it may do.
+A coding agent for your terminal, your editor and your scripts:
+it works with any model and asks before it changes anything.
 
 commands:
 {commands}
@@ -62,8 +66,8 @@ def _in_terminal() -> bool:
 def _report_unknown(name: str) -> int:
     from ostler.text.closest_name import closest_name
 
-    near = closest_name(name, COMMANDS)
-    hint = f"; did you mean {near}?" if near else "; see `ostler --help`"
+    suggestion = closest_name(name, COMMANDS)
+    hint = f"; did you mean {suggestion}?" if suggestion else "; see `ostler --help`"
     sys.stderr.write(f"ostler: unknown command {name!r}{hint}\n")
     return 2
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 
 from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import Parser, add_workspace
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     classify = actions.add_parser("classify", help='classify commands: read {"cmd": …} lines, print a verdict for each')
     listing = actions.add_parser("list", help="list the rules you set for all sessions of this project")
     revoke = actions.add_parser("revoke", help="revoke one of these rules")
-    revoke.add_argument("number", type=int, help="the rule's number in the list")
+    revoke.add_argument("number", type=_rule_number, help="the rule's number in the list")
     for action in (explain, classify, listing, revoke):
         add_workspace(action)
     args = parser.parse_args(arguments)
@@ -102,8 +102,14 @@ def _list(args: Namespace) -> int:
         rule = grant.rule
         sys.stdout.write(f"{number:>3}  {rule.action} {rule.key}: {rule.pattern}  (set {grant.when})\n")
     if not grants:
-        sys.stdout.write("no standing rules\n")
+        sys.stdout.write("no rules are set for this project\n")
     return 0
+
+
+def _rule_number(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a rule number; list the numbers with `ostler permissions list`")
+    return int(text)
 
 
 def _revoke(args: Namespace) -> int:

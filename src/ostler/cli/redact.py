@@ -8,7 +8,7 @@ from io import BufferedReader
 from ostler.cli.arguments import Parser, add_workspace
 
 BLOCK_BYTES = 64 * 1024
-MAX_HELD_BYTES = 4 * 1024 * 1024
+MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 BEGIN, END = b"-----BEGIN ", b"-----END "
 CONTINUATION_ENDINGS = (b":", b"=", b"\\", b"|", b">", b"|-", b">-")
 
@@ -49,7 +49,7 @@ def read_blocks(source: BufferedReader) -> Iterator[bytes]:
             size += len(line) + 1
             safe = safe if tracker.spans(line) else size
         buffer += b"".join(line + b"\n" for line in lines)
-        if len(buffer) + len(rest) >= MAX_HELD_BYTES:
+        if len(buffer) + len(rest) >= MAX_BUFFERED_BYTES:
             buffer, rest, safe = buffer + rest, b"", len(buffer) + len(rest)
         if safe:
             yield buffer[:safe]

@@ -1,4 +1,4 @@
-"""`ostler sessions`: lists, shows, searches, exports, imports, forks, renames, repairs and deletes sessions."""
+"""`ostler sessions`: lists, shows, searches, exports, imports, forks, renames, repairs, deletes and counts them."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> int:
 
 def _make_parser() -> ArgumentParser:
     parser = Parser(
-        "ostler sessions", description="List, show, search, export, import, fork, rename, repair or delete sessions."
+        "ostler sessions",
+        description="List, show, search, export, import, fork, rename, repair or delete sessions, and show statistics.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
 

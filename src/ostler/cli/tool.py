@@ -89,8 +89,11 @@ def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
 
 
 def _list(cwd: str) -> int:
+    import textwrap  # imported late: only this command needs it
+
     for name, (spec, offered) in sorted(_load_tools(cwd).items(), key=lambda item: (not item[1][1], item[0])):
-        summary = re.split(r"[.:;]\s|\.$| \(", spec.description)[0][:90]
+        sentence = re.split(r"[.:;]\s|\.$| \(", spec.description)[0]
+        summary = textwrap.shorten(sentence, 90, placeholder=" …")
         sys.stdout.write(f"{name:<12} {summary}{'' if offered else ' (not offered here)'}\n")
     return 0
 
@@ -108,8 +111,8 @@ def _find_tool(name: str, tools: dict[str, Any]) -> Any:
 
     found = resolve_tool_name(name, tools)
     if found is None:
-        near = closest_name(name, tools)
-        hint = f"did you mean {near}?" if near else "list the tools with `ostler tool list`"
+        suggestion = closest_name(name, tools)
+        hint = f"did you mean {suggestion}?" if suggestion else "list the tools with `ostler tool list`"
         raise UsageError(f"unknown tool {name!r}", hint=hint)
     return tools[found]
 

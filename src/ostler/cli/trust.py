@@ -39,10 +39,13 @@ def _grant(cwd: Path, *, yes: bool) -> int:
         sys.stdout.write(f"{cwd} is trusted, with these settings:\n" + _indent_lines(list(items.lines)))
         return 0
     if not items:
-        sys.stdout.write(f"{cwd} has no settings that need trust\n")
-        if yes:
-            store.grant(cwd, items.digest, items.lines)
-            sys.stdout.write("Trusted. The check after edits now runs without asking.\n")
+        if not yes:
+            sys.stdout.write(f"{cwd} has no settings that need trust\n")
+            return 0
+        store.grant(cwd, items.digest, items.lines)
+        sys.stdout.write(
+            f"{cwd} is trusted: the check after edits runs without asking. It has no other settings that need trust.\n"
+        )
         return 0
     lines = [escape_invisible(line) for line in trust_diff(store.find_grant(cwd), items.lines)]
     sys.stdout.write(f"{cwd} has these settings that need trust:\n" + _indent_lines(lines))

@@ -69,14 +69,15 @@ async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namesp
     for path in plan.delete:
         sys.stdout.write(f"remove   {path}\n")
     for gap in (*plan.conflicts, *plan.uncovered):
-        sys.stdout.write(f"leave    {gap.path}: {gap.reason}\n")
+        sys.stdout.write(f"keep     {gap.path}: {gap.reason}\n")
     if args.dry_run:
         return 0
     result = await checkpoints.undo(plan)
     for gap in result.skipped:
-        sys.stdout.write(f"left     {gap.path}: {gap.reason}\n")
+        sys.stdout.write(f"skipped  {gap.path}: {gap.reason}\n")
     paths = [*result.restored, *result.deleted]
-    sys.stdout.write(f"{direction} of {plan.turn_id}: {len(paths)} paths\n")
+    verb = "undid" if direction == "undo" else "redid"
+    sys.stdout.write(f"{verb} turn {plan.turn_id}: {len(paths)} path{'' if len(paths) == 1 else 's'} changed\n")
     if not paths and (plan.conflicts or plan.uncovered):
         _print_notice(f"nothing to {direction} in this turn; choose another one from `ostler undo --list`")
         return 1

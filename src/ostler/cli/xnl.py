@@ -35,7 +35,7 @@ def _read_text(file: str, name: str) -> str:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+        raise UsageError(f"cannot read {name}: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{name} is not UTF-8", hint="save it as UTF-8") from None
 

@@ -85,8 +85,10 @@ class CommandDispatcher:
 
     async def _unknown_message(self, name: str) -> str:
         external = [command.name for command in await self.external_commands()]
-        near = closest_name(name, [*COMMANDS, *ALIASES, *external])
-        return f"  there is no /{sanitise(name)}; " + (f"did you mean /{near}?" if near else "/help lists them")
+        suggestion = closest_name(name, [*COMMANDS, *ALIASES, *external])
+        return f"  there is no /{sanitise(name)}; " + (
+            f"did you mean /{suggestion}?" if suggestion else "/help lists them"
+        )
 
     async def help(self, rest: str) -> ShowLines:
         requested = rest.removeprefix("/")

@@ -101,8 +101,8 @@ class InfoCommands:
         if not rest:
             return show_lines(*_list_lines(items, self._usage.option(option_id)))
         if rest not in names:
-            near = closest_name(rest, names)
-            hint = f"did you mean {near}?" if near else f"available: {', '.join(names)}"
+            suggestion = closest_name(rest, names)
+            hint = f"did you mean {suggestion}?" if suggestion else f"available: {', '.join(names)}"
             raise UsageError(f"unknown {option_id} {rest[:80]!r}", hint=hint)
         return await self._set_option(option_id, rest)
 

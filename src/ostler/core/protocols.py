@@ -47,7 +47,7 @@ class BackendContext(Protocol):
         """Run a call through the tool host, once per call id. Raises nothing except `CancelledError`."""
 
     async def decide(self, permission: Permission) -> Decision:
-        """Ask the policy, then the user if the policy says so."""
+        """Ask the policy, then the user if the policy requires approval."""
 
     async def ask(self, question: Question) -> QuestionReply:
         """Ask the user a question (elicitation). Declined in non-interactive sessions. Sets the question's id."""
@@ -257,7 +257,7 @@ class Workspace(Protocol):
 
 
 class ToolContext(Protocol):
-    """What a running tool can use; it cannot decide permissions."""
+    """The services that a running tool can use. Permissions are not among them."""
 
     @property
     def call_id(self) -> str: ...

@@ -11,7 +11,7 @@ from ostler.models.model_types import (
     ModelRequest,
     ReplyChunk,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     ThoughtChunk,
     Usage,
 )
@@ -48,7 +48,7 @@ class ChunkCollector:
         if self._think_splitter.lone_close:
             self._think_splitter.lone_close = False
             self.reasoning = "tags"
-            self._chunks.append(TextWasThought())
+            self._chunks.append(TextReclassified())
         self._append_runs(runs)
 
     def add_thought(self, text: str, signature: str = "") -> None:

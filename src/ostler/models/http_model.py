@@ -1,4 +1,4 @@
-"""Base class of HTTP model clients: attempts, adapting to refusals, learning the context window."""
+"""Base class of HTTP model clients: retries, changes a request that the server rejects, fetches the context window."""
 
 import asyncio
 import logging

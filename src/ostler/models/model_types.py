@@ -66,7 +66,7 @@ class ThoughtChunk(msgspec.Struct, frozen=True):
     signature: str = ""
 
 
-class TextWasThought(msgspec.Struct, frozen=True):
+class TextReclassified(msgspec.Struct, frozen=True):
     """All text of this reply so far was reasoning, and any calls found in it are void.
 
     Some servers omit the opening tag, so that only the closing tag marks the text before it as reasoning. Waiting for
@@ -137,7 +137,7 @@ class ReplyFinished(msgspec.Struct, frozen=True):
 ReplyChunk = (
     TextChunk
     | ThoughtChunk
-    | TextWasThought
+    | TextReclassified
     | CallChunk
     | Usage
     | NoData

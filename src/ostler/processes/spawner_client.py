@@ -84,7 +84,7 @@ class SpawnerClient:
         try:
             socket.send_fds(self._link, [struct.pack("<cI", kind, number)], list(fds))
         except OSError as error:
-            raise SpawnerLost(f"the spawner process is gone ({error})") from error
+            raise SpawnerLost(f"the spawner process ended ({error})") from error
 
     async def aclose(self) -> None:
         if self._link.fileno() < 0:

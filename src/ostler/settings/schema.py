@@ -35,10 +35,10 @@ PermissionRules = PolicyAction | dict[str, PolicyAction | dict[str, PolicyAction
 class SecurityConfig(ConfigSection, frozen=True):
     """Security profile, shell command lists and sandbox.
 
-    profile: paranoid asks for every tool, balanced for everything not allowed, god_mode only for dangerous calls.
+    profile: paranoid asks before every tool call, balanced before changes, god_mode only before dangerous calls.
     whitelist: Beginnings of shell commands that the balanced profile allows without asking.
-    blacklist_patterns: Regular expressions for shell commands that are always denied; the lists of all config files are combined.
-    danger_patterns: Regular expressions for shell commands that always need approval; the lists of all config files are combined.
+    blacklist_patterns: Regular expressions for shell commands that are always denied; all config files add to them.
+    danger_patterns: Regular expressions for shell commands that always need approval; all config files add to them.
     allow_shell: Set to false to remove the shell tool.
     sandbox: Whether commands must run (require), should run (prefer) or do not run (off) in the system's sandbox.
     delete: Whether calls that delete files are allowed, need approval (ask) or are denied.

@@ -33,9 +33,9 @@ class ConfigSection(MaskedRepr, frozen=True, forbid_unknown_fields=True):
 class PriceConfig(ConfigSection, frozen=True):
     """Price of a million tokens in US dollars.
 
-    input: Price of tokens sent.
-    output: Price of tokens received.
-    cached: Price of tokens sent that the server already had in its cache.
+    input: US dollars per million tokens sent.
+    output: US dollars per million tokens received.
+    cached: US dollars per million tokens sent that the server already had in its cache.
     """
 
     input: NonNegativeFloat = 0
@@ -52,7 +52,7 @@ class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
     apiKey: API key, preferably as {env:NAME} or {file:path}.
     baseUrl: URL of the endpoint, up to and including /v1.
     apiKind: API that the endpoint implements.
-    dialect: How tools are called: with the API's own calls, as XNL in the text, or as calls found in the text.
+    dialect: How tools are called: API calls (native), `tool_call` blocks in the text (text), or XNL (xnl).
     context: Size of the context window in tokens.
     maxOutputTokens: Maximum number of tokens in a reply.
     small: Profile or model id for titles and summaries.

@@ -53,7 +53,7 @@ def is_in_bounds(value: Any, kind: types.Type) -> bool:
 
 
 def describe_type(kind: types.Type) -> str:
-    """Describe a type, such as `text`, `a whole number from 1` or `"a", "b" or an object`."""
+    """Describe a type, such as `text`, `a whole number of at least 1` or `"a", "b" or an object`."""
     return _join_alternatives(list(dict.fromkeys(_type_phrases(kind))))
 
 
@@ -76,8 +76,9 @@ def _describe_bounds(kind: types.Type) -> str:
         return ""
     if kind.gt is not None:
         return f" above {kind.gt:g}" + (f" and up to {kind.le:g}" if kind.le is not None else "")
-    low = f" from {kind.ge:g}" if kind.ge is not None else ""
-    return f"{low} to {kind.le:g}" if kind.le is not None else low
+    if kind.le is None:
+        return f" of at least {kind.ge:g}" if kind.ge is not None else ""
+    return f" from {kind.ge:g} to {kind.le:g}" if kind.ge is not None else f" to {kind.le:g}"
 
 
 def describe_value(value: object) -> str:

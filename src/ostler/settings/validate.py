@@ -62,7 +62,7 @@ def validate(value: object) -> ValidatedConfig:
         msgspec.convert(value, ConfigFile, dec_hook=decode_secret)
     except msgspec.ValidationError:
         return _Validator().validate(value)
-    return ValidatedConfig(value, (*_repeated_profiles(value), *_invalid_patterns(value)))
+    return ValidatedConfig(value, (*_find_repeated_profiles(value), *_invalid_patterns(value)))
 
 
 class _Validator:
@@ -77,7 +77,7 @@ class _Validator:
     def validate(self, value: dict[str, Any]) -> ValidatedConfig:
         config = self._visit(value, _struct_type(ConfigFile), (), ())
         if all(violation.unknown_key for violation in self.violations):
-            self.violations.extend((*_repeated_profiles(config), *_invalid_patterns(config)))
+            self.violations.extend((*_find_repeated_profiles(config), *_invalid_patterns(config)))
         return ValidatedConfig(config, tuple(self.violations), self.original_paths)
 
     def _visit(self, value: Any, kind: types.Type, path: KeyPath, config_path: KeyPath) -> Any:
@@ -123,7 +123,7 @@ class _Validator:
     def _members(self, value: dict[str, Any], kind: types.StructType, path: KeyPath) -> Iterator[_Member]:
         """Yield the known members, also under an alias or a former name; unknown keys become violations."""
         fields = {field.encode_name: field.type for field in kind.fields}
-        renamed = _renamed(kind)
+        renamed = _renamed_keys(kind)
         aliases = {**_aliases(kind), **renamed}
         for key, inner in value.items():
             name, member_path = aliases.get(key, key), (*path, key)
@@ -164,7 +164,7 @@ def _invalid_patterns(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
                 yield SchemaViolation(("security", key, number), message)
 
 
-def _repeated_profiles(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
+def _find_repeated_profiles(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
     """Yield a violation for each profile whose name is already used in the same file."""
     seen: set[str] = set()
     for number, profile in enumerate(config.get("models", {}).get("profiles", ())):
@@ -185,7 +185,7 @@ def _aliases(kind: types.StructType) -> Mapping[str, str]:
     return kind.cls.aliases if issubclass(kind.cls, ConfigSection) else {}
 
 
-def _renamed(kind: types.StructType) -> Mapping[str, str]:
+def _renamed_keys(kind: types.StructType) -> Mapping[str, str]:
     return kind.cls.renamed if issubclass(kind.cls, ConfigSection) else {}
 
 

@@ -17,7 +17,7 @@ class TruncatedText(msgspec.Struct, frozen=True):
 
 
 def omission_marker(omitted: int, unit: str) -> str:
-    return f"[... {omitted} {unit} left out ...]"
+    return f"[... {omitted} {unit} omitted ...]"
 
 
 def truncate_middle(text: str, limit: int, *, unit: str = "characters") -> TruncatedText:

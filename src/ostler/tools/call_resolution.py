@@ -88,7 +88,7 @@ def _join_surrogates(value: Any, tool: str, name: str = "") -> Any:
 def _unknown_tool_error(name: str, tools: ToolsByName) -> ToolError:
     from ostler.text.closest_name import closest_name
 
-    near = closest_name(name, tools)
-    suggestion = f"did you mean {near}? " if near else ""
-    message = f"there is no tool {name!r:.60}; {suggestion}available: {', '.join(sorted(tools))}"
+    suggestion = closest_name(name, tools)
+    hint = f"did you mean {suggestion}? " if suggestion else ""
+    message = f"there is no tool {name!r:.60}; {hint}available: {', '.join(sorted(tools))}"
     return ToolError(message, code="unknown_tool")

@@ -1,4 +1,4 @@
-"""Checks that a git directory belongs to the work tree beside it; another one would show other people's work."""
+"""Checks that a git directory belongs to the work tree, so that a repository cannot expose another one's files."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Runs git read-only: no hooks, no pagers, no prompts, nothing outside the workspace."""
+"""Runs git read-only: no hooks, no pagers, no prompts, only repositories of the workspace."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -207,7 +207,7 @@ def denied_result(call_id: str, decision: Decision, permission: Permission) -> T
     """
     if decision.answer == "cancel":
         return ToolResult(call_id, "cancelled", "Cancelled before it ran; nothing was done.", Display("cancelled"))
-    texts = {"person": "The user denied this.", "nobody": "Denied: this run is non-interactive."}
+    texts = {"person": "The user denied this.", "nobody": "Denied."}
     text = texts.get(decision.by, "Denied by the permission rules.")
     reason = decision.feedback or decision.reason
     outside = [need.subject for need in permission.needs if need.key != "bash" and need.subject.startswith("/")]
@@ -219,7 +219,7 @@ def denied_result(call_id: str, decision: Decision, permission: Permission) -> T
 
 def _hook_denied_result(call_id: str, reason: str) -> ToolResult:
     fault = Fault("denied_by_hook", reason)
-    return ToolResult(call_id, "denied", f"A hook of the user denied this. {reason}", Display(reason), fault=fault)
+    return ToolResult(call_id, "denied", f"The user's hook denied this. {reason}", Display(reason), fault=fault)
 
 
 def _resolved_call_event(resolved: ResolvedCall, call: ToolCall) -> ToolCalled:

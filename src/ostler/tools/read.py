@@ -61,8 +61,8 @@ async def _read_non_text(path: str, workspace: Workspace, error: PathError) -> T
         image = await _read_image(path, workspace)
         if image is not None:
             return image
-    if error.fault.code == "not_found" and (near := await similar_paths(workspace, path)):
-        raise PathError("not_found", error.path, error.reason, hint=f"did you mean {' or '.join(near)}?")
+    if error.fault.code == "not_found" and (suggestions := await similar_paths(workspace, path)):
+        raise PathError("not_found", error.path, error.reason, hint=f"did you mean {' or '.join(suggestions)}?")
     raise error
 
 

@@ -194,8 +194,11 @@ def _as_only_argument(text: str, spec: ToolSpec) -> dict[str, Any]:
 
 def _unreadable_error(spec: ToolSpec, text: str, error: LenientJsonError) -> ToolError:
     if error.truncated:
-        advice = " split long text into smaller calls;" if len(text) > 2000 else ""
-        return _bad_arguments_error(spec, f"they are incomplete ({error.reason});{advice} send the complete call again")
+        advice = "; split long text into smaller calls" if len(text) > 2000 else ""
+        hint = f"send the complete call again, as {example_call(spec)}{advice}"
+        return ToolError(
+            f"the arguments of {spec.name} are incomplete: {error.reason}", code="bad_arguments", hint=hint
+        )
     near = text[max(error.position - 20, 0) : error.position + 20].replace("\n", "\\n")
     return _bad_arguments_error(spec, f"{error.reason}, near {near!r}")
 

@@ -117,7 +117,7 @@ class LenientJsonReader:
             if self._allow_unclosed and content and self.text.rstrip().endswith(_COMPLETE_ENDINGS):
                 self._note("a missing closing bracket")
                 return True
-            raise self._error("it ends too early", truncated=True)
+            raise self._error("the text ends too early", truncated=True)
         if self.text[self.position] == bracket:
             self.position += 1
             return True
@@ -130,7 +130,7 @@ class LenientJsonReader:
         self._skip_blanks()
         sign = self.text[self.position : self.position + 1]
         if not sign:
-            raise self._error("it ends too early", truncated=True)
+            raise self._error("the text ends too early", truncated=True)
         if sign not in (":", "="):
             raise self._error(f"after {key!r:.40} there must be a colon")
         if sign == "=":
@@ -190,13 +190,13 @@ class LenientJsonReader:
             part, offset = self._read_escape(match.end())
             parts.append(part)
         self.position = len(self.text)
-        raise self._error("it ends inside a string", truncated=True)
+        raise self._error("the text ends inside a string", truncated=True)
 
     def _read_triple_quoted(self, quotes: str) -> str:
         end = self.text.find(quotes, self.position + 3)
         if end < 0:
             self.position = len(self.text)
-            raise self._error("it ends inside a string", truncated=True)
+            raise self._error("the text ends inside a string", truncated=True)
         text, self.position = self.text[self.position + 3 : end], end + 3
         self._note("quotes other than double quotes")
         return re.sub(r"\\([\"'\\])", r"\1", text)

@@ -90,11 +90,9 @@ def _find_misspelt(name: str, value: Any, unknown: Schema, known: Schema, spec: 
 def _unknown_parameter_error(name: str, spec: ToolSpec, properties: Schema) -> ToolError:
     from ostler.text.closest_name import closest_name
 
-    near = closest_name(name, properties)
-    suggestion = f"; did you mean {near}?" if near else ";"
-    return ToolError(
-        f"{spec.name} takes no {name!r}{suggestion} it takes {describe_parameters(spec)}", code="bad_arguments"
-    )
+    suggestion = closest_name(name, properties)
+    hint = f"; did you mean {suggestion}?" if suggestion else ";"
+    return ToolError(f"{spec.name} takes no {name!r}{hint} it takes {describe_parameters(spec)}", code="bad_arguments")
 
 
 def _is_absent(value: Any, schema: Schema) -> bool:

@@ -26,8 +26,8 @@ async def _similar_neighbour(workspace: Workspace, folder: str, name: str) -> st
         entries = await workspace.entries(folder or ".")
     except PathError:
         return ""
-    near = closest_name(name, (entry.name for entry in entries))
-    return f"{folder}/{near}".lstrip("/") if near else ""
+    suggestion = closest_name(name, (entry.name for entry in entries))
+    return f"{folder}/{suggestion}".lstrip("/") if suggestion else ""
 
 
 def _count_different_folders(path: str, other: str) -> int:

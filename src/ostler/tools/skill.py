@@ -63,7 +63,7 @@ def _hint(name: str, skills: SkillCatalogue) -> str:
     from ostler.text.closest_name import closest_name
 
     names = [skill.name for skill in skills.list_skills()]
-    near = closest_name(name, names)
-    if near:
-        return f"did you mean {near}?"
+    suggestion = closest_name(name, names)
+    if suggestion:
+        return f"did you mean {suggestion}?"
     return f"available: {', '.join(names[:50])}" if names else "no skills are available"

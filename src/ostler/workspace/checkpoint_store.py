@@ -148,7 +148,8 @@ class CheckpointStore:
         self._recover_after_crash()
         changes = self._checkpoint_db.changes(plan.turn_id)
         if changes is None:
-            raise UsageError(f"no changes are stored for turn {plan.turn_id}", hint="it is still running, or too old")
+            hint = "the turn is unknown, still running or too old; see `ostler undo --list`"
+            raise UsageError(f"no changes are stored for turn {plan.turn_id}", hint=hint)
         return make_undo_steps(changes, plan.direction)
 
     def _scan_and_save(self, is_stopped: Callable[[], bool]) -> Tree:

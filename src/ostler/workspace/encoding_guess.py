@@ -25,22 +25,22 @@ def rank_encodings(sample: bytes) -> list[str]:
     return [encoding for score, encoding in scores if score > 0] or ["cp1252"]
 
 
-def _mean_weight(text: str, weigh: Callable[[str], float]) -> float:
+def _mean_score(text: str, score: Callable[[str], float]) -> float:
     counts = Counter(c for c in text if c > "\x7f")
     total = counts.total()
-    return sum(weigh(c) * count for c, count in counts.items()) / total if total else 0.0
+    return sum(score(c) * count for c, count in counts.items()) / total if total else 0.0
 
 
 def _score_latin(text: str) -> float:
     crowded = sum(len(run) for run in _LONG_ACCENTS.findall(text))
     accents = sum(1 for c in text if c > "\x7f")
-    return _mean_weight(text, lambda c: 1.0 if "À" <= c <= "ÿ" or c in "ŒœŠšŽžŸ" or c in _TYPOGRAPHY else -1.0) - 2 * (
+    return _mean_score(text, lambda c: 1.0 if "À" <= c <= "ÿ" or c in "ŒœŠšŽžŸ" or c in _TYPOGRAPHY else -1.0) - 2 * (
         crowded / max(accents, 1)
     )
 
 
 def _score_cyrillic(text: str) -> float:
-    def weigh(c: str) -> float:
+    def score(c: str) -> float:
         if c in RUSSIAN:
             return 1.0
         if "а" <= c <= "я" or c == "ё":
@@ -50,13 +50,13 @@ def _score_cyrillic(text: str) -> float:
         return 0.3 if c in _TYPOGRAPHY or c == "№" else -1.0
 
     letters = sum(1 for c in text if c > "\x7f")
-    return _mean_weight(text, weigh) - 2 * len(_MIXED_CASE.findall(text)) / max(letters, 1)
+    return _mean_score(text, score) - 2 * len(_MIXED_CASE.findall(text)) / max(letters, 1)
 
 
 def _chinese_scorer(common: frozenset[str], charset: str, first: int, last: int) -> Callable[[str], float]:
     """Return a scorer that prefers common characters, then the charset's first level (lead bytes `first` to `last`)."""
 
-    def weigh(c: str) -> float:
+    def score(c: str) -> float:
         if c in common:
             return 1.0
         if "\u3000" <= c <= "\u303f" or "\uff01" <= c <= "\uff5e" or c in _TYPOGRAPHY:
@@ -65,11 +65,11 @@ def _chinese_scorer(common: frozenset[str], charset: str, first: int, last: int)
             return 0.4 if first <= _lead_byte(c, charset) <= last else -0.3
         return -1.0
 
-    return lambda text: _mean_weight(text, weigh)
+    return lambda text: _mean_score(text, score)
 
 
 def _japanese_scorer(charset: str, first: int, last: int) -> Callable[[str], float]:
-    def weigh(c: str) -> float:
+    def score(c: str) -> float:
         if "\u3041" <= c <= "\u3093":
             return 1.0
         if "\u30a1" <= c <= "\u30fc" or "\u3000" <= c <= "\u303f" or "\uff01" <= c <= "\uff5e":
@@ -78,11 +78,11 @@ def _japanese_scorer(charset: str, first: int, last: int) -> Callable[[str], flo
             return 0.4 if first <= _lead_byte(c, charset) <= last else -0.3
         return -1.0
 
-    return lambda text: _mean_weight(text, weigh)
+    return lambda text: _mean_score(text, score)
 
 
 def _score_korean(text: str) -> float:
-    def weigh(c: str) -> float:
+    def score(c: str) -> float:
         if c in KOREAN:
             return 1.0
         if "\uac00" <= c <= "\ud7a3":
@@ -91,7 +91,7 @@ def _score_korean(text: str) -> float:
             return 0.7
         return -0.3 if "\u4e00" <= c <= "\u9fff" else -1.0
 
-    return _mean_weight(text, weigh)
+    return _mean_score(text, score)
 
 
 def _lead_byte(c: str, charset: str) -> int:

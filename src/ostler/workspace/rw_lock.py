@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 T = TypeVar("T")
 
 
-class _LockHold:
+class _LockScope:
     """Marks the current context as a holder of the lock until the block ends, also for tasks started in it."""
 
     __slots__ = ("is_active", "is_writer")
@@ -23,7 +23,7 @@ class ReadWriteLock:
     """Reentrant read-write lock; a reader cannot become a writer. Waiting writers go before new readers."""
 
     def __init__(self) -> None:
-        self._current_hold: ContextVar[_LockHold | None] = ContextVar("hold", default=None)
+        self._current_hold: ContextVar[_LockScope | None] = ContextVar("hold", default=None)
         self._readers = 0
         self._writing = False
         self._queue: list[tuple[asyncio.Future[None], bool]] = []
@@ -50,7 +50,7 @@ class ReadWriteLock:
             yield
             return
         await self._acquire(writes)
-        hold = _LockHold(writes)
+        hold = _LockScope(writes)
         token = self._current_hold.set(hold)
         try:
             yield
@@ -72,7 +72,7 @@ class ReadWriteLock:
                 self._release(is_writer)
             else:
                 self._queue = [entry for entry in self._queue if entry[0] is not waiter]
-                self._admit_waiting()
+                self._wake_waiters()
             raise
 
     def _is_free(self, is_writer: bool) -> bool:
@@ -89,9 +89,9 @@ class ReadWriteLock:
             self._writing = False
         else:
             self._readers -= 1
-        self._admit_waiting()
+        self._wake_waiters()
 
-    def _admit_waiting(self) -> None:
+    def _wake_waiters(self) -> None:
         while self._queue and self._is_free(self._queue[0][1]):
             waiter, writes = self._queue.pop(0)
             if not waiter.done():

@@ -19,7 +19,7 @@ from ostler.testing.fake_tool import FakeTool
 
 pytestmark = pytest.mark.req("EN-8", "EN-9")
 
-SUMMARY_PROMPT = "You shorten the record"
+SUMMARY_PROMPT = "You shorten the conversation"
 
 
 def bytes_of(request):

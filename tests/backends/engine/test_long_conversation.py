@@ -16,7 +16,7 @@ NOTES = "Objective: port the parser.\nPending risks: the tests of unit {n} were 
 
 def make_reply_function(state):
     def reply(request):
-        if request.system.startswith("You shorten the record"):
+        if request.system.startswith("You shorten the conversation"):
             state["summaries"] += 1
             return Reply(NOTES.format(n=state["turn"]))
         if isinstance(request.history[-1], ToolResultsMessage):

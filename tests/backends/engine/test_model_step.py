@@ -26,7 +26,7 @@ from ostler.models.model_types import (
     ReplyFinished,
     RetryScheduled,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     ThoughtChunk,
     Usage,
 )
@@ -135,7 +135,7 @@ async def test_silence_discards_nothing():
 @pytest.mark.req("MD-4")
 async def test_reclassified_text_becomes_thought_and_drops_calls():
     message, _ = await step(
-        TextChunk("I could "), READ, TextChunk("but no"), TextWasThought(), ThoughtChunk("."), TextChunk("No.")
+        TextChunk("I could "), READ, TextChunk("but no"), TextReclassified(), ThoughtChunk("."), TextChunk("No.")
     )
     assert message.parts == (ThoughtPart("I could but no."), TextContent("No."))
 
@@ -252,7 +252,7 @@ async def test_other_failures_are_raised_after_calls_started():
 async def test_started_call_survives_reclassification():
     context = RecordingContext()
     step = await take_step(
-        Model(TextChunk("a"), STARTING_CALL, TextChunk("b"), READ, TextWasThought(), TextChunk("c")), context
+        Model(TextChunk("a"), STARTING_CALL, TextChunk("b"), READ, TextReclassified(), TextChunk("c")), context
     )
     assert step.message.parts == (TextContent("a"), CallPart(step.message.calls[0]), ThoughtPart("b"), TextContent("c"))
     assert len(context.started) == 1

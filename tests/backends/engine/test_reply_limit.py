@@ -40,7 +40,7 @@ async def test_server_gets_the_remaining_tokens(harness):
     (max_tokens,) = sent(server)
     assert 400 < max_tokens < 500
     assert ended.reason == "limit"
-    assert ended.limit == "500 tokens: about 500 are used; the reply was truncated"
+    assert ended.limit == "the reply was truncated at 500 tokens; about 500 are used"
 
 
 async def test_each_request_gets_less(harness):
@@ -60,7 +60,7 @@ async def test_cost_limit_is_converted_to_tokens(harness):
         await harness.open(client(server, price=TokenPrice(0.0, 100.0)), limits=TurnLimits(cost=0.01))
         ended = await harness.turn("go")
     assert sent(server) == [100]
-    assert ended.limit == "$0.01: about $0.01 is used; the reply was truncated"
+    assert ended.limit == "the reply was truncated at $0.01; about $0.01 is used"
 
 
 async def test_profile_limits_the_reply_if_it_is_lower(harness):
@@ -86,7 +86,7 @@ async def test_fallback_during_a_call_uses_its_own_price(harness, price):
         await harness.open(falling_back(first, price, second), limits=TurnLimits(cost=0.01))
         ended = await harness.turn("go")
     assert sent(second) == [100]
-    assert ended.limit == "$0.01: about $0.01 is used; the reply was truncated"
+    assert ended.limit == "the reply was truncated at $0.01; about $0.01 is used"
 
 
 async def test_fallback_that_is_too_expensive_is_not_queried(harness):
@@ -150,8 +150,8 @@ async def test_server_that_does_not_stop_is_cut_off(harness, api, reply):
         await harness.open(client(server, api=api), [FakeTool("probe")], limits=TurnLimits(tokens=1_000))
         ended = await harness.turn("go")
     assert ended.reason == "limit"
-    assert ended.limit.startswith("1000 tokens: about ")
-    assert ended.limit.endswith("; the reply was truncated")
+    assert ended.limit.startswith("the reply was truncated at 1000 tokens; about ")
+    assert ended.limit.endswith(" are used")
     (message,) = harness.events_of(MessageDone)
     assert len(json.dumps(message.message.text)) < len(ENDLESS.text) / 2
 

@@ -96,7 +96,7 @@ async def test_changed_tool_is_described_once_per_change(tmp_path):
     await session.aclose()
 
 
-async def test_what_a_change_was_told_in_holds_after_a_resume(tmp_path):
+async def test_tool_change_is_reported_once_across_resumes(tmp_path):
     late, journal = FakeTool("late"), MemoryJournal("session-1")
     model = Model(script(Reply("done")), limit=64_000)
     session = await open_session(tmp_path, model, {"late": late}, journal=journal)

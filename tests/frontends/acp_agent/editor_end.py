@@ -80,12 +80,12 @@ class EditorEnd:
 
         self.answers["session/request_permission"] = answer
 
-    def told(self, kind, session=None):
+    def updates_of(self, kind, session=None):
         """Return the updates of one kind."""
         return [u for s, u in self.updates if u["sessionUpdate"] == kind and session in (None, s)]
 
     def text(self, session=None):
-        return "".join(u["content"]["text"] for u in self.told("agent_message_chunk", session))
+        return "".join(u["content"]["text"] for u in self.updates_of("agent_message_chunk", session))
 
     def call(self, call_id):
         """Return a tool call after all its updates."""

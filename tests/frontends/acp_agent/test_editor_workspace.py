@@ -44,8 +44,8 @@ async def test_model_reads_unsaved_text(editor_at):
         buffers = Buffers(editor, a_txt="unsaved\n")
         session = await editor.opened(FILES)
         await editor.prompt(session, "look")
-        told = str(server.requests[-1].json["messages"][-1])
-        assert ("unsaved" in told, "\\nsaved" in told) == (True, False)
+        message = str(server.requests[-1].json["messages"][-1])
+        assert ("unsaved" in message, "\\nsaved" in message) == (True, False)
         assert buffers.asked("fs/read_text_file")[0] == {"sessionId": session, "path": str(editor.folder / "a.txt")}
 
 
@@ -195,25 +195,25 @@ async def test_command_runs_in_a_terminal_of_the_editor(editor_at):
         (made,) = terminals.made
         assert (made["args"], made["cwd"]) == (["-c", "make it"], str(editor.folder))
         assert terminals.used() == ["create", "wait_for_exit", "output", "release"]
-        (started,) = editor.told("tool_call")
+        (started,) = editor.updates_of("tool_call")
         call = editor.call(started["toolCallId"])
         assert (call["status"], call["content"]) == ("completed", [{"type": "terminal", "terminalId": "term-1"}])
         assert "hi" in str(server.requests[-1].json["messages"][-1])
 
 
 @pytest.mark.parametrize(
-    ("method", "told"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
+    ("method", "response"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
 )
-async def test_exit_status_may_be_in_either_response(editor_at, method, told):
+async def test_exit_status_may_be_in_either_response(editor_at, method, response):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, _):
         terminals = Terminals(editor)
 
         async def answer(params):
-            return told
+            return response
 
         editor.answers[f"terminal/{method}"] = answer
         await editor.prompt(await editor.opened(TERMINAL), "go")
-        (started,) = editor.told("tool_call")
+        (started,) = editor.updates_of("tool_call")
         assert editor.call(started["toolCallId"])["status"] == "completed"
         assert terminals.used()[-1] == "release"
 
@@ -237,7 +237,7 @@ async def test_failed_command_is_a_failed_call(editor_at):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
         Terminals(editor, "no rule\n", 2)
         await editor.prompt(await editor.opened(TERMINAL), "go")
-        (started,) = editor.told("tool_call")
+        (started,) = editor.updates_of("tool_call")
         assert editor.call(started["toolCallId"])["status"] == "failed"
         assert "no rule" in str(server.requests[-1].json["messages"][-1])
 

@@ -20,7 +20,7 @@ def definition(name):
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": whole["$defs"]})
 
 
-SAID = {"session/update": "SessionNotification", "session/request_permission": "RequestPermissionRequest"}
+PARAMS_DEFINITIONS = {"session/update": "SessionNotification", "session/request_permission": "RequestPermissionRequest"}
 
 
 @pytest.mark.req("AC-6")
@@ -47,10 +47,12 @@ async def test_conversation_matches_the_official_schema(editor_at):
         for name, answer in answers.items():
             definition(name).validate(answer)
         frames = [json.loads(line) for line in editor.frames]
-        said = [frame for frame in frames if "method" in frame]
-        for frame in said:
-            definition(SAID[frame["method"]]).validate(frame["params"])
-        kinds = {frame["params"]["update"]["sessionUpdate"] for frame in said if frame["method"] == "session/update"}
+        messages = [frame for frame in frames if "method" in frame]
+        for frame in messages:
+            definition(PARAMS_DEFINITIONS[frame["method"]]).validate(frame["params"])
+        kinds = {
+            frame["params"]["update"]["sessionUpdate"] for frame in messages if frame["method"] == "session/update"
+        }
         assert kinds >= {
             *("agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan", "usage_update"),
             *("config_option_update", "available_commands_update", "user_message_chunk"),

@@ -49,8 +49,8 @@ async def test_title_is_sent_and_listed(editor_at):
         session = await editor.opened()
         await editor.prompt(session, "hello")
         await editor.prompt(session, "/title Of moons")
-        await editor.until(lambda: editor.told("session_info_update"))
-        assert editor.told("session_info_update")[-1]["title"] == "Of moons"
+        await editor.until(lambda: editor.updates_of("session_info_update"))
+        assert editor.updates_of("session_info_update")[-1]["title"] == "Of moons"
         (listed,) = (await editor.peer.request("session/list", {}))["sessions"]
         assert listed["title"] == "Of moons"
 
@@ -62,9 +62,9 @@ async def test_custom_command_is_offered_and_becomes_a_prompt(editor_at):
         folder.mkdir(parents=True)
         (folder / "greet.md").write_text("---\ndescription: greets\n---\nSay hello to $ARGUMENTS.\n")
         session = await editor.opened()
-        await editor.until(lambda: editor.told("available_commands_update"))
-        (told,) = editor.told("available_commands_update")
-        assert {c["name"]: c["description"] for c in told["availableCommands"]}["greet"] == "greets"
+        await editor.until(lambda: editor.updates_of("available_commands_update"))
+        (update,) = editor.updates_of("available_commands_update")
+        assert {c["name"]: c["description"] for c in update["availableCommands"]}["greet"] == "greets"
         image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
         await editor.prompt(session, "/greet the moon", image)
         content = server.requests[-1].json["messages"][-1]["content"]
@@ -113,8 +113,8 @@ async def test_mode_selects_an_agent(editor_at):
     async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("No.")) as (editor, _):
         session = await editor.opened()
         assert await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"}) == {}
-        await editor.until(lambda: editor.told("current_mode_update"))
-        assert editor.told("current_mode_update")[-1]["currentModeId"] == "plan"
+        await editor.until(lambda: editor.updates_of("current_mode_update"))
+        assert editor.updates_of("current_mode_update")[-1]["currentModeId"] == "plan"
         editor.choosing("once")
         await editor.prompt(session, "write it")
         assert not (editor.folder / "a.txt").exists()
@@ -128,9 +128,9 @@ async def test_option_is_set_and_sent(editor_at, option, value):
         params = {"sessionId": session, "configId": option, "value": value}
         answer = await editor.peer.request("session/set_config_option", params)
         assert {o["id"]: o["currentValue"] for o in answer["configOptions"]}[option] == value
-        await editor.until(lambda: editor.told("config_option_update"))
-        told = editor.told("config_option_update")[-1]["configOptions"]
-        assert {o["id"]: o["currentValue"] for o in told}[option] == value
+        await editor.until(lambda: editor.updates_of("config_option_update"))
+        options = editor.updates_of("config_option_update")[-1]["configOptions"]
+        assert {o["id"]: o["currentValue"] for o in options}[option] == value
 
 
 async def test_thinking_can_be_reset(editor_at):

@@ -19,10 +19,10 @@ async def rpc_error(request):
 @pytest.mark.req("AC-6")
 async def test_initialize_returns_the_capabilities(editor_at):
     async with editor_at() as (editor, _):
-        told = await editor.begin()
-        assert told["protocolVersion"] == 1
-        assert told["agentInfo"]["name"] == "ostler"
-        can = told["agentCapabilities"]
+        initialized = await editor.begin()
+        assert initialized["protocolVersion"] == 1
+        assert initialized["agentInfo"]["name"] == "ostler"
+        can = initialized["agentCapabilities"]
         assert can["loadSession"]
         assert can["promptCapabilities"] == {"image": True, "embeddedContext": True}
         assert set(can["sessionCapabilities"]) == {"list", "resume", "close", "delete", "fork", "additionalDirectories"}
@@ -30,15 +30,15 @@ async def test_initialize_returns_the_capabilities(editor_at):
 
 async def test_request_before_the_initialize_response(editor_at):
     async with editor_at() as (editor, _):
-        told, session = await asyncio.gather(editor.begin(), editor.new())
-        assert (told["protocolVersion"], bool(session)) == (1, True)
+        initialized, session = await asyncio.gather(editor.begin(), editor.new())
+        assert (initialized["protocolVersion"], bool(session)) == (1, True)
 
 
 @pytest.mark.parametrize("version", [0, 2, 65535])
 async def test_other_protocol_version_is_answered_with_the_supported_one(editor_at, version):
     async with editor_at() as (editor, _):
-        told = await editor.peer.request("initialize", {"protocolVersion": version, "clientCapabilities": {}})
-        assert told["protocolVersion"] == 1
+        initialized = await editor.peer.request("initialize", {"protocolVersion": version, "clientCapabilities": {}})
+        assert initialized["protocolVersion"] == 1
 
 
 @pytest.mark.req("AC-6")
@@ -54,8 +54,8 @@ async def test_load_replays_the_history_before_its_response(editor_at):
         kinds = [update["sessionUpdate"] for _, update in editor.updates]
         assert kinds[:2] == ["user_message_chunk", "user_message_chunk"]
         assert kinds.index("tool_call") < kinds.index("tool_call_update")
-        assert [u["content"]["text"] for u in editor.told("agent_message_chunk")] == ["Looking.", "Found."]
-        assert [u["content"]["text"] for u in editor.told("agent_thought_chunk")] == ["Hm."]
+        assert [u["content"]["text"] for u in editor.updates_of("agent_message_chunk")] == ["Looking.", "Found."]
+        assert [u["content"]["text"] for u in editor.updates_of("agent_thought_chunk")] == ["Hm."]
         assert kinds[-1] == "usage_update"
 
 
@@ -67,7 +67,7 @@ async def test_resume_does_not_replay_the_history(editor_at):
         await editor.peer.request("session/close", {"sessionId": session})
         editor.updates.clear()
         await editor.peer.request("session/resume", {"sessionId": session, "cwd": str(editor.folder)})
-        assert editor.told("agent_message_chunk") == []
+        assert editor.updates_of("agent_message_chunk") == []
         await editor.prompt(session, "two")
         assert editor.text() == "Second."
         assert "First." in str(server.requests[-1].json)
@@ -220,7 +220,7 @@ async def test_mcp_servers_cause_a_notice(editor_at, capsys):
         await editor.begin()
         server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
         await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
-        await editor.until(lambda: editor.told("available_commands_update"))
+        await editor.until(lambda: editor.updates_of("available_commands_update"))
         assert editor.text() == "MCP servers from the editor are not supported with engine yet: files"
         assert editor.updates[0][1]["sessionUpdate"] == "agent_message_chunk"
     assert "MCP servers from the editor are not supported with engine yet: files" in capsys.readouterr().err

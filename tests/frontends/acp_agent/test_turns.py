@@ -17,7 +17,7 @@ async def test_text_is_streamed_with_one_id_per_message(editor_at):
         answer = await editor.prompt(session, "hi")
         assert answer["stopReason"] == "end_turn"
         assert editor.text() == "Hello there."
-        assert len({u["messageId"] for u in editor.told("agent_message_chunk")}) == 1
+        assert len({u["messageId"] for u in editor.updates_of("agent_message_chunk")}) == 1
 
 
 @pytest.mark.req("AC-6")
@@ -25,9 +25,9 @@ async def test_commands_are_sent_after_the_session_response(editor_at):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         assert editor.updates == []
-        await editor.until(lambda: editor.told("available_commands_update"))
-        ((told, update),) = editor.updates
-        assert told == session
+        await editor.until(lambda: editor.updates_of("available_commands_update"))
+        ((session_id, update),) = editor.updates
+        assert session_id == session
         names = {command["name"] for command in update["availableCommands"]}
         assert {"status", "compact", "undo"} <= names
         assert not {"quit", "new"} & names
@@ -39,7 +39,7 @@ async def test_read_call_has_kind_location_and_result(editor_at):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
         session = await editor.opened()
         await editor.prompt(session, "look")
-        (started,) = editor.told("tool_call")
+        (started,) = editor.updates_of("tool_call")
         call = editor.call(started["toolCallId"])
         assert (call["kind"], call["status"], call["title"]) == ("read", "completed", "read a.txt")
         assert call["locations"] == [{"path": str(editor.folder / "a.txt"), "line": 2}]
@@ -119,7 +119,7 @@ async def test_todos_are_a_plan(editor_at):
     todos = [{"content": "look", "status": "in_progress", "priority": "high"}, {"content": "mend"}]
     async with editor_at(calls([("todowrite", {"todos": todos})]), text("Planned.")) as (editor, _):
         await editor.prompt(await editor.opened(), "plan")
-        (plan,) = editor.told("plan")
+        (plan,) = editor.updates_of("plan")
         assert plan["entries"] == [
             {"content": "look", "priority": "high", "status": "in_progress"},
             {"content": "mend", "priority": "medium", "status": "pending"},
@@ -148,7 +148,7 @@ async def test_cancel_during_an_approval_request(editor_at):
         session = await editor.opened()
         assert (await editor.prompt(session, "go"))["stopReason"] == "cancelled"
         assert not (editor.folder / "a.txt").exists()
-        (started,) = editor.told("tool_call")
+        (started,) = editor.updates_of("tool_call")
         assert editor.call(started["toolCallId"])["status"] == "failed"
         assert (await editor.prompt(session, "go on"))["stopReason"] == "end_turn"
 
@@ -216,7 +216,7 @@ async def test_usage_is_sent(editor_at):
     async with editor_at(text("Hi.").with_usage(11, 3)) as (editor, _):
         answer = await editor.prompt(await editor.opened(), "go")
         assert answer["usage"] == {"totalTokens": 14, "inputTokens": 11, "outputTokens": 3}
-        assert editor.told("usage_update")[-1]["used"] > 0
+        assert editor.updates_of("usage_update")[-1]["used"] > 0
 
 
 @pytest.mark.req("AC-6")
@@ -241,7 +241,9 @@ async def test_command_output_is_shown_while_it_runs(editor_at):
 
         def shown():
             contents = [
-                item["content"]["text"] for u in editor.told("tool_call_update") for item in u.get("content") or ()
+                item["content"]["text"]
+                for u in editor.updates_of("tool_call_update")
+                for item in u.get("content") or ()
             ]
             return contents[-1] if contents else ""
 

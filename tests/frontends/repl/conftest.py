@@ -17,9 +17,9 @@ from collections.abc import Mapping
 import pyte
 import pytest
 from tests.frontends.repl.multiplexer import Tmux
-from tests.starting import OSTLER, Started, take_terminal
+from tests.process_starter import OSTLER, Started, take_terminal
 
-PATIENCE = 90
+TIMEOUT_SECONDS = 90
 SCROLLBACK = 20_000
 NOT_YET = "working, Ctrl-C|opening the session"
 SHELL = """
@@ -34,15 +34,15 @@ if pid == 0:
 while True:
     _, status = os.waitpid(pid, os.WUNTRACED)
     if os.WIFSTOPPED(status):
-        with open(sys.argv[1], "w") as told:
-            told.write(str(pid))
+        with open(sys.argv[1], "w") as pid_file:
+            pid_file.write(str(pid))
     else:
         sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-def _below_a_shell(told, words, **options) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", SHELL, str(told), *OSTLER, *words]
+def _below_a_shell(pid_file, words, **options) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", SHELL, str(pid_file), *OSTLER, *words]
     return subprocess.Popen(command, start_new_session=True, preexec_fn=take_terminal, **options)
 
 
@@ -111,8 +111,8 @@ class Terminal:
 
     def lines(self) -> list[str]:
         """Return scrollback and screen from top to bottom."""
-        past = [_text(line, self.screen.columns) for line in self.screen.history.top]
-        return [line.rstrip() for line in (*past, *self.screen.display)]
+        scrollback = [_text(line, self.screen.columns) for line in self.screen.history.top]
+        return [line.rstrip() for line in (*scrollback, *self.screen.display)]
 
     @property
     def raw(self) -> bytes:
@@ -124,7 +124,7 @@ class Terminal:
             return self._raw.decode(errors="replace")
         return "\n".join(self.lines())
 
-    def wait_for(self, wanted, timeout: float = PATIENCE) -> str:
+    def wait_for(self, wanted, timeout: float = TIMEOUT_SECONDS) -> str:
         """Wait until a text is visible or a condition on the text is true."""
         so = wanted if callable(wanted) else lambda text: wanted in text
         until = time.monotonic() + timeout
@@ -157,7 +157,7 @@ class Terminal:
 
     def stopped(self) -> int:
         """Wait until the process below the shell is stopped, and return its id."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while not (self._told.exists() and self._told.read_text()):
             assert time.monotonic() < until, self.text
             self.settle()
@@ -165,10 +165,10 @@ class Terminal:
 
     def leave(self, status: int = 0) -> None:
         """Wait until the process exits with this status."""
-        ended = self.process.wait(PATIENCE)
+        ended = self.process.wait(TIMEOUT_SECONDS)
         os.close(self.slave)
         self.slave = -1
-        self._reader.join(PATIENCE)
+        self._reader.join(TIMEOUT_SECONDS)
         assert ended == status, self.text
 
     def restored(self) -> bool:
@@ -187,7 +187,7 @@ class Terminal:
             self.slave = -1
         if self._master >= 0:
             os.write(self._stop[1], b".")
-            self._reader.join(PATIENCE)
+            self._reader.join(TIMEOUT_SECONDS)
             os.close(self._master)
             self._master = -1
             for end in self._stop:

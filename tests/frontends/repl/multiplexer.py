@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-PATIENCE = 90
+TIMEOUT_SECONDS = 90
 LOOK_SECONDS = 0.05
 SETTINGS = ("history-limit 30000", "default-terminal tmux-256color", "status off", "remain-on-exit on")
 
@@ -41,16 +41,16 @@ class Tmux:
         return self("capture-pane", "-p", *(["-J"] if joined else []), "-S", "-").rstrip("\n").split("\n")
 
     def wait_for(self, wanted, times=1):
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while (shown := "\n".join(self.lines())).count(wanted) < times:
             assert time.monotonic() < until, f"never saw {wanted!r} in:\n{shown[-3000:]}"
             time.sleep(LOOK_SECONDS)
         return shown
 
-    def told(self, columns, rows):
+    def wait_for_size(self, columns, rows):
         """Wait until the terminal has this size; tmux sets it some time after it rewrapped its lines."""
         tty = os.open(self("display", "-p", "#{pane_tty}").strip(), os.O_RDONLY | os.O_NOCTTY)
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while os.get_terminal_size(tty) != (columns, rows):
             assert time.monotonic() < until, os.get_terminal_size(tty)
             time.sleep(LOOK_SECONDS)

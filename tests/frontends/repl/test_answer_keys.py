@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.frontends.repl.talk import at
+from tests.frontends.repl.chat_helpers import at
 
 from ostler.core.display import Display, DisplayDiff
 from ostler.core.events import PermissionAsked

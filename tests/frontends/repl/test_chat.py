@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from tests.frontends.repl.talk import CLEARS, at, last_words, press_until, talk
+from tests.frontends.repl.chat_helpers import CLEARS, at, conversation, last_message, press_until
 
 from ostler.testing.model_server import calls, stall, text
 
@@ -46,8 +46,8 @@ def test_ostler_without_a_terminal_prints_the_help(ostler):
 @pytest.mark.req("CL-6")
 def test_long_answer_is_in_the_scrollback_once_and_in_order(terminal, models):
     wanted = [f"line {number} of many" for number in range(2000)]
-    said = "\n".join(wanted)
-    with models.playing(text(said, chunks=300)) as server:
+    reply = "\n".join(wanted)
+    with models.playing(text(reply, chunks=300)) as server:
         term = terminal("chat", *at(server))
         term.ready()
         before = len(term.raw)
@@ -57,7 +57,7 @@ def test_long_answer_is_in_the_scrollback_once_and_in_order(terminal, models):
     shown = [line[2:] for line in term.lines() if line.endswith("of many")]
     assert shown == wanted
     assert not CLEARS.search(term.raw)
-    assert len(term.raw) - before <= 3 * len(said)
+    assert len(term.raw) - before <= 3 * len(reply)
 
 
 @pytest.mark.req("CL-1")
@@ -72,7 +72,7 @@ def test_wide_characters(terminal, models):
         term.type("\r")
         term.wait_for("ANSWER")
         term.ready()
-        assert last_words(server) == "说你好"
+        assert last_message(server) == "说你好"
     assert "你好" in term.text.replace(" ", "")
 
 
@@ -84,7 +84,7 @@ def test_new_line_keys(terminal, models, key):
         term.ready()
         term.type(f"one{key}two\r")
         term.wait_for("ANSWER")
-        assert last_words(server) == "one\ntwo"
+        assert last_message(server) == "one\ntwo"
 
 
 @pytest.mark.req("CL-1")
@@ -97,7 +97,7 @@ def test_paste_of_many_lines_is_one_prompt(terminal, models):
         term.wait_for("row 299")
         term.type("\r")
         term.wait_for("ANSWER")
-        assert last_words(server) == pasted
+        assert last_message(server) == pasted
 
 
 @pytest.mark.req("CL-1")
@@ -124,7 +124,7 @@ def test_history_survives_a_restart(terminal, models):
         again.prompted("remember me")
         again.type("\r")
         again.wait_for("second")
-        assert last_words(server) == "remember me"
+        assert last_message(server) == "remember me"
 
 
 @pytest.mark.req("PM-5")
@@ -155,7 +155,7 @@ def test_denial_with_a_message_to_the_agent(terminal, models, ostler):
         term.wait_for("message to the agent:")
         term.type("use c.txt instead\r")
         term.wait_for("Sorry.")
-        assert "use c.txt instead" in last_words(server)
+        assert "use c.txt instead" in last_message(server)
     assert not (ostler.workspace / "b.txt").exists()
 
 
@@ -185,7 +185,7 @@ def test_shell_command_is_reported_to_the_model_later(terminal, models, mark):
         term.ready()
         term.type("did you see?\r")
         term.wait_for("I saw.")
-        (asked, command), (answered, output), _ = talk(server)
+        (asked, command), (answered, output), _ = conversation(server)
     assert (asked, answered) == ("user", "assistant")
     assert "printf" in command
     assert "ab" in output
@@ -219,13 +219,13 @@ def test_mentioned_files_are_attached_and_urls_are_not_fetched(terminal, models,
         term.ready()
         term.type('see @"a b.txt", @file:c.txt. me@example.org @https://example.org/x\r')
         term.wait_for("Read.")
-        told = server.requests[0].body.decode()
-    assert "spaced words" in told
-    assert "plain words" in told
+        request = server.requests[0].body.decode()
+    assert "spaced words" in request
+    assert "plain words" in request
     assert term.text.index("> see @") < term.text.index("attached c.txt (1 line)"), (
         "the notice must be below its prompt"
     )
-    assert "example.org is sent" not in term.text
+    assert "not attached" not in term.text and "attached http" not in term.text
 
 
 @pytest.mark.req("CL-9")
@@ -276,7 +276,7 @@ def test_prompt_typed_during_a_turn_is_queued(terminal, models):
         fifo = os.open(term.workspace / "fifo", os.O_WRONLY)
         os.close(fifo)
         term.wait_for("Two.")
-        assert last_words(server) == "second"
+        assert last_message(server) == "second"
     assert term.text.index("One.") < term.text.index("> second")
 
 
@@ -302,8 +302,8 @@ def test_dialog_saves_and_restores_typed_text(terminal, models):
 
 @pytest.mark.req("CL-1")
 def test_resize_while_text_streams(terminal, models):
-    said = "\n".join(f"row {number}." for number in range(400))
-    with models.playing(text(said, chunks=100)) as server:
+    reply = "\n".join(f"row {number}." for number in range(400))
+    with models.playing(text(reply, chunks=100)) as server:
         term = terminal("chat", *at(server))
         term.ready()
         term.type("talk\r")
@@ -312,7 +312,7 @@ def test_resize_while_text_streams(terminal, models):
             term.resize(columns)
         term.wait_for("↑ ANSWER")
         term.ready()
-    assert [line.strip("● ") for line in term.lines() if re.search(r"row \d+\.$", line)] == said.split("\n")
+    assert [line.strip("● ") for line in term.lines() if re.search(r"row \d+\.$", line)] == reply.split("\n")
 
 
 @pytest.mark.req("CL-9")

@@ -58,10 +58,10 @@ def printed(text, sizes, **ending):
     st.lists(st.text("ab ", min_size=1).filter(str.strip), min_size=1, max_size=6),
     st.lists(st.integers(1, 9), max_size=20),
 )
-def test_each_line_is_printed_once_for_any_chunks(said, sizes):
-    out = printed("\n".join(said), sizes)
+def test_each_line_is_printed_once_for_any_chunks(lines, sizes):
+    out = printed("\n".join(lines), sizes)
     body = [line[2:] for line in out if line not in ("ANSWER", "  ↑ ANSWER")]
-    assert body == [line.rstrip() for line in said] or body == [said[0], *(line.rstrip() for line in said[1:])]
+    assert body == [line.rstrip() for line in lines] or body == [lines[0], *(line.rstrip() for line in lines[1:])]
 
 
 @pytest.mark.req("CL-5")

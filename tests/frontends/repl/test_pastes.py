@@ -21,12 +21,12 @@ def test_long_paste_becomes_a_placeholder_and_is_restored(text):
     first, second = pastes.fold(text), pastes.fold(f"{text}!")
     assert len(first) < 80
     assert first != second
-    assert pastes.unfold(f"see {first} and {second}.") == f"see {text} and {text}!."
+    assert pastes.expand(f"see {first} and {second}.") == f"see {text} and {text}!."
 
 
 def test_unknown_placeholder_is_unchanged():
     text = "[pasted 7: 2 lines, 3 characters] [pasted x] [pasted 1]"
-    assert PasteStore().unfold(text) == text
+    assert PasteStore().expand(text) == text
 
 
 @pytest.mark.req("CL-1")

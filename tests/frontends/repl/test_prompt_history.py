@@ -28,7 +28,7 @@ async def test_multi_line_prompts_are_loaded_newest_first(tmp_path):
 
 async def test_too_large_history_keeps_its_newest_prompts(tmp_path, monkeypatch):
     monkeypatch.setattr(prompt_history, "MAX_FILE_BYTES", 2000)
-    monkeypatch.setattr(prompt_history, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(prompt_history, "BYTES_AFTER_TRIM", 1000)
     file = tmp_path / "prompts"
     history = open_history(file)
     for number in range(100):

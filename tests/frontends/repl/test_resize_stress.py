@@ -11,7 +11,7 @@ import time
 from collections import Counter
 
 import pytest
-from tests.frontends.repl.talk import CLEARS, at
+from tests.frontends.repl.chat_helpers import CLEARS, at
 
 from ostler.testing.model_server import text
 
@@ -32,8 +32,8 @@ pytestmark = [
 
 def answer(chance):
     """Return unique words and a text of them; some lines are longer than any window."""
-    said = [[f"w{row}.{column}" for column in range(chance.choice((1, 2, 5, 60)))] for row in range(LINES)]
-    return [word for row in said for word in row], "\n\n".join(" ".join(row) for row in said)
+    rows = [[f"w{row}.{column}" for column in range(chance.choice((1, 2, 5, 60)))] for row in range(LINES)]
+    return [word for row in rows for word in row], "\n\n".join(" ".join(row) for row in rows)
 
 
 def resize_randomly(term, chance):
@@ -41,7 +41,7 @@ def resize_randomly(term, chance):
         term.resize(chance.randrange(*COLUMNS), chance.randrange(*ROWS))
         time.sleep(chance.choice(STEPS))
     term.resize(*AT_LAST)
-    term.told(*AT_LAST)
+    term.wait_for_size(*AT_LAST)
 
 
 def find_problems(shown, words, draft):
@@ -63,9 +63,9 @@ def find_problems(shown, words, draft):
 @pytest.mark.parametrize("seed", range(STORMS))
 def test_many_resizes_leave_no_artifacts(tmux, models, tmp_path, seed):
     chance = random.Random(seed)
-    words, said = answer(chance)
+    words, reply = answer(chance)
     draft = [f"d0.{number}" for number in range(DRAFTS[seed % len(DRAFTS)])]
-    with models.playing(text(said, chunks=len(words) // 4).with_pause(PAUSE)) as server:
+    with models.playing(text(reply, chunks=len(words) // 4).with_pause(PAUSE)) as server:
         term = tmux("chat", *at(server), columns=120, rows=30)
         term("pipe-pane", f"cat > {tmp_path / 'raw'}")
         term.wait_for("context empty")

@@ -11,7 +11,7 @@ from contextvars import copy_context
 import pyte
 import pytest
 from prompt_toolkit.application.current import set_app
-from tests.frontends.repl.reflowing import Reflowing
+from tests.frontends.repl.reflowing_screen import Reflowing
 
 from ostler.frontends.repl.line_editor import LineEditorConsole
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.frontends.repl.talk import at, talk
+from tests.frontends.repl.chat_helpers import at, conversation
 
 from ostler.testing.model_server import calls, stall, text
 
@@ -31,7 +31,7 @@ def test_undo_and_redo_restore_prompts_and_files(terminal, models, ostler):
         assert (ostler.workspace / "a.txt").read_text() == "old\n"
         term.type("\x03what did I say?\r")
         term.wait_for("Later.")
-        assert [message for role, message in talk(server) if role == "user"] == ["hello", "what did I say?"]
+        assert [message for role, message in conversation(server) if role == "user"] == ["hello", "what did I say?"]
         term.ready()
         term.type("/undo\r")
         term.wait_for("undone: what did I say?")
@@ -40,7 +40,7 @@ def test_undo_and_redo_restore_prompts_and_files(terminal, models, ostler):
         term.ready()
         term.type("and?\r")
         term.wait_for("Last.")
-        assert [message for role, message in talk(server) if role == "user"][-2:] == ["what did I say?", "and?"]
+        assert [message for role, message in conversation(server) if role == "user"][-2:] == ["what did I say?", "and?"]
 
 
 @pytest.mark.req("SE-3", "CL-7")
@@ -64,14 +64,14 @@ def test_sessions_are_listed_resumed_and_forked(terminal, models, ostler):
         term.ready()
         term.type("three\r")
         term.wait_for("In the copy.")
-        assert [message for role, message in talk(server) if role == "user"] == ["two", "three"]
+        assert [message for role, message in conversation(server) if role == "user"] == ["two", "three"]
         term.ready()
         term.type(f"/resume {other}\r")
         term.wait_for(lambda shown: shown.count("First.") == 2)
         term.ready()
         term.type("four\r")
         term.wait_for("Back again.")
-        assert [message for role, message in talk(server) if role == "user"] == ["one", "four"]
+        assert [message for role, message in conversation(server) if role == "user"] == ["one", "four"]
     assert here != other
 
 
@@ -90,7 +90,7 @@ def test_session_open_in_another_process_cannot_be_resumed(terminal, models, ost
         term.ready()
         term.type("two\r")
         term.wait_for("Mine.")
-        assert [message for role, message in talk(server) if role == "user"] == ["two"]
+        assert [message for role, message in conversation(server) if role == "user"] == ["two"]
 
 
 @pytest.mark.req("SE-3")
@@ -154,7 +154,7 @@ def test_project_command_is_completed_and_run(terminal, models, ostler):
         term.wait_for("> /code:review")
         term.type("main.py\r")
         term.wait_for("Reviewed.")
-        assert talk(server)[-1] == ("user", "Please review main.py now.")
+        assert conversation(server)[-1] == ("user", "Please review main.py now.")
 
 
 @pytest.mark.req("CL-7")

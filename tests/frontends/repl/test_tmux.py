@@ -7,8 +7,8 @@ import shutil
 import time
 
 import pytest
-from tests.frontends.repl.multiplexer import LOOK_SECONDS, PATIENCE
-from tests.frontends.repl.talk import at, last_words
+from tests.frontends.repl.chat_helpers import at, last_message
+from tests.frontends.repl.multiplexer import LOOK_SECONDS, TIMEOUT_SECONDS
 
 from ostler.testing.model_server import calls, stall, text
 
@@ -41,9 +41,9 @@ def test_long_answer_is_in_the_scrollback_once_and_in_order(tmux, models):
 
 @pytest.mark.req("CL-1")
 def test_many_resizes_keep_each_line_once_and_in_order(tmux, models):
-    said = "\n".join(f"row {number}." for number in range(300))
+    reply = "\n".join(f"row {number}." for number in range(300))
     storm = random.Random(7)
-    with models.playing(text(said), text(said, chunks=60)) as server:
+    with models.playing(text(reply), text(reply, chunks=60)) as server:
         term = tmux("chat", *at(server))
         term.wait_for("context empty")
         for number in (1, 2):
@@ -60,7 +60,7 @@ def test_many_resizes_keep_each_line_once_and_in_order(tmux, models):
         term.wait_for("row 299.", times=2)
     shown = term.lines(joined=True)
     rows = [line.strip("● ") for line in shown if re.search(r"row \d+\.$", line)]
-    assert rows == said.split("\n") * 2
+    assert rows == reply.split("\n") * 2
 
 
 @pytest.mark.slow
@@ -108,13 +108,13 @@ def test_cursor_position(tmux, models, typed, columns):
         term = tmux("chat", *at(server))
         term.wait_for("context empty")
         term.type(typed)
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while term.cursor() != 2 + columns:
             assert time.monotonic() < until, (term.cursor(), term.lines())
             time.sleep(LOOK_SECONDS)
         term.press("Enter")
         term.wait_for("ANSWER")
-        assert last_words(server) == typed
+        assert last_message(server) == typed
 
 
 @pytest.mark.req("CL-9")
@@ -129,7 +129,7 @@ def test_paste_and_cancel(tmux, models, tmp_path):
         term.wait_for("row 199")
         term.press("Enter")
         term.wait_for("Got it.")
-        assert last_words(server) == pasted
+        assert last_message(server) == pasted
         term.type("wait")
         term.press("Enter")
         models.wait(server.wait_for_requests(2))

@@ -7,7 +7,7 @@ import signal
 import stat
 
 import pytest
-from tests.frontends.repl.talk import at, last_words
+from tests.frontends.repl.chat_helpers import at, last_message
 
 from ostler.testing.model_server import calls, stall, text
 
@@ -105,7 +105,7 @@ def test_external_editor_writes_the_prompt(terminal, models, ostler):
         term.wait_for("> written elsewhere")
         term.type("\r")
         term.wait_for("ANSWER")
-        assert last_words(server) == "written elsewhere"
+        assert last_message(server) == "written elsewhere"
 
 
 @pytest.mark.req("CL-7")
@@ -133,7 +133,7 @@ def test_vi_keys_from_the_settings(terminal, models, ostler):
         term.wait_for("> one TWO")
         term.type("\r")
         term.wait_for("ANSWER")
-        assert last_words(server) == "one TWO"
+        assert last_message(server) == "one TWO"
 
 
 @pytest.mark.req("CL-1")
@@ -149,7 +149,7 @@ def test_paste_of_a_megabyte_is_sent_completely(terminal, models, ostler, line):
         term.wait_for(f"{len(pasted):,} characters]")
         term.type(" please\r")
         term.wait_for("Got it.")
-        assert last_words(server) == f"see {pasted} please"
+        assert last_message(server) == f"see {pasted} please"
     assert len(term.raw) < 100_000, "the paste must not be printed in full"
 
 
@@ -181,7 +181,7 @@ def test_alt_s_steers_the_running_turn(terminal, models):
         term.wait_for("↳ rather look left")
         os.close(os.open(term.workspace / "fifo", os.O_WRONLY))
         term.wait_for("Done.")
-        assert last_words(server) == "rather look left"
+        assert last_message(server) == "rather look left"
 
 
 @pytest.mark.req("CL-5")
@@ -213,7 +213,7 @@ def test_ctrl_z_suspends_and_continues(terminal, models):
         term.wait_for(lambda shown: "> half" in shown and not term.line_by_line())
         term.type(" done\r")
         term.wait_for("Here.")
-        assert last_words(server) == "half done"
+        assert last_message(server) == "half done"
 
 
 @pytest.mark.req("EN-16")

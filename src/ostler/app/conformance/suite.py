@@ -31,7 +31,7 @@ AREAS = tuple(
         process_exit,
     )
 )
-CONDUCT_AREA = "conduct"
+OVERALL_AREA = "conduct"
 MAX_FAULTS_SHOWN = 5
 
 
@@ -54,7 +54,7 @@ class ConformanceSuite:
                         yield finding
                 if not self.agent_info:
                     return  # the agent does not even initialize
-        for finding in self._conduct_findings():
+        for finding in self._overall_findings():
             yield finding
 
     def _is_selected(self, *names: str) -> bool:
@@ -96,7 +96,7 @@ class ConformanceSuite:
         self.agent_info = driver.agent_info or self.agent_info
         return CheckFinding(area.name, check.id, check.title, check.level, state, detail)  # type: ignore[arg-type]
 
-    def _conduct_findings(self) -> list[CheckFinding]:
+    def _overall_findings(self) -> list[CheckFinding]:
         """Return the findings about all frames of all areas."""
         observed = self.observations
         faults = [f"{fault} ({count}×)" for fault, count in observed.faults.items()]
@@ -115,7 +115,7 @@ class ConformanceSuite:
 def _overall_finding(check_id: str, title: str, faults: list[str]) -> CheckFinding:
     more = f"; and {len(faults) - MAX_FAULTS_SHOWN} more" if len(faults) > MAX_FAULTS_SHOWN else ""
     return CheckFinding(
-        CONDUCT_AREA,
+        OVERALL_AREA,
         check_id,
         title,
         "must",

@@ -95,7 +95,7 @@ async def _test_passes(folder: Path) -> bool:
         await shell.aclose()
 
 
-def _next_steps(kept_folder: Path | None, *, no_model: bool) -> list[str]:
+def _next_steps(folder_to_keep: Path | None, *, no_model: bool) -> list[str]:
     program = os.environ.get("OSTLER_CALLED", "ostler")
     steps = [
         (f'{program} run "what does this project do?"', "read-only"),
@@ -103,7 +103,7 @@ def _next_steps(kept_folder: Path | None, *, no_model: bool) -> list[str]:
         (f"{program} undo", "undo these changes"),
         (f"{program} doctor", "check this machine"),
         *([(f"{program} model install", "install a small local model (1.2 GB)")] if no_model else []),
-        *([(f"cd {kept_folder}", "inspect the result")] if kept_folder else []),
+        *([(f"cd {folder_to_keep}", "inspect the result")] if folder_to_keep else []),
     ]
     width = max(len(command) for command, _ in steps)
     return ["Try next, in your own project:", *(f"  {command:<{width}}   {text}" for command, text in steps)]

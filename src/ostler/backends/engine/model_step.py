@@ -32,7 +32,7 @@ from ostler.models.model_types import (
     RequestNote,
     RetryScheduled,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     ThoughtChunk,
     Usage,
 )
@@ -213,7 +213,7 @@ def _apply_chunk(chunk: ReplyChunk, reply: ReplyBuilder, context: BackendContext
         case ThoughtChunk(text):
             reply.add_thought(chunk)
             context.emit(ThoughtDelta(reply.piece_id, text))
-        case TextWasThought():
+        case TextReclassified():
             reply.reclassify_as_thought()
         case CallChunk():
             reply.add_call(chunk)

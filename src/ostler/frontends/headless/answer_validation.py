@@ -26,7 +26,7 @@ class AnswerValidator:
                 raise ValueError("it must be an object")
             self._validate = fastjsonschema.compile(self._schema, handlers=_REFERENCE_HANDLERS)
         except OSError as error:
-            raise UsageError(f"the schema {path} cannot be read: {error.strerror}") from None
+            raise UsageError(f"cannot read the schema {path}: {(error.strerror or str(error)).lower()}") from None
         except (ValueError, RecursionError, fastjsonschema.JsonSchemaDefinitionException) as error:
             raise UsageError(f"the schema {path} is not a JSON Schema: {error}") from None
         self.value: Any = None

@@ -161,7 +161,7 @@ class LineEditorConsole:
         if menu and menu.answers:
             self._answer_keys.expect_answer()
         if asking and not was_asking:
-            self._draft = self._pastes.unfold(buffer.text)
+            self._draft = self._pastes.expand(buffer.text)
             if self._draft:
                 self._answer_keys.ignore_keys_since(self._last_key)
             buffer.reset()
@@ -220,7 +220,7 @@ class LineEditorConsole:
     def send(self, *, steering: bool = False) -> None:
         """Send the text of the editor as a line or, if `steering`, to the running turn."""
         buffer = self._session.default_buffer
-        text = self._pastes.unfold(buffer.text)
+        text = self._pastes.expand(buffer.text)
         if not _is_dialog(self._menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
             self._session.history.append_string(text)
         buffer.reset()
@@ -247,7 +247,7 @@ class LineEditorConsole:
 
         buffer, was_dialog = self._session.default_buffer, _is_dialog(self._menu)
         try:
-            text = await edit_text(self._pastes.unfold(buffer.text), self.edit)
+            text = await edit_text(self._pastes.expand(buffer.text), self.edit)
         except UsageError as error:
             self.show([f"  {sanitise(str(error))}"])
             return

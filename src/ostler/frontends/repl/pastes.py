@@ -22,7 +22,7 @@ class PasteStore:
         lines = text.removesuffix("\n").count("\n") + 1
         return f"[pasted {number}: {lines:,} line{'s' * (lines > 1)}, {len(text):,} characters]"
 
-    def unfold(self, text: str) -> str:
+    def expand(self, text: str) -> str:
         """Replace all placeholders by their texts; unknown placeholders stay."""
         return _PLACEHOLDER.sub(lambda match: self._pastes.get(int(match[1]), match[0]), text)
 

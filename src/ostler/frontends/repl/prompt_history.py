@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
 
 MAX_PROMPT_LENGTH = 100_000
-MAX_FILE_BYTES, KEPT_BYTES = 2_000_000, 1_000_000
+MAX_FILE_BYTES, BYTES_AFTER_TRIM = 2_000_000, 1_000_000
 
 
 def is_recallable(text: str) -> bool:
@@ -33,7 +33,7 @@ def open_history(path: Path | None) -> "History":
 
 def _truncate_file(path: Path) -> None:
     """Keep the newest prompts. The file is replaced atomically."""
-    data = path.read_bytes()[-KEPT_BYTES:]
+    data = path.read_bytes()[-BYTES_AFTER_TRIM:]
     start = data.find(b"\n# ")
     new = path.with_name(f"{path.name}.new")
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:

@@ -21,7 +21,7 @@ from ostler.models.model_types import (
     RequestNote,
     RetryScheduled,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     ThoughtChunk,
 )
 
@@ -92,7 +92,7 @@ class _DialectModel(ModelClientWrapper):
         chunks = self._client.stream(self._dialect.encode_request(request))
         try:
             async for chunk in chunks:
-                self._has_untagged_reasoning = self._has_untagged_reasoning or isinstance(chunk, TextWasThought)
+                self._has_untagged_reasoning = self._has_untagged_reasoning or isinstance(chunk, TextReclassified)
                 for converted in _join_text(reply.feed(chunk)):
                     if isinstance(converted, CallChunk):
                         self.called_by = "api" if isinstance(chunk, CallChunk) else "text"
@@ -147,7 +147,7 @@ class _DialectReply:
             self.flush()
             self._has_calls = False
             return [chunk]
-        if isinstance(chunk, TextWasThought):
+        if isinstance(chunk, TextReclassified):
             texts = [item for item in self.flush() if isinstance(item, TextChunk)]
             self._has_calls, self._in_answer = False, True
             return [*texts, chunk]

@@ -22,7 +22,10 @@ FAIR_REPLY_TOKENS = 1_024
 
 
 class Reservation(msgspec.Struct, frozen=True):
-    """The most that one call may use; `request_tokens` of it for its request. Its records begin at `start_index`."""
+    """The maximum tokens of one model call, of which `request_tokens` are for its request.
+
+    Its records begin at `start_index`.
+    """
 
     tokens: int = 0
     cost: float = 0.0
@@ -38,7 +41,7 @@ class TokenRates(msgspec.Struct, frozen=True):
 
 
 class Remaining(msgspec.Struct, frozen=True):
-    """What a limit leaves for a reply, in tokens, and the limit's description."""
+    """The tokens that a limit still allows for a reply, and the limit's description."""
 
     tokens: float
     limit: str
@@ -118,7 +121,7 @@ class Budget:
         limit = self._nearest_limit(view, reservations).limit
         cost, tokens = self._used_cost(root, reservations), self._used_tokens(root, reservations)
         used = f"${cost:.2g} is used" if limit.startswith("$") else f"{tokens:,} are used"
-        return f"{limit}: about {used}; the reply was truncated"
+        return f"the reply was truncated at {limit}; about {used}"
 
     def _add_reservation(self, view: TurnView) -> None:
         room, request_tokens, max_reply = (
@@ -139,10 +142,10 @@ class Budget:
     def _share(self, view: TurnView, room: float) -> float:
         """Return how much of the rest one reply may use while other turns are about to query as well."""
         idle = {id(self._root.context)} if self._root and self._root.context is not view.context else set()
-        asking = self._turns - self._reservations.keys() - idle
-        return max(room / max(len(asking), 1), FAIR_REPLY_TOKENS, 2 * self._longest_reply(view))
+        waiting_calls = self._turns - self._reservations.keys() - idle
+        return max(room / max(len(waiting_calls), 1), FAIR_REPLY_TOKENS, 2 * self._max_reply_seen(view))
 
-    def _longest_reply(self, view: TurnView) -> int:
+    def _max_reply_seen(self, view: TurnView) -> int:
         return max((usage.tokens_out for usage in (self._root or view).usage()), default=0)
 
     def _release(self, view: TurnView, size: int) -> None:
@@ -185,7 +188,7 @@ class Budget:
         if self._max_calls is not None and self._calls + len(self._reservations) >= self._max_calls:
             return plural(self._max_calls, "step")
         nearest = self._nearest_limit(view, reservations)
-        return nearest.limit if nearest.tokens < max(self._longest_reply(view), MIN_REPLY_TOKENS) else ""
+        return nearest.limit if nearest.tokens < max(self._max_reply_seen(view), MIN_REPLY_TOKENS) else ""
 
     def _nearest_limit(self, view: TurnView, reservations: list[Reservation]) -> Remaining:
         """Return the limit that leaves the least for the next reply."""

@@ -13,7 +13,7 @@ from ostler.models.model_types import (
     ModelRequest,
     ReplyFinished,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     Usage,
     UserMessage,
 )
@@ -22,7 +22,7 @@ from ostler.models.model_types import (
 TAIL_SHARE, USER_TEXT_SHARE, NOTES_SHARE, PLAN_SHARE, FILES_SHARE = 0.25, 0.25, 0.15, 0.05, 0.05
 MAX_TAIL_TOKENS = 15_000
 # User messages may exceed their share while everything kept stays below this one.
-MAX_KEPT_SHARE = 0.6
+MAX_VERBATIM_SHARE = 0.6
 # With `tight`, unseen results stay in the history up to this share.
 MAX_UNSEEN_SHARE = 0.4
 MAX_NOTES_TOKENS = 3_000
@@ -86,7 +86,7 @@ async def _make_summary(view: TurnView, old: list[HistoryEntry], upto_seq: int, 
     others = view.history.size - sum(entry.size for entry in old) + limit + sum(map(byte_size, (*todos, *files)))
     messages = compaction_digest.user_texts(records, upto_seq)
     fitted = compaction_digest.fit_to_bytes(
-        messages, max(size(room * USER_TEXT_SHARE), size(room * MAX_KEPT_SHARE) - others)
+        messages, max(size(room * USER_TEXT_SHARE), size(room * MAX_VERBATIM_SHARE) - others)
     )
     if fitted != messages:
         view.context.emit(
@@ -111,7 +111,11 @@ async def _make_notes(view: TurnView, old: list[HistoryEntry], limit: int) -> st
     system = view.internal_agents.role("compaction").prompt
     room = view.estimator.bytes_for(view.model.context_limit * 0.6) - len(system) - limit
     message = UserMessage(
-        (TextContent(f"The record:\n\n{compaction_digest.conversation_text(old, room)}\n\n(end of the record)"),)
+        (
+            TextContent(
+                f"The conversation:\n\n{compaction_digest.conversation_text(old, room)}\n\n(end of the conversation)"
+            ),
+        )
     )
     request = ModelRequest(system, (message,), max_tokens=max(256, int(limit / view.estimator.ratio)))
     view.context.emit(StateChanged("model_generating"))
@@ -120,7 +124,7 @@ async def _make_notes(view: TurnView, old: list[HistoryEntry], limit: int) -> st
         async for chunk in view.model.stream(request):
             if isinstance(chunk, TextChunk):
                 texts.append(chunk.text)
-            elif isinstance(chunk, TextWasThought) or chunk in (ReplyFinished("refusal"), ReplyFinished("filtered")):
+            elif isinstance(chunk, TextReclassified) or chunk in (ReplyFinished("refusal"), ReplyFinished("filtered")):
                 texts.clear()
             elif isinstance(chunk, Usage):
                 view.context.emit(_to_usage_event(view, chunk))

@@ -15,7 +15,7 @@ HEADING = "[Summary of the conversation so far. Earlier messages were removed; c
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 MAX_FILES = 100
 _PATH_ARGUMENTS = ("path", "file", "file_path", "filePath", "source", "target", "to")
-_MIN_CUT_LENGTH = 80
+_MIN_TRUNCATED_LENGTH = 80
 
 
 def user_texts(records: Records, upto_seq: int) -> list[str]:
@@ -43,7 +43,7 @@ def fit_to_bytes(texts: Sequence[str], room: int) -> list[str]:
     """Fit the texts into `room` bytes: truncate the longest, then drop old ones except the first."""
     longest = max(map(len, texts), default=0)
     shortened = list(texts)
-    while longest > _MIN_CUT_LENGTH and sum(map(byte_size, shortened)) > room:
+    while longest > _MIN_TRUNCATED_LENGTH and sum(map(byte_size, shortened)) > room:
         longest = longest * 9 // 10
         shortened = [truncate_middle(text, longest).text for text in texts]
     sizes = list(map(byte_size, shortened))

@@ -14,13 +14,13 @@ from ostler.models.model_types import AssistantMessage, ToolResultsMessage
 
 # Part of the window reserved for the reply.
 REPLY_SHARE, MAX_REPLY_TOKENS = 0.2, 20_000
-# The latest results are not pruned up to this share of the room.
+# The latest results are not pruned up to this share of the available tokens.
 PROTECTED_SHARE, MAX_PROTECTED_TOKENS = 0.3, 40_000
-# Pruning less than this share of the room is not worth losing the cached prefix.
+# Pruning less than this share of the available tokens is not worth losing the cached prefix.
 MIN_PRUNE_SHARE = 0.2
-# How full the room may be afterwards.
+# How many of the available tokens may be used afterwards, as a share.
 TARGET_SHARE = 0.7
-MIN_ROOM_SHARE = 0.1
+MIN_AVAILABLE_SHARE = 0.1
 MAX_RETRIES = 2
 
 
@@ -49,9 +49,9 @@ class ContextWindowPlugin(LoopPlugin):
         """Compact now. Return False if there is nothing to compact."""
         if not any(isinstance(entry.message, AssistantMessage) for entry in view.history.entries):
             return False
-        room = self._room(view)
-        self._truncate_unseen(view, room * PROTECTED_SHARE)
-        return await compact(view, room)
+        available = self._available_tokens(view)
+        self._truncate_unseen(view, available * PROTECTED_SHARE)
+        return await compact(view, available)
 
     async def before_step(self, view: TurnView) -> TurnEnded | None:
         if self._requested:
@@ -87,35 +87,35 @@ class ContextWindowPlugin(LoopPlugin):
         limit = min(window * self._settings.threshold, window - min(window * REPLY_SHARE, MAX_REPLY_TOKENS))
         return min(limit, self._refused_sizes.get(view.model.name, limit))
 
-    def _room(self, view: TurnView) -> float:
+    def _available_tokens(self, view: TurnView) -> float:
         """Return the tokens left for the conversation. Raises `BackendError` if the prefix leaves too few."""
         cap, fixed = self._max_tokens(view), view.estimator.request_tokens(view.prefix_size)
-        if cap - fixed < cap * MIN_ROOM_SHARE:
+        if cap - fixed < cap * MIN_AVAILABLE_SHARE:
             raise BackendError(
-                f"the system prompt and tools take about {fixed} tokens, and a request to {view.model.name} "
-                f"may have {cap:.0f}",
+                f"the system prompt and tools take about {fixed} of the {cap:.0f} tokens that a request to "
+                f"{view.model.name} may have",
                 code="context_length",
                 hint="use a model with a larger context window, shorter rules or fewer tools",
             )
         return cap - fixed
 
     async def _make_fit(self, view: TurnView) -> None:
-        room = self._room(view)
+        available = self._available_tokens(view)
         if self._settings.prune:
-            self._prune_old(view, room)
-            self._make_unseen_fit(view, room)
-        if self._used_tokens(view) > room * TARGET_SHARE:
-            await compact(view, room)
-            self._make_unseen_fit(view, room)
-        if self._used_tokens(view) > room:
+            self._prune_old(view, available)
+            self._make_unseen_fit(view, available)
+        if self._used_tokens(view) > available * TARGET_SHARE:
+            await compact(view, available)
+            self._make_unseen_fit(view, available)
+        if self._used_tokens(view) > available:
             view.context.emit(Pruned(_next_seq(view), 400))
-            await compact(view, room * MIN_ROOM_SHARE * 5, tight=True)
+            await compact(view, available * MIN_AVAILABLE_SHARE * 5, tight=True)
 
     def _used_tokens(self, view: TurnView) -> float:
         return view.history.size / view.estimator.ratio
 
-    def _prune_old(self, view: TurnView, room: float) -> None:
-        protected = view.estimator.bytes_for(min(room * PROTECTED_SHARE, MAX_PROTECTED_TOKENS))
+    def _prune_old(self, view: TurnView, available: float) -> None:
+        protected = view.estimator.bytes_for(min(available * PROTECTED_SHARE, MAX_PROTECTED_TOKENS))
         saved, upto_seq, entries = 0, 0, view.history.entries
         unseen = find_unseen(entries)
         for entry in reversed(entries):
@@ -125,16 +125,16 @@ class ContextWindowPlugin(LoopPlugin):
             if protected < 0 and entry is not unseen:
                 upto_seq = upto_seq or entry.seq + 1
                 saved += entry.size - _pruned_size(entry, 0)
-        if saved > view.estimator.bytes_for(room * MIN_PRUNE_SHARE):
+        if saved > view.estimator.bytes_for(available * MIN_PRUNE_SHARE):
             view.context.emit(Pruned(upto_seq))
 
-    def _make_unseen_fit(self, view: TurnView, room: float) -> None:
-        """Truncate unseen results to the free space, but at least to a fixed share of the room."""
-        if self._used_tokens(view) <= room * TARGET_SHARE:
+    def _make_unseen_fit(self, view: TurnView, available: float) -> None:
+        """Truncate unseen results to the free space, but at least to a fixed share of the available tokens."""
+        if self._used_tokens(view) <= available * TARGET_SHARE:
             return
         unseen = find_unseen(view.history.entries)
         others = self._used_tokens(view) - (unseen.size / view.estimator.ratio if unseen else 0)
-        self._truncate_unseen(view, max(room * PROTECTED_SHARE, room * TARGET_SHARE - others))
+        self._truncate_unseen(view, max(available * PROTECTED_SHARE, available * TARGET_SHARE - others))
 
     def _truncate_unseen(self, view: TurnView, tokens: float) -> None:
         """Truncate results that the model has not seen yet to `tokens`, keeping heads and tails."""

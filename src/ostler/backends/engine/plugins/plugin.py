@@ -73,9 +73,9 @@ class TurnView:
         return self.estimator.request_tokens(self.size)
 
     @property
-    def price(self) -> TokenPrice | Literal["untold"] | None:
-        """The model's price; None if it is unknown, "untold" if only its replies report a cost."""
-        price: TokenPrice | Literal["untold"] | None = getattr(self.model, "price", "untold")
+    def price(self) -> TokenPrice | Literal["reported"] | None:
+        """The model's price; None if it is unknown, "reported" if only its replies report a cost."""
+        price: TokenPrice | Literal["reported"] | None = getattr(self.model, "price", "reported")
         return price
 
     @property

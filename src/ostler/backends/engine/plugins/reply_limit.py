@@ -88,7 +88,7 @@ class ReplyLimitedModel(ModelClientWrapper):
         return msgspec.structs.replace(request, max_tokens=min(tokens, default=None), max_bytes=limit.bytes)
 
     def _reached_limit(self, size: int, counted: int) -> bool:
-        """Return whether the reply reached at least half of the limit, else it hit the model's own maximum."""
+        """Return whether our limit ended the reply (at least half of it was used), not the model's own maximum."""
         limit = self._limit
         return limit is not None and (size * 2 >= limit.bytes or bool(limit.tokens and counted * 2 >= limit.tokens))
 

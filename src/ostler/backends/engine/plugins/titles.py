@@ -18,7 +18,7 @@ from ostler.models.model_types import (
     ModelRequest,
     ReplyFinished,
     TextChunk,
-    TextWasThought,
+    TextReclassified,
     Usage,
     UserMessage,
 )
@@ -110,7 +110,7 @@ class TitlePlugin(LoopPlugin):
             async for chunk in model.stream(request):
                 if isinstance(chunk, TextChunk):
                     texts.append(chunk.text)
-                elif isinstance(chunk, TextWasThought) or chunk in (
+                elif isinstance(chunk, TextReclassified) or chunk in (
                     ReplyFinished("refusal"),
                     ReplyFinished("filtered"),
                 ):

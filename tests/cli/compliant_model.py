@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def obliging_model():
+def compliant_model():
     """Run the server for the block and yield its base URL."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.over = threading.Event()

@@ -22,14 +22,14 @@ def at(server):
     return ["--base-url", server.base_url, "--model", "scripted"]
 
 
-def talk(server, number=-1):
+def conversation(server, number=-1):
     """Return the roles and texts of a request's messages, without system messages."""
     messages = json.loads(server.requests[number].body)["messages"]
     return [(message["role"], _text(message.get("content"))) for message in messages if message["role"] != "system"]
 
 
-def last_words(server):
-    return talk(server)[-1][1]
+def last_message(server):
+    return conversation(server)[-1][1]
 
 
 def _text(content):

@@ -39,8 +39,8 @@ class Reflowing(pyte.HistoryScreen):
 
     def text(self) -> list[str]:
         """Return scrollback and screen without empty lines at the end."""
-        past = ["".join(row[x].data for x in range(self.columns)) for row in self.history.top]
-        return "\n".join(line.rstrip() for line in (*past, *self.display)).rstrip().split("\n")
+        scrollback = ["".join(row[x].data for x in range(self.columns)) for row in self.history.top]
+        return "\n".join(line.rstrip() for line in (*scrollback, *self.display)).rstrip().split("\n")
 
     def _used(self) -> range:
         filled = [y for y in range(self.lines) if self._cells(self.buffer[y])]
