@@ -52,6 +52,9 @@ class Redactor:
             text = redacted
         return text
 
+    def finds_secret(self, text: str) -> bool:
+        return bool(self._find_spans(text))
+
     def _find_spans(self, text: str) -> list[Span]:
         """Return the spans of the secrets in what a terminal shows, and in the titles and links that it does not."""
         view = escape_free_view(text)
