@@ -17,7 +17,10 @@ from ostler.models.model_types import (
 )
 from ostler.models.think_tags import ThinkSplitter
 
-_MAX_REPLY_SIZE = 64 * 1024 * 1024
+# In characters; no model writes this much, and each one takes memory in several places.
+_MAX_REPLY_SIZE = 16 * 1024 * 1024
+# Counted for each call, because its objects take far more memory than a short text.
+_CALL_COST = 4096
 
 
 class ChunkCollector:
@@ -35,6 +38,7 @@ class ChunkCollector:
         self.call_merger = CallMerger((tool.name for tool in request.tools), used_call_ids(request))
         self.is_full = False  # `request.max_bytes` is reached
         self._bytes_left = request.max_bytes
+        self._call_count = 0
         self._chunks: list[ReplyChunk] = []
         self._think_splitter = ThinkSplitter()
         self._pending_surrogate = ""
@@ -63,7 +67,10 @@ class ChunkCollector:
         """Add a fragment of a call."""
         self._add_progress(len(call_id) + len(name) + len(arguments) + 1)
         self._count_bytes(arguments)
-        self.call_merger.add(index, call_id, name, arguments)
+        if self.error is None:
+            self.call_merger.add(index, call_id, name, arguments)
+        self._add_progress((self.call_merger.count - self._call_count) * _CALL_COST)
+        self._call_count = self.call_merger.count
 
     def set_finish_reason(self, reason: str) -> None:
         """Store the finish reason as the server sent it."""
