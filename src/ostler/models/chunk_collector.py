@@ -46,7 +46,7 @@ class ChunkCollector:
     def add_text(self, text: str) -> None:
         """Add text of the answer; `<think>` blocks in it become thoughts."""
         text = self._join_surrogates(text)
-        self._add_progress(len(text))
+        self.add_progress(len(text))
         self._count_bytes(text)
         runs = self._think_splitter.feed(text)
         if self._think_splitter.lone_close:
@@ -57,7 +57,7 @@ class ChunkCollector:
 
     def add_thought(self, text: str, signature: str = "") -> None:
         """Add reasoning. A signature ends the block."""
-        self._add_progress(len(text) + len(signature))
+        self.add_progress(len(text) + len(signature))
         self._count_bytes(text)
         self._think_splitter.ignore_tags()
         self.reasoning = "field"
@@ -65,16 +65,16 @@ class ChunkCollector:
 
     def add_call(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
         """Add a fragment of a call."""
-        self._add_progress(len(call_id) + len(name) + len(arguments) + 1)
+        self.add_progress(len(call_id) + len(name) + len(arguments) + 1)
         self._count_bytes(arguments)
         if self.error is None:
             self.call_merger.add(index, call_id, name, arguments)
-        self._add_progress((self.call_merger.count - self._call_count) * _CALL_COST)
+        self.add_progress((self.call_merger.count - self._call_count) * _CALL_COST)
         self._call_count = self.call_merger.count
 
     def set_finish_reason(self, reason: str) -> None:
         """Store the finish reason as the server sent it."""
-        self._add_progress(1)
+        self.add_progress(1)
         self.finish_reason = reason
 
     def fail(self, error: BackendError) -> None:
@@ -101,7 +101,8 @@ class ChunkCollector:
         chunks.append(parse_finish_reason(self.finish_reason, has_calls=bool(calls), refused=self.refused))
         return chunks
 
-    def _add_progress(self, more: int) -> None:
+    def add_progress(self, more: int) -> None:
+        """Count content in characters; a reply that is too long fails."""
         self.progress += more
         if self.progress > _MAX_REPLY_SIZE:
             self.fail(ModelError(f"{self.server} sent a reply that is too long", code="malformed"))
