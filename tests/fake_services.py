@@ -1,4 +1,4 @@
-"""What slash commands need of a machine, as plain values: what was asked of it is noted."""
+"""A fake of the services that slash commands use; it records the undo requests."""
 
 from ostler.commands.services import BuiltPrompt, NamedItem
 from ostler.core.errors import UsageError
@@ -7,33 +7,33 @@ from ostler.core.prompt import Prompt, TextContent
 
 class FakeServices:
     def __init__(self):
-        self.took = []
-        self.left = ""
+        self.undo_requests = []
+        self.unsent_prompts = ""
         self.known_sessions = []
-        self.prompts = 0
-        self.slow = None
-        self.no_models = False
+        self.prompt_count = 0
+        self.files_delay = None
+        self.endpoint_down = False
         self.known_profiles = []
 
-    async def build_prompt(self, typed):
-        self.prompts += 1
-        return BuiltPrompt(Prompt(f"typed-{self.prompts}", (TextContent(typed),)))
+    async def build_prompt(self, text):
+        self.prompt_count += 1
+        return BuiltPrompt(Prompt(f"typed-{self.prompt_count}", (TextContent(text),)))
 
-    async def expand(self, name, arguments, call):
+    async def expand(self, name, arguments, run_tool):
         if name != "review":
             return None
         return BuiltPrompt(Prompt("expanded", (TextContent(f"Please review {arguments}."),)), ["attached a.py"])
 
     async def undo(self, direction, turns):
-        self.took.append((direction, list(turns)))
+        self.undo_requests.append((direction, list(turns)))
         return ["restored a.py"]
 
     def undo_gaps(self):
-        return [".git (what git keeps for itself)"]
+        return [".git (git's own data)"]
 
     async def models(self):
-        if self.no_models:
-            raise UsageError("nobody answers at http://x", hint="start it")
+        if self.endpoint_down:
+            raise UsageError("cannot connect to http://x", hint="start it")
         return ["one", "two"]
 
     def profiles(self):
@@ -43,7 +43,7 @@ class FakeServices:
         return ()
 
     async def agents(self):
-        return [NamedItem("build", "works"), NamedItem("plan", "changes nothing")]
+        return [NamedItem("build", "works"), NamedItem("plan", "read-only")]
 
     async def skills(self):
         return [NamedItem("pdf", "reads pages")]
@@ -51,17 +51,17 @@ class FakeServices:
     async def commands(self):
         return [NamedItem("review", "review the code")]
 
-    async def sessions(self, words):
-        return [one for one in self.known_sessions if words in one.title]
+    async def sessions(self, query):
+        return [session for session in self.known_sessions if query in session.title]
 
-    async def find_session(self, wanted):
-        found = [one.id for one in self.known_sessions if wanted in one.id]
+    async def find_session(self, session_ref):
+        found = [session.id for session in self.known_sessions if session_ref in session.id]
         if len(found) != 1:
-            raise UsageError(f"there is no session {wanted!r}")
+            raise UsageError(f"there is no session {session_ref!r}")
         return found[0]
 
-    async def fork(self, session_id, at):
-        return f"{session_id}-copy-{at}"
+    async def fork(self, session_id, seq):
+        return f"{session_id}-copy-{seq}"
 
     async def export(self, session_id, output):
         return output or f"{session_id}.md"
@@ -82,11 +82,11 @@ class FakeServices:
         return "AGENTS.md"
 
     def take_unsent_prompts(self):
-        left, self.left = self.left, ""
-        return left
+        text, self.unsent_prompts = self.unsent_prompts, ""
+        return text
 
-    async def files(self, wanted):
-        if self.slow:
-            await self.slow.wait()
+    async def files(self, query):
+        if self.files_delay:
+            await self.files_delay.wait()
         known = ["src/", "src/main.py", "with space/", "with space/x y.txt"]
-        return [path for path in known if wanted in path]
+        return [path for path in known if query in path]

@@ -1,9 +1,9 @@
-"""Ostler: a harness for coding agents. Importing it does nothing; its Python API is loaded when it is first used."""
+"""Ostler, a harness for coding agents. The Python API is imported on first use, so `import ostler` is fast."""
 
 __version__ = "0.1.0.dev0"
 __all__ = ("CompletedCall", "Conversation", "TurnResult", "__version__", "open_session", "run")
 
-TYPE_CHECKING = False  # importing `typing` for it would cost more than all the rest
+TYPE_CHECKING = False  # importing `typing` would take longer than the rest of this module
 if TYPE_CHECKING:
     from ostler.app.python_api import CompletedCall, Conversation, TurnResult, open_session, run
 

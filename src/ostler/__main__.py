@@ -1,10 +1,10 @@
-"""The front door: `ostler` and `python -m ostler`. The version is told before anything else is imported."""
+"""Entry point of `ostler` and `python -m ostler`; answers `--version` without importing anything else."""
 
 import sys
 
 
 def main() -> int:
-    """Answer `--version` at once; hand everything else to the command table."""
+    """Print the version, or dispatch to a command. Return the exit status."""
     arguments = sys.argv[1:]
     if sys.stdout is None or sys.stderr is None:
         _open_missing_streams()
@@ -22,11 +22,11 @@ def main() -> int:
 
 
 def _open_missing_streams() -> None:
-    """Started with a closed output: what is said goes nowhere."""
+    """Replace closed standard streams with the null device, so that writing to them does not fail."""
     import os
 
-    nowhere = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    null = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    sys.stdout, sys.stderr = sys.stdout or null, sys.stderr or null
 
 
 if __name__ == "__main__":

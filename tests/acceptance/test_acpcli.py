@@ -288,7 +288,7 @@ def test_09_cancellation_handling(acpcli, order, shown):
 def test_10_error_scenarios(acpcli):
     """Exit with 2 for bad settings, an unknown agent or no prompt, with 1 if the agent fails."""
     for message, text in [
-        ("is not as it should be", '{"agent_servers": {"x": {"args": []}}}'),
+        ("invalid settings file", '{"agent_servers": {"x": {"args": []}}}'),
         ("settings.json:1:1", "not json"),
     ]:
         acpcli.settings.write_text(text)
@@ -304,8 +304,8 @@ def test_10_error_scenarios(acpcli):
         }
     )
     for args, code, message in [
-        (["-a", "nobody", "hello"], 2, "there is no ACP agent 'nobody'; there are: echo, dies"),
-        ([], 2, "there is no prompt"),
+        (["-a", "nobody", "hello"], 2, "unknown ACP agent 'nobody'; available: echo, dies"),
+        ([], 2, "no prompt; pass it as an argument"),
         (["--nonsense", "hello"], 2, "unrecognized arguments"),
         (["-a", "dies", "hello"], 1, "dies ended with exit code 3; last output: echo_agent: the moon"),
         (["-a", "new", "hello"], 1, "new uses protocol version 7"),

@@ -172,7 +172,7 @@ def test_16_09_project_rules_override_global_ones(ostler, models):
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "hello")
     said = server.requests[0].json["messages"][0]["content"]
-    assert said.index("with tabs") < said.index("these count") < said.index("with spaces")
+    assert said.index("with tabs") < said.index("they override") < said.index("with spaces")
 
 
 @req("PM-1", "PM-2")

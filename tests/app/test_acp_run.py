@@ -1,4 +1,4 @@
-"""How `ostler acp run` ends: at once when told twice, and never as a success whose words were lost."""
+"""How `ostler acp run` ends: on a second signal and on write errors."""
 
 import asyncio
 import errno
@@ -21,46 +21,46 @@ def flags(tmp_path, monkeypatch):
     settings = tmp_path / "agents.json"
     settings.write_text(json.dumps({"agent_servers": {"echo": AGENT}}))
 
-    def of(prompt):
+    def make_flags(prompt):
         return AcpFlags(prompt=prompt, settings=str(settings), cwd=str(tmp_path))
 
-    return of
+    return make_flags
 
 
-class Told(io.StringIO):
-    """A standard output that says when something was written to it."""
+class SignallingOutput(io.StringIO):
+    """A standard output that signals the first write."""
 
     def __init__(self):
         super().__init__()
-        self.anything = asyncio.Event()
+        self.written = asyncio.Event()
 
     def write(self, text):
-        self.anything.set()
+        self.written.set()
         return super().write(text)
 
 
 @pytest.mark.req("AC-5", "CL-9")
-async def test_a_second_signal_does_not_wait_for_an_agent_that_does_not_let_go(flags, monkeypatch):
+async def test_second_signal_does_not_wait_for_the_agent(flags, monkeypatch):
     monkeypatch.setattr(backend, "CANCEL_WAIT", 3600.0)
-    told = Told()
-    monkeypatch.setattr(sys, "stdout", told)
-    play = acp_run._AcpRun(flags("!deaf"))
-    run = asyncio.ensure_future(play.run())
+    output = SignallingOutput()
+    monkeypatch.setattr(sys, "stdout", output)
+    acp = acp_run._AcpRun(flags("!deaf"))
+    run = asyncio.ensure_future(acp.run())
     async with asyncio.timeout(60):
-        await told.anything.wait()
-        play._stop(acp_run.INTERRUPTED)
+        await output.written.wait()
+        acp._stop(acp_run.INTERRUPTED)
         await asyncio.sleep(0)
-        play._stop(acp_run.INTERRUPTED)
+        acp._stop(acp_run.INTERRUPTED)
         assert await run == acp_run.INTERRUPTED
 
 
-class Full(io.StringIO):
+class FullDisk(io.StringIO):
     def write(self, text):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.req("AC-5", "CL-9")
-async def test_words_that_could_not_be_written_are_no_success(flags, monkeypatch):
-    monkeypatch.setattr(sys, "stdout", Full())
+async def test_write_error_is_raised(flags, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", FullDisk())
     with pytest.raises(OSError, match="No space left"):
         await acp_run._AcpRun(flags("hello")).run()

@@ -1,4 +1,4 @@
-"""Trust in a project covers the ACP agents it names: shown in full, for as long as nothing about them changes."""
+"""Trust covers the ACP agents of a project, until one of them changes."""
 
 import json
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.req("PM-8", "AC-1")
 
 @pytest.fixture
 def work(tmp_path, monkeypatch):
-    """A workspace whose project names an agent that is a script of its own."""
+    """Return a workspace whose project defines an agent that runs a script of the project."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("OSTLER_HOME", raising=False)
     folder = tmp_path / "work"
@@ -35,51 +35,51 @@ def lines(work):
 
 
 def trust(work):
-    parts = collect_trust_items(work, load(work, {}))
-    trust_store().grant(work, parts.digest, parts.lines)
+    items = collect_trust_items(work, load(work, {}))
+    trust_store().grant(work, items.digest, items.lines)
 
 
-def trusted(work):
+def is_trusted(work):
     return load_settings(work).trusted
 
 
-def test_what_the_file_names_is_shown_in_full_without_secrets(work):
-    entry, program, whole = lines(work)
+def test_trust_items_list_all_programs_without_secrets(work):
+    entry, program, file = lines(work)
     assert entry.startswith('.ostler/acp.json: agent_servers.theirs = {"command": "sh", "args": ["./agent.sh"]')
     assert '"LD_PRELOAD": "x.so"' in entry
     assert "sk-9f8a" not in entry
     assert program.startswith("program agent.sh: sha256 ")
-    assert whole.startswith(".ostler/acp.json: sha256 ")
+    assert file.startswith(".ostler/acp.json: sha256 ")
     assert count_untrusted(work, load_settings(work)) == 3
 
 
-def test_a_trusted_workspace_needs_no_flag(work):
-    with pytest.raises(UsageError, match="no ACP agent 'theirs'"):
+def test_trusted_workspace_needs_no_flag(work):
+    with pytest.raises(UsageError, match="unknown ACP agent 'theirs'"):
         find_agent("theirs", "", work, load_settings(work))
     trust(work)
     assert find_agent("theirs", "", work, load_settings(work)).entry.command == "sh"
 
 
 @pytest.mark.parametrize("change", ["the file", "the script"])
-def test_a_change_waits_again(work, change):
+def test_change_needs_new_trust(work, change):
     trust(work)
-    assert trusted(work)
+    assert is_trusted(work)
     if change == "the script":
         (work / "agent.sh").write_text("rm -r .")
     else:
         (work / ".ostler" / "acp.json").write_text('{"agent_servers": {"theirs": {"command": "rm"}}}')
-    assert not trusted(work)
-    shown = trust_diff(trust_store().find_grant(work), lines(work))
-    assert any(line.startswith("+ ") for line in shown)
+    assert not is_trusted(work)
+    diff = trust_diff(trust_store().find_grant(work), lines(work))
+    assert any(line.startswith("+ ") for line in diff)
 
 
 @pytest.mark.parametrize("text", ["nonsense", "[1]", '{"agent_servers": 7}', '{"agent_servers": {"x": [1]}}', "{}"])
-def test_a_file_that_makes_no_sense_is_told_and_breaks_nothing(work, text):
+def test_invalid_file_is_listed(work, text):
     (work / ".ostler" / "acp.json").write_text(text)
     assert lines(work)
-    assert not trusted(work)
+    assert not is_trusted(work)
 
 
-def test_at_home_the_file_is_the_persons_own(work, monkeypatch):
+def test_file_in_the_home_folder_needs_no_trust(work, monkeypatch):
     monkeypatch.setenv("HOME", str(work))
     assert lines(work) == ()

@@ -1,4 +1,4 @@
-"""What a prompt's mentions bring along, in every way they can be written."""
+"""Files that a prompt mentions are attached."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def work(tmp_path, monkeypatch):
 
 @pytest.mark.req("CL-2")
 @pytest.mark.parametrize(
-    ("text", "brought"),
+    ("text", "attached"),
     [
         ("see @a.txt, please", {"a.txt": "alpha"}),
         ("see @file:a.txt.", {"a.txt": "alpha"}),
@@ -32,44 +32,44 @@ def work(tmp_path, monkeypatch):
         ("mail me@a.txt or @agent:plan, @file: and @file", {}),
     ],
 )
-async def test_files_are_brought_along_once(work, text, brought):
-    attaching = AttachmentCollector(work, allow_outside=True)
-    await attaching.add_mentions(text)
-    assert {name: block.text for name, block in attaching.blocks.items()} == brought
+async def test_files_are_attached_once(work, text, attached):
+    collector = AttachmentCollector(work, allow_outside=True)
+    await collector.add_mentions(text)
+    assert {name: block.text for name, block in collector.blocks.items()} == attached
 
 
 @pytest.mark.req("CL-2")
-async def test_addresses_are_links_and_homes_are_found(work):
-    attaching = AttachmentCollector(work, allow_outside=True)
-    await attaching.add_mentions("@https://example.org/x and @~/mine.txt")
-    link, file = attaching.blocks.values()
+async def test_urls_are_links_and_home_is_expanded(work):
+    collector = AttachmentCollector(work, allow_outside=True)
+    await collector.add_mentions("@https://example.org/x and @~/mine.txt")
+    link, file = collector.blocks.values()
     assert link == ResourceLink("https://example.org/x")
     assert isinstance(file, EmbeddedResource) and file.text == "mine"
 
 
 @pytest.mark.req("CL-2")
-async def test_what_no_window_holds_is_left_to_the_agent(work):
+async def test_large_file_is_not_attached(work):
     (work / "huge.txt").write_text("x" * (MAX_BYTES + 1))
-    attaching = AttachmentCollector(work, allow_outside=True)
-    await attaching.add_mentions("look at @huge.txt")
-    assert not attaching.blocks
-    (told,) = attaching.notices
-    assert told.startswith("@huge.txt is sent as it stands: its 1,048,577 bytes are more than can be attached")
+    collector = AttachmentCollector(work, allow_outside=True)
+    await collector.add_mentions("look at @huge.txt")
+    assert not collector.blocks
+    (notice,) = collector.notices
+    assert notice.startswith("@huge.txt was not attached: the file is too large (1,048,577 bytes)")
 
 
 @pytest.mark.req("CL-2")
-async def test_words_of_pasted_code_that_are_no_files_are_told_in_one_line(work):
-    attaching = AttachmentCollector(work, allow_outside=False)
-    await attaching.add_mentions("see @a.txt\n" + "".join(f"@decorator{number}\ndef x(): ...\n" for number in range(9)))
-    attached, missing = attaching.notices
+async def test_missing_files_share_one_notice(work):
+    collector = AttachmentCollector(work, allow_outside=False)
+    await collector.add_mentions("see @a.txt\n" + "".join(f"@decorator{number}\ndef x(): ...\n" for number in range(9)))
+    attached, missing = collector.notices
     assert attached.startswith("attached a.txt")
-    assert missing.startswith("sent as they stand, for there are no such files: @decorator0, @decorator1")
-    assert missing.endswith("@decorator4 and 4 more")
+    assert missing.startswith("not attached, no such file: @decorator0, @decorator1")
+    assert missing.endswith("@decorator4 and 4 more (sent as plain text)")
 
 
 @pytest.mark.req("CL-2", "FS-2")
-async def test_what_cannot_be_had_is_told_and_stays_as_it_is(work):
-    attaching = AttachmentCollector(work, allow_outside=False)
-    await attaching.add_mentions("@~/mine.txt @gone.txt")
-    assert attaching.blocks == {}
-    assert [line.partition(" is sent")[0] for line in attaching.notices] == ["@~/mine.txt", "@gone.txt"]
+async def test_unattached_file_causes_a_notice(work):
+    collector = AttachmentCollector(work, allow_outside=False)
+    await collector.add_mentions("@~/mine.txt @gone.txt")
+    assert collector.blocks == {}
+    assert [line.partition(" was not")[0] for line in collector.notices] == ["@~/mine.txt", "@gone.txt"]

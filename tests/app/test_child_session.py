@@ -1,4 +1,4 @@
-"""A child session: what it asks the person is asked where one looks."""
+"""A child session asks the user through its parent."""
 
 import asyncio
 
@@ -14,15 +14,15 @@ from ostler.testing.session_fixture import open_test_session, run_turn
 from ostler.tools.host import LocalToolHost
 from ostler.workspace.local_workspace import LocalWorkspace
 
-PATIENCE = 60
+TIMEOUT = 60
 
 
 @pytest.mark.req("EN-4")
-async def test_a_childs_question_is_put_in_its_parent(tmp_path):
+async def test_question_of_a_child_is_asked_in_the_parent(tmp_path):
     workspace = LocalWorkspace(str(tmp_path))
     replies = []
 
-    async def act(context, said):
+    async def act(context, prompt):
         replies.append(await context.ask(Question("", "Which?", asked_by="files")))
 
     parent = await open_test_session(ScriptedBackend([]), [], workspace)
@@ -37,14 +37,14 @@ async def test_a_childs_question_is_put_in_its_parent(tmp_path):
         journal=MemoryJournal("child"),
     )
     await child.open(version="test", backend="test", options={})
-    async with asyncio.timeout(PATIENCE):
-        playing = asyncio.create_task(run_turn(child, "go"))
+    async with asyncio.timeout(TIMEOUT):
+        turn = asyncio.create_task(run_turn(child, "go"))
         while not parent.state.questions:
             await asyncio.sleep(0)
         ((question_id, asked),) = parent.state.questions.items()
         assert asked.question.asked_by == "explore: files"
         parent.answer(question_id, QuestionReply("accept", {"text": "this"}))
-        await playing
+        await turn
     assert replies == [QuestionReply("accept", {"text": "this"})]
     await child.aclose()
     await parent.aclose()

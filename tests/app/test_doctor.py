@@ -1,4 +1,4 @@
-"""What `ostler doctor sandbox` makes of the proofs."""
+"""The findings of `ostler doctor sandbox`."""
 
 import pytest
 
@@ -9,13 +9,13 @@ pytestmark = pytest.mark.req("SH-8")
 
 
 @pytest.mark.parametrize(
-    ("sandbox", "told"), [("landlock", "also outside the workspace"), ("bubblewrap", "went through")]
+    ("sandbox", "message"), [("landlock", "also outside the workspace"), ("bubblewrap", "went through")]
 )
-async def test_what_does_not_hold_is_told_in_plain_words(monkeypatch, sandbox, told):
-    async def prove():
+async def test_unblocked_attempt_is_explained(monkeypatch, sandbox, message):
+    async def selftest():
         return [SelfTestResult("sandbox", True, sandbox), SelfTestResult("chmod", False, "went through")]
 
-    monkeypatch.setattr("ostler.processes.sandbox_selftest.run_selftest", prove)
+    monkeypatch.setattr("ostler.processes.sandbox_selftest.run_selftest", selftest)
     finding = (await check_sandbox())[-1]
-    assert finding.state == "bad" and told in finding.message
+    assert finding.state == "error" and message in finding.message
     assert ("bubblewrap" in finding.remedy) is (sandbox == "landlock")

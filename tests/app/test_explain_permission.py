@@ -1,4 +1,4 @@
-"""What is said to allow a call does allow it, and nothing is promised that no flag can do."""
+"""The explanation names the flag or rule that would allow a call."""
 
 import json
 from pathlib import Path
@@ -14,8 +14,8 @@ OUTSIDE = {"path": "/etc/hostname"}
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch):
-    """The last line of an explanation, under a person's own rules."""
+def explanation(tmp_path, monkeypatch):
+    """Return a function that gives the last line of an explanation, with the user's rules."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
 
@@ -32,9 +32,9 @@ def told(tmp_path, monkeypatch):
 
 
 @pytest.mark.req("PM-2", "FS-3")
-async def test_what_would_allow_reading_elsewhere_is_the_flag_for_it(told):
-    assert await told("read", OUTSIDE, {}) == "This would allow it: --yolo"
-    assert "non-interactive    allow" in await told("read", OUTSIDE, {}, yolo=True)
+async def test_yolo_allows_reading_outside(explanation):
+    assert await explanation("read", OUTSIDE, {}) == "To allow it: --yolo"
+    assert "non-interactive    allow" in await explanation("read", OUTSIDE, {}, yolo=True)
 
 
 @pytest.mark.req("PM-2")
@@ -46,19 +46,19 @@ async def test_what_would_allow_reading_elsewhere_is_the_flag_for_it(told):
         ("read", OUTSIDE, {"external_directory": {"/etc/*": "deny"}}),
     ],
 )
-async def test_no_flag_is_named_for_what_a_persons_rule_denies(told, tool, arguments, rules):
-    assert "only a change of that rule" in await told(tool, arguments, rules)
+async def test_no_flag_is_suggested_for_a_denying_rule(explanation, tool, arguments, rules):
+    assert "Change that rule; flags do not override it" in await explanation(tool, arguments, rules)
 
 
 @pytest.mark.req("PM-2")
-async def test_an_ordinary_ask_names_the_rule_of_the_right_width(told):
-    line = await told("bash", {"command": "git push origin"}, {})
-    assert line == "This would allow it: --allow 'bash:git push *'"
+async def test_suggested_rule_has_the_right_pattern(explanation):
+    line = await explanation("bash", {"command": "git push origin"}, {})
+    assert line == "To allow it: --allow 'bash:git push *'"
 
 
 @pytest.mark.req("PM-2", "PM-6")
-async def test_a_rule_that_a_person_gave_for_the_project_counts(told, tmp_path):
+async def test_standing_rule_of_the_project_applies(explanation, tmp_path):
     write = {"path": "notes.md", "content": "hello"}
-    assert "This would allow it" in await told("write", write, {})
+    assert "To allow it" in await explanation("write", write, {})
     project_grants(tmp_path / "work").add(Rule("edit", "*", "allow"))
-    assert await told("write", write, {}) == "    non-interactive    allow"
+    assert await explanation("write", write, {}) == "    non-interactive    allow"

@@ -1,4 +1,4 @@
-"""What a run tells the model: the prompt's own words mention and choose, what is piped in beside them does not."""
+"""Piped input is added to the prompt or to a subagent's task."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from ostler.core.prompt import EmbeddedResource, Prompt, PromptTarget, TextConte
 
 
 @pytest.mark.req("CL-8")
-def test_what_is_piped_in_follows_the_words_and_comes_before_what_was_attached():
+def test_piped_input_follows_the_text():
     prompt = Prompt("p", (TextContent("review"), EmbeddedResource("a.py", "x = 1")))
-    made = _extend_prompt(prompt, lambda text: f"{text}\n\nlog")
-    assert made.blocks == (TextContent("review\n\nlog"), EmbeddedResource("a.py", "x = 1"))
+    extended = _extend_prompt(prompt, lambda text: f"{text}\n\nlog")
+    assert extended.blocks == (TextContent("review\n\nlog"), EmbeddedResource("a.py", "x = 1"))
 
 
 @pytest.mark.req("CL-8")
-def test_a_subagent_is_told_it_with_its_task():
+def test_piped_input_is_added_to_a_task():
     prompt = Prompt("p", (TextContent("/review"),), target=PromptTarget("explore", task="look around"))
-    made = _extend_prompt(prompt, lambda text: f"{text}\n\nlog")
-    assert (made.blocks, made.target.task) == ((TextContent("/review"),), "look around\n\nlog")
+    extended = _extend_prompt(prompt, lambda text: f"{text}\n\nlog")
+    assert (extended.blocks, extended.target.task) == ((TextContent("/review"),), "look around\n\nlog")

@@ -1,4 +1,4 @@
-"""Hooks are around every tool there is, by whatever way it is called."""
+"""Hooks run around every tool call."""
 
 import subprocess
 
@@ -45,29 +45,29 @@ ARGUMENTS = {
 }
 
 
-class Around:
-    """Hears every call, and lets it pass."""
+class RecordingInterceptor:
+    """Records every call and allows it."""
 
     def __init__(self):
-        self.before_heard, self.after_heard = [], []
+        self.before_calls, self.after_calls = [], []
 
     async def before(self, call, context):
-        self.before_heard.append(call.tool)
+        self.before_calls.append(call.tool)
         return ""
 
     async def after(self, call, result, context):
-        self.after_heard.append(call.tool)
+        self.after_calls.append(call.tool)
 
 
 @pytest.mark.req("EN-15", "TL-1")
 @pytest.mark.parametrize("origin", ["model", "person", "protocol"])
-async def test_every_tool_is_heard_before_and_after(tmp_path, origin):
+async def test_hooks_run_before_and_after_every_tool(tmp_path, origin):
     (tmp_path / "a.txt").write_text("alpha\n")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    around = Around()
+    recorder = RecordingInterceptor()
     settings = load(tmp_path, {})
     workspace = make_workspace(tmp_path, settings, RunOptions(str(tmp_path)), interactive=True)
-    tools = LocalToolHost(builtin_tools(settings), workspace, other_tools, interceptor=around)
+    tools = LocalToolHost(builtin_tools(settings), workspace, other_tools, interceptor=recorder)
     journal = MemoryJournal("s")
     session = LocalSession(
         backend=ScriptedBackend([]), tools=tools, journal=journal, policy=ALLOW_ALL, cwd=str(tmp_path)
@@ -77,47 +77,47 @@ async def test_every_tool_is_heard_before_and_after(tmp_path, origin):
         await session.call(ToolCall(f"call-{name}", name, arguments, origin=origin))
     await session.aclose()
     assert set(ARGUMENTS) == {*tools._tools, *tools._hidden_tools}
-    assert around.before_heard == around.after_heard == list(ARGUMENTS)
+    assert recorder.before_calls == recorder.after_calls == list(ARGUMENTS)
 
 
-SAYS_NO = '{"decision": "deny", "reason": "not now"}'
+DENIAL = '{"decision": "deny", "reason": "not now"}'
 
 
 @pytest.mark.req("EN-15")
 @pytest.mark.parametrize(
-    ("printed", "why"),
+    ("printed", "reason"),
     [
-        (SAYS_NO, "not now"),
-        (f"\ufeff{SAYS_NO}", "not now"),
-        (f"welcome to this shell\n{SAYS_NO}\n", "not now"),
-        (SAYS_NO[:-2], "no JSON object"),
+        (DENIAL, "not now"),
+        (f"\ufeff{DENIAL}", "not now"),
+        (f"welcome to this shell\n{DENIAL}\n", "not now"),
+        (DENIAL[:-2], "not a JSON object"),
         ("welcome\n{ this is code }\n", ""),
         ("welcome", ""),
         ("", ""),
     ],
 )
-async def test_what_a_hook_prints_before_its_answer_does_not_take_its_word_away(tmp_path, printed, why):
-    (tmp_path / "said").write_text(printed)
-    hook = HookSpec("before_tool", ("cat", str(tmp_path / "said")))
-    refused = await HookRunner([hook], SourceFolder(str(tmp_path), "project", [])).before(
-        ToolCall("1", "read", {}), Heard()
+async def test_output_before_the_answer_is_ignored(tmp_path, printed, reason):
+    (tmp_path / "printed").write_text(printed)
+    hook = HookSpec("before_tool", ("cat", str(tmp_path / "printed")))
+    denial = await HookRunner([hook], SourceFolder(str(tmp_path), "project", [])).before(
+        ToolCall("1", "read", {}), SilentContext()
     )
-    assert why in refused and bool(why) == bool(refused)
+    assert reason in denial and bool(reason) == bool(denial)
 
 
 @pytest.mark.req("EN-15")
-async def test_the_model_is_told_who_refused(tmp_path):
-    class Guard(Around):
+async def test_denial_names_the_hook(tmp_path):
+    class DenyingInterceptor(RecordingInterceptor):
         async def before(self, call, context):
             return "not on a Monday"
 
-    tools = LocalToolHost([FakeTool("probe")], LocalWorkspace(str(tmp_path)), interceptor=Guard())
-    result = await tools.run(ToolCall("1", "probe", {}), Heard())
-    assert (result.status, result.for_model) == ("denied", "A hook of the user refused this. not on a Monday")
+    tools = LocalToolHost([FakeTool("probe")], LocalWorkspace(str(tmp_path)), interceptor=DenyingInterceptor())
+    result = await tools.run(ToolCall("1", "probe", {}), SilentContext())
+    assert (result.status, result.for_model) == ("denied", "A hook of the user denied this. not on a Monday")
 
 
-class Heard:
-    """A stage that only hears."""
+class SilentContext:
+    """A context that ignores events."""
 
     def emit(self, event):
         pass

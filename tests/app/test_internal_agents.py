@@ -1,4 +1,4 @@
-"""For which models sessions get titles by themselves."""
+"""Which models generate session titles, and the prompts of internal agents."""
 
 import json
 
@@ -26,7 +26,7 @@ from ostler.settings.load import load
         ("", "auto", False),
     ],
 )
-def test_models_on_this_machine_are_left_in_peace(tmp_path, monkeypatch, url, titles, names):
+def test_local_models_make_no_titles(tmp_path, monkeypatch, url, titles, names):
     (tmp_path / ".ostler").mkdir()
     config = {"session": {"titles": titles}}
     if url:
@@ -34,20 +34,20 @@ def test_models_on_this_machine_are_left_in_peace(tmp_path, monkeypatch, url, ti
     (tmp_path / ".ostler" / "config.json").write_text(json.dumps(config))
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
-    found = make_internal_agents(settings, RunOptions("."), built_in_role)
-    assert (found.makes_titles, found.model) == (names, "s" if url and titles != "never" else "")
+    agents = make_internal_agents(settings, RunOptions("."), built_in_role)
+    assert (agents.makes_titles, agents.model) == (names, "s" if url and titles != "never" else "")
     assert not make_internal_agents(settings, RunOptions(".", ephemeral=True), built_in_role).makes_titles
 
 
 @pytest.mark.req("EN-3", "EN-9")
-def test_a_hidden_agent_has_the_words_that_a_person_gives_it_and_never_a_projects(tmp_path, monkeypatch):
+def test_internal_agent_uses_the_users_prompt_not_the_projects(tmp_path, monkeypatch):
     home, work = tmp_path / "home", tmp_path / "work"
-    for folder, words in ((home / ".ostler" / "agents", "Mine."), (work / ".ostler" / "agents", "Theirs.")):
+    for folder, prompt in ((home / ".ostler" / "agents", "Mine."), (work / ".ostler" / "agents", "Theirs.")):
         folder.mkdir(parents=True)
-        (folder / "compaction.md").write_text(f"---\ndescription: x\n---\n{words}\n")
+        (folder / "compaction.md").write_text(f"---\ndescription: x\n---\n{prompt}\n")
     monkeypatch.setenv("HOME", str(home))
     settings = load(work, {"HOME": str(home)})
     agents = ProjectKnowledge(str(work), settings, {"HOME": str(home)}).agents(trusted=True)
-    choice = ActiveAgent(agents, Policy(), RunOptions("."))
-    assert choice.internal_role("compaction").prompt == "Mine."
-    assert choice.internal_role("title").prompt == built_in_role("title").prompt
+    active_agent = ActiveAgent(agents, Policy(), RunOptions("."))
+    assert active_agent.internal_role("compaction").prompt == "Mine."
+    assert active_agent.internal_role("title").prompt == built_in_role("title").prompt

@@ -1,4 +1,4 @@
-"""From a command's file to a prompt: who is let work on it, and what its person is told."""
+"""Prompts from command files: the target agent and the notices."""
 
 import pytest
 
@@ -15,8 +15,8 @@ def expand(tmp_path, monkeypatch):
     work = tmp_path / "work"
     (work / ".ostler" / "commands").mkdir(parents=True)
 
-    async def call(made):
-        raise AssertionError("nothing is to be run")
+    async def call(tool_call):
+        raise AssertionError("nothing should run")
 
     async def expanded(head, arguments=""):
         (work / ".ostler" / "commands" / "it.md").write_text(f"---\n{head}\n---\nLook at $ARGUMENTS.")
@@ -26,62 +26,62 @@ def expand(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("head", "agent", "is_task", "told"),
+    ("head", "agent", "is_task", "notice"),
     [
         ("subtask: true", "general", True, ""),
         ("subtask: true\nagent: explore", "explore", True, ""),
         ("agent: explore", "explore", True, ""),
         ("agent: plan", "plan", False, ""),
-        ("subtask: true\nagent: plan", "plan", False, "plan takes no tasks"),
-        ("subtask: true\nagent: nobody", "general", True, "no agent 'nobody'"),
+        ("subtask: true\nagent: plan", "plan", False, "agent plan cannot be used as a subagent"),
+        ("subtask: true\nagent: nobody", "general", True, "unknown agent 'nobody'"),
     ],
 )
-async def test_the_agent_that_a_command_names_works_and_no_freer_one(expand, head, agent, is_task, told):
-    ready = await expand(head, "a.py")
-    assert (ready.prompt.target.agent, bool(ready.prompt.target.task)) == (agent, is_task)
-    assert told in "".join(ready.notices) and bool(told) == bool(ready.notices)
+async def test_command_selects_its_agent(expand, head, agent, is_task, notice):
+    built = await expand(head, "a.py")
+    assert (built.prompt.target.agent, bool(built.prompt.target.task)) == (agent, is_task)
+    assert notice in "".join(built.notices) and bool(notice) == bool(built.notices)
 
 
 @pytest.mark.parametrize("template", ["$ARGUMENTS", "$1 $2"])
-async def test_a_command_that_comes_out_empty_is_not_sent(ready, tmp_path, template):
+async def test_empty_command_is_not_sent(build, tmp_path, template):
     (tmp_path / "work/.ostler/commands/it.md").write_text(f"---\ndescription: x\n---\n{template}")
-    with pytest.raises(UsageError, match="comes out empty"):
-        await ready("/it")
+    with pytest.raises(UsageError, match="expands to an empty prompt"):
+        await build("/it")
 
 
 @pytest.fixture
-def ready(tmp_path, monkeypatch):
+def build(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     work = tmp_path / "work"
     (work / ".ostler" / "commands").mkdir(parents=True)
     (work / ".ostler" / "commands" / "review.md").write_text("Review it.")
 
-    async def call(made):
-        raise AssertionError("nothing is to be run")
+    async def call(tool_call):
+        raise AssertionError("nothing should run")
 
-    async def typed(line):
+    async def build_text(line):
         return (await PromptBuilder(work, load(work, {}), allow_outside=False).build(line, call)).prompt.text
 
-    return typed
+    return build_text
 
 
 @pytest.mark.parametrize(
-    ("line", "why"),
+    ("line", "message"),
     [
         ("/reviw it", "did you mean /review?"),
-        ("/nothing-like it", "there is: /review; if these are words"),
-        ("/models", "a command of the prompt, not of a run"),
-        ("/exit", "ostler chat has it"),
+        ("/nothing-like it", "available: /review; if this is text"),
+        ("/models", "only available in the interactive client"),
+        ("/exit", "use `ostler chat`"),
     ],
 )
-async def test_a_command_nobody_wrote_is_not_said_to_the_model(ready, line, why):
+async def test_unknown_command_is_not_sent_to_the_model(build, line, message):
     with pytest.raises(UsageError) as raised:
-        await ready(line)
-    assert why in str(raised.value)
+        await build(line)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
     "line", ["/usr/bin/x is broken", "/tmp is full", "/ is full", "// comment", "a /review", "/3 of it"]
 )
-async def test_a_path_is_no_command(ready, line):
-    assert await ready(line) == line
+async def test_path_is_not_a_command(build, line):
+    assert await build(line) == line

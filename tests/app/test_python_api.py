@@ -1,4 +1,4 @@
-"""The Python API: its example as it stands in the docs, any client, any backend, asks, cancelling, going on."""
+"""The Python API: the example of the docs, custom clients and backends, approvals, cancellation, resuming."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ def work(tmp_path, monkeypatch):
     return tmp_path / "work"
 
 
-def test_the_example_of_the_docs_runs(ostler, models, tmp_path):
+def test_example_of_the_docs(ostler, models, tmp_path):
     example = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[0]
     (tmp_path / "example.py").write_text(example)
     with models.playing(calls([("write", {"path": "hello.txt", "content": "hi"})]), text("written")) as server:
@@ -46,50 +46,50 @@ def test_the_example_of_the_docs_runs(ostler, models, tmp_path):
     assert (ostler.workspace / "hello.txt").read_text() == "hi"
 
 
-async def test_a_client_of_ones_own_gives_answer_results_and_events(work):
+async def test_custom_model_client(work):
     model = ScriptedModel([ScriptedLine(calls=(WRITE,)), ScriptedLine("done")])
     async with package.open_session(str(work), model=model, write=True) as conversation:
-        played = await conversation.run("write x")
-    assert (played.answer, played.reason) == ("done", "done")
-    assert [(used.call.tool, used.result.status) for used in played.tools] == [("write", "ok")]
-    assert isinstance(played.events[0], TurnStarted) and played.events[-1] == played.ended
+        turn = await conversation.run("write x")
+    assert (turn.answer, turn.reason) == ("done", "done")
+    assert [(item.call.tool, item.result.status) for item in turn.tools] == [("write", "ok")]
+    assert isinstance(turn.events[0], TurnStarted) and turn.events[-1] == turn.ended
     assert (work / "x.txt").read_text() == "x"
     model.finish()
 
 
-async def test_nothing_is_written_without_the_flag_and_consent_may_be_asked_for(work):
+async def test_writes_need_the_flag_or_approval(work):
     async with package.open_session(
         str(work), model=ScriptedModel([ScriptedLine(calls=(WRITE,)), ScriptedLine("no")])
     ) as conversation:
-        refused = await conversation.run("write x")
-    assert refused.tools[0].result.status == "denied" and not (work / "x.txt").exists()
+        denied = await conversation.run("write x")
+    assert denied.tools[0].result.status == "denied" and not (work / "x.txt").exists()
 
-    seen = []
+    titles = []
 
-    async def consent(asked):
-        seen.append(asked.permission.title)
+    async def approve(request):
+        titles.append(request.permission.title)
         return True
 
     model = ScriptedModel([ScriptedLine(calls=(WRITE,)), ScriptedLine("yes")])
-    async with package.open_session(str(work), model=model, ask=consent) as conversation:
+    async with package.open_session(str(work), model=model, ask=approve) as conversation:
         assert (await conversation.run("write x")).tools[0].result.status == "ok"
-    assert len(seen) == 1 and (work / "x.txt").exists()
+    assert len(titles) == 1 and (work / "x.txt").exists()
 
 
-@pytest.mark.parametrize("said", [False, Decision("deny", by="person", feedback="not now"), RuntimeError("oops")])
-async def test_a_refusal_or_a_broken_callback_refuses(work, said):
-    async def consent(asked):
-        if isinstance(said, Exception):
-            raise said
-        return said
+@pytest.mark.parametrize("answer", [False, Decision("deny", by="person", feedback="not now"), RuntimeError("oops")])
+async def test_denial_or_failing_callback_denies(work, answer):
+    async def approve(request):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     model = ScriptedModel([ScriptedLine(calls=(WRITE,)), ScriptedLine("no")])
-    async with package.open_session(str(work), model=model, ask=consent) as conversation:
-        played = await conversation.run("write x")
-    assert played.tools[0].result.status == "denied" and not (work / "x.txt").exists()
+    async with package.open_session(str(work), model=model, ask=approve) as conversation:
+        turn = await conversation.run("write x")
+    assert turn.tools[0].result.status == "denied" and not (work / "x.txt").exists()
 
 
-async def test_a_backend_of_ones_own_thinks_in_place_of_the_engine(work):
+async def test_custom_backend_replaces_the_engine(work):
     async def act(context, prompt):
         context.emit(MessageDone(Message("m", (TextContent("from afar"),))))
 
@@ -98,7 +98,7 @@ async def test_a_backend_of_ones_own_thinks_in_place_of_the_engine(work):
         assert (await conversation.run("hi")).answer == "from afar"
 
 
-async def test_a_cancelled_run_leaves_a_session_that_goes_on(work):
+async def test_session_continues_after_a_cancelled_turn(work):
     pause = asyncio.Event()
     model = ScriptedModel([ScriptedLine("half an ans\n", pause=pause), ScriptedLine("whole")])
     async with package.open_session(str(work), model=model) as conversation:
@@ -107,85 +107,85 @@ async def test_a_cancelled_run_leaves_a_session_that_goes_on(work):
                 if isinstance(event, TextDelta):
                     break
         second = await conversation.run("second")
-        kept = [event for event in conversation.session.events() if isinstance(event, TurnEnded)]
+        ends = [event for event in conversation.session.events() if isinstance(event, TurnEnded)]
     assert second.answer == "whole"
-    assert [ended.reason for ended in kept] == ["cancelled", "done"]
+    assert [ended.reason for ended in ends] == ["cancelled", "done"]
 
 
-async def test_a_session_goes_on_later(work):
+async def test_session_is_resumed(work):
     async with package.open_session(str(work), model=ScriptedModel([ScriptedLine("one")])) as conversation:
         await conversation.run("first")
     model = ScriptedModel([ScriptedLine("two")])
     async with package.open_session(str(work), model=model, resume=conversation.id) as again:
         await again.run("second")
-    assert [type(said).__name__ for said in model.requests[0].history] == [
+    assert [type(message).__name__ for message in model.requests[0].history] == [
         "UserMessage",
         "AssistantMessage",
         "UserMessage",
     ]
 
 
-async def test_a_model_that_fails_is_no_exception_and_another_model_is_a_clear_one(work):
+async def test_model_failure_is_a_result_and_unknown_model_raises(work):
     async with package.open_session(str(work), model=ScriptedModel([ScriptedLine(error="gone")])) as conversation:
-        played = await conversation.run("hi")
-        assert (played.reason, played.answer) == ("failed", "")
-        assert "gone" in str(played.ended.fault)
+        turn = await conversation.run("hi")
+        assert (turn.reason, turn.answer) == ("failed", "")
+        assert "gone" in str(turn.ended.fault)
         from ostler.core.sessions import SetOption
 
-        with pytest.raises(UsageError, match="alone"):
+        with pytest.raises(UsageError, match="unknown model 'other'"):
             await conversation.session.apply(SetOption("model", "other"))
 
 
-def test_one_prompt_without_asyncio(work):
-    played = package.run("hi", str(work), model=ScriptedModel([ScriptedLine("hello")]), ephemeral=True)
-    assert played.answer == "hello"
+def test_run_without_asyncio(work):
+    turn = package.run("hi", str(work), model=ScriptedModel([ScriptedLine("hello")]), ephemeral=True)
+    assert turn.answer == "hello"
 
 
-async def test_one_prompt_in_asynchronous_code_is_told_the_other_way(work):
+async def test_run_in_asynchronous_code_raises(work):
     with pytest.raises(UsageError, match="open_session"):
         package.run("hi", str(work), model=ScriptedModel([]))
 
 
-def test_what_is_not_there_is_said_as_python_does():
+def test_unknown_attribute_raises_attribute_error():
     with pytest.raises(AttributeError, match="nothing_such"):
-        package.nothing_such  # noqa: B018  # the look is the test
+        package.nothing_such  # noqa: B018  # the access is the test
     assert set(package.__all__) == set(dir(package))
 
 
 @pytest.mark.parametrize(
-    ("flags", "why"),
+    ("flags", "message"),
     [
-        ({"profile": "sudo"}, "no profile 'sudo'"),
-        ({"allow": "bash:*"}, "wrong"),
-        ({"max_steps": "many"}, "wrong"),
-        ({"max_steps": 0}, "max_steps=0 limits nothing"),
-        ({"max_steps": -5}, "max_steps=-5 limits nothing"),
-        ({"max_tokens": 0}, "max_tokens=0 limits nothing"),
-        ({"max_cost": 0.0}, "max_cost=0.0 limits nothing"),
-        ({"max_time": float("nan")}, "max_time=nan limits nothing"),
-        ({"max_time": float("inf")}, "max_time=inf limits nothing"),
-        ({"agent": "nobody"}, "no agent 'nobody'"),
+        ({"profile": "sudo"}, "unknown profile 'sudo'"),
+        ({"allow": "bash:*"}, "invalid argument"),
+        ({"max_steps": "many"}, "invalid argument"),
+        ({"max_steps": 0}, "invalid limit max_steps=0"),
+        ({"max_steps": -5}, "invalid limit max_steps=-5"),
+        ({"max_tokens": 0}, "invalid limit max_tokens=0"),
+        ({"max_cost": 0.0}, "invalid limit max_cost=0.0"),
+        ({"max_time": float("nan")}, "invalid limit max_time=nan"),
+        ({"max_time": float("inf")}, "invalid limit max_time=inf"),
+        ({"agent": "nobody"}, "unknown agent 'nobody'"),
         ({"resume": "gone"}, "session 'gone' not found"),
         ({"max_step": 3}, "no argument 'max_step'"),
-        ({"model": 5}, "given as model has no name, context_limit, stream"),
-        ({"backend": object()}, "given as backend has no open"),
+        ({"model": 5}, "argument model has no name, context_limit, stream"),
+        ({"backend": object()}, "argument backend has no open"),
     ],
 )
-async def test_a_wrong_argument_is_a_clear_error(work, flags, why):
-    with pytest.raises(UsageError, match=why):
+async def test_invalid_argument_raises(work, flags, message):
+    with pytest.raises(UsageError, match=message):
         async with package.open_session(str(work), **{"model": ScriptedModel([]), **flags}):
             pass
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", None])
-async def test_nothing_is_no_prompt(work, nothing):
+async def test_empty_prompt_raises(work, nothing):
     async with package.open_session(str(work), model=ScriptedModel([])) as conversation:
         with pytest.raises(UsageError, match="no prompt"):
             await conversation.run(nothing)
 
 
-async def test_a_loop_that_is_left_cancels_its_turn_and_the_next_may_follow_at_once(work):
-    """Also where nobody closes the stream by hand."""
+async def test_leaving_the_stream_cancels_the_turn(work):
+    """Also if the stream is not closed explicitly."""
     model = ScriptedModel(
         [ScriptedLine("one\ntwo\n", pause=asyncio.Event()), ScriptedLine("again"), ScriptedLine("and again")]
     )
@@ -200,15 +200,15 @@ async def test_a_loop_that_is_left_cancels_its_turn_and_the_next_may_follow_at_o
         assert first.answer == "and again" and isinstance(second, UsageError)
 
 
-async def test_no_turn_leaves_a_reader_behind(work):
-    async def act(context, said):
+async def test_subscriptions_are_closed(work):
+    async def act(context, prompt):
         context.emit(TextDelta("m", "hi"))
 
     async with package.open_session(str(work), backend=ScriptedBackend([act] * 3)) as conversation:
         await conversation.run("one")
         async with aclosing(conversation.stream("two")) as events:
             await anext(events)
-        conversation._make_prompt = None  # whatever fails before the turn begins
+        conversation._make_prompt = None  # makes it fail before the turn starts
         with pytest.raises(TypeError):
             await conversation.run("three")
         assert conversation.session._stream._subscriptions == []

@@ -1,4 +1,4 @@
-"""The filter of this machine: it knows the secrets of the settings wherever they stand, and no ordinary word."""
+"""The redactor masks secrets of the settings and environment, and no ordinary words."""
 
 import json
 
@@ -40,50 +40,50 @@ def redact(tmp_path):
         *("planted elsewhere", "planted%20elsewhere"),
     ],
 )
-def test_a_secret_of_the_settings_is_taken_out(redact, secret):
-    assert secret not in redact(f"it said {secret} there")
+def test_secret_of_the_settings_is_masked(redact, secret):
+    assert secret not in redact(f"the value {secret} there")
 
 
 @pytest.mark.parametrize("word", ["ordinary-host", "proxy.example", "other-host"])
-def test_where_a_server_is_stays(redact, word):
-    assert redact(f"it said {word} there") == f"it said {word} there"
+def test_host_names_are_not_masked(redact, word):
+    assert redact(f"the value {word} there") == f"the value {word} there"
 
 
-def in_use(tmp_path, profile, *known, **env):
+def in_use(tmp_path, profile, *extra_secrets, **env):
     (tmp_path / ".ostler").mkdir(exist_ok=True)
     (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"models": {"profiles": [PROFILE | profile]}}))
     (tmp_path / ".ostler" / "key.txt").write_text("a-key-in-a-file\n")
     (tmp_path / ".ostler" / "query.txt").write_text("x")
     env = {"HOME": str(tmp_path), "HOST_NAME": "h", "TEAM_NAME": "team-of-many-people"} | env
-    return secrets_in_use(load(tmp_path, env), env, *known)
+    return secrets_in_use(load(tmp_path, env), env, *extra_secrets)
 
 
-def test_what_is_surely_a_secret_is_withheld(tmp_path):
+def test_secrets_in_use(tmp_path):
     headers = {
         "Authorization": "Bearer of-the-profile-1",
         "X-Zone": "eu-central-northern",
         "X-Id": "8f3kQ0z9xW1m7Vb2Lp5T",
     }
-    found = in_use(
+    secrets = in_use(
         tmp_path,
         {"headers": headers, "proxy": "http://me:a-word-of-the-proxy@proxy.example:1"},
         "the-flag-with-a-key",
         OPENAI_API_KEY="sk-of-somebody-else",
         DB_PASSWORD="correct-horse-9",
     )
-    assert found == {
+    assert secrets == {
         *("of-the-profile-1", "8f3kQ0z9xW1m7Vb2Lp5T", "a-word-of-the-proxy", "the-flag-with-a-key"),
         *("sk-of-somebody-else", "correct-horse-9", "a-key-in-a-file"),
     }
 
 
-def test_what_a_conversation_needs_is_not_torn_out_of_it(tmp_path):
+def test_harmless_values_are_not_secrets(tmp_path):
     harmless = {"SSH_AUTH_SOCK": "/tmp/ssh-1234567890/agent.1", "DB_PASSWORD": "developmentdb", "MY_TOKEN": "short1"}
-    found = in_use(tmp_path, {"apiKey": "ollama", "proxy": "", "headers": {}}, "", **harmless)
-    assert found == set()
+    secrets = in_use(tmp_path, {"apiKey": "ollama", "proxy": "", "headers": {}}, "", **harmless)
+    assert secrets == set()
 
 
-def test_a_prompt_that_holds_a_secret_is_known(tmp_path, monkeypatch):
+def test_prompt_with_a_secret_is_detected(tmp_path, monkeypatch):
     monkeypatch.setenv("OSTLER_API_KEY", 'sk-"planted"-0123456789')
     settings = load(tmp_path, {"HOME": str(tmp_path)})
     assert _contains_secret(settings, "", 'is sk-"planted"-0123456789 it?')
@@ -92,11 +92,11 @@ def test_a_prompt_that_holds_a_secret_is_known(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["PWD", "OLDPWD"])
-def test_the_folder_a_shell_is_in_is_no_password(tmp_path, name):
+def test_shell_folder_variables_are_not_secrets(tmp_path, name):
     folder = "/tmp/pytest-of-root/pytest-709/test_x0kQ9zR7/workspace"
     env = {"HOME": str(tmp_path), name: folder, "DB_PASSWORD": folder}
     assert secrets_in_use(load(tmp_path, {"HOME": str(tmp_path)}), {"HOME": str(tmp_path), name: folder}) == set()
-    assert folder in secrets_in_use(load(tmp_path, env), env)  # by another name it counts
+    assert folder in secrets_in_use(load(tmp_path, env), env)  # under another name it is masked
     redact = make_redactor(load(tmp_path, {"HOME": str(tmp_path)}), {"HOME": str(tmp_path), name: folder}).redact
     assert redact(f"opened in {folder}/a.py") == f"opened in {folder}/a.py"
     assert redact(f"{name}={folder}") == f"{name}={folder}"

@@ -1,4 +1,4 @@
-"""The line that says what a run may do is what the policy would answer."""
+"""The permission summary of a run agrees with the policy."""
 
 import json
 
@@ -10,49 +10,53 @@ from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.settings.load import load
 
-HELD = "run commands in the sandbox, where they change nothing"
+READ_ONLY = "run commands in the sandbox, read-only"
 WRITING = "run commands in the sandbox"
 
 
 @pytest.mark.req("PM-4", "CL-8")
 @pytest.mark.parametrize(
-    ("flags", "config", "told"),
+    ("flags", "config", "expected"),
     [
-        ({}, {}, f"may: read the workspace; {HELD}"),
-        ({"write": True}, {}, f"may: read and change the workspace; {WRITING}"),
-        ({"write": True, "yolo": True}, {}, f"may: read anywhere; change the workspace; {WRITING}"),
-        ({"allow": ("bash:make *",)}, {}, f"may: read the workspace; {HELD}; --allow bash:make *"),
-        ({"profile": "paranoid"}, {}, "may: nothing by itself"),
-        ({"profile": "paranoid", "allow": ("read:*",)}, {}, "may: read the workspace; --allow read:*"),
-        ({"trust": True}, {}, f"may: read the workspace; {HELD} · trusts this project's settings"),
-        ({}, {"security": {"sandbox": "off"}}, "may: read the workspace"),
-        ({}, {"permission": {"*": "deny"}}, "may: nothing by itself"),
+        ({}, {}, f"allowed: read the workspace; {READ_ONLY}"),
+        ({"write": True}, {}, f"allowed: read and change the workspace; {WRITING}"),
+        ({"write": True, "yolo": True}, {}, f"allowed: read anywhere; change the workspace; {WRITING}"),
+        ({"allow": ("bash:make *",)}, {}, f"allowed: read the workspace; {READ_ONLY}; --allow bash:make *"),
+        ({"profile": "paranoid"}, {}, "allowed: nothing (reads, changes and commands are denied)"),
+        ({"profile": "paranoid", "allow": ("read:*",)}, {}, "allowed: read the workspace; --allow read:*"),
+        ({"trust": True}, {}, f"allowed: read the workspace; {READ_ONLY} · project settings trusted"),
+        ({}, {"security": {"sandbox": "off"}}, "allowed: read the workspace"),
+        ({}, {"permission": {"*": "deny"}}, "allowed: nothing (reads, changes and commands are denied)"),
         (
             {"profile": "god_mode"},
             {"security": {"sandbox": "off"}},
-            "may: read and change the workspace; run commands, without a sandbox",
+            "allowed: read and change the workspace; run commands, without a sandbox",
         ),
     ],
 )
-def test_what_a_run_may_do_is_told_in_one_line(tmp_path, flags, config, told):
+def test_permission_summary(tmp_path, flags, config, expected):
     (tmp_path / ".ostler").mkdir()
     (tmp_path / ".ostler" / "config.json").write_text(json.dumps(config))
     settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
-    assert describe_permissions(settings, RunOptions(".", **flags), builtin_agents()) == told
+    assert describe_permissions(settings, RunOptions(".", **flags), builtin_agents()) == expected
 
 
 @pytest.mark.req("PM-4", "CL-8")
 @pytest.mark.parametrize(
-    ("agent", "flags", "told"),
+    ("agent", "flags", "expected"),
     [
-        ("plan", {"write": True}, f"plan may: read the workspace; {HELD}"),
-        ("plan", {"write": True, "yolo": True}, f"plan may: read anywhere; {HELD}"),
-        ("plan", {"allow": ("write:*", "bash:make *")}, f"plan may: read the workspace; {HELD}; --allow bash:make *"),
-        ("mute", {"write": True}, "mute may: nothing by itself"),
-        ("reader", {"write": True}, "reader may: read the workspace"),
+        ("plan", {"write": True}, f"allowed for plan: read the workspace; {READ_ONLY}"),
+        ("plan", {"write": True, "yolo": True}, f"allowed for plan: read anywhere; {READ_ONLY}"),
+        (
+            "plan",
+            {"allow": ("write:*", "bash:make *")},
+            f"allowed for plan: read the workspace; {READ_ONLY}; --allow bash:make *",
+        ),
+        ("mute", {"write": True}, "allowed for mute: nothing (reads, changes and commands are denied)"),
+        ("reader", {"write": True}, "allowed for reader: read the workspace"),
     ],
 )
-def test_the_line_knows_what_the_agent_leaves_of_it(tmp_path, agent, flags, told):
+def test_permission_summary_of_an_agent(tmp_path, agent, flags, expected):
     reads = (("*", False), ("read", True))
     agents = {
         **builtin_agents(),
@@ -60,4 +64,4 @@ def test_the_line_knows_what_the_agent_leaves_of_it(tmp_path, agent, flags, told
         "reader": AgentDefinition("reader", tools=(reads,)),
     }
     settings = load(tmp_path / "work", {"HOME": str(tmp_path)})
-    assert describe_permissions(settings, RunOptions(".", **flags), agents, agent) == told
+    assert describe_permissions(settings, RunOptions(".", **flags), agents, agent) == expected

@@ -1,4 +1,4 @@
-"""A session's policy: folders besides the workspace may be read, unless a person's own rule says otherwise."""
+"""Additional directories can be read unless a rule of the user denies it."""
 
 import json
 
@@ -17,7 +17,7 @@ def action(policy, path):
 
 @pytest.mark.req("PM-2", "AC-6")
 @pytest.mark.parametrize(("config", "expected"), [({}, "allow"), ({"external_directory": "deny"}, "deny")])
-def test_folders_besides_the_workspace(tmp_path, config, expected):
+def test_additional_directories(tmp_path, config, expected):
     (tmp_path / ".ostler").mkdir()
     (tmp_path / ".ostler" / "config.json").write_text(json.dumps({"permission": config}))
     settings = load(tmp_path / "work", {"HOME": str(tmp_path)})

@@ -1,4 +1,4 @@
-"""Which command lines could write by themselves, where nothing else would hold them; what rules open outside."""
+"""The session's workspace: redirections, credentials and readable outside folders."""
 
 import json
 
@@ -29,18 +29,18 @@ from ostler.settings.load import load
         ("echo <>x", True),
     ],
 )
-def test_a_redirection_into_a_file_is_seen(command, writes):
+def test_redirections_into_files_are_detected(command, writes):
     assert redirects_to_file(command) is writes
 
 
 @pytest.mark.req("SH-8")
-async def test_a_command_with_the_network_sees_a_person_s_keys_and_never_ours(tmp_path, monkeypatch):
+async def test_command_with_network_sees_user_keys_but_not_ostlers(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder in (".ssh", ".ostler", "workspace"):
         (tmp_path / folder).mkdir()
     shell = SessionShell(str(tmp_path / "workspace"), writable=True, sandbox="prefer")
-    granted = await shell._policy_for(CommandRequest("git push", network=True))
-    assert granted.network and granted.hidden == (str(tmp_path / ".ostler"),)
+    policy = await shell._policy_for(CommandRequest("git push", network=True))
+    assert policy.network and policy.hidden == (str(tmp_path / ".ostler"),)
     assert str(tmp_path / ".ssh") in shell._sandbox_policy().hidden
 
 
@@ -58,7 +58,7 @@ async def test_a_command_with_the_network_sees_a_person_s_keys_and_never_ours(tm
         ("lib/*", "allow", False),
     ],
 )
-async def test_a_rule_opens_the_folder_it_names_to_reading_alone(tmp_path, monkeypatch, pattern, action, readable):
+async def test_rule_makes_an_outside_folder_readable_only(tmp_path, monkeypatch, pattern, action, readable):
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder in ("lib", "workspace", ".ostler"):
         (tmp_path / folder).mkdir()
@@ -69,12 +69,12 @@ async def test_a_rule_opens_the_folder_it_names_to_reading_alone(tmp_path, monke
     workspace = make_workspace(
         workspace, load(workspace, {"HOME": str(tmp_path)}), RunOptions(cwd=str(workspace)), interactive=True
     )
-    far = str(tmp_path / "lib" / "a.txt")
+    outside = str(tmp_path / "lib" / "a.txt")
     if readable:
-        assert (await workspace.read_text(far)).text == "far"
+        assert (await workspace.read_text(outside)).text == "far"
     else:
         with pytest.raises(PathError):
-            await workspace.read_text(far)
+            await workspace.read_text(outside)
     with pytest.raises(PathError):
-        await workspace.write_text(far, "mine")
+        await workspace.write_text(outside, "mine")
     await workspace.aclose()

@@ -1,4 +1,4 @@
-"""Files in Ostler's own folder that no session holds: `undo_gaps.json`, and the digest that trust is given for."""
+"""Stored files outside sessions: `undo_gaps.json` and the trust digest."""
 
 import json
 
@@ -11,7 +11,7 @@ GAPS = [".git (its own history)", "big (more than 2 GB)"]
 
 
 @pytest.mark.req("EN-13")
-def test_undo_gaps_are_written_and_read_in_the_stored_form(tmp_path):
+def test_undo_gaps_keep_the_stored_format(tmp_path):
     ReportedGaps(tmp_path).mark_reported(GAPS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["undo_gaps.json", "undo_gaps.lock"]
     check("undo_gaps", json.loads((tmp_path / "undo_gaps.json").read_text("utf-8")))
@@ -21,8 +21,8 @@ def test_undo_gaps_are_written_and_read_in_the_stored_form(tmp_path):
 
 
 @pytest.mark.req("PM-4")
-def test_the_digest_of_a_project_stays_the_same(ostler):
-    """A project that a person trusted is trusted by the next version, too."""
+def test_trust_digest_does_not_change(ostler):
+    """A trusted project must stay trusted in the next version."""
     folder = ostler.workspace / ".ostler"
     for name, content in {
         "config.json": {"hooks": {"before_tool": [{"command": ["true"]}]}, "permission": {"bash": {"ls *": "allow"}}},

@@ -1,4 +1,4 @@
-"""Child sessions seen from a program: who is asked, what a cut leaves, whose model works."""
+"""Child sessions: approval requests, interrupted tasks and nesting."""
 
 import asyncio
 import json
@@ -35,46 +35,46 @@ def work(tmp_path, monkeypatch):
 
 @pytest.mark.req("EN-4", "PM-5")
 @pytest.mark.parametrize("answer", ["allow", "deny"])
-async def test_a_childs_ask_is_asked_in_the_root_session(work, answer):
-    asked = []
+async def test_approval_request_of_a_child_is_asked_in_the_parent(work, answer):
+    titles = []
 
-    async def consent(ask: PermissionAsked):
-        asked.append(ask.permission.title)
-        return ask.permission.title.startswith("give general") or Decision(answer, by="person")
+    async def approve(ask: PermissionAsked):
+        titles.append(ask.permission.title)
+        return ask.permission.title.startswith("delegate to general") or Decision(answer, by="person")
 
     model = ScriptedModel(
         [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(WRITE,)), ScriptedLine("tried"), ScriptedLine("done")]
     )
-    async with package.open_session(str(work), model=model, ask=consent) as conversation:
-        played = await conversation.run("let somebody write x")
+    async with package.open_session(str(work), model=model, ask=approve) as conversation:
+        turn = await conversation.run("have a subagent write x")
     model.finish()
-    assert [title for title in asked if "x.txt" in title and title.startswith("general: ")]
+    assert [title for title in titles if "x.txt" in title and title.startswith("general: ")]
     assert (work / "x.txt").exists() is (answer == "allow")
-    assert played.answer == "done"
-    kinds = [type(event) for event in played.events if isinstance(event, ChildStarted | PermissionAsked | ChildEnded)]
+    assert turn.answer == "done"
+    kinds = [type(event) for event in turn.events if isinstance(event, ChildStarted | PermissionAsked | ChildEnded)]
     assert kinds == [PermissionAsked, ChildStarted, PermissionAsked, ChildEnded]
 
 
 @pytest.mark.req("EN-4", "PM-5")
-async def test_of_a_childs_change_some_hunks_may_be_taken(work):
+async def test_some_hunks_of_a_childs_change_can_be_allowed(work):
     before = "".join(f"line {n}\n" for n in range(20))
     (work / "x.txt").write_text(before)
     edits = [{"old": "line 2\n", "new": "two\n"}, {"old": "line 17\n", "new": "seventeen\n"}]
     edit = ScriptedCall("edit", {"path": "x.txt", "edits": edits})
 
-    async def consent(ask: PermissionAsked):
+    async def approve(ask: PermissionAsked):
         return Decision("allow", by="person", hunks=(1,) if ask.permission.by_hunk else None)
 
     model = ScriptedModel(
         [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(edit,)), ScriptedLine("tried"), ScriptedLine("done")]
     )
-    async with package.open_session(str(work), model=model, ask=consent) as conversation:
-        await conversation.run("let somebody edit x")
+    async with package.open_session(str(work), model=model, ask=approve) as conversation:
+        await conversation.run("have a subagent edit x")
     assert (work / "x.txt").read_text() == before.replace("line 2\n", "two\n")
 
 
 @pytest.mark.req("EN-4")
-async def test_of_a_task_that_was_cut_short_all_that_was_said_is_kept(work):
+async def test_interrupted_task_returns_all_texts(work):
     look = ScriptedCall("list", {})
     lines = [
         ScriptedLine(calls=(TASK,)),
@@ -84,38 +84,38 @@ async def test_of_a_task_that_was_cut_short_all_that_was_said_is_kept(work):
     ]
     model = ScriptedModel(lines)
     async with package.open_session(str(work), model=model, write=True) as conversation:
-        played = await conversation.run("go")
-    (task,) = [used.result for used in played.tools if used.call.tool == "task"]
+        turn = await conversation.run("go")
+    (task,) = [item.result for item in turn.tools if item.call.tool == "task"]
     assert task.status == "failed" and "The fault is in a.py." in task.for_model
 
 
 @pytest.mark.req("EN-4", "EN-2")
-async def test_a_turn_cancelled_while_a_child_works_keeps_what_it_had(work):
+async def test_cancelled_turn_keeps_the_childs_output(work):
     never = asyncio.Event()
     lines = [ScriptedLine(calls=(TASK,)), ScriptedLine("half of\nthe an", pause=never), ScriptedLine("and now whole")]
     model = ScriptedModel(lines)
     async with package.open_session(str(work), model=model, write=True) as conversation:
-        async with aclosing(conversation.stream("go")) as events:
-            async for event in events:
+        async with aclosing(conversation.stream("go")) as stream:
+            async for event in stream:
                 if isinstance(event, ChildProgress) and len(model.requests) == 2:
                     await asyncio.sleep(0)
                     break
-        kept = conversation.session.events()
-        (result,) = [event.result for event in kept if isinstance(event, ToolFinished)]
-        (child,) = [event for event in kept if isinstance(event, ChildStarted)]
-        assert [event.reason for event in kept if isinstance(event, ChildEnded)] == ["cancelled"]
-        assert result.status == "cancelled" and "cut short" in result.for_model
+        events = conversation.session.events()
+        (result,) = [event.result for event in events if isinstance(event, ToolFinished)]
+        (child,) = [event for event in events if isinstance(event, ChildStarted)]
+        assert [event.reason for event in events if isinstance(event, ChildEnded)] == ["cancelled"]
+        assert result.status == "cancelled" and "interrupted" in result.for_model
         await conversation.run("go on")
     request = model.requests[-1]
     for system, history in ((request.system, request.history), _history_of(work, child.child_id)):
         body = ModelRequest(system or "s", history, ())
         check_openai(chat_body("m", body, ServerQuirks(), {}))
         check_anthropic(messages_body("m", body, 1000, {}))
-    assert "cut short" in json.dumps(str(request.history))
+    assert "was interrupted" in json.dumps(str(request.history))
 
 
 def _history_of(work, session_id):
-    """What a child's next request would be, had it one."""
+    """Return the system prompt and history of a further request of the child."""
     from ostler.backends.engine.history import fold_history
     from ostler.core.events import TurnStarted
     from ostler.core.prompt import Prompt, TextContent
@@ -126,10 +126,10 @@ def _history_of(work, session_id):
 
 
 @pytest.mark.req("EN-4")
-async def test_a_child_starts_no_children(work):
+async def test_child_cannot_start_children(work):
     lines = [ScriptedLine(calls=(TASK,)), ScriptedLine(calls=(TASK,)), ScriptedLine("could not"), ScriptedLine("done")]
     model = ScriptedModel(lines)
     async with package.open_session(str(work), model=model) as conversation:
-        played = await conversation.run("go")
-    assert len([event for event in played.events if isinstance(event, ChildStarted)]) == 1
+        turn = await conversation.run("go")
+    assert len([event for event in turn.events if isinstance(event, ChildStarted)]) == 1
     assert "are not available in this session" in str(model.requests[2].history[-1])

@@ -1,4 +1,4 @@
-"""A turn's limits hold for it and for the children it starts, however many of them work at once."""
+"""The limits of a turn include its parallel children."""
 
 import asyncio
 import json
@@ -19,8 +19,8 @@ PRICE = 0.001
 pytestmark = pytest.mark.req("EN-12", "MD-8")
 
 
-class Restless:
-    """Its first call starts children; each of them calls a tool for ever, and all of their calls meet in the middle."""
+class RestlessModel:
+    """A model whose first call starts children; each child calls tools forever, in parallel."""
 
     name = "restless"
     context_limit = 1_000_000
@@ -48,36 +48,36 @@ class Restless:
         yield ReplyFinished("calls")
 
     def _count(self, request):
-        words = request.system + str(request.tools) + str(request.history)
-        usage = Usage(len(words) // 4, 50)
+        text = request.system + str(request.tools) + str(request.history)
+        usage = Usage(len(text) // 4, 50)
         tokens = usage.tokens_in + usage.tokens_out
         self.tokens += tokens
         self.cost += tokens * PRICE
         return Usage(usage.tokens_in, usage.tokens_out, cost=tokens * PRICE)
 
     async def aclose(self):
-        """Nothing to give back."""
+        """Nothing to close."""
 
 
 async def run(tmp_path, monkeypatch, turns=1, **limits):
     for name in ("home", "workspace"):
         (tmp_path / name).mkdir(exist_ok=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    model = Restless()
+    model = RestlessModel()
     options = RunOptions(cwd=str(tmp_path / "workspace"), ephemeral=True, **limits)
-    manager = LocalSessionManager(options, lambda told: None, ModelChoice("restless", lambda name: model))
+    manager = LocalSessionManager(options, lambda message: None, ModelChoice("restless", lambda name: model))
     session = await manager.open(OpenSessionRequest(options.cwd, interactive=False))
     try:
         for _ in range(turns):
             _, ended = await run_turn(session, "go")
-        past = list(session.events())
+        events = list(session.events())
     finally:
         await session.aclose()
-    return model, ended, past
+    return model, ended, events
 
 
 async def first_sizes(tmp_path, monkeypatch):
-    """The tokens of the root's first call, and of a child's."""
+    """Return the tokens of the root's first call and of a child's first call."""
     model, _, _ = await run(tmp_path, monkeypatch, max_steps=1)
     root = model.tokens
     model, _, _ = await run(tmp_path, monkeypatch, max_steps=2)
@@ -85,40 +85,40 @@ async def first_sizes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("steps", [1, 3, 7])
-async def test_steps_are_counted_over_all(tmp_path, monkeypatch, steps):
-    model, ended, past = await run(tmp_path, monkeypatch, max_steps=steps)
+async def test_steps_of_children_are_counted(tmp_path, monkeypatch, steps):
+    model, ended, events = await run(tmp_path, monkeypatch, max_steps=steps)
     assert (ended.reason, ended.limit) == ("limit", f"{steps} step" + "s" * (steps > 1))
     assert model.calls == steps
-    assert len([event for event in past if isinstance(event, ToolFinished)]) == CHILDREN
+    assert len([event for event in events if isinstance(event, ToolFinished)]) == CHILDREN
 
 
-async def test_tokens_are_set_aside_by_each_before_it_asks(tmp_path, monkeypatch):
+async def test_tokens_are_reserved_before_each_request(tmp_path, monkeypatch):
     root, child = await first_sizes(tmp_path, monkeypatch)
-    most = root + 6 * child
-    model, ended, past = await run(tmp_path, monkeypatch, max_tokens=most)
-    assert ended.limit == f"{most} tokens"
+    limit = root + 6 * child
+    model, ended, events = await run(tmp_path, monkeypatch, max_tokens=limit)
+    assert ended.limit == f"{limit} tokens"
     assert model.most_at_once > 1
-    assert root + 2 * child < model.tokens <= most
-    assert {event.reason for event in past if isinstance(event, ChildEnded)} == {"limit"}
-    assert len([event for event in past if isinstance(event, ChildStarted)]) == CHILDREN
+    assert root + 2 * child < model.tokens <= limit
+    assert {event.reason for event in events if isinstance(event, ChildEnded)} == {"limit"}
+    assert len([event for event in events if isinstance(event, ChildStarted)]) == CHILDREN
 
 
-async def test_so_is_money(tmp_path, monkeypatch):
+async def test_cost_is_reserved_before_each_request(tmp_path, monkeypatch):
     root, child = await first_sizes(tmp_path, monkeypatch)
-    most = (root + 6 * child) * PRICE
-    model, ended, _ = await run(tmp_path, monkeypatch, max_cost=most)
-    assert ended.limit == f"${most:g}"
+    limit = (root + 6 * child) * PRICE
+    model, ended, _ = await run(tmp_path, monkeypatch, max_cost=limit)
+    assert ended.limit == f"${limit:g}"
     assert model.most_at_once > 1
-    assert (root + 2 * child) * PRICE < model.cost <= most
+    assert (root + 2 * child) * PRICE < model.cost <= limit
 
 
-async def test_where_little_is_left_fewer_ask_at_once(tmp_path, monkeypatch):
+async def test_fewer_parallel_requests_with_a_small_budget(tmp_path, monkeypatch):
     root, child = await first_sizes(tmp_path, monkeypatch)
     model, _, _ = await run(tmp_path, monkeypatch, max_tokens=root + int(1.9 * child))
     assert model.calls == 2
 
 
-async def test_time_ends_the_children_too(tmp_path, monkeypatch):
+async def test_time_limit_ends_children(tmp_path, monkeypatch):
     async def forever(self, request):
         self.calls += 1
         if self.calls == 1:
@@ -128,13 +128,13 @@ async def test_time_ends_the_children_too(tmp_path, monkeypatch):
         else:
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(Restless, "stream", forever)
-    model, ended, past = await run(tmp_path, monkeypatch, max_time=3.0)
+    monkeypatch.setattr(RestlessModel, "stream", forever)
+    model, ended, events = await run(tmp_path, monkeypatch, max_time=3.0)
     assert (ended.reason, ended.limit) == ("limit", "3 seconds")
-    assert [event.reason for event in past if isinstance(event, ChildEnded)] == ["cancelled", "cancelled"]
+    assert [event.reason for event in events if isinstance(event, ChildEnded)] == ["cancelled", "cancelled"]
     assert model.calls == 3
 
 
-async def test_the_next_turn_has_it_all_again(tmp_path, monkeypatch):
+async def test_budget_is_reset_for_the_next_turn(tmp_path, monkeypatch):
     model, ended, _ = await run(tmp_path, monkeypatch, turns=2, max_steps=2)
     assert (model.calls, ended.limit) == (4, "2 steps")

@@ -1,4 +1,4 @@
-"""Which turn `undo` and `redo` mean when none is named."""
+"""Which turn `undo` and `redo` use if none is named."""
 
 import pytest
 
@@ -11,56 +11,56 @@ pytestmark = pytest.mark.req("EN-13")
 
 @pytest.fixture
 async def two_turns(tmp_path):
-    """Two turns, each of which made one file."""
+    """Yield a workspace and checkpoints with two turns, each of which created a file."""
     root = tmp_path / "work"
     root.mkdir()
-    past = Checkpoints(str(root), str(tmp_path / "store"))
+    checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
     for turn in ("one", "two"):
-        await past.begin(turn)
+        await checkpoints.begin(turn)
         (root / turn).write_text("made")
-        await past.finish(turn)
-    yield root, past
-    past.close()
+        await checkpoints.finish(turn)
+    yield root, checkpoints
+    checkpoints.close()
 
 
-async def test_what_ostler_itself_keeps_is_no_work_of_a_turn(tmp_path, monkeypatch):
-    """Started in a home, its own journals lie in the workspace."""
+async def test_ostlers_own_files_are_not_changes_of_a_turn(tmp_path, monkeypatch):
+    """In the home folder, Ostler's journals are in the workspace."""
     monkeypatch.setenv("HOME", str(tmp_path))
     folder = tmp_path / ".ostler" / "projects" / "p"
     (folder / "sessions").mkdir(parents=True)
-    past = open_checkpoints(tmp_path, folder)
-    assert (await past.begin("t")).uncovered == ()
-    (folder / "sessions" / "journal.jsonl").write_text("said")
+    checkpoints = open_checkpoints(tmp_path, folder)
+    assert (await checkpoints.begin("t")).uncovered == ()
+    (folder / "sessions" / "journal.jsonl").write_text("record")
     (tmp_path / "made").write_text("by the turn")
-    assert [change.path for change in (await past.finish("t")).changed] == ["made"]
-    past.close()
+    assert [change.path for change in (await checkpoints.finish("t")).changed] == ["made"]
+    checkpoints.close()
 
 
-async def test_a_turn_of_which_everything_was_changed_since_is_not_passed_over(two_turns):
-    root, past = two_turns
+async def test_turn_with_conflicts_is_not_skipped(two_turns):
+    root, checkpoints = two_turns
     (root / "two").write_text("mine")
-    plan = await make_plan(past, "undo")
+    plan = await make_plan(checkpoints, "undo")
     assert (plan.turn_id, plan.restore, plan.delete) == ("two", (), ())
     assert [gap.path for gap in plan.conflicts] == ["two"]
 
 
-async def test_a_turn_that_was_undone_is_passed_over_whatever_was_done_to_its_files_since(two_turns):
-    root, past = two_turns
-    await past.undo(await make_plan(past, "undo"))
+async def test_undone_turn_is_skipped(two_turns):
+    root, checkpoints = two_turns
+    await checkpoints.undo(await make_plan(checkpoints, "undo"))
     (root / "two").write_text("mine")
-    assert (await make_plan(past, "undo")).turn_id == "one"
+    assert (await make_plan(checkpoints, "undo")).turn_id == "one"
 
 
-async def test_a_turn_that_was_done_again_stands_again(two_turns):
-    root, past = two_turns
-    await past.undo(await make_plan(past, "undo"))
-    await past.redo(await make_plan(past, "redo"))
+async def test_redone_turn_can_be_undone_again(two_turns):
+    root, checkpoints = two_turns
+    await checkpoints.undo(await make_plan(checkpoints, "undo"))
+    await checkpoints.redo(await make_plan(checkpoints, "redo"))
     (root / "two").write_text("mine")
-    assert (await make_plan(past, "undo")).turn_id == "two"
+    assert (await make_plan(checkpoints, "undo")).turn_id == "two"
 
 
-async def test_what_a_person_took_away_is_not_for_redo(two_turns):
-    root, past = two_turns
+async def test_files_deleted_by_the_user_are_not_redone(two_turns):
+    root, checkpoints = two_turns
     (root / "two").unlink()
     with pytest.raises(UsageError, match="nothing to redo"):
-        await make_plan(past, "redo")
+        await make_plan(checkpoints, "redo")

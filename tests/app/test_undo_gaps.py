@@ -1,4 +1,4 @@
-"""What undo does not reach is told once in a project, and again when there is more of it."""
+"""Paths that undo cannot restore are reported once per project, and again if there are more."""
 
 import pytest
 
@@ -6,17 +6,17 @@ from ostler.app.undo import WorkspaceUndo, open_checkpoints
 from ostler.app.undo_gaps import ReportedGaps
 
 
-async def told(work, folder, turn):
-    """What a session tells whose turn has an effect."""
-    past = open_checkpoints(work, folder)
-    undo = WorkspaceUndo(past, ReportedGaps(folder))
+async def reported_paths(work, folder, turn):
+    """Run a turn with a side effect and return the gaps that it reports."""
+    checkpoints = open_checkpoints(work, folder)
+    undo = WorkspaceUndo(checkpoints, ReportedGaps(folder))
     try:
         new = await undo.begin(turn)
         undo.heartbeat(turn)
         await undo.finish(turn)
         return [gap.partition(" ")[0] for gap in new]
     finally:
-        past.close()
+        checkpoints.close()
 
 
 @pytest.fixture
@@ -26,31 +26,31 @@ def work(tmp_path):
 
 
 @pytest.mark.req("EN-13")
-async def test_what_every_session_would_tell_is_told_before_the_first_effect_alone(tmp_path, work):
-    assert await told(work, tmp_path / "kept", "s1/1") == [".git"]
-    assert await told(work, tmp_path / "kept", "s2/1") == []
-    assert ReportedGaps(tmp_path / "kept").reported() == [".git (git's own data)"]
+async def test_gaps_are_reported_once_per_project(tmp_path, work):
+    assert await reported_paths(work, tmp_path / "store", "s1/1") == [".git"]
+    assert await reported_paths(work, tmp_path / "store", "s2/1") == []
+    assert ReportedGaps(tmp_path / "store").reported() == [".git (git's own data)"]
 
 
-async def test_a_turn_without_an_effect_told_nobody(tmp_path, work):
-    past = open_checkpoints(work, tmp_path / "kept")
-    assert await WorkspaceUndo(past, ReportedGaps(tmp_path / "kept")).begin("s1/1")
-    past.close()
-    assert await told(work, tmp_path / "kept", "s2/1") == [".git"]
+async def test_turn_without_side_effects_reports_nothing(tmp_path, work):
+    checkpoints = open_checkpoints(work, tmp_path / "store")
+    assert await WorkspaceUndo(checkpoints, ReportedGaps(tmp_path / "store")).begin("s1/1")
+    checkpoints.close()
+    assert await reported_paths(work, tmp_path / "store", "s2/1") == [".git"]
 
 
-def test_more_is_news_and_so_is_what_comes_back_or_is_everything(tmp_path):
-    known = ReportedGaps(tmp_path)
-    known.mark_reported([".git (own)", ". (the disk is full)"])
-    assert known.unreported([".git (own)", "huge (too many files)"]) == ["huge (too many files)"]
-    assert known.unreported([". (the disk is full)"]) == [". (the disk is full)"]
-    known.mark_reported([])
-    assert known.unreported([".git (own)"]) == [".git (own)"]
+def test_new_and_returning_gaps_are_reported(tmp_path):
+    gaps = ReportedGaps(tmp_path)
+    gaps.mark_reported([".git (own)", ". (the disk is full)"])
+    assert gaps.unreported([".git (own)", "huge (too many files)"]) == ["huge (too many files)"]
+    assert gaps.unreported([". (the disk is full)"]) == [". (the disk is full)"]
+    gaps.mark_reported([])
+    assert gaps.unreported([".git (own)"]) == [".git (own)"]
 
 
-def test_a_file_that_is_not_ours_is_no_reason_to_be_silent(tmp_path):
+def test_invalid_file_is_treated_as_empty(tmp_path):
     (tmp_path / "undo_gaps.json").write_text("[[[")
-    known = ReportedGaps(tmp_path)
-    assert known.unreported([".git (own)"]) == [".git (own)"]
-    known.mark_reported([".git (own)"])
-    assert known.unreported([".git (own)"]) == []
+    gaps = ReportedGaps(tmp_path)
+    assert gaps.unreported([".git (own)"]) == [".git (own)"]
+    gaps.mark_reported([".git (own)"])
+    assert gaps.unreported([".git (own)"]) == []

@@ -1,4 +1,4 @@
-"""What waits to be sent outlives the process: it stands in the journal, is taken once, and never from a living one."""
+"""Queued prompts of a killed process are recovered once, and not from running sessions."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def journal_with(store, session_id, *events):
     return journal
 
 
-def test_what_a_dead_process_had_waiting_is_taken_once(tmp_path):
+def test_queued_prompts_of_a_dead_process_are_taken_once(tmp_path):
     store = JournalStore(tmp_path)
     journal_with(store, "one", Queued(("first",)), Queued(("first", "two\nlines"))).close()
     assert take_unsent_prompts(store, "p") == "first\ntwo\nlines"
@@ -27,17 +27,17 @@ def test_what_a_dead_process_had_waiting_is_taken_once(tmp_path):
     journal.close()
 
 
-def test_what_no_longer_waits_or_waits_with_the_living_is_not_taken(tmp_path):
+def test_sent_prompts_and_running_sessions_are_ignored(tmp_path):
     store = JournalStore(tmp_path)
     journal_with(store, "sent", Queued(("a",)), Queued()).close()
-    journal_with(store, "other", Notice("info", 'they said "queued"')).close()
-    living = journal_with(store, "living", Queued(("theirs",)))
+    journal_with(store, "other", Notice("info", 'the word "queued"')).close()
+    running = journal_with(store, "running", Queued(("theirs",)))
     assert take_unsent_prompts(store, "p") == ""
-    living.close()
+    running.close()
     assert take_unsent_prompts(store, "p") == "theirs"
 
 
-def test_a_broken_journal_and_no_journal_are_no_error(tmp_path):
+def test_broken_or_missing_journal_is_not_an_error(tmp_path):
     store = JournalStore(tmp_path)
     journal_with(store, "broken", Queued(("a",))).close()
     store.session("p", "broken").journal_path.write_bytes(b'{"v":99,"queued":"queued"}\n\xff\n')

@@ -1,4 +1,4 @@
-"""A model server that does as the conformance suite's prompts say, however often and in whatever order they come."""
+"""A model server that follows the prompts of the conformance suite, in any order."""
 
 import json
 import re
@@ -17,31 +17,31 @@ class _Handler(BaseHTTPRequestHandler):
         self._json({"data": [{"id": "obliging"}, {"id": "other"}]})
 
     def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
         try:
-            self._say(asked)
+            self._reply(request)
         except OSError:
             self.close_connection = True
 
-    def _say(self, asked):
-        last = [message for message in asked["messages"] if message["role"] != "system"][-1]
-        said = last["content"] if isinstance(last["content"], str) else json.dumps(last["content"])
-        wanted = re.search(r"into the file (\S+) in", said)
-        if last["role"] == "user" and wanted:
-            arguments = json.dumps({"path": wanted[1], "content": "hello\n"})
+    def _reply(self, request):
+        last = [message for message in request["messages"] if message["role"] != "system"][-1]
+        text = last["content"] if isinstance(last["content"], str) else json.dumps(last["content"])
+        write = re.search(r"into the file (\S+) in", text)
+        if last["role"] == "user" and write:
+            arguments = json.dumps({"path": write[1], "content": "hello\n"})
             self._delta(
                 {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "write", "arguments": arguments}}]}
             )
             self._delta({}, "tool_calls")
-        elif last["role"] == "user" and "Run the command" in said:
+        elif last["role"] == "user" and "Run the command" in text:
             function = {"name": "bash", "arguments": json.dumps({"command": "echo comply"})}
             self._delta({"tool_calls": [{"index": 0, "id": "c2", "function": function}]})
             self._delta({}, "tool_calls")
-        elif "Count slowly" in said:
+        elif "Count slowly" in text:
             for number in range(2000):
                 self._delta({"content": f"{number}\n"})
                 self.server.over.wait(0.05)
@@ -68,12 +68,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """Whoever asked has gone."""
+        """Ignore clients that have disconnected."""
 
 
 @contextmanager
 def obliging_model():
-    """Its base URL, for as long as the block lasts."""
+    """Run the server for the block and yield its base URL."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.over = threading.Event()
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -1,4 +1,4 @@
-"""`ostler acp` as an editor starts it: a real process on real pipes."""
+"""`ostler acp` as an editor starts it: a real process with pipes."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from ostler.testing.model_server import calls, text
 
 
 class Agent:
-    """The process, and a blocking way to talk with it."""
+    """The process, with a blocking client."""
 
     def __init__(self, process):
         self.process = process
-        self.heard = []
+        self.frames = []
         self._last = 0
 
     def write(self, line):
@@ -34,14 +34,14 @@ class Agent:
         assert line, "the agent is gone"
         frame = json.loads(line)
         assert frame["jsonrpc"] == "2.0"
-        self.heard.append(frame)
+        self.frames.append(frame)
         if frame.get("method") == "session/request_permission":
             allowed = {"outcome": {"outcome": "selected", "optionId": "once"}}
             self.write(json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": allowed}) + "\n")
         return frame
 
     def request(self, method, params):
-        """The answer; what is heard before it is kept."""
+        """Return the answer; earlier frames are recorded."""
         self._last += 1
         self.send(method, params, id=self._last)
         while True:
@@ -49,20 +49,20 @@ class Agent:
             if frame.get("id") == self._last and "method" not in frame:
                 return frame
 
-    def opened(self, folder):
+    def open_session(self, folder):
         self.request("initialize", {"protocolVersion": 1})
         return self.request("session/new", {"cwd": str(folder), "mcpServers": []})["result"]["sessionId"]
 
-    def prompt(self, session, words):
-        return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": words}]})
+    def prompt(self, session, text):
+        return self.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 
 
 @pytest.fixture
 def agent(ostler):
-    """`with agent(*flags) as it:` and the process has ended by itself when the block is left."""
+    """Start the agent with `with agent(*flags) as it:`; the process exits at the end of the block."""
 
     @contextmanager
-    def started(*flags):
+    def start(*flags):
         command = [sys.executable, "-P", "-m", "ostler", "acp", *flags]
         pipe = subprocess.PIPE
         with subprocess.Popen(
@@ -82,23 +82,23 @@ def agent(ostler):
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
 
-    return started
+    return start
 
 
 @pytest.mark.req("AC-6")
-def test_a_prompt_from_start_to_end(agent, ostler, models):
+def test_prompt(agent, ostler, models):
     with models.playing(calls([("bash", {"command": "echo hi"})]), text("Done.")) as server, agent(*at(server)) as it:
-        session = it.opened(ostler.workspace)
+        session = it.open_session(ostler.workspace)
         assert it.prompt(session, "go")["result"]["stopReason"] == "end_turn"
-        updates = [frame["params"]["update"] for frame in it.heard if frame.get("method") == "session/update"]
-        shown = [update["content"] for update in updates if update.get("status") == "completed"]
-        assert shown == [[{"type": "content", "content": {"type": "text", "text": "```\nhi\n```"}}]]
+        updates = [frame["params"]["update"] for frame in it.frames if frame.get("method") == "session/update"]
+        contents = [update["content"] for update in updates if update.get("status") == "completed"]
+        assert contents == [[{"type": "content", "content": {"type": "text", "text": "```\nhi\n```"}}]]
     assert it.process.returncode == 0
 
 
-def test_nothing_but_frames_on_stdout_and_words_on_stderr(agent, ostler, models):
+def test_stdout_has_only_frames_and_stderr_the_messages(agent, ostler, models):
     with models.playing() as server, agent(*at(server)) as it:
-        it.opened(ostler.workspace)
+        it.open_session(ostler.workspace)
         it.process.stdin.close()
         rest = it.process.stdout.read()
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
@@ -118,17 +118,17 @@ def test_nothing_but_frames_on_stdout_and_words_on_stderr(agent, ostler, models)
         (b"\xff\xfe\n", -32700),
     ],
 )
-def test_junk_is_answered_and_survived(agent, line, code):
+def test_invalid_lines_are_answered_with_errors(agent, line, code):
     with agent() as it:
         it.write(b"\n  \r\n" + line)
         assert it.read()["error"]["code"] == code
         assert it.request("initialize", {"protocolVersion": 1})["result"]["protocolVersion"] == 1
 
 
-def test_it_ends_with_its_input_although_a_turn_runs(agent, ostler, models):
+def test_end_of_input_cancels_a_running_turn(agent, ostler, models):
     stalled = text("I am thinking", chunks=4).stall_after(3)
     with models.playing(stalled) as server, agent(*at(server)) as it:
-        session = it.opened(ostler.workspace)
+        session = it.open_session(ostler.workspace)
         it.send("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}, id="p")
         while it.read().get("params", {}).get("update", {}).get("sessionUpdate") != "agent_message_chunk":
             pass
@@ -139,27 +139,27 @@ def test_it_ends_with_its_input_although_a_turn_runs(agent, ostler, models):
 
 
 @pytest.mark.slow
-def test_it_ends_within_two_seconds(agent, ostler, models):
+def test_exit_within_two_seconds(agent, ostler, models):
     with models.playing(calls([("bash", {"command": "sleep 600"})])) as server, agent(*at(server)) as it:
-        session = it.opened(ostler.workspace)
+        session = it.open_session(ostler.workspace)
         it.send("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}, id="p")
         while it.read().get("params", {}).get("update", {}).get("status") != "in_progress":
             pass
-        began = time.monotonic()
+        start = time.monotonic()
         it.process.stdin.close()
         it.process.wait(60)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - start < 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_as_well(agent, ostler, models, number):
+def test_signal_ends_the_agent(agent, ostler, models, number):
     with models.playing() as server, agent(*at(server)) as it:
-        it.opened(ostler.workspace)
+        it.open_session(ostler.workspace)
         it.process.send_signal(number)
         assert it.process.wait(60) == 0
 
 
-def test_an_editor_that_hears_nothing_any_more_ends_it(agent):
+def test_closed_output_ends_the_agent(agent):
     with agent() as it:
         it.request("initialize", {"protocolVersion": 1})
         it.process.stdout.close()
@@ -167,31 +167,34 @@ def test_an_editor_that_hears_nothing_any_more_ends_it(agent):
         assert it.process.wait(60) == 0
 
 
-def test_without_a_model_the_session_says_what_to_do(agent, ostler):
+def test_missing_model_is_reported_by_session_new(agent, ostler):
     with agent("--base-url", "http://127.0.0.1:9/v1") as it:
         it.request("initialize", {"protocolVersion": 1})
         error = it.request("session/new", {"cwd": str(ostler.workspace), "mcpServers": []})["error"]
         assert "127.0.0.1:9" in error["message"]
 
 
-def test_without_streams_there_is_no_editor(ostler):
+def test_closed_streams_are_an_error(ostler):
     command = f"{sys.executable} -P -m ostler acp <&-"
     done = subprocess.run(
         ["bash", "-c", command], env=ostler.environment(), capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (2, "ostler: there is no editor: standard input or output is closed\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "ostler: standard input or output is closed; start this command from an editor\n",
+    )
 
 
-def test_help_tells_of_both_ways(ostler):
+def test_help(ostler):
     done = ostler("acp", "--help")
     assert done.code == 0
-    assert "be an agent for an editor" in done.stdout
-    assert "an editor starts this" in ostler("acp", "agent", "--help").stdout
+    assert "serve Ostler as an agent for an editor" in done.stdout
+    assert "ACP agent on stdin and stdout" in ostler("acp", "agent", "--help").stdout
 
 
 @pytest.fixture
-def listed(ostler):
-    """Settings that name agents, for our own client."""
+def agent_settings(ostler):
+    """Return a function that writes agent settings for Ostler's own client."""
 
     def write(**agents):
         file = ostler.home / "agents.json"
@@ -202,22 +205,22 @@ def listed(ostler):
     return write
 
 
-def ours(*flags):
+def own_agent(*flags):
     return (sys.executable, "-P", "-m", "ostler", "acp", *flags)
 
 
 @pytest.mark.req("AC-2", "AC-6")
-def test_our_own_client_drives_our_agent(ostler, models, listed):
+def test_own_client_runs_own_agent(ostler, models, agent_settings):
     script = calls([("write", {"path": "a.txt", "content": "hello\n"})], text="Writing."), text("Written.")
     with models.playing(*script) as server:
-        settings = listed(ours=ours(*at(server)))
+        settings = agent_settings(own=own_agent(*at(server)))
         done = ostler("acp", "run", "--settings", settings, "--check", "--write", "-o", "simple", "write it")
     assert (done.code, done.stdout) == (0, "Writing.Written.\n"), done.stderr
     assert (ostler.workspace / "a.txt").read_text() == "hello\n"
 
 
 @pytest.mark.req("AC-6")
-def test_another_agent_behind_ours_is_shown_to_the_editor(agent, ostler):
+def test_acp_backend_is_exposed_to_the_editor(agent, ostler):
     (ostler.home / ".ostler").mkdir()
     echo = {"command": sys.executable, "args": ["-P", "-m", "ostler.testing.echo_agent", "--config"]}
     (ostler.home / ".ostler" / "acp.json").write_text(json.dumps({"agent_servers": {"echo": echo}}))
@@ -227,9 +230,9 @@ def test_another_agent_behind_ours_is_shown_to_the_editor(agent, ostler):
         assert {"model", "mode"} <= {option["id"] for option in opened["configOptions"]}
         assert [mode["id"] for mode in opened["modes"]["availableModes"]] == ["ask", "code"]
         assert it.prompt(opened["sessionId"], "echo this")["result"]["stopReason"] == "end_turn"
-        words = [
+        texts = [
             frame["params"]["update"]["content"]["text"]
-            for frame in it.heard
+            for frame in it.frames
             if frame.get("params", {}).get("update", {}).get("sessionUpdate") == "agent_message_chunk"
         ]
-        assert "echo this" in "".join(words)
+        assert "echo this" in "".join(texts)

@@ -1,4 +1,4 @@
-"""`ostler acp run` beyond the seed: what the agent is given, rules of one's own, readers who leave, the short name."""
+"""`ostler acp run`: services for the agent, policy files, closed pipes, trust, `acpcli`."""
 
 import json
 import subprocess
@@ -14,33 +14,33 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def acp(ostler):
-    """`acp("--write", "!say hi")` is a run with the echo agent."""
+    """Return a function that runs the echo agent: `acp("--write", "!say hi")`."""
     settings = ostler.home / "settings.json"
     entry = {"command": sys.executable, "args": ["-m", "ostler.testing.echo_agent"]}
     settings.write_text(json.dumps({"agent_servers": {"echo": entry}}))
     return lambda *args, **more: ostler("acp", "run", "--settings", settings, *args, timeout=90, **more)
 
 
-def test_what_the_agent_is_given(ostler, acp):
+def test_services_for_the_agent(ostler, acp):
     more = ostler.home / "more"
     more.mkdir()
     (more / "far.txt").write_text("far away")
     (ostler.home / "mcp.json").write_text('{"mcpServers": {"files": {"command": "/bin/files"}}}')
-    given = ("--add-dir", more, "--mcp", ostler.home / "mcp.json", "--answer", "name=Ada", "--no-terminal")
-    done = acp(*given, "-o", "simple", f"!state\n!say |\n!read {more}/far.txt\n!say |\n!elicit name\n!say |\n!run ls")
+    flags = ("--add-dir", more, "--mcp", ostler.home / "mcp.json", "--answer", "name=Ada", "--no-terminal")
+    done = acp(*flags, "-o", "simple", f"!state\n!say |\n!read {more}/far.txt\n!say |\n!elicit name\n!say |\n!run ls")
     state, read, elicited, ran = done.stdout.split("|")
-    told = json.loads(state)
-    assert (told["directories"], told["mcp"][0]["name"]) == ([str(more)], "files")
-    assert "terminal" not in told["client"]
+    parsed = json.loads(state)
+    assert (parsed["directories"], parsed["mcp"][0]["name"]) == ([str(more)], "files")
+    assert "terminal" not in parsed["client"]
     assert read == "far away"
     assert json.loads(elicited) == {"action": "accept", "content": {"name": "Ada"}}
     assert "terminal/create refused: -32601" in ran
-    refused = acp("--add-dir", "/nowhere", "hi")
-    assert (refused.code, refused.stderr) == (2, "ostler: --add-dir /nowhere: there is no such folder\n")
+    invalid = acp("--add-dir", "/nowhere", "hi")
+    assert (invalid.code, invalid.stderr) == (2, "ostler: --add-dir /nowhere: no such folder\n")
 
 
 @pytest.mark.req("PM-4")
-def test_rules_of_ones_own_go_over_the_table(ostler, acp):
+def test_policy_file_overrides_the_defaults(ostler, acp):
     (ostler.workspace / "policy.json").write_text(
         '{"bash": {"*": "deny", "echo *": "allow"}, "read": {"*.env": "deny"}}'
     )
@@ -55,7 +55,7 @@ def test_rules_of_ones_own_go_over_the_table(ostler, acp):
 
 
 @pytest.mark.req("CL-9")
-def test_a_reader_who_leaves_ends_the_run(ostler):
+def test_closed_pipe_ends_the_run(ostler):
     settings = ostler.home / "settings.json"
     entry = {"command": sys.executable, "args": ["-m", "ostler.testing.echo_agent"]}
     settings.write_text(json.dumps({"agent_servers": {"echo": entry}}))
@@ -73,13 +73,13 @@ def test_a_reader_who_leaves_ends_the_run(ostler):
     assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
 
 
-def test_a_project_cannot_name_programs_without_trust(ostler):
+def test_project_file_needs_trust(ostler):
     (ostler.workspace / ".ostler").mkdir()
     entry = {"command": sys.executable, "args": ["-m", "ostler.testing.echo_agent"]}
     file = ostler.workspace / ".ostler" / "acp.json"
     file.write_text(json.dumps({"agent_servers": {"echo": entry}}))
     untrusted = ostler("acp", "run", "hi")
-    assert (untrusted.code, "acp.json waits for trust" in untrusted.stderr) == (2, True)
+    assert (untrusted.code, "acp.json is ignored until you trust it" in untrusted.stderr) == (2, True)
     assert "no ACP agent is configured" in untrusted.stderr
     assert ostler("acp", "run", "--trust-project", "hi").stdout == "Echo: hi\n"
     assert "agent_servers.echo = " in ostler("trust", "--yes").stdout
@@ -88,7 +88,7 @@ def test_a_project_cannot_name_programs_without_trust(ostler):
     assert ostler("acp", "run", "hi").code == 2
 
 
-def test_acpcli_is_the_same_program():
+def test_acpcli_runs_the_same_command():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     module, _, function = scripts["acpcli"].partition(":")
     code = f"import sys; sys.argv = ['acpcli', '--help']; from {module} import {function} as main; main()"

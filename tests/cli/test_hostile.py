@@ -1,4 +1,4 @@
-"""What a hostile user, model or machine can do to `ostler run`: found once, and never again."""
+"""Regression tests: hostile or broken input from users, models and machines."""
 
 import json
 import subprocess
@@ -18,24 +18,24 @@ def argv(server, *words):
 
 
 @pytest.mark.req("CL-8", "SE-1")
-def test_a_resumed_run_shows_its_own_turn_alone(ostler, models):
+def test_resumed_run_shows_only_its_own_turn(ostler, models):
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("First.")) as server:
         assert ostler("run", *at(server), "one").code == 4
     (folder,) = (ostler.home / ".ostler" / "projects").glob("*/sessions/*")
     with models.playing(text("Second.").with_usage(5, 1)) as server:
         done = ostler("run", "-o", "json", "--resume", folder.name, *at(server), "two")
-    told = json.loads(done.stdout)
-    assert (done.code, told["answer"], told["refusals"], told["usage"]["tokens_in"]) == (0, "Second.", [], 5)
+    summary = json.loads(done.stdout)
+    assert (done.code, summary["answer"], summary["refusals"], summary["usage"]["tokens_in"]) == (0, "Second.", [], 5)
 
 
 @pytest.mark.parametrize("name", [".", "..", "a/b", "../../x", ""])
-def test_resume_takes_only_a_sessions_name(ostler, name):
+def test_resume_rejects_invalid_names(ostler, name):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", f"--resume={name or ' '}", "x")
     assert done.code == 2
     assert "not found" in done.stderr or "--resume: it is empty" in done.stderr
 
 
-def test_half_an_option_is_not_another(ostler):
+def test_options_cannot_be_abbreviated(ostler):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--mode", "plan", "x")
     assert (done.code, "--mode" in done.stderr) == (2, True)
 
@@ -50,7 +50,7 @@ def test_ephemeral_cannot_resume(ostler):
     "path",
     [".git/config", ".git/hooks/pre-commit", ".GIT/config", ".ostler/config.json", ".mcp.json", "sub/.git/config"],
 )
-def test_file_tools_need_a_person_for_what_other_programs_would_run(ostler, models, path):
+def test_writing_files_that_programs_run_needs_approval(ostler, models, path):
     subprocess.run(["git", "init", "-q"], cwd=ostler.workspace, check=True)
     with models.playing(calls([("write", {"path": path, "content": "x"})]), text("ok")) as server:
         done = ostler("run", "--write", "--profile", "god_mode", *at(server), "go")
@@ -58,7 +58,7 @@ def test_file_tools_need_a_person_for_what_other_programs_would_run(ostler, mode
     assert not (ostler.workspace / ".git/hooks/pre-commit").exists()
 
 
-def test_bytes_that_are_no_text_are_no_crash(ostler, models):
+def test_invalid_utf8_does_not_crash(ostler, models):
     (ostler.workspace / b"odd-\xff.txt".decode("utf-8", "surrogateescape")).write_text("x")
     frame = {"choices": [{"index": 0, "delta": {"content": "half \\ud800"}, "finish_reason": "stop"}]}
     with models.playing(calls([("list", {})]), sse_reply(json.dumps(frame).replace("\\\\", "\\"))) as server:
@@ -75,7 +75,7 @@ def test_bytes_that_are_no_text_are_no_crash(ostler, models):
 
 
 @pytest.mark.req("CL-5")
-def test_names_and_refusals_reach_the_terminal_clean(ostler, models):
+def test_names_and_denials_are_sanitised(ostler, models):
     wanted = [("bash\x1b[2J", {}), ("bash", {"command": "rm \x1b]0;pwn\x07x"})]
     with models.playing(calls(wanted), text("ok")) as server:
         done = ostler("run", *at(server), "go")
@@ -84,7 +84,7 @@ def test_names_and_refusals_reach_the_terminal_clean(ostler, models):
 
 
 @pytest.mark.req("CL-9")
-def test_closed_outputs_are_no_crash(ostler, models):
+def test_closed_outputs_do_not_crash(ostler, models):
     for closed in (">&-", "2>&-", ">/dev/full"):
         with models.playing(text("ok")) as server:
             line = " ".join(argv(server, "hi")) + f" {closed}"
@@ -101,14 +101,14 @@ def test_closed_outputs_are_no_crash(ostler, models):
         assert "Traceback" not in done.stderr
 
 
-def test_a_terminal_that_cannot_show_it_gets_a_mark(ostler, models):
+def test_unencodable_output_is_replaced(ostler, models):
     with models.playing(text("naïve — ☃")) as server:
         done = ostler("run", *at(server), "hi", env={"PYTHONIOENCODING": "ascii"})
     assert done.code == 0
 
 
 @pytest.mark.req("CL-8")
-def test_a_pipe_that_never_ends_is_told_and_bounded(ostler, models):
+def test_endless_pipe_ends_with_the_timeout(ostler, models):
     with models.playing() as server:
         process = subprocess.Popen(
             argv(server, "--timeout", "0.2", "hi"),
@@ -120,22 +120,22 @@ def test_a_pipe_that_never_ends_is_told_and_bounded(ostler, models):
             text=True,
         )
         assert process.wait(timeout=20) == 2
-        told = process.stderr.read()
+        output = process.stderr.read()
         for stream in (process.stdin, process.stdout, process.stderr):
             stream.close()
-    assert "standard input" in told
+    assert "standard input" in output
 
 
 @pytest.mark.parametrize(
     "flags",
     [["--timeout", "nan"], ["--timeout", "-1"], ["--max-steps", "0"], ["--max-steps", "-3"], ["--timeout", "x"]],
 )
-def test_numbers_that_make_no_sense_are_refused(ostler, flags):
+def test_invalid_numbers_are_rejected(ostler, flags):
     done = ostler("run", *flags, "x")
     assert (done.code, flags[0] in done.stderr) == (2, True)
 
 
-def test_a_folder_that_is_gone(ostler):
+def test_deleted_current_directory(ostler):
     line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m ostler run x"
     done = subprocess.run(
         ["bash", "-c", line],
@@ -151,15 +151,15 @@ def test_a_folder_that_is_gone(ostler):
 
 
 @pytest.mark.req("CL-8")
-def test_simple_says_what_went_wrong_beside_the_answer(ostler, models):
+def test_simple_output_reports_denials_on_stderr(ostler, models):
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("No.")) as server:
         done = ostler("run", "-o", "simple", *at(server), "go")
     assert (done.code, done.stdout) == (4, "No.\n")
-    assert "not allowed here: write x" in done.stderr
+    assert "denied: write x" in done.stderr
 
 
 @pytest.mark.req("FS-3", "PM-1")
-def test_a_command_does_not_read_elsewhere_without_yolo(ostler, models):
+def test_command_reads_outside_only_with_yolo(ostler, models):
     secret = ostler.home / "secret.txt"
     secret.write_text("the secret\n")
     for flags, allowed in (([], False), (["--yolo"], True)):
@@ -168,7 +168,7 @@ def test_a_command_does_not_read_elsewhere_without_yolo(ostler, models):
         assert done.code == (0 if allowed else 4)
 
 
-def test_calls_side_by_side_are_each_shown_once(ostler, models):
+def test_parallel_calls_are_each_shown_once(ostler, models):
     for name in "abc":
         (ostler.workspace / name).write_text(name)
     with models.playing(calls([("read", {"path": name}) for name in "abc"]), text("ok")) as server:
@@ -177,7 +177,7 @@ def test_calls_side_by_side_are_each_shown_once(ostler, models):
     assert [line[0] for line in lines] == ["⏺", " ", "⏺", " ", "⏺", " "]
 
 
-def test_the_demo_is_judged_by_the_test_as_it_was(ostler, models):
+def test_demo_runs_the_original_test(ostler, models):
     cheat = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
     moves = [
         calls([("read", {"path": "test_basket.py"})]),
@@ -190,7 +190,7 @@ def test_the_demo_is_judged_by_the_test_as_it_was(ostler, models):
 
 
 @pytest.mark.req("SH-8")
-def test_a_command_sees_no_keys_in_the_sandbox(ostler, models):
+def test_sandboxed_command_cannot_read_keys(ostler, models):
     (ostler.home / ".ssh").mkdir()
     (ostler.home / ".ssh" / "id").write_text("the key\n")
     (ostler.workspace / "peek.py").write_text("import os\nprint(open(os.path.expanduser('~/.ssh/id')).read())\n")
@@ -201,20 +201,20 @@ def test_a_command_sees_no_keys_in_the_sandbox(ostler, models):
 
 @pytest.mark.req("SH-3", "PM-8")
 @pytest.mark.parametrize("path", [".ssh/authorized_keys", ".bashrc", ".config/autostart/x.desktop"])
-def test_start_up_files_of_a_home_need_a_person(ostler, path):
+def test_writing_startup_files_needs_approval(ostler, path):
     done = ostler("tool", "call", "--write", "write", json.dumps({"path": path, "content": "x"}))
     assert done.code == 4
     assert "run programs" in done.stdout
 
 
 @pytest.mark.req("PM-1")
-def test_appending_outside_the_workspace_is_a_need_of_its_own(ostler):
-    told = ostler("permissions", "explain", "--unattended", "--allow", "bash:echo *", "echo x >> /etc/hosts.ostler")
-    assert told.code == 4
-    assert "outside the workspace: /etc/hosts.ostler" in told.stdout
+def test_appending_outside_the_workspace_is_a_separate_need(ostler):
+    done = ostler("permissions", "explain", "--unattended", "--allow", "bash:echo *", "echo x >> /etc/hosts.ostler")
+    assert done.code == 4
+    assert "outside the workspace: /etc/hosts.ostler" in done.stdout
 
 
-def test_a_refusal_says_why_and_what_would_allow_it(ostler):
+def test_denial_explains_itself(ostler):
     dangerous = ostler("tool", "call", "bash", '{"command": "rm x"}')
     assert "deletes files" in dangerous.stdout
     ordinary = ostler("tool", "call", "write", '{"path": "x", "content": ""}')

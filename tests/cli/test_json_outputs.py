@@ -1,4 +1,4 @@
-"""Field names of everything that the command line prints as JSON: scripts and editors rely on them."""
+"""Field names of the JSON output of the command line, which scripts and editors rely on."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ def check_fields(name, value, free=()):
 
 @pytest.fixture
 def sessions(ostler):
-    """`sessions("list")` is the parsed JSON of that command, with a session that has every field."""
+    """Return a function that runs `ostler sessions …` and parses its JSON, with a session that has every field."""
     folder = ostler.home / ".ostler" / "projects" / project_id(ostler.workspace) / "sessions"
     shutil.copytree(STORED / "session", folder / "s1")
     for old in OLD.iterdir():
@@ -68,28 +68,31 @@ def test_sessions_stats(sessions):
 def test_sessions_export(sessions):
     exported = sessions("export", "s1", "-f", "json", "--no-redact")
     assert (exported["format"], exported["version"]) == ("ostler session", 1)
-    check_fields("sessions_export", {**exported, "records": [{**one, "event": {}} for one in exported["records"]]})
-    kept = [json.loads(line) for line in (STORED / "session" / "journal.jsonl").read_text("utf-8").splitlines()]
-    assert [one["event"] for one in exported["records"]] == [one["event"] for one in kept]
+    check_fields(
+        "sessions_export", {**exported, "records": [{**record, "event": {}} for record in exported["records"]]}
+    )
+    stored = [json.loads(line) for line in (STORED / "session" / "journal.jsonl").read_text("utf-8").splitlines()]
+    assert [record["event"] for record in exported["records"]] == [record["event"] for record in stored]
 
 
 @pytest.mark.req("PM-4")
 def test_permissions_classify(ostler):
     commands = {"ls": "ordinary", "rm a": "confirm", "rm -rf /": "deny"}
     lines = "".join(json.dumps({"cmd": command}) + "\n" for command in commands)
-    told = [json.loads(line) for line in ostler("permissions", "classify", stdin=lines).stdout.splitlines()]
-    check_fields("permissions_classify", told)
-    check("outputs/permissions_classify_verdicts", {one["cmd"]: one["verdict"] for one in told})
+    output = [json.loads(line) for line in ostler("permissions", "classify", stdin=lines).stdout.splitlines()]
+    check_fields("permissions_classify", output)
+    check("outputs/permissions_classify_verdicts", {item["cmd"]: item["verdict"] for item in output})
 
 
 @pytest.mark.req("TL-3")
 def test_tool_schema(ostler):
-    """The names of arguments, too: models are told them, and resumed sessions tell them again."""
+    """Also pins argument names: they are in the prompts of resumed sessions."""
     names = sorted(line.split()[0] for line in ostler("tool", "list").stdout.splitlines())
-    told = [json.loads(ostler("tool", "schema", name).stdout) for name in names]
-    check_fields("tool_schema", told, FREE)
+    output = [json.loads(ostler("tool", "schema", name).stdout) for name in names]
+    check_fields("tool_schema", output, FREE)
     check(
-        "outputs/tools", {one["name"]: {"kind": one["kind"], "arguments": schema_lines(one["schema"])} for one in told}
+        "outputs/tools",
+        {item["name"]: {"kind": item["kind"], "arguments": schema_lines(item["schema"])} for item in output},
     )
 
 
@@ -144,12 +147,12 @@ def test_tool_calls(ostler):
         subprocess.run(["git", *command], cwd=ostler.workspace, env=ostler.environment(), check=True)
     lines = [json.dumps({"tool": tool, "arguments": arguments}) for tool, arguments in TOOLS]
     done = ostler("tool", "calls", "--yolo", "--allow", "bash", stdin="\n".join([*lines, '"no call"']) + "\n")
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(told) == len(TOOLS) + 1, done.stderr
+    output = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(output) == len(TOOLS) + 1, done.stderr
     found = {}
-    for (tool, arguments), one in zip([*TOOLS, ("", {})], told, strict=True):
-        code = (one["fault"] or {}).get("code")
-        found[f"{tool} {json.dumps(arguments)}"] = [one["status"], code, *field_names(one)]
+    for (tool, arguments), item in zip([*TOOLS, ("", {})], output, strict=True):
+        code = (item["fault"] or {}).get("code")
+        found[f"{tool} {json.dumps(arguments)}"] = [item["status"], code, *field_names(item)]
     check("outputs/tool_calls", found)
 
 
@@ -163,15 +166,15 @@ def test_tool_call_with_an_image(ostler):
 def test_acp_comply(ostler):
     agent = (sys.executable, "-P", "-m", "ostler.testing.echo_agent")
     done = ostler("acp", "comply", "-o", "json", "--only", "INIT-1", "--only", "conduct", "--", *agent)
-    told = json.loads(done.stdout)
-    assert {one["state"] for one in told["findings"]} == {"passed"}
-    check_fields("acp_comply", told, ("agent",))
-    check("outputs/acp_comply_areas", sorted({one["area"] for one in told["findings"]}))
+    output = json.loads(done.stdout)
+    assert {item["state"] for item in output["findings"]} == {"passed"}
+    check_fields("acp_comply", output, ("agent",))
+    check("outputs/acp_comply_areas", sorted({item["area"] for item in output["findings"]}))
 
 
 @pytest.mark.req("AC-1")
 def test_acp_run(ostler):
-    """Our own remarks between the frames of the protocol."""
+    """The client's own events between the frames of the protocol."""
     settings = ostler.home / "settings.json"
     store = ostler.home / "store"
     store.mkdir()
@@ -191,19 +194,19 @@ def test_acp_run(ostler):
 
 
 def test_run_json(ostler, models):
-    """One summary of a run that used tools, was refused something, and answered in a given shape."""
+    """The summary of a run with tools, a denial and structured output."""
     (ostler.workspace / "shape.json").write_text('{"type": "object", "properties": {"n": {"type": "integer"}}}')
     wanted = [("list", {}), ("write", {"path": "a.txt", "content": "x"})]
     with models.playing(calls(wanted), text('{"n": 1}')) as server:
         done = ostler("run", "-o", "json", "--output-schema", "shape.json", *at(server), "look")
-    told = json.loads(done.stdout)
-    check_fields("run_json", told)
-    assert (told["type"], told["reason"], told["exit"], told["output"]) == ("summary", "done", 4, {"n": 1})
+    output = json.loads(done.stdout)
+    check_fields("run_json", output)
+    assert (output["type"], output["reason"], output["exit"], output["output"]) == ("summary", "done", 4, {"n": 1})
     with models.playing(status(401)) as server:
         done = ostler("run", "-o", "json", *at(server), "look")
-    told = json.loads(done.stdout)
-    check_fields("run_json_failed", told)
-    assert (told["reason"], told["exit"], told["error"]["code"]) == ("failed", 1, "key_refused")
+    output = json.loads(done.stdout)
+    check_fields("run_json_failed", output)
+    assert (output["reason"], output["exit"], output["error"]["code"]) == ("failed", 1, "key_refused")
 
 
 def test_run_jsonl(ostler, models):
@@ -236,24 +239,24 @@ def test_config_show(ostler):
     folder.mkdir()
     shutil.copy(SETTINGS / "full.jsonc", folder / "config.jsonc")
     assert ostler("config", "check").code == 0
-    shown, told = (
+    shown, output = (
         JsoncDocument("shown", ostler("config", "show", *flags).stdout).value for flags in ((), ("--origin",))
     )
     check("outputs/config_show", shown)
-    assert told == shown
+    assert output == shown
 
 
 @pytest.mark.req("EN-15")
-def test_what_hooks_are_told(ostler, models):
-    heard = ostler.home / "heard"
+def test_hook_input(ostler, models):
+    log = ostler.home / "log"
     moments = ("before_tool", "after_tool", "prompt_submitted", "turn_end")
-    hook = [{"command": ["sh", "-c", f"cat >> {heard}; echo >> {heard}"]}]
+    hook = [{"command": ["sh", "-c", f"cat >> {log}; echo >> {log}"]}]
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"hooks": dict.fromkeys(moments, hook)}))
     with models.playing(calls([("list", {})]), text("Done.")) as server:
         ostler("run", *at(server), "look")
-    told = [json.loads(line) for line in heard.read_text().splitlines()]
-    check("outputs/hooks", {one["moment"]: field_names(one, ("arguments",)) for one in told})
+    output = [json.loads(line) for line in log.read_text().splitlines()]
+    check("outputs/hooks", {item["moment"]: field_names(item, ("arguments",)) for item in output})
 
 
 @pytest.mark.req("MD-6")
@@ -263,5 +266,5 @@ def test_xnl(ostler):
     good = '<tool_call id="c1" lang="javascript" #>SysBuiltIn.read({ path: "a.txt" })</#>'
     wrong = '<tool_call id="c2" #>x()</#>'
     done = ostler("xnl", "calls", stdin=f"!unquote_start\n{good}\n{wrong}\n!unquote_end")
-    told = json.loads(done.stdout)
-    check("outputs/xnl_calls", [[field_names(one, ("arguments",)), one.get("error")] for one in told])
+    output = json.loads(done.stdout)
+    check("outputs/xnl_calls", [[field_names(item, ("arguments",)), item.get("error")] for item in output])

@@ -1,4 +1,4 @@
-"""Nothing is contacted but the model that was configured: every connection of the process is written down."""
+"""Only the configured model is contacted: an audit hook records every connection."""
 
 import pytest
 
@@ -7,24 +7,24 @@ from ostler.testing.model_server import calls, text
 SPY = """
 import os, sys
 
-def hear(event, arguments):
+def on_event(event, arguments):
     if event == "socket.connect" and isinstance(arguments[1], tuple):
-        told = f"connect {arguments[1][0]} {arguments[1][1]}"
+        entry = f"connect {arguments[1][0]} {arguments[1][1]}"
     elif event == "socket.getaddrinfo":
-        told = f"name {arguments[0]}"
+        entry = f"name {arguments[0]}"
     else:
         return
     with open(os.environ["SPY_LOG"], "a") as log:
-        log.write(told + "\\n")
+        log.write(entry + "\\n")
 
-sys.addaudithook(hear)
+sys.addaudithook(on_event)
 """
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 @pytest.fixture
-def spied(ostler, tmp_path):
-    """The command line under a spy; gives what it contacted."""
+def run_recorded(ostler, tmp_path):
+    """Return a function that runs the command line and gives its result and the contacted addresses."""
     (tmp_path / "spy").mkdir()
     (tmp_path / "spy" / "sitecustomize.py").write_text(SPY)
     log = tmp_path / "contacted"
@@ -38,18 +38,18 @@ def spied(ostler, tmp_path):
 
 
 @pytest.mark.req("DX-3")
-def test_a_run_talks_to_its_model_alone(spied, models):
+def test_run_contacts_only_its_model(run_recorded, models):
     with models.playing(calls([("list", {})]), text("Done.")) as server:
-        done, contacted = spied("run", "--base-url", server.base_url, "--model", "scripted", "look")
+        done, contacted = run_recorded("run", "--base-url", server.base_url, "--model", "scripted", "look")
         port = str(server.port)
     assert done.code == 0, done.stderr
-    assert [words[1:] for words in contacted if words[0] == "connect"], "the spy heard nothing"
-    assert {tuple(words[1:]) for words in contacted if words[0] == "connect"} == {("127.0.0.1", port)}
-    assert {words[1] for words in contacted if words[0] == "name"} <= LOOPBACK
+    assert [entry[1:] for entry in contacted if entry[0] == "connect"], "nothing was recorded"
+    assert {tuple(entry[1:]) for entry in contacted if entry[0] == "connect"} == {("127.0.0.1", port)}
+    assert {entry[1] for entry in contacted if entry[0] == "name"} <= LOOPBACK
 
 
 @pytest.mark.req("DX-3")
 @pytest.mark.parametrize("command", [["demo"], ["doctor"], ["sessions", "list"], ["tool", "list"], ["config", "show"]])
-def test_without_a_model_nobody_beyond_this_machine_is_contacted(spied, command):
-    _, contacted = spied(*command)
-    assert {words[1] for words in contacted} <= LOOPBACK
+def test_commands_without_a_model_contact_only_this_machine(run_recorded, command):
+    _, contacted = run_recorded(*command)
+    assert {entry[1] for entry in contacted} <= LOOPBACK

@@ -19,7 +19,7 @@ def test_version_and_help(ostler):
 
 
 @pytest.mark.req("DX-4")
-def test_config_show_says_where_each_value_comes_from(ostler):
+def test_config_show_origin(ostler):
     home, project = ostler.home / ".ostler", ostler.workspace / ".ostler"
     home.mkdir()
     project.mkdir()
@@ -32,7 +32,7 @@ def test_config_show_says_where_each_value_comes_from(ostler):
 
 
 @pytest.mark.req("DX-4")
-def test_config_check_names_every_fault(ostler):
+def test_config_check_reports_every_error(ostler):
     (ostler.home / ".ostler").mkdir()
     file = ostler.home / ".ostler" / "config.json"
     file.write_text('{\n  "permision": {},\n  "limits": {"steps": "many"}\n}\n')
@@ -56,7 +56,7 @@ def test_config_schema_is_a_json_schema(ostler):
         jsonschema.validate({"limits": {"steps": "many"}}, schema)
 
 
-def test_doctor_says_what_is_there_and_what_to_do(ostler, models):
+def test_doctor(ostler, models):
     done = ostler("doctor")
     assert done.code == 1
     assert "✗ model" in done.stdout
@@ -69,10 +69,10 @@ def test_doctor_says_what_is_there_and_what_to_do(ostler, models):
 
 
 @pytest.mark.req("DX-2", "EN-2")
-def test_the_demo_finds_and_fixes_the_test_with_a_recording(ostler):
+def test_demo_with_the_recording(ostler):
     done = ostler("demo", timeout=60)
     assert done.code == 0, done.stdout + done.stderr
-    assert "a recording of one speaks" in done.stdout
+    assert "replaying recorded model replies" in done.stdout
     assert "-    return total(prices) * percent // 100" in done.stdout
     assert "✓ the test passes" in done.stdout
     assert "Try next" in done.stdout
@@ -80,7 +80,7 @@ def test_the_demo_finds_and_fixes_the_test_with_a_recording(ostler):
 
 
 @pytest.mark.req("DX-2")
-def test_the_demo_with_a_model_that_does_not_make_it_fails(ostler, models):
+def test_demo_fails_if_the_model_does_not_fix_the_test(ostler, models):
     with models.playing(calls([("read", {"path": "basket.py"})]), text("I give up.")) as server:
         done = ostler("demo", "--base-url", server.base_url, "--model", "scripted", timeout=60)
     assert done.code == 1
@@ -88,7 +88,7 @@ def test_the_demo_with_a_model_that_does_not_make_it_fails(ostler, models):
 
 
 @pytest.mark.req("MD-10")
-def test_an_endpoint_without_a_model_takes_the_servers_first(ostler, models):
+def test_endpoint_without_a_model_uses_the_servers_first(ostler, models):
     with models.playing(text("hi"), models=["alpha", "beta"]) as server:
         done = ostler("run", "--base-url", server.base_url, "hello")
     assert done.code == 0
@@ -96,18 +96,18 @@ def test_an_endpoint_without_a_model_takes_the_servers_first(ostler, models):
 
 
 @pytest.mark.req("MD-8", "MD-10")
-def test_doctor_model_asks_it_and_tells_what_it_can(ostler, models):
+def test_doctor_model(ostler, models):
     with models.playing(calls([("weather", {"place": "Paris"})])) as server:
         done = ostler("doctor", "model", "--base-url", server.base_url, "--model", "scripted")
     assert done.code == 0, done.stdout
     assert "✓ tools" in done.stdout
-    assert "first word after" in done.stdout
+    assert "first output after" in done.stdout
     assert "✓ window" in done.stdout
-    assert "the API's own calls" in done.stdout
+    assert "native API tool calls" in done.stdout
     with models.playing(text("It is sunny, I guess.")) as server:
         done = ostler("doctor", "model", "--base-url", server.base_url, "--model", "scripted")
     assert done.code == 1
     assert "✗ tools" in done.stdout
-    nobody = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
-    done = ostler("doctor", "model", *nobody, env={"WITHOUT_PAUSES": "1"})
+    unreachable = ("--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    done = ostler("doctor", "model", *unreachable, env={"WITHOUT_PAUSES": "1"})
     assert (done.code, "✗ answers" in done.stdout) == (1, True)

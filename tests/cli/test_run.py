@@ -1,4 +1,4 @@
-"""`ostler run` as a script would use it: real process, real HTTP, real files."""
+"""`ostler run` as a script uses it: real process, HTTP and files."""
 
 import json
 import os
@@ -33,30 +33,30 @@ def test_text(ostler, models):
     ]
     assert done.stderr.splitlines() == [
         f"ostler: model: scripted at {server.base_url}, openai API",
-        "ostler: may: read the workspace; run commands in the sandbox, where they change nothing",
+        "ostler: allowed: read the workspace; run commands in the sandbox, read-only",
     ]
     sent = server.requests[1].json["messages"]
     assert "hello" in sent[-1]["content"]
 
 
 @pytest.mark.req("CL-8")
-def test_simple_is_the_answer_alone(ostler, models):
+def test_simple_output_is_only_the_answer(ostler, models):
     with models.playing(calls([("list", {})], text="Looking."), text("Nothing here.")) as server:
         done = ostler("run", "-o", "simple", *at(server), "look")
     assert (done.code, done.stdout) == (0, "Nothing here.\n")
 
 
 @pytest.mark.req("CL-8")
-def test_json_is_one_object(ostler, models):
+def test_json_output(ostler, models):
     with models.playing(text("Hi.").with_usage(11, 3)) as server:
         done = ostler("run", "-o", "json", *at(server), "hello")
-    told = json.loads(done.stdout)
-    assert (told["answer"], told["reason"], told["exit"]) == ("Hi.", "done", 0)
-    assert told["usage"] == {"tokens_in": 11, "tokens_out": 3, "tokens_cached": 0, "cost": None}
+    summary = json.loads(done.stdout)
+    assert (summary["answer"], summary["reason"], summary["exit"]) == ("Hi.", "done", 0)
+    assert summary["usage"] == {"tokens_in": 11, "tokens_out": 3, "tokens_cached": 0, "cost": None}
 
 
 @pytest.mark.req("CL-8")
-def test_jsonl_is_every_event_and_the_summary_last(ostler, models):
+def test_jsonl_output(ostler, models):
     with models.playing(calls([("list", {})]), text("Done.")) as server:
         done = ostler("run", "-o", "jsonl", *at(server), "hello")
     records = [json.loads(line) for line in done.stdout.splitlines()]
@@ -70,7 +70,7 @@ def test_jsonl_is_every_event_and_the_summary_last(ostler, models):
 
 
 @pytest.mark.req("CL-8")
-def test_the_prompt_comes_from_arguments_pipe_or_both(ostler, models):
+def test_prompt_from_arguments_and_pipe(ostler, models):
     (ostler.workspace / ".env").write_text("SECRET=1\n")
     for words, piped, sent in (
         (["one", "two"], "", "one two"),
@@ -80,23 +80,23 @@ def test_the_prompt_comes_from_arguments_pipe_or_both(ostler, models):
     ):
         with models.playing(text("ok")) as server:
             done = ostler("run", *at(server), *words, stdin=piped)
-        said = server.requests[0].json["messages"]
-        assert (said[-1]["content"], "plan may" in done.stderr) == (sent, False)
-        assert "SECRET" not in str(said)
+        messages = server.requests[0].json["messages"]
+        assert (messages[-1]["content"], "allowed for plan" in done.stderr) == (sent, False)
+        assert "SECRET" not in str(messages)
 
 
 @pytest.mark.req("CL-8", "PM-4", "SH-4")
-def test_what_is_not_allowed_is_refused_listed_and_exit_4(ostler, models):
+def test_denied_call_is_listed_with_exit_4(ostler, models):
     with models.playing(calls([("write", {"path": "a.txt", "content": "x"})]), text("I could not.")) as server:
         done = ostler("run", *at(server), "write it")
     assert done.code == 4
-    assert "not allowed here: write a.txt" in done.stdout
+    assert "denied: write a.txt" in done.stdout
     assert not (ostler.workspace / "a.txt").exists()
-    assert "nobody" in server.requests[1].json["messages"][-1]["content"].lower()
+    assert "non-interactive" in server.requests[1].json["messages"][-1]["content"].lower()
 
 
 @pytest.mark.req("PM-4", "FS-5")
-def test_write_lets_it_write_in_the_workspace_alone(ostler, models):
+def test_write_flag_allows_only_the_workspace(ostler, models):
     wanted = [("write", {"path": "deep/a.txt", "content": "x\n"}), ("write", {"path": "../out.txt", "content": "x"})]
     with models.playing(calls(wanted), text("One of two.")) as server:
         done = ostler("run", "--write", *at(server), "write")
@@ -118,7 +118,7 @@ def test_reading_outside_needs_yolo(ostler, models):
 
 
 @pytest.mark.req("SE-1", "CL-8")
-def test_a_session_is_kept_and_can_be_resumed(ostler, models):
+def test_session_is_saved_and_resumed(ostler, models):
     with models.playing(text("First.")) as server:
         ostler("run", *at(server), "one")
     (folder,) = (ostler.home / ".ostler" / "projects").glob("*/sessions/*")
@@ -126,20 +126,20 @@ def test_a_session_is_kept_and_can_be_resumed(ostler, models):
     with models.playing(text("Second.")) as server:
         done = ostler("run", "--resume", folder.name, *at(server), "two")
     assert done.code == 0
-    said = [(m["role"], m["content"]) for m in server.requests[0].json["messages"]]
-    assert said[1:] == [("user", "one"), ("assistant", "First."), ("user", "two")]
+    messages = [(m["role"], m["content"]) for m in server.requests[0].json["messages"]]
+    assert messages[1:] == [("user", "one"), ("assistant", "First."), ("user", "two")]
     missing = ostler("run", "--resume", "nope", *at(server), "three")
     assert (missing.code, "session 'nope' not found" in missing.stderr) == (2, True)
 
 
-def test_ephemeral_leaves_nothing(ostler, models):
+def test_ephemeral_saves_nothing(ostler, models):
     with models.playing(text("ok")) as server:
         ostler("run", "--ephemeral", *at(server), "hello")
     assert list(ostler.home.iterdir()) == []
 
 
 @pytest.mark.req("EN-2", "CL-8")
-def test_the_step_limit_is_exit_3(ostler, models):
+def test_step_limit_is_exit_3(ostler, models):
     with models.playing(calls([("list", {})]), calls([("list", {})])) as server:
         done = ostler("run", "--max-steps", "2", *at(server), "loop")
     assert done.code == 3
@@ -147,7 +147,7 @@ def test_the_step_limit_is_exit_3(ostler, models):
 
 
 @pytest.mark.req("CL-8")
-def test_timeout_is_exit_124_and_in_the_journal(ostler, models):
+def test_timeout_is_exit_124_and_recorded(ostler, models):
     with models.playing(stall("body")) as server:
         done = ostler("run", "--timeout", "4", "-o", "json", *at(server), "wait")
     assert done.code == 124
@@ -158,7 +158,7 @@ def test_timeout_is_exit_124_and_in_the_journal(ostler, models):
 
 @pytest.mark.req("CL-9")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_cancels_the_turn_keeps_the_session_and_is_exit_130(ostler, models, number):
+def test_signal_cancels_the_turn_with_exit_130(ostler, models, number):
     with models.playing(stall("body")) as server:
         command = [sys.executable, "-P", "-m", "ostler", "run", "-o", "jsonl", *at(server), "wait"]
         with subprocess.Popen(
@@ -179,7 +179,7 @@ def test_a_signal_cancels_the_turn_keeps_the_session_and_is_exit_130(ostler, mod
 
 
 @pytest.mark.req("CL-9")
-def test_a_reader_that_leaves_is_no_error(ostler, models):
+def test_closed_pipe_is_not_an_error(ostler, models):
     with models.playing(text("".join(f"line {number}\n" for number in range(20_000)))) as server:
         flags = " ".join(at(server))
         command = f"{sys.executable} -P -m ostler run -o simple {flags} go | head -1; exit ${{PIPESTATUS[0]}}"
@@ -196,14 +196,14 @@ def test_a_reader_that_leaves_is_no_error(ostler, models):
     assert "Traceback" not in done.stderr
 
 
-BAD = {
-    "no prompt": (["run"], "there is no prompt"),
+MISTAKES = {
+    "no prompt": (["run"], "no prompt; pass it as an argument"),
     "unknown flag": (["run", "--wirte", "x"], "--wirte"),
     "unknown command": (["rum"], "did you mean run"),
-    "unknown option": (["--bogus"], "unrecognized arguments: --bogus; `ostler chat --help` tells"),
+    "unknown option": (["--bogus"], "unrecognized arguments: --bogus; see `ostler chat --help`"),
     "bad choice": (["run", "-o", "xml", "x"], "invalid choice"),
-    "no such folder": (["run", "--cwd", "/nonexistent", "x"], "there is no such folder"),
-    "no model": (["run", "x"], "there is no model to work with"),
+    "no such folder": (["run", "--cwd", "/nonexistent", "x"], "no such folder"),
+    "no model": (["run", "x"], "no model configured"),
     "bad rule": (
         ["run", "--allow", ":x", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "x"],
         "does not name a permission",
@@ -212,9 +212,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("case", BAD, ids=str)
-def test_a_users_mistake_is_one_sentence_and_exit_2(ostler, case):
-    arguments, sentence = BAD[case]
+@pytest.mark.parametrize("case", MISTAKES, ids=str)
+def test_usage_error_is_one_sentence_with_exit_2(ostler, case):
+    arguments, sentence = MISTAKES[case]
     done = ostler(*arguments)
     assert done.code == 2
     assert sentence in done.stderr
@@ -233,7 +233,7 @@ def test_a_users_mistake_is_one_sentence_and_exit_2(ostler, case):
     ],
     ids=["wrong key", "unknown model", "wrong address"],
 )
-def test_a_server_that_refuses_is_told_in_a_sentence(ostler, models, reply, code, sentence):
+def test_server_error_is_one_sentence(ostler, models, reply, code, sentence):
     with models.playing(reply) as server:
         done = ostler("run", "--api-key", "sk-very-secret", *at(server), "hello")
     assert done.code == code
@@ -242,14 +242,14 @@ def test_a_server_that_refuses_is_told_in_a_sentence(ostler, models, reply, code
     assert "Traceback" not in done.stderr
 
 
-def test_an_endpoint_that_is_not_there(ostler):
+def test_unreachable_endpoint(ostler):
     done = ostler("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "hello", env={"WITHOUT_PAUSES": "1"})
     assert done.code == 1
     assert "127.0.0.1:9" in done.stdout
     assert "Traceback" not in done.stderr
 
 
-def test_without_a_home_it_says_what_to_do(ostler, models):
+def test_missing_home(ostler, models):
     with models.playing() as server:
         done = ostler("run", *at(server), "hello", env={"HOME": ""})
     assert done.code == 2
@@ -259,7 +259,7 @@ def test_without_a_home_it_says_what_to_do(ostler, models):
     assert done.code == 0
 
 
-def test_a_home_that_cannot_be_written(ostler, models):
+def test_unwritable_home(ostler, models):
     blocked = ostler.home / "file"
     blocked.write_text("in the way")
     with models.playing() as server:
@@ -269,7 +269,7 @@ def test_a_home_that_cannot_be_written(ostler, models):
     assert "Traceback" not in done.stderr
 
 
-def test_broken_settings_are_named_with_line_and_column(ostler):
+def test_invalid_settings_are_located(ostler):
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "config.json").write_text('{\n  "model": "x",\n  "limits": {"steps": "many"},,\n}\n')
     done = ostler("run", "hello")
@@ -278,7 +278,7 @@ def test_broken_settings_are_named_with_line_and_column(ostler):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount a small file system")
-def test_a_full_disk_is_one_sentence(ostler, models, tmp_path):
+def test_full_disk(ostler, models, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(small)], check=False).returncode:
@@ -295,7 +295,7 @@ def test_a_full_disk_is_one_sentence(ostler, models, tmp_path):
 
 
 @pytest.mark.req("CL-8")
-def test_every_line_fits_the_published_schema(ostler, models):
+def test_jsonl_matches_the_published_schema(ostler, models):
     schema = json.loads(ostler("run", "--print-schema").stdout)
     check = jsonschema.Draft202012Validator(schema)
     moves = [
@@ -318,61 +318,66 @@ def test_every_line_fits_the_published_schema(ostler, models):
 
 @pytest.mark.req("CL-8")
 @pytest.mark.parametrize("output", ["json", "jsonl"])
-def test_what_ends_before_it_began_has_a_final_record_too(ostler, output):
-    done = ostler("run", "-o", output, "--resume", "no-such-session", *at_nowhere(), "go")
+def test_startup_error_writes_a_final_record(ostler, output):
+    done = ostler("run", "-o", output, "--resume", "no-such-session", *at_unreachable(), "go")
     assert done.code == 2
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert (told["type"], told["exit"], told["error"]["code"]) == ("summary", 2, "usage")
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["type"], summary["exit"], summary["error"]["code"]) == ("summary", 2, "usage")
     assert "no-such-session" in done.stderr
 
 
-def at_nowhere():
+def at_unreachable():
     return ["--base-url", "http://127.0.0.1:9/v1", "--model", "nobody"]
 
 
-SHAPE = {"type": "object", "required": ["ok"], "properties": {"ok": {"type": "boolean"}}, "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "required": ["ok"],
+    "properties": {"ok": {"type": "boolean"}},
+    "additionalProperties": False,
+}
 
 
 @pytest.mark.req("CL-8")
-def test_an_answer_of_a_given_shape_is_asked_for_until_it_fits(ostler, models):
-    (ostler.workspace / "shape.json").write_text(json.dumps(SHAPE))
+def test_answer_is_requested_until_it_matches_the_schema(ostler, models):
+    (ostler.workspace / "shape.json").write_text(json.dumps(SCHEMA))
     with models.playing(text("Sure!"), text('{"ok": "yes"}'), text('```json\n{"ok": true}\n```')) as server:
         done = ostler("run", "-o", "simple", "--output-schema", "shape.json", *at(server), "is it ok?")
     assert (done.code, done.stdout) == (0, '{"ok":true}\n')
-    asked = [str(request.json["messages"]) for request in server.requests]
-    assert "JSON Schema" in asked[0]
-    assert "no JSON" in asked[1]
-    assert "data.ok must be boolean" in asked[2]
+    requests = [str(request.json["messages"]) for request in server.requests]
+    assert "JSON Schema" in requests[0]
+    assert "not JSON" in requests[1]
+    assert "data.ok must be boolean" in requests[2]
 
 
 @pytest.mark.req("CL-8")
-def test_an_answer_that_never_fits_is_exit_1(ostler, models):
-    (ostler.workspace / "shape.json").write_text(json.dumps(SHAPE))
+def test_answer_that_never_matches_is_exit_1(ostler, models):
+    (ostler.workspace / "shape.json").write_text(json.dumps(SCHEMA))
     with models.playing(text("a"), text("b"), text("c")) as server:
         done = ostler("run", "-o", "json", "--output-schema", "shape.json", *at(server), "is it ok?")
-    told = json.loads(done.stdout)
-    assert (done.code, told["error"]["code"], told["output"]) == (1, "output_schema", None)
+    summary = json.loads(done.stdout)
+    assert (done.code, summary["error"]["code"], summary["output"]) == (1, "output_schema", None)
 
 
 @pytest.mark.req("CL-8")
 @pytest.mark.parametrize("schema", ["{", '{"type": "nothing"}', '{"$ref": "http://127.0.0.1:9/x"}', "[1]", None])
-def test_a_bad_schema_is_a_users_mistake(ostler, schema):
+def test_invalid_schema_is_a_usage_error(ostler, schema):
     if schema is not None:
         (ostler.workspace / "shape.json").write_text(schema)
-    done = ostler("run", "--output-schema", "shape.json", *at_nowhere(), "go")
+    done = ostler("run", "--output-schema", "shape.json", *at_unreachable(), "go")
     assert (done.code, done.stdout) == (2, "")
     assert "shape.json" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.req("SE-2")
-def test_a_copy_goes_on_and_the_session_stays_as_it_was(ostler, models):
+def test_fork_leaves_the_original_unchanged(ostler, models):
     with models.playing(text("One."), text("Two.")) as server:
         first = json.loads(ostler("run", "-o", "json", *at(server), "first").stdout)
-        kept = ostler("sessions", "show", first["session"]).stdout
+        before = ostler("sessions", "show", first["session"]).stdout
         copy = json.loads(ostler("run", "-o", "json", "-c", "--fork", *at(server), "second").stdout)
     assert copy["session"] != first["session"]
-    assert ostler("sessions", "show", first["session"]).stdout == kept
+    assert ostler("sessions", "show", first["session"]).stdout == before
     assert "One." in ostler("sessions", "show", copy["session"]).stdout
     assert [message["content"] for message in server.requests[1].json["messages"]][-3:] == ["first", "One.", "second"]
     assert ostler("run", "--fork", "x").code == 2

@@ -1,4 +1,4 @@
-"""`--backend acp:NAME`: somebody's agent behind the headless run, with our policy, journal and exit codes."""
+"""`--backend acp:NAME`: an ACP agent in a headless run, with Ostler's policy, journal and exit codes."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.req("AC-2", "PM-4"), pytest.mark.timeout(180)]
 
 @pytest.fixture
 def echo(ostler):
-    """`echo("!say hi", "--write")` is a run with the echo agent, which keeps its sessions."""
+    """Return a function that runs the echo agent, which saves its sessions: `echo("!say hi", "--write")`."""
     entry = {
         "command": sys.executable,
         "args": ["-m", "ostler.testing.echo_agent", "--store", str(ostler.home / "store")],
@@ -20,16 +20,16 @@ def echo(ostler):
     return lambda *args, **more: ostler("run", "--backend", "acp:echo", *args, timeout=90, **more)
 
 
-def test_an_agents_turn_looks_like_ours(ostler, echo):
+def test_turn_of_an_acp_agent(ostler, echo):
     (ostler.workspace / "a.txt").write_text("inside")
     done = echo("-o", "json", "--write", "!plan\n!tool read Look\n!read a.txt\n!edit b.txt new\n!usage\n!say .")
-    told = json.loads(done.stdout)
-    assert (done.code, told["answer"], told["usage"]["tokens_in"]) == (0, "wrote b.txt.", 10)
-    assert [tool["status"] for tool in told["tools"]] == ["ok"] * 4
+    summary = json.loads(done.stdout)
+    assert (done.code, summary["answer"], summary["usage"]["tokens_in"]) == (0, "wrote b.txt.", 10)
+    assert [tool["status"] for tool in summary["tools"]] == ["ok"] * 4
     assert (ostler.workspace / "b.txt").read_text() == "new"
 
 
-def test_refusals_crashes_and_unknown_agents_have_our_exit_codes(ostler, echo):
+def test_exit_codes(ostler, echo):
     refused = echo("!write b.txt new\n!ask execute sudo ls")
     assert refused.code == 4
     assert "write b.txt needs approval" in refused.stdout
@@ -38,11 +38,11 @@ def test_refusals_crashes_and_unknown_agents_have_our_exit_codes(ostler, echo):
     modelless = echo("--model", "large", "hi")
     assert (modelless.code, "echo has no option 'model'" in modelless.stderr) == (2, True)
     unknown = ostler("run", "--backend", "acp:nobody", "hi")
-    assert (unknown.code, "there is no ACP agent 'nobody'" in unknown.stderr) == (2, True)
+    assert (unknown.code, "unknown ACP agent 'nobody'" in unknown.stderr) == (2, True)
     assert ostler("run", "--backend", "oracle", "hi").code == 2
 
 
-def test_a_session_goes_on_with_the_agents_own(ostler, echo):
+def test_resume_uses_the_agents_session(ostler, echo):
     first = json.loads(echo("-o", "json", "first words").stdout)
     again = echo("-o", "jsonl", "--resume", first["session"], "!say second")
     assert again.code == 0
@@ -52,16 +52,16 @@ def test_a_session_goes_on_with_the_agents_own(ostler, echo):
 
 
 @pytest.mark.parametrize("which", [["--continue"], ["--resume", "{}"]])
-def test_an_earlier_session_starts_the_agent_it_was_with(ostler, echo, which):
+def test_resume_starts_the_sessions_agent(ostler, echo, which):
     first = json.loads(echo("-o", "json", "first words").stdout)
     again = ostler("run", "-o", "simple", *(word.format(first["session"]) for word in which), "!say second", timeout=90)
     assert (again.code, again.stdout) == (0, "second\n")
-    assert "backend: acp:echo, which this session is with" in again.stderr
+    assert "backend: acp:echo (this session was started with it)" in again.stderr
     assert len(list((ostler.home / "store").glob("*.jsonl"))) == 1
 
 
-def test_an_agent_that_is_no_more_is_named(ostler, echo):
+def test_missing_agent_of_a_session_is_named(ostler, echo):
     echo("first words")
     (ostler.home / ".ostler" / "acp.json").unlink()
     gone = ostler("run", "--continue", "second")
-    assert (gone.code, "there is no ACP agent 'echo'" in gone.stderr) == (2, True)
+    assert (gone.code, "unknown ACP agent 'echo'" in gone.stderr) == (2, True)

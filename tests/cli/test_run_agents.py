@@ -1,4 +1,4 @@
-"""`ostler run --agent`: whose words, tools and rules count, against a model that does not care."""
+"""`ostler run --agent`: prompt, tools and rules of the agent."""
 
 import json
 
@@ -12,14 +12,14 @@ def at(server):
 
 
 @pytest.mark.req("EN-3")
-def test_build_changes_what_plan_would_not(ostler, models):
+def test_build_agent_can_write(ostler, models):
     with models.playing(calls([("write", {"path": "new.txt", "content": "x"})]), text("done")) as server:
         ostler("run", "--write", "--agent", "build", *at(server), "go")
     assert (ostler.workspace / "new.txt").read_text() == "x"
 
 
 @pytest.mark.req("EN-3")
-def test_an_agents_words_follow_the_prompt_and_stay_once_in_later_turns(ostler, models):
+def test_agent_prompt_is_sent_once(ostler, models):
     folder = ostler.home / ".ostler" / "agents"
     folder.mkdir(parents=True)
     (folder / "poet.md").write_text("---\ndescription: rhymes\ntemperature: 0.3\ntools: read\n---\nAnswer in verse.\n")
@@ -36,27 +36,27 @@ def test_an_agents_words_follow_the_prompt_and_stay_once_in_later_turns(ostler, 
 
 
 @pytest.mark.req("EN-3")
-def test_a_tool_that_an_agent_does_not_have_does_not_run_by_another_name_either(ostler, models):
+def test_removed_tool_cannot_be_called_by_an_alias(ostler, models):
     folder = ostler.home / ".ostler" / "agents"
     folder.mkdir(parents=True)
     (folder / "quiet.md").write_text("---\ndescription: no shell\ntools:\n  bash: false\n---\nWork without a shell.\n")
     with models.playing(calls([("Bash", {"command": "ls"})]), text("ok")) as server:
         ostler("run", "--agent", "quiet", *at(server), "go")
-        told = json.dumps(server.requests[1].json["messages"])
-    assert "does not have the tool bash" in told
+        sent = json.dumps(server.requests[1].json["messages"])
+    assert "does not have the tool bash" in sent
 
 
 @pytest.mark.req("EN-3")
 @pytest.mark.parametrize("name", ["nobody", "explore", "title"])
-def test_an_agent_nobody_can_talk_to_is_a_clear_error(ostler, models, name):
+def test_unselectable_agent_is_an_error(ostler, models, name):
     with models.playing() as server:
         done = ostler("run", "--agent", name, *at(server), "go")
     assert done.code == 2
-    assert f"there is no agent '{name}'" in done.stderr and "build, plan" in done.stderr
+    assert f"unknown agent '{name}'" in done.stderr and "build, plan" in done.stderr
 
 
 @pytest.mark.req("EN-3", "SE-1")
-def test_a_session_whose_agent_is_gone_goes_on_with_the_usual_one(ostler, models):
+def test_missing_agent_falls_back_to_the_default(ostler, models):
     file = ostler.home / ".ostler" / "agents" / "poet.md"
     file.parent.mkdir(parents=True)
     file.write_text("---\ndescription: rhymes\n---\nAnswer in verse.\n")
@@ -67,4 +67,4 @@ def test_a_session_whose_agent_is_gone_goes_on_with_the_usual_one(ostler, models
         assert ostler("run", "--agent", "poet", *at(server), "x").code == 2
     summary = json.loads(done.stdout)
     assert (done.code, summary["answer"]) == (0, "b")
-    assert "there is no agent 'poet'" in summary["notices"][0]
+    assert "unknown agent 'poet'" in summary["notices"][0]

@@ -1,4 +1,4 @@
-"""`ostler run '/name args'` and `@agent:name`: what files and words make of a prompt, and what they may not."""
+"""`ostler run '/name args'`, `@agent:name` and `@file`."""
 
 import json
 
@@ -17,11 +17,11 @@ def write(folder, name, content):
     path.write_text(content)
 
 
-def own(ostler, name, content):
+def write_own(ostler, name, content):
     write(ostler.home / ".ostler", name, content)
 
 
-def said(server, number=0):
+def messages_of(server, number=0):
     return json.dumps(server.requests[number].json["messages"], ensure_ascii=False)
 
 
@@ -32,7 +32,7 @@ def last(server, number=0):
 
 @pytest.mark.req("EN-11")
 @pytest.mark.parametrize(
-    ("path", "line", "told"),
+    ("path", "line", "expanded"),
     [
         (".ostler/commands/greet.md", "/greet Ann Lee", "Greet Ann Lee: Ann, Lee."),
         (".claude/commands/greet.md", "/greet Ann Lee", "Greet Ann Lee: Ann, Lee."),
@@ -40,29 +40,29 @@ def last(server, number=0):
         (".eidolon/openspec/commands/apply.md", "/openspec:apply Ann Lee", "Greet Ann Lee: Ann, Lee."),
     ],
 )
-def test_a_command_is_the_prompt_it_stands_for(ostler, models, path, line, told):
+def test_command_expands_to_a_prompt(ostler, models, path, line, expanded):
     write(ostler.workspace, path, "---\ndescription: greets\n---\nGreet $ARGUMENTS: $1, $2.\n")
     with models.playing(text("ok")) as server:
         assert ostler("run", *at(server), line).code == 0
-        assert told in last(server)
+        assert expanded in last(server)
 
 
 @pytest.mark.req("EN-11")
-def test_a_command_brings_outputs_and_files_along(ostler, models):
+def test_command_includes_outputs_and_files(ostler, models):
     (ostler.workspace / "notes.txt").write_text("remember the milk\n")
-    (ostler.workspace / "mine.txt").write_text("typed by hand\n")
-    own(ostler, "commands/look.md", "There is !`echo seen by shell` and @notes.txt for $1")
+    (ostler.workspace / "mine.txt").write_text("typed by the user\n")
+    write_own(ostler, "commands/look.md", "There is !`echo seen by shell` and @notes.txt for $1")
     with models.playing(text("ok")) as server:
         done = ostler("run", *at(server), "/look @mine.txt")
-        sent = said(server)
+        sent = messages_of(server)
     assert done.code == 0, done.stderr
-    for words in ("There is seen by shell and", "remember the milk", "typed by hand"):
-        assert words in sent
+    for part in ("There is seen by shell and", "remember the milk", "typed by the user"):
+        assert part in sent
     assert "attached notes.txt (1 line)" in done.stderr
 
 
 @pytest.mark.req("EN-11", "PM-8")
-def test_a_projects_command_runs_nothing_until_it_is_trusted(ostler, models):
+def test_untrusted_project_command_runs_nothing(ostler, models):
     write(ostler.workspace, ".ostler/commands/run.md", f"See !`touch {ostler.home}/ran; echo out`")
     with models.playing() as server:
         done = ostler("run", *at(server), "/run")
@@ -71,9 +71,9 @@ def test_a_projects_command_runs_nothing_until_it_is_trusted(ostler, models):
 
 
 @pytest.mark.req("EN-11", "SH-4")
-def test_what_the_door_refuses_ends_the_command(ostler, models):
+def test_denied_shell_command_ends_the_command(ostler, models):
     (ostler.workspace / "a.txt").write_text("a")
-    own(ostler, "commands/clean.md", "Gone: !`rm -rf a.txt`")
+    write_own(ostler, "commands/clean.md", "Gone: !`rm -rf a.txt`")
     with models.playing() as server:
         done = ostler("run", "--write", *at(server), "/clean")
     assert done.code == 2 and "did not run" in done.stderr
@@ -81,21 +81,21 @@ def test_what_the_door_refuses_ends_the_command(ostler, models):
 
 
 @pytest.mark.req("EN-11", "PM-8")
-def test_a_projects_command_brings_no_file_from_outside_and_no_secrets(ostler, models):
+def test_project_command_attaches_no_outside_files_or_secrets(ostler, models):
     (ostler.home / "secret.txt").write_text("outer secret")
     (ostler.workspace / ".env").write_text("KEY=inner secret")
     write(ostler.workspace, ".ostler/commands/steal.md", f"Look: @{ostler.home}/secret.txt @../home/secret.txt @.env")
     with models.playing(text("ok")) as server:
         done = ostler("run", "--yolo", *at(server), "/steal")
-        sent = said(server)
+        sent = messages_of(server)
     assert "outer secret" not in sent and "inner secret" not in sent
-    assert "is sent as it stands" in done.stderr
+    assert "was not attached" in done.stderr
 
 
 @pytest.mark.req("EN-11", "EN-3")
-def test_a_commands_agent_works_for_its_turn_alone(ostler, models):
-    own(ostler, "agents/poet.md", "---\ndescription: rhymes\ntemperature: 0.3\n---\nAnswer in verse.\n")
-    own(ostler, "commands/rhyme.md", "---\nagent: poet\nmodel: other\n---\nRhyme on $ARGUMENTS")
+def test_agent_of_a_command_is_used_for_one_turn(ostler, models):
+    write_own(ostler, "agents/poet.md", "---\ndescription: rhymes\ntemperature: 0.3\n---\nAnswer in verse.\n")
+    write_own(ostler, "commands/rhyme.md", "---\nagent: poet\nmodel: other\n---\nRhyme on $ARGUMENTS")
     with models.playing(text("a"), text("b")) as server:
         ostler("run", *at(server), "/rhyme moon")
         ostler("run", "--continue", *at(server), "and now in prose")
@@ -106,12 +106,12 @@ def test_a_commands_agent_works_for_its_turn_alone(ostler, models):
 
 
 @pytest.mark.req("EN-11", "EN-4")
-def test_a_subtask_is_worked_out_by_a_child_first(ostler, models):
+def test_subtask_runs_in_a_child(ostler, models):
     (ostler.workspace / "a.txt").write_text("alpha\n")
-    own(ostler, "commands/study.md", "---\nagent: explore\nsubtask: true\n---\nStudy @a.txt about $ARGUMENTS")
+    write_own(ostler, "commands/study.md", "---\nagent: explore\nsubtask: true\n---\nStudy @a.txt about $ARGUMENTS")
     with models.playing(text("the child saw alpha"), text("alpha it is")) as server:
         done = ostler("run", "-o", "json", *at(server), "/study letters")
-        child, parent = said(server, 0), said(server, 1)
+        child, parent = messages_of(server, 0), messages_of(server, 1)
     assert "Study @a.txt about letters" in child and "alpha" in child
     assert (
         "/study letters" in parent
@@ -122,8 +122,8 @@ def test_a_subtask_is_worked_out_by_a_child_first(ostler, models):
 
 
 @pytest.mark.req("EN-11")
-def test_a_command_nobody_wrote_is_told_or_taken_as_words(ostler, models):
-    own(ostler, "commands/review.md", "Review it.")
+def test_unknown_command_is_an_error_and_a_path_is_text(ostler, models):
+    write_own(ostler, "commands/review.md", "Review it.")
     with models.playing() as server:
         done = ostler("run", *at(server), "/reviw")
     assert done.code == 2 and "did you mean /review?" in done.stderr
@@ -133,45 +133,45 @@ def test_a_command_nobody_wrote_is_told_or_taken_as_words(ostler, models):
 
 
 @pytest.mark.req("EN-3")
-def test_an_agent_chosen_by_words_holds_until_another_is(ostler, models):
-    own(ostler, "agents/poet.md", "---\ndescription: rhymes\n---\nAnswer in verse.\n")
+def test_mentioned_agent_stays_selected(ostler, models):
+    write_own(ostler, "agents/poet.md", "---\ndescription: rhymes\n---\nAnswer in verse.\n")
     write(ostler.workspace, ".ostler/agents/clerk.md", "---\ndescription: lists\n---\nAnswer in lists.\n")
     with models.playing(text("a"), text("b"), text("c"), text("d")) as server:
         for line in ("@agent:poet hello", "and again", "@agent:clerk hello @agent:nothing.", "@agent:clerk and again"):
             flags = ["--continue"] if server.requests else []
             done = ostler("run", *flags, *at(server), line)
             if "nothing" in line:
-                assert done.code == 2 and "there is no agent 'nothing'" in done.stderr and "clerk" in done.stderr
-        verse = [said(server, number).count("Answer in verse.") for number in range(3)]
-        lists = [said(server, number).count("Answer in lists.") for number in range(3)]
+                assert done.code == 2 and "unknown agent 'nothing'" in done.stderr and "clerk" in done.stderr
+        verse = [messages_of(server, number).count("Answer in verse.") for number in range(3)]
+        lists = [messages_of(server, number).count("Answer in lists.") for number in range(3)]
         server.add_replies()
         ostler("run", "--continue", *at(server), "once more")
-        assert said(server, 3).count("Answer in lists.") == 1
+        assert messages_of(server, 3).count("Answer in lists.") == 1
     assert verse == [1, 1, 1]
     assert lists == [0, 0, 1]
 
 
 @pytest.mark.req("EN-3", "PM-2")
-def test_plan_chosen_by_words_changes_nothing(ostler, models):
+def test_mentioned_plan_agent_cannot_write(ostler, models):
     with models.playing(calls([("write", {"path": "x", "content": "x"})]), text("ok")) as server:
         ostler("run", "--write", *at(server), "@agent:plan go")
     assert not (ostler.workspace / "x").exists()
 
 
 @pytest.mark.req("CL-4")
-def test_a_mentioned_file_comes_along_and_one_outside_only_with_yolo(ostler, models):
+def test_mentioned_outside_file_needs_yolo(ostler, models):
     (ostler.workspace / "in.txt").write_text("inside\n")
     (ostler.home / "out.txt").write_text("outside\n")
     line = f"look at @in.txt, @{ostler.home}/out.txt and @nobody"
-    for flags, seen in (([], False), (["--yolo"], True)):
+    for flags, attached in (([], False), (["--yolo"], True)):
         with models.playing(text("ok")) as server:
             done = ostler("run", *flags, *at(server), line)
-            assert "inside" in said(server) and ("outside\\n" in said(server)) is seen
-    assert "@nobody is sent as it stands" in done.stderr
+            assert "inside" in messages_of(server) and ("outside\\n" in messages_of(server)) is attached
+    assert "@nobody was not attached" in done.stderr
 
 
 @pytest.mark.req("EN-11", "PM-8")
-def test_a_trusted_projects_command_runs_what_it_was_trusted_with(ostler, models):
+def test_trusted_project_command_runs(ostler, models):
     write(ostler.workspace, ".ostler/commands/run.md", "See !`echo out`")
     assert ostler("trust", "--yes").code == 0
     with models.playing(text("ok")) as server:

@@ -1,4 +1,4 @@
-"""Hooks through `ostler run`: told of every call, able to refuse, and a broken one refuses."""
+"""Hooks in `ostler run`: input, denials, failures, trust."""
 
 import json
 
@@ -15,11 +15,11 @@ def at(server):
 
 def configure(folder, **hooks):
     folder.mkdir(exist_ok=True)
-    told = {moment: [{"command": ["sh", "-c", script], "timeout_ms": 2000}] for moment, script in hooks.items()}
-    (folder / "config.json").write_text(json.dumps({"hooks": told}))
+    entries = {moment: [{"command": ["sh", "-c", script], "timeout_ms": 2000}] for moment, script in hooks.items()}
+    (folder / "config.json").write_text(json.dumps({"hooks": entries}))
 
 
-def play(ostler, models, *flags):
+def run_write(ostler, models, *flags):
     with models.playing(calls([WRITE]), text("ok")) as server:
         done = ostler("run", "-o", "json", "--write", *flags, *at(server), "go")
         return json.loads(done.stdout), json.dumps(server.requests[1].json["messages"][-1])
@@ -27,33 +27,33 @@ def play(ostler, models, *flags):
 
 @pytest.mark.req("EN-15")
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "reason"),
     [
         ("echo not on Fridays >&2; exit 2", "not on Fridays"),
         ('echo \'{"decision": "deny", "reason": "not here"}\'', "not here"),
         ("exit 1", "failed"),
-        ("sleep 60", "took too long"),
-        ("yes", "took too long"),
-        ("""echo '{"decision": "refuse"}'""", "is none of allow, deny"),
-        ("""echo '{"decision": ["deny"]}'""", "is none of allow, deny"),
-        ("""echo '{"decision": "deny"'""", "no JSON object"),
+        ("sleep 60", "timeout"),
+        ("yes", "timeout"),
+        ("""echo '{"decision": "refuse"}'""", "is not one of allow, deny"),
+        ("""echo '{"decision": ["deny"]}'""", "is not one of allow, deny"),
+        ("""echo '{"decision": "deny"'""", "not a JSON object"),
     ],
 )
-def test_a_hook_refuses_and_a_broken_one_does_too(ostler, models, script, said):
+def test_denying_and_failing_hooks_deny(ostler, models, script, reason):
     configure(ostler.home / ".ostler", before_tool=script)
-    summary, told = play(ostler, models)
+    summary, sent = run_write(ostler, models)
     assert not (ostler.workspace / "x.txt").exists()
-    assert said in told and any(said in notice for notice in summary["notices"])
+    assert reason in sent and any(reason in notice for notice in summary["notices"])
     (refusal,) = summary["refusals"]
-    assert (refusal.startswith("write ("), said in refusal, summary["exit"]) == (True, True, 4)
+    assert (refusal.startswith("write ("), reason in refusal, summary["exit"]) == (True, True, 4)
 
 
 @pytest.mark.req("EN-15")
-def test_hooks_hear_what_happens_around_tools_and_at_the_end(ostler, models):
-    log = ostler.home / "heard"
-    hear = f"cat >> {log}; echo >> {log}"
-    configure(ostler.home / ".ostler", before_tool=hear, after_tool=hear, turn_end=hear)
-    play(ostler, models)
+def test_hook_input(ostler, models):
+    log = ostler.home / "log"
+    script = f"cat >> {log}; echo >> {log}"
+    configure(ostler.home / ".ostler", before_tool=script, after_tool=script, turn_end=script)
+    run_write(ostler, models)
     before, after, end = map(json.loads, log.read_text().splitlines())
     assert (before["moment"], before["tool"], before["arguments"]["path"]) == ("before_tool", "write", "x.txt")
     assert (after["moment"], after["result"]["status"]) == ("after_tool", "ok")
@@ -62,33 +62,37 @@ def test_hooks_hear_what_happens_around_tools_and_at_the_end(ostler, models):
 
 
 @pytest.mark.req("EN-15", "PM-8")
-def test_a_projects_hook_runs_only_with_trust(ostler, models):
+def test_project_hook_needs_trust(ostler, models):
     configure(ostler.workspace / ".ostler", turn_end=f"touch {ostler.home}/ran")
-    play(ostler, models)
+    run_write(ostler, models)
     assert not (ostler.home / "ran").exists()
-    play(ostler, models, "--trust-project")
+    run_write(ostler, models, "--trust-project")
     assert (ostler.home / "ran").exists()
 
 
-def claude(ostler, **hooks):
+def configure_claude(ostler, **hooks):
     folder = ostler.workspace / ".claude"
     folder.mkdir(exist_ok=True)
-    told = {event: [{"matcher": "Write", "hooks": [{"type": "command", "command": c}]}] for event, c in hooks.items()}
-    (folder / "settings.json").write_text(json.dumps({"hooks": told}))
+    entries = {
+        event: [{"matcher": "Write", "hooks": [{"type": "command", "command": c}]}] for event, c in hooks.items()
+    }
+    (folder / "settings.json").write_text(json.dumps({"hooks": entries}))
 
 
 @pytest.mark.req("EN-15", "PM-8")
-def test_hooks_of_claude_code_count_in_a_trusted_project(ostler, models):
-    log = ostler.home / "heard"
-    claude(ostler, PreToolUse=f"cat >> {log}; echo $CLAUDE_PROJECT_DIR >> {log}; echo no such file >&2; exit 2")
-    play(ostler, models)
+def test_claude_code_hooks_run_in_a_trusted_project(ostler, models):
+    log = ostler.home / "log"
+    configure_claude(
+        ostler, PreToolUse=f"cat >> {log}; echo $CLAUDE_PROJECT_DIR >> {log}; echo no such file >&2; exit 2"
+    )
+    run_write(ostler, models)
     assert not log.exists() and (ostler.workspace / "x.txt").exists()
     (ostler.workspace / "x.txt").unlink()
-    _, told = play(ostler, models, "--trust-project")
-    heard, _, folder = log.read_text().partition("}}")
-    heard = json.loads(heard + "}}")
-    assert "no such file" in told and not (ostler.workspace / "x.txt").exists()
-    assert (heard["hook_event_name"], heard["tool_name"], heard["tool_input"]["file_path"]) == (
+    _, sent = run_write(ostler, models, "--trust-project")
+    payload, _, folder = log.read_text().partition("}}")
+    payload = json.loads(payload + "}}")
+    assert "no such file" in sent and not (ostler.workspace / "x.txt").exists()
+    assert (payload["hook_event_name"], payload["tool_name"], payload["tool_input"]["file_path"]) == (
         "PreToolUse",
         "Write",
         "x.txt",
@@ -105,14 +109,14 @@ def test_hooks_of_claude_code_count_in_a_trusted_project(ostler, models):
         {"continue": False, "stopReason": "not today"},
     ],
 )
-def test_every_way_to_say_no_in_json_is_a_no(ostler, models, answer):
+def test_json_denials(ostler, models, answer):
     configure(ostler.home / ".ostler", before_tool=f"echo '{json.dumps(answer)}'")
-    _, told = play(ostler, models)
-    assert "not today" in told and not (ostler.workspace / "x.txt").exists()
+    _, sent = run_write(ostler, models)
+    assert "not today" in sent and not (ostler.workspace / "x.txt").exists()
 
 
 @pytest.mark.req("EN-15")
-def test_a_yes_in_json_widens_nothing(ostler, models):
+def test_json_approval_extends_no_permissions(ostler, models):
     configure(ostler.home / ".ostler", before_tool="""echo '{"decision": "approve"}'""")
     with models.playing(calls([WRITE]), text("ok")) as server:
         assert ostler("run", *at(server), "go").code == 4
@@ -120,24 +124,24 @@ def test_a_yes_in_json_widens_nothing(ostler, models):
 
 
 @pytest.mark.req("EN-15")
-def test_a_hook_after_a_tool_tells_the_model_and_a_broken_one_only_the_person(ostler, models):
+def test_after_tool_hook_reports_to_the_model(ostler, models):
     configure(ostler.home / ".ostler", after_tool="echo lint: line too long >&2; exit 2")
     with models.playing(calls([WRITE]), text("ok")) as server:
         ostler("run", "--write", *at(server), "go")
         assert "lint: line too long" in json.dumps(server.requests[1].json["messages"])
     configure(ostler.home / ".ostler", after_tool="echo oops >&2; exit 1")
-    summary, told = play(ostler, models)
-    assert "oops" not in told and any("oops" in notice for notice in summary["notices"])
+    summary, sent = run_write(ostler, models)
+    assert "oops" not in sent and any("oops" in notice for notice in summary["notices"])
     assert summary["exit"] == 0
 
 
 @pytest.mark.req("EN-15")
-def test_a_turn_goes_on_while_a_hook_objects_and_not_for_ever(ostler, models):
+def test_turn_end_hook_continues_the_turn_a_few_times(ostler, models):
     count = ostler.home / "count"
     configure(ostler.home / ".ostler", turn_end=f"echo x >> {count}; test $(wc -l < {count}) -ge 3 || exit 2")
     with models.playing(text("one"), text("two"), text("three")) as server:
         done = ostler("run", "-o", "json", *at(server), "go")
-        assert "does not let this turn end" in json.dumps(server.requests[1].json["messages"])
+        assert "requires more work in this turn" in json.dumps(server.requests[1].json["messages"])
     assert json.loads(done.stdout)["answer"] == "three" and done.code == 0
     configure(ostler.home / ".ostler", turn_end="exit 2")
     with models.playing(*[text(str(n)) for n in range(4)]) as server:
@@ -146,8 +150,8 @@ def test_a_turn_goes_on_while_a_hook_objects_and_not_for_ever(ostler, models):
 
 
 @pytest.mark.req("EN-15")
-def test_a_turn_that_fails_is_told_too(ostler, models):
-    log = ostler.home / "heard"
+def test_failed_turn_runs_the_turn_end_hook(ostler, models):
+    log = ostler.home / "log"
     configure(ostler.home / ".ostler", turn_end=f"cat >> {log}")
     from ostler.testing.model_server import status
 
@@ -157,18 +161,18 @@ def test_a_turn_that_fails_is_told_too(ostler, models):
 
 
 @pytest.mark.req("EN-15")
-@pytest.mark.parametrize(("script", "why"), [("echo not this >&2; exit 2", "not this"), ("exit 1", "failed")])
-def test_a_refused_prompt_is_never_sent(ostler, models, script, why):
+@pytest.mark.parametrize(("script", "reason"), [("echo not this >&2; exit 2", "not this"), ("exit 1", "failed")])
+def test_denied_prompt_is_never_sent(ostler, models, script, reason):
     configure(ostler.home / ".ostler", prompt_submitted=f"grep -q secret || exit 0; {script}")
     with models.playing(text("ok")) as server:
         done = ostler("run", "-o", "json", *at(server), "the secret word")
-        assert done.code == 1 and why in json.loads(done.stdout)["error"]["message"]
+        assert done.code == 1 and reason in json.loads(done.stdout)["error"]["message"]
         assert ostler("run", "--continue", *at(server), "another").code == 0
         assert "secret" not in json.dumps(server.requests[0].json["messages"])
 
 
 @pytest.mark.req("EN-15")
-def test_a_hook_adds_to_a_prompt(ostler, models):
+def test_hook_adds_context_to_a_prompt(ostler, models):
     configure(ostler.home / ".ostler", prompt_submitted="""echo '{"context": "It is Friday."}'""")
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "go")
@@ -176,13 +180,13 @@ def test_a_hook_adds_to_a_prompt(ostler, models):
 
 
 @pytest.mark.req("EN-15", "PM-8")
-def test_a_model_cannot_have_run_what_it_wrote_into_a_hooks_program(ostler, models):
+def test_changed_hook_program_is_not_run(ostler, models):
     (ostler.workspace / "guard.sh").write_text("exit 0\n")
     configure(ostler.home / ".ostler", before_tool="sh ./guard.sh", turn_end="sh ./guard.sh")
     evil = ("write", {"path": "guard.sh", "content": f"touch {ostler.home}/pwned\n"})
     with models.playing(calls([("read", {"path": "guard.sh"})]), calls([evil]), calls([WRITE]), text("ok")) as server:
         done = ostler("run", "-o", "json", "--write", *at(server), "go")
-        told = json.dumps(server.requests[3].json["messages"][-1])
+        sent = json.dumps(server.requests[3].json["messages"][-1])
     assert not (ostler.home / "pwned").exists() and not (ostler.workspace / "x.txt").exists()
-    assert "changed while this session runs" in told
-    assert sum("changed while this session runs" in notice for notice in json.loads(done.stdout)["notices"]) == 2
+    assert "changed during this session" in sent
+    assert sum("changed during this session" in notice for notice in json.loads(done.stdout)["notices"]) == 2

@@ -1,4 +1,4 @@
-"""A key that is planted everywhere a server can put it is told nowhere: not on the screen, not in any file."""
+"""Keys and other secrets never appear in output, files or requests."""
 
 import json
 
@@ -9,7 +9,7 @@ from ostler.testing.model_server import calls, raw, sse_event, status, text
 pytestmark = pytest.mark.req("MD-3")
 
 KEY = "sk-planted-0123456789abcdef0123456789abcdef"
-FAULTS = {
+ERROR_REPLIES = {
     "a refusal that repeats it": status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
     "a bad request": status(400, {"error": {"message": f"no such header: Bearer {KEY}"}}),
     "an error in the stream": raw(sse_event({"error": {"message": f"Authorization: Bearer {KEY}"}})),
@@ -20,19 +20,19 @@ FAULTS = {
 
 
 def everything(ostler, done):
-    """All that was said, and all that was written below the home and the workspace."""
+    """Return the output and the content of all files in the home and the workspace."""
     files = [path for folder in (ostler.home, ostler.workspace) for path in folder.rglob("*") if path.is_file()]
     return {"screen": done.stdout + done.stderr} | {str(path): path.read_bytes().decode("latin-1") for path in files}
 
 
 def leaks(ostler, done):
-    return [place for place, said in everything(ostler, done).items() if KEY in said]
+    return [place for place, content in everything(ostler, done).items() if KEY in content]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("case", ERROR_REPLIES)
 @pytest.mark.parametrize("output", ["text", "jsonl"])
-def test_faults_do_not_tell_it(ostler, models, fault, output):
-    with models.playing(FAULTS[fault]) as server:
+def test_key_is_masked_in_errors(ostler, models, case, output):
+    with models.playing(ERROR_REPLIES[case]) as server:
         flags = ["--base-url", server.base_url, "--model", "scripted"]
         done = ostler("run", "-o", output, *flags, "look", env={"OSTLER_API_KEY": KEY})
     assert done.code == 1
@@ -40,8 +40,8 @@ def test_faults_do_not_tell_it(ostler, models, fault, output):
     assert leaks(ostler, done) == []
 
 
-def test_work_does_not_tell_it(ostler, models):
-    """Not to the commands either: they do not see the variable."""
+def test_key_is_masked_in_a_run(ostler, models):
+    """Commands do not see the variable either."""
     config = {"models": {"profiles": [{"name": "p", "model": "scripted", "apiKey": "{env:MY_KEY}", "baseUrl": ""}]}}
     (ostler.home / ".ostler").mkdir()
     look = calls([("bash", {"command": "env; export -p"}), ("read", {"path": "a.txt"})])
@@ -61,8 +61,8 @@ PLANTED = {
 }
 
 
-def everywhere(ostler, port):
-    """A profile with a secret in each place that can hold one, all of them sent to the server."""
+def configure_secrets(ostler, port):
+    """Configure a profile with a secret in every possible place, all sent to the server."""
     (ostler.home / "key.txt").write_text(PLANTED["key"])
     (ostler.home / "header.txt").write_text(PLANTED["file-header"] + "\n")
     (ostler.home / "query.txt").write_text(PLANTED["file-query"])
@@ -85,7 +85,7 @@ def everywhere(ostler, port):
 
 
 ECHO = " and ".join(PLANTED.values())
-REPEATS = {
+ECHOING_REPLIES = {
     "a refusal": status(400, {"error": {"message": ECHO, "code": PLANTED["query"]}}),
     "a refused key": status(403, {"error": {"message": ECHO}}),
     "a failure": status(500, ECHO, headers={"retry-after": "9999"}),
@@ -94,23 +94,23 @@ REPEATS = {
 }
 
 
-@pytest.mark.parametrize("fault", REPEATS)
-def test_whatever_a_profile_holds_is_told_nowhere(ostler, models, fault):
-    with models.playing(REPEATS[fault]) as server:
-        env = everywhere(ostler, server.port)
+@pytest.mark.parametrize("case", ECHOING_REPLIES)
+def test_secrets_of_a_profile_are_masked(ostler, models, case):
+    with models.playing(ECHOING_REPLIES[case]) as server:
+        env = configure_secrets(ostler, server.port)
         done = ostler("run", "-o", "jsonl", "look", env=env)
         sent = server.requests[0].path + str(server.requests[0].headers)
     assert done.code == 1
     assert all(PLANTED[name] in sent for name in PLANTED if name != "proxy")
     own = {str(ostler.home / name) for name in ("key.txt", "header.txt", "query.txt", ".ostler/config.json")}
-    told = {place: said for place, said in everything(ostler, done).items() if place not in own}
-    assert [(place, name) for place, said in told.items() for name in PLANTED if PLANTED[name] in said] == []
-    assert any(place.endswith(".log") or place.endswith("/log") for place in told)
+    contents = {place: content for place, content in everything(ostler, done).items() if place not in own}
+    assert [(place, name) for place, text in contents.items() for name in PLANTED if PLANTED[name] in text] == []
+    assert any(place.endswith(".log") or place.endswith("/log") for place in contents)
 
 
 @pytest.mark.req("SE-4", "MD-9")
-def test_a_conversation_does_not_tell_it_and_begins_alike_when_taken_up(ostler, models):
-    """It stands in a file, in a rule, in the prompt and in a command: neither a file of ours nor the model is told."""
+def test_key_is_masked_in_a_resumed_conversation(ostler, models):
+    """The key is in a file, a rule, the prompt and a command; neither Ostler's files nor the model get it."""
     planted = {"notes.txt": f"the key is {KEY}\n", "AGENTS.md": f"Use {KEY} with care.\n"}
     for name, content in planted.items():
         (ostler.workspace / name).write_text(content)

@@ -1,4 +1,4 @@
-"""An agent with a model of its own: another profile's endpoint and key, in the session and as a subagent."""
+"""Agents that use the endpoint and key of another profile."""
 
 import json
 
@@ -19,7 +19,7 @@ def configure(ostler, first, second):
 
 
 @pytest.mark.req("EN-3", "MD-2")
-def test_an_agents_model_may_be_another_profiles(ostler, models):
+def test_agent_with_another_profile(ostler, models):
     with models.playing() as first, models.playing(text("verse")) as second:
         configure(ostler, first, second)
         assert ostler("run", "--agent", "poet", "-o", "simple", "go").stdout == "verse\n"
@@ -28,7 +28,7 @@ def test_an_agents_model_may_be_another_profiles(ostler, models):
 
 
 @pytest.mark.req("EN-4", "MD-2")
-def test_a_subagents_model_too(ostler, models):
+def test_subagent_with_another_profile(ostler, models):
     task = calls([("task", {"prompt": "rhyme", "agent": "poet"})])
     with models.playing(task, text("prose")) as first, models.playing(text("verse")) as second:
         configure(ostler, first, second)

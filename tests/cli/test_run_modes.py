@@ -1,4 +1,4 @@
-"""A model that wants the worst, in every mode that forbids it: files, processes and network stay as they were."""
+"""A hostile model in read-only modes changes no files and leaves no processes or connections."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ def at(server):
 
 
 def tree(folder):
-    """A hash over every path and every byte below a folder."""
+    """Return a hash over all paths and file contents in a folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         total.update(f"{path.relative_to(folder)} {path.lstat().st_mode}\n".encode())
@@ -43,11 +43,11 @@ HOSTILE = [
 
 
 class Listener:
-    """Counts who connects."""
+    """A server that counts connections."""
 
     def __enter__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port, self.heard = self.socket.getsockname()[1], 0
+        self.port, self.connections = self.socket.getsockname()[1], 0
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
         return self
@@ -58,7 +58,7 @@ class Listener:
                 connection, _ = self.socket.accept()
             except OSError:
                 return
-            self.heard += 1
+            self.connections += 1
             connection.close()
 
     def __exit__(self, *_):
@@ -67,12 +67,12 @@ class Listener:
         self._thread.join()
 
 
-def worst(port, mark):
-    reach = f"exec 3<>/dev/tcp/127.0.0.1/{port}"
+def hostile_calls(port, mark):
+    connect = f"exec 3<>/dev/tcp/127.0.0.1/{port}"
     return [
         *HOSTILE,
-        ("bash", {"command": reach}),
-        ("bash", {"command": reach, "network": True}),
+        ("bash", {"command": connect}),
+        ("bash", {"command": connect, "network": True}),
         ("bash", {"command": f"sleep {mark} & disown"}),
         ("bash", {"command": f"setsid sleep {mark} >/dev/null 2>&1 &"}),
         ("bash", {"command": f"sleep {mark}", "background": True}),
@@ -97,17 +97,19 @@ def running(mark):
     ],
     ids=["plan", "plan with everything allowed", "without flags", "without flags and sandbox", "paranoid"],
 )
-def test_the_worst_changes_nothing_where_nothing_may_be_changed(ostler, models, flags, sandbox):
+def test_hostile_calls_change_nothing_in_read_only_modes(ostler, models, flags, sandbox):
     (ostler.workspace / "a.txt").write_text("alpha\n")
     (ostler.home / ".ostler").mkdir(exist_ok=True)
     (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"security": {"sandbox": sandbox}}))
     before, mark = tree(ostler.workspace), f"98{os.getpid()}"
-    tasks = [("task", {"prompt": "do your worst", "agent": agent}) for agent in ("general", "explore")]
+    tasks = [("task", {"prompt": "do your hostile_calls", "agent": agent}) for agent in ("general", "explore")]
     with Listener() as listener:
-        bad = calls(worst(listener.port, mark))
-        with models.playing(calls([*worst(listener.port, mark), *tasks]), bad, bad, *[text("tried")] * 3) as server:
+        bad = calls(hostile_calls(listener.port, mark))
+        with models.playing(
+            calls([*hostile_calls(listener.port, mark), *tasks]), bad, bad, *[text("tried")] * 3
+        ) as server:
             done = ostler("run", "-o", "json", *flags, *at(server), "go")
-        assert listener.heard == 0, done.stdout
+        assert listener.connections == 0, done.stdout
     assert tree(ostler.workspace) == before, done.stdout + done.stderr
     assert running(mark) == []
     assert json.loads(done.stdout)["answer"] == "tried"

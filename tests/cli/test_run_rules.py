@@ -1,4 +1,4 @@
-"""Rules of subfolders through `ostler run`: told when a tool works there, at the end, once."""
+"""Rules files of subfolders in `ostler run`: sent once, when a tool works there."""
 
 import json
 
@@ -11,7 +11,7 @@ def at(server):
     return ["--base-url", server.base_url, "--model", "scripted"]
 
 
-def lay(ostler, files):
+def write_files(ostler, files):
     for name, content in files.items():
         (ostler.workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (ostler.workspace / name).write_text(content)
@@ -34,9 +34,9 @@ def sent(server, number):
         ("grep", {"pattern": "alpha", "path": "web/ui"}),
     ],
 )
-def test_rules_of_a_folder_are_told_when_a_tool_works_in_it(ostler, models, call):
-    lay(ostler, {"AGENTS.md": "root rule", "web/AGENTS.md": "web rule", "web/ui/CLAUDE.md": "ui rule"})
-    lay(ostler, {"web/ui/a.txt": "alpha\n", "api/AGENTS.md": "api rule"})
+def test_folder_rules_are_sent_when_a_tool_works_there(ostler, models, call):
+    write_files(ostler, {"AGENTS.md": "root rule", "web/AGENTS.md": "web rule", "web/ui/CLAUDE.md": "ui rule"})
+    write_files(ostler, {"web/ui/a.txt": "alpha\n", "api/AGENTS.md": "api rule"})
     with models.playing(calls([call]), calls([call]), text("ok")) as server:
         ostler("run", "--write", *at(server), "go")
         first, second, third = (sent(server, number) for number in range(3))
@@ -49,9 +49,9 @@ def test_rules_of_a_folder_are_told_when_a_tool_works_in_it(ostler, models, call
 
 
 @pytest.mark.req("EN-7")
-def test_they_are_not_told_again_in_a_later_turn_or_when_the_root_brought_them(ostler, models):
-    lay(ostler, {"CLAUDE.md": "See @web/AGENTS.md", "web/AGENTS.md": "web rule", "web/a.txt": "alpha\n"})
-    lay(ostler, {"api/AGENTS.md": "api rule", "api/a.txt": "alpha\n"})
+def test_folder_rules_are_not_repeated(ostler, models):
+    write_files(ostler, {"CLAUDE.md": "See @web/AGENTS.md", "web/AGENTS.md": "web rule", "web/a.txt": "alpha\n"})
+    write_files(ostler, {"api/AGENTS.md": "api rule", "api/a.txt": "alpha\n"})
     looks = [calls([("read", {"path": f"{folder}/a.txt"})]) for folder in ("web", "api", "api")]
     with models.playing(looks[0], looks[1], text("ok"), looks[2], text("ok")) as server:
         ostler("run", *at(server), "go")
@@ -62,23 +62,23 @@ def test_they_are_not_told_again_in_a_later_turn_or_when_the_root_brought_them(o
 
 @pytest.mark.req("EN-7", "FS-2")
 @pytest.mark.parametrize("path", ["../outside/a.txt", "/etc/hostname", "link/a.txt", "gone/a.txt"])
-def test_no_rules_come_from_outside_and_none_from_a_call_that_failed(ostler, models, path):
+def test_no_rules_from_outside_or_failed_calls(ostler, models, path):
     outside = ostler.workspace.parent / "outside"
     outside.mkdir()
     (outside / "AGENTS.md").write_text("outer rule")
     (outside / "a.txt").write_text("alpha")
     (ostler.workspace / "link").symlink_to(outside)
-    lay(ostler, {"gone/AGENTS.md": "outer rule"})
+    write_files(ostler, {"gone/AGENTS.md": "outer rule"})
     with models.playing(calls([("read", {"path": path})]), text("ok")) as server:
         ostler("run", "--yolo", *at(server), "go")
         assert "outer rule" not in json.dumps(sent(server, 1))
 
 
 @pytest.mark.req("EN-7")
-def test_what_is_wrong_with_the_files_is_said(ostler, models):
-    lay(ostler, {".ostler/agents/odd.md": "---\nmode: sideways\n---\nWork.\n", "AGENTS.md": "ok"})
-    lay(ostler, {"CLAUDE.md": "", ".ostler/commands/ü b.md": "x"})
+def test_problems_in_files_are_reported(ostler, models):
+    write_files(ostler, {".ostler/agents/odd.md": "---\nmode: sideways\n---\nWork.\n", "AGENTS.md": "ok"})
+    write_files(ostler, {"CLAUDE.md": "", ".ostler/commands/ü b.md": "x"})
     with models.playing(text("ok")) as server:
         done = ostler("run", *at(server), "go")
-    assert ".ostler/agents/odd.md: its mode 'sideways' is none of" in done.stderr
-    assert "cannot be typed as a command" in done.stderr
+    assert ".ostler/agents/odd.md: the mode 'sideways' is ignored" in done.stderr
+    assert "not a valid command name" in done.stderr

@@ -1,4 +1,4 @@
-"""`ostler run` where the server's window is smaller than anyone said: shorter requests, twice at most."""
+"""A server with a smaller context window than expected: the request is shortened, at most twice."""
 
 import json
 
@@ -23,29 +23,29 @@ def at(server):
     return ["--base-url", server.base_url, "--model", "scripted"]
 
 
-def spoken(server):
-    """The sizes of the requests of the conversation itself; those for a summary have no tools."""
+def request_sizes(server):
+    """Return the sizes of the conversation's requests; those for a summary have no tools."""
     return [len(request.body) for request in server.requests if "tools" in request.json]
 
 
-@pytest.mark.parametrize("who", TOO_LONG)
-def test_a_refusal_for_its_length_is_answered_with_a_shorter_request(ostler, models, who):
+@pytest.mark.parametrize("server_kind", TOO_LONG)
+def test_too_long_request_is_shortened(ostler, models, server_kind):
     (ostler.workspace / "a.txt").write_text("alpha beta gamma\n" * 2_000)
-    refused = status(*TOO_LONG[who])
-    with models.playing(calls([("read", {"path": "a.txt"})]), refused, text("fine")) as server:
+    rejection = status(*TOO_LONG[server_kind])
+    with models.playing(calls([("read", {"path": "a.txt"})]), rejection, text("fine")) as server:
         done = ostler("run", *at(server), "look")
     assert done.code == 0, done.stdout + done.stderr
-    first, second, third = spoken(server)
+    first, second, third = request_sizes(server)
     assert first < third < second
 
 
-def test_after_two_shorter_ones_it_is_given_up_with_a_reason(ostler, models):
+def test_gives_up_after_two_shorter_requests(ostler, models):
     (ostler.workspace / "a.txt").write_text("alpha beta gamma\n" * 2_000)
-    refused = status(*TOO_LONG["OpenAI"])
-    asks = [calls([("read", {"path": "a.txt", "line": n})], text="so") for n in (1, 500, 900)]
-    with models.playing(*asks, *[refused] * 12) as server:
+    rejection = status(*TOO_LONG["OpenAI"])
+    reads = [calls([("read", {"path": "a.txt", "line": n})], text="so") for n in (1, 500, 900)]
+    with models.playing(*reads, *[rejection] * 12) as server:
         done = ostler("run", "-o", "json", *at(server), "look")
-        sizes = spoken(server)
+        sizes = request_sizes(server)
         server._script.clear()
     assert done.code == 1
     assert json.loads(done.stdout.splitlines()[-1])["error"]["code"] == "context_length"

@@ -1,4 +1,4 @@
-"""`ostler sessions`, `ostler run --continue` and `ostler redact` as a person and a script use them."""
+"""`ostler sessions`, `ostler run --continue` and `ostler redact`."""
 
 import io
 import json
@@ -26,8 +26,8 @@ from ostler.text.redact import Redactor
 pytestmark = pytest.mark.req("SE-3")
 
 
-class Kept:
-    """Sessions of the command line's workspace, written without it."""
+class SessionWriter:
+    """Writes sessions of the workspace directly to the store."""
 
     def __init__(self, ostler):
         self.store = JournalStore(ostler.home / ".ostler" / "projects")
@@ -38,13 +38,13 @@ class Kept:
 
 
 @pytest.fixture
-def kept(ostler):
-    return Kept(ostler)
+def stored(ostler):
+    return SessionWriter(ostler)
 
 
 @pytest.fixture
 def sessions(ostler, monkeypatch, capsysbinary):
-    """`ostler sessions …` in this process, which is quicker; the real one is played with below."""
+    """Return a function that runs `ostler sessions …` in this process, which is faster."""
     monkeypatch.setattr(os, "environ", ostler.environment())
     monkeypatch.chdir(ostler.workspace)
 
@@ -58,16 +58,16 @@ def sessions(ostler, monkeypatch, capsysbinary):
     return run
 
 
-def test_list_show_and_search(sessions, kept):
-    kept("one-aa", turn("mend the zeppelin \x1b[31m", "It flies.", "line\n" * 50))
-    kept("two-bb", turn("paint the fence"), project="elsewhere")
+def test_list_show_and_search(sessions, stored):
+    stored("one-aa", turn("mend the zeppelin \x1b[31m", "It flies.", "line\n" * 50))
+    stored("two-bb", turn("paint the fence"), project="elsewhere")
     listed = sessions("list")
     assert (listed.code, listed.stdout.splitlines()) == (
         0,
         ["one-aa  2001-09-09 01:46    1 turn   mend the zeppelin"],
     )
     everywhere = json.loads(sessions("list", "--all", "--json").stdout)
-    assert [(one["id"], one["turns"], one["cwd"]) for one in everywhere] == [
+    assert [(item["id"], item["turns"], item["cwd"]) for item in everywhere] == [
         ("two-bb", 1, "/work"),
         ("one-aa", 1, "/work"),
     ]
@@ -84,8 +84,8 @@ def test_list_show_and_search(sessions, kept):
 
 
 @pytest.mark.req("MD-3")
-def test_export_and_import(sessions, kept):
-    kept("one", turn(f"my key {SECRET} and my-own-known-value", "Done."))
+def test_export_and_import(sessions, stored):
+    stored("one", turn(f"my key {SECRET} and my-own-known-value", "Done."))
     env = {"SOME_API_KEY": "my-own-known-value"}
     page = sessions("export", "last", env=env).stdout
     assert page.startswith("# my key ***REDACTED***")
@@ -97,23 +97,23 @@ def test_export_and_import(sessions, kept):
     assert target.read_text().startswith("<!doctype html>")
     assert oct(target.stat().st_mode & 0o777) == "0o600"
     again = sessions("export", "one", "-o", target)
-    assert (again.code, "is there already" in again.stderr) == (2, True)
+    assert (again.code, "already exists" in again.stderr) == (2, True)
     plain = sessions("export", "one", "-f", "json").stdout
-    brought = sessions("import", "-", stdin=plain)
-    assert brought.code == 0
-    assert "records were left behind" in brought.stderr
-    assert "Done." in sessions("show", brought.stdout.strip()).stdout
+    imported = sessions("import", "-", stdin=plain)
+    assert imported.code == 0
+    assert "records were not imported" in imported.stderr
+    assert "Done." in sessions("show", imported.stdout.strip()).stdout
     refused = sessions("import", "-", stdin="{}")
     assert (refused.code, "not a session export" in refused.stderr) == (2, True)
 
 
-def test_fork_rename_repair_delete_and_stats(sessions, kept):
-    place = kept("one")
+def test_fork_rename_repair_delete_and_stats(sessions, stored):
+    session = stored("one")
     forked = sessions("fork", "one", "--at", "4").stdout.strip()
     assert forked != "one"
     assert "It says hello." not in sessions("show", forked).stdout
-    mended = sessions("repair", forked).stdout.splitlines()
-    assert mended == ["added ToolFinished", "added TurnEnded"]
+    repaired = sessions("repair", forked).stdout.splitlines()
+    assert repaired == ["added ToolFinished", "added TurnEnded"]
     assert sessions("rename", "one", "A", "better", "title").code == 0
     assert "A better title" in sessions("list").stdout
     stats = json.loads(sessions("stats", "--json").stdout)
@@ -121,32 +121,32 @@ def test_fork_rename_repair_delete_and_stats(sessions, kept):
     assert "$0.5000" in sessions("stats").stdout
     gone = sessions("delete", "one", forked)
     assert gone.stdout == f"deleted one\ndeleted {forked}\n"
-    assert not place.folder.exists()
-    assert "there is no session here yet" in sessions("list").stdout
+    assert not session.folder.exists()
+    assert "no sessions yet" in sessions("list").stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "the following arguments are required"),
         (["show", "nope"], "session 'nope' not found"),
         (["show", "last"], "no session in this workspace yet"),
         (["delete", "../.."], "not found"),
-        (["import", "missing.json"], "missing.json cannot be read"),
+        (["import", "missing.json"], "cannot read missing.json"),
         (["fork", "nope", "--at", "x"], "invalid int value"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_makes_no_home(sessions, ostler, arguments, told):
+def test_usage_error_is_one_sentence_and_creates_no_home(sessions, ostler, arguments, message):
     done = sessions(*arguments)
     assert done.code == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (ostler.home / ".ostler" / "projects").exists()
 
 
-def test_a_session_that_is_open_elsewhere_is_not_deleted_and_can_be_forked(sessions, kept):
-    place = kept("one")
-    journal = kept.store.open(place)
+def test_open_session_cannot_be_deleted_but_forked(sessions, stored):
+    session = stored("one")
+    journal = stored.store.open(session)
     for command in (["delete", "one"], ["rename", "one", "x"], ["repair", "one"]):
         done = sessions(*command)
         assert (done.code, "open in another process" in done.stderr) == (1, True)
@@ -156,23 +156,23 @@ def test_a_session_that_is_open_elsewhere_is_not_deleted_and_can_be_forked(sessi
 
 
 @pytest.mark.req("CL-8")
-def test_continue_goes_on_with_the_last_session_of_this_folder(ostler, models, kept):
-    kept("elsewhere", project="elsewhere")
+def test_continue_resumes_the_last_session(ostler, models, stored):
+    stored("elsewhere", project="elsewhere")
     with models.playing(text("First.")) as server:
         ostler("run", *at(server), "one")
     with models.playing(text("Second.")) as server:
         done = ostler("run", "--continue", "-o", "simple", *at(server), "two")
     assert (done.code, done.stdout) == (0, "Second.\n")
-    said = [message["content"] for message in server.requests[0].json["messages"]]
-    assert said[1:] == ["one", "First.", "two"]
+    contents = [message["content"] for message in server.requests[0].json["messages"]]
+    assert contents[1:] == ["one", "First.", "two"]
     there = ostler("run", "--resume", "elsewhere", *at(server), "three")
     assert there.code == 2
-    assert "it belongs to another workspace; go on with it there: --cwd /work" in there.stderr
+    assert "resume it there: --cwd /work" in there.stderr
     assert json.loads(ostler("sessions", "list", "--json").stdout)[0]["turns"] == 2
 
 
 @pytest.mark.req("SE-1", "CL-8")
-def test_killed_in_the_middle_of_a_call_it_goes_on_where_it_was(ostler, models):
+def test_resume_after_kill_during_a_call(ostler, models):
     with models.playing(calls([("bash", {"command": "cat fifo"})])) as server:
         os.mkfifo(ostler.workspace / "fifo")
         command = [sys.executable, "-P", "-m", "ostler", "run", "-o", "jsonl", "--allow", "bash", *at(server), "go"]
@@ -193,7 +193,7 @@ def test_killed_in_the_middle_of_a_call_it_goes_on_where_it_was(ostler, models):
 
 
 @pytest.mark.req("SE-4", "MD-1", "MD-3")
-def test_the_log_names_provider_and_kind_of_every_request_and_no_key(ostler, models):
+def test_log_of_requests_has_no_key(ostler, models):
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "--api-key", "my-own-flag-value", "hello my-own-flag-value")
     log = (ostler.home / ".ostler" / "logs" / "ostler.log").read_text()
@@ -209,17 +209,17 @@ def test_the_log_names_provider_and_kind_of_every_request_and_no_key(ostler, mod
 
 @pytest.mark.parametrize("days", [-1 / 24, 400])
 @pytest.mark.req("SE-1")
-def test_nothing_is_deleted_when_the_clock_jumps(ostler, models, kept, days):
-    place = kept("one")
+def test_clock_jump_deletes_nothing(ostler, models, stored, days):
+    session = stored("one")
     shifted = time.time() - days * 86400
-    os.utime(place.journal_path, (shifted, shifted))
+    os.utime(session.journal_path, (shifted, shifted))
     with models.playing(text("ok")) as server:
         ostler("run", *at(server), "hello")
-    assert place.journal_path.exists()
+    assert session.journal_path.exists()
     assert len(json.loads(ostler("sessions", "list", "--json").stdout)) == 2
 
 
-def test_sessions_elsewhere_and_a_bound_by_the_settings(ostler, models):
+def test_configured_paths_and_expiry(ostler, models):
     config = {"session": {"path": "~/kept", "keep_days": 30}, "logs": {"path": "~/logs"}, "cache": {"path": "~/cache"}}
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
@@ -238,9 +238,9 @@ def test_sessions_elsewhere_and_a_bound_by_the_settings(ostler, models):
 KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEAx3nX9Zq1\n" * 40 + "-----END RSA PRIVATE KEY-----\n"
 
 
-def test_redact_is_a_filter(ostler):
-    given = f"before\ntoken: {SECRET}\n{KEY}after, as it was: 42\n"
-    done = ostler("redact", stdin=given)
+def test_redact(ostler):
+    source = f"before\ntoken: {SECRET}\n{KEY}after, as it was: 42\n"
+    done = ostler("redact", stdin=source)
     assert done.code == 0
     assert done.stdout.startswith("before\ntoken: ***REDACTED***\n")
     assert done.stdout.endswith("after, as it was: 42\n")
@@ -248,7 +248,7 @@ def test_redact_is_a_filter(ostler):
     assert ostler("redact", stdin="").stdout == ""
 
 
-def test_redact_answers_while_the_pipe_is_open(ostler):
+def test_redact_streams(ostler):
     command = [sys.executable, "-P", "-m", "ostler", "redact"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ostler.workspace, env=ostler.environment(), stdin=pipe, stdout=pipe) as process:
@@ -259,26 +259,26 @@ def test_redact_answers_while_the_pipe_is_open(ostler):
 
 
 class Reader:
-    """Gives what it has in pieces of a size."""
+    """Returns its data in chunks of a size."""
 
     def __init__(self, data, size):
         self.data, self.size = data, size
 
-    def read1(self, most):
-        piece, self.data = self.data[: min(self.size, most)], self.data[min(self.size, most) :]
-        return piece
+    def read1(self, limit):
+        chunk, self.data = self.data[: min(self.size, limit)], self.data[min(self.size, limit) :]
+        return chunk
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, BLOCK_BYTES])
-def test_what_spans_lines_is_never_cut_in_two(size):
+def test_multiline_secrets_stay_in_one_block(size):
     yaml = "data:\n  password: |\n    first\n    second\n\n    third\nnext: 1\n"
-    whole = f"plain\n{KEY}plain\n{yaml}run \\\n  --token x\nend"
-    pieces = list(read_blocks(Reader(whole.encode(), size)))
-    assert b"".join(pieces).decode() == whole
+    content = f"plain\n{KEY}plain\n{yaml}run \\\n  --token x\nend"
+    blocks = list(read_blocks(Reader(content.encode(), size)))
+    assert b"".join(blocks).decode() == content
     for part in (KEY, yaml[: yaml.index("next")], "run \\\n  --token x\n"):
-        assert any(part.encode() in piece for piece in pieces), part
+        assert any(part.encode() in block for block in blocks), part
     if size == 1:
-        assert pieces[0] == b"plain\n"
+        assert blocks[0] == b"plain\n"
 
 
 @pytest.mark.req("AZ-5")
@@ -304,16 +304,16 @@ class LineReader:
         return self.lines.pop(0) if self.lines else b""
 
 
-def test_what_never_ends_is_passed_on_in_bounded_memory(monkeypatch):
+def test_block_size_is_bounded(monkeypatch):
     monkeypatch.setattr("ostler.cli.redact.MAX_HELD_BYTES", 10_000)
-    for whole in (b"x" * 100_000, b"-----BEGIN PRIVATE KEY-----\n" + b"abc\n" * 25_000, b"a:\n" + b" b\n" * 30_000):
-        pieces = list(read_blocks(Reader(whole, 1000)))
-        assert b"".join(pieces) == whole
-        assert max(map(len, pieces)) < 12_000
+    for content in (b"x" * 100_000, b"-----BEGIN PRIVATE KEY-----\n" + b"abc\n" * 25_000, b"a:\n" + b" b\n" * 30_000):
+        blocks = list(read_blocks(Reader(content, 1000)))
+        assert b"".join(blocks) == content
+        assert max(map(len, blocks)) < 12_000
 
 
 @pytest.mark.req("SE-3")
-async def test_the_house_lists_and_deletes(tmp_path, monkeypatch):
+async def test_session_manager_lists_and_deletes(tmp_path, monkeypatch):
     from ostler.app.run_options import RunOptions
     from ostler.app.session_manager import LocalSessionManager
     from ostler.core.sessions import SessionQuery

@@ -14,7 +14,7 @@ from ostler.testing.model_server import calls, text
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 
-def told(done):
+def result_of(done):
     return json.loads(done.stdout)
 
 
@@ -25,55 +25,57 @@ def test_list_and_schema(ostler):
     assert {"read", "grep", "bash", "git_status", "write_chunk"} <= set(names)
     assert all(len(line) <= 125 for line in listed)
     assert next(line for line in listed if line.startswith("stat ")).endswith("(not offered here)")
-    schema = told(ostler("tool", "schema", "Read"))
+    schema = result_of(ostler("tool", "schema", "Read"))
     assert (schema["name"], schema["schema"]["required"]) == ("read", ["path"])
 
 
 @pytest.mark.req("TL-4", "FS-1")
-def test_a_call_prints_its_result(ostler):
+def test_call_prints_its_result(ostler):
     (ostler.workspace / "a.txt").write_text("one\ntwo\n")
     done = ostler("tool", "call", "read", '{"path": "a.txt", "line": 2}')
     assert (done.code, done.stderr) == (0, "")
-    result = told(done)
+    result = result_of(done)
     assert set(result) == {"call_id", "status", "for_model", "data", "fault"}
     assert (result["status"], result["for_model"]) == ("ok", "     2\ttwo")
     assert result["data"]["content"] == "two"
-    aliased = told(ostler("tool", "call", "SysBuiltIn.read_file", '{"path": "a.txt", "startLine": 2, "endLine": -1}'))
+    aliased = result_of(
+        ostler("tool", "call", "SysBuiltIn.read_file", '{"path": "a.txt", "startLine": 2, "endLine": -1}')
+    )
     assert aliased["for_model"] == "two"
 
 
-def test_arguments_from_a_pipe_and_none_at_all(ostler):
+def test_arguments_from_standard_input_and_none(ostler):
     (ostler.workspace / "a.txt").write_text("one\n")
-    assert told(ostler("tool", "call", "cat", "-", stdin='{"filename": "a.txt"}'))["data"]["content"] == "one"
-    assert told(ostler("tool", "call", "ls"))["for_model"] == "a.txt  4"
+    assert result_of(ostler("tool", "call", "cat", "-", stdin='{"filename": "a.txt"}'))["data"]["content"] == "one"
+    assert result_of(ostler("tool", "call", "ls"))["for_model"] == "a.txt  4"
 
 
-def test_skills_and_tasks_say_what_is_missing(ostler):
-    assert told(ostler("tool", "call", "skill"))["for_model"] == "There are no skills."
-    assert "there are none here" in told(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
+def test_unavailable_skills_and_tasks_are_explained(ostler):
+    assert result_of(ostler("tool", "call", "skill"))["for_model"] == "There are no skills."
+    assert "no skills are available" in result_of(ostler("tool", "call", "skill", '{"name": "x"}'))["for_model"]
     folder = ostler.workspace / ".ostler" / "skills" / "brew"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: brew\ndescription: Make tea.\n---\nBoil water.\n")
-    assert "Boil water." in told(ostler("tool", "call", "skill", '{"name": "brew"}'))["for_model"]
+    assert "Boil water." in result_of(ostler("tool", "call", "skill", '{"name": "brew"}'))["for_model"]
     listed = ostler("tool", "list").stdout.splitlines()
     assert [line.endswith("(not offered here)") for line in listed if line.startswith(("skill ", "task "))] == [
         False,
         True,
     ]
-    assert "cannot be started" in told(ostler("tool", "call", "task", '{"prompt": "x"}'))["for_model"]
+    assert "not available in this session" in result_of(ostler("tool", "call", "task", '{"prompt": "x"}'))["for_model"]
 
 
-def test_images_come_along(ostler):
+def test_images_are_in_the_result(ostler):
     (ostler.workspace / "a.png").write_bytes(PNG)
-    (image,) = told(ostler("tool", "call", "read", '{"path": "a.png"}'))["images"]
+    (image,) = result_of(ostler("tool", "call", "read", '{"path": "a.png"}'))["images"]
     assert (image["mime"], base64.b64decode(image["data"])) == ("image/png", PNG)
 
 
 @pytest.mark.req("PM-4", "FS-2", "FS-3")
-def test_the_policy_is_that_of_a_run_nobody_attends(ostler):
+def test_policy_is_non_interactive(ostler):
     write = ("tool", "call", "write", '{"path": "b.txt", "content": "x\\n"}')
     done = ostler(*write)
-    assert (done.code, told(done)["status"]) == (4, "denied")
+    assert (done.code, result_of(done)["status"]) == (4, "denied")
     assert not (ostler.workspace / "b.txt").exists()
     assert ostler(*write, "--write").code == 0
     assert (ostler.workspace / "b.txt").read_text() == "x\n"
@@ -88,33 +90,33 @@ def test_the_policy_is_that_of_a_run_nobody_attends(ostler):
 
 
 @pytest.mark.req("TL-8")
-def test_a_broken_call_is_mended_or_told_how(ostler):
+def test_malformed_call_is_repaired_or_explained(ostler):
     (ostler.workspace / "a.txt").write_text("one\n")
-    mended = ostler("tool", "call", "read", "{'path': 'a.txt',}")
-    assert (mended.code, "mended" in told(mended)["for_model"]) == (0, True)
+    repaired = ostler("tool", "call", "read", "{'path': 'a.txt',}")
+    assert (repaired.code, "repaired" in result_of(repaired)["for_model"]) == (0, True)
     done = ostler("tool", "call", "read", '{"path": ')
-    assert (done.code, told(done)["fault"]["code"]) == (1, "bad_arguments")
-    assert 'send them as {"path":"src/main.py"}' in told(done)["for_model"]
+    assert (done.code, result_of(done)["fault"]["code"]) == (1, "bad_arguments")
+    assert 'send them as {"path":"src/main.py"}' in result_of(done)["for_model"]
 
 
 @pytest.mark.req("TL-10")
-def test_a_call_names_no_file_that_goes_with_it(ostler):
+def test_result_names_no_deleted_file(ostler):
     done = ostler("tool", "call", "bash", json.dumps({"command": "seq 1 400000"}), "--yolo")
-    result = told(done)
+    result = result_of(done)
     assert (done.code, result["data"]["spill"]) == (0, "")
     assert "ostler-session" not in done.stdout
-    assert "gone with this call; send it to a file" in result["for_model"]
+    assert "deleted after this call; redirect the output to a file" in result["for_model"]
 
 
 @pytest.mark.req("FS-6")
-def test_by_hand_the_last_word_on_a_file_is_the_persons(ostler):
+def test_manual_call_may_overwrite_an_unread_file(ostler):
     file = ostler.workspace / "a.txt"
     file.write_text("old\n")
     write = json.dumps({"path": "a.txt", "content": "new\n"})
     refused = ostler("tool", "call", "write", write)
     assert (refused.code, file.read_text()) == (4, "old\n")
     done = ostler("tool", "call", "write", write, "--write")
-    assert (done.code, told(done)["data"]["operation"], file.read_text()) == (0, "updated", "new\n")
+    assert (done.code, result_of(done)["data"]["operation"], file.read_text()) == (0, "updated", "new\n")
     last = json.dumps({"path": "a.txt", "content": "whole\n", "final": True})
     assert ostler("tool", "call", "write_chunk", last, "--write").code == 0
     assert file.read_text() == "whole\n"
@@ -130,10 +132,10 @@ def test_by_hand_the_last_word_on_a_file_is_the_persons(ostler):
         ("run_in_terminal", {"command": "sleep 9", "isBackground": True}),
     ],
 )
-def test_a_call_by_itself_leaves_nothing_for_later_and_says_so(ostler, tool, arguments):
+def test_single_call_that_needs_later_calls_fails(ostler, tool, arguments):
     done = ostler("tool", "call", tool, json.dumps(arguments), "--write", "--allow", "bash:*")
-    assert (done.code, told(done)["fault"]["code"]) == (1, "alone")
-    assert "ostler tool calls" in told(done)["for_model"]
+    assert (done.code, result_of(done)["fault"]["code"]) == (1, "alone")
+    assert "ostler tool calls" in result_of(done)["for_model"]
 
 
 SEVERAL = [
@@ -150,7 +152,7 @@ SEVERAL = [
 
 
 @pytest.mark.req("FS-6")
-def test_calls_from_a_pipe_are_one_session(ostler):
+def test_piped_calls_share_a_session(ostler):
     (ostler.workspace / "a.txt").write_text("old\n")
     lines = "\n\n".join(map(json.dumps, SEVERAL)) + "\n"
     done = ostler("tool", "calls", "--write", "--allow", "bash:*", stdin=lines)
@@ -165,12 +167,12 @@ def test_calls_from_a_pipe_are_one_session(ostler):
     assert done.code == 1
 
 
-def test_what_is_no_call_is_told_of_in_its_place_and_the_others_are_made(ostler):
+def test_invalid_lines_do_not_stop_other_calls(ostler):
     lines = ["nonsense", '{"tool": "read", "arguments": 7}', '{"tool": 7}', "[]", '{"tool": "frob"}', '{"tool": "ls"}']
     done = ostler("tool", "calls", stdin="\n".join(lines))
     results = [json.loads(line) for line in done.stdout.splitlines()]
     assert [result["status"] for result in results] == ["failed"] * 5 + ["ok"]
-    assert "line 4 is no call; write it as {" in results[3]["for_model"]
+    assert "line 4 is not a call; write it as {" in results[3]["for_model"]
     assert "they are a number" in results[1]["for_model"]
     assert "there is no tool 'frob'" in results[4]["for_model"]
     assert (done.code, done.stderr) == (1, "")
@@ -178,8 +180,8 @@ def test_what_is_no_call_is_told_of_in_its_place_and_the_others_are_made(ostler)
     assert (nothing.code, nothing.stdout) == (0, "")
 
 
-def test_calls_are_answered_one_by_one_and_an_interrupt_ends_them(ostler):
-    """A program may wait for each result before it writes the next call; Ctrl-C while it waits is exit 130."""
+def test_calls_are_answered_one_by_one_and_interrupted(ostler):
+    """A program can wait for each result before it sends the next call; Ctrl-C is exit 130."""
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "ostler", "tool", "calls"],
         cwd=ostler.workspace,
@@ -197,7 +199,7 @@ def test_calls_are_answered_one_by_one_and_an_interrupt_ends_them(ostler):
         assert (process.wait(60), process.stderr.read()) == (130, "")
 
 
-def test_bytes_that_are_no_text_are_refused(ostler):
+def test_invalid_utf8_is_rejected(ostler):
     lines = b'{"tool": "read", "arguments": {"path": "\xff"}}\n{"tool": "ls"}'
     done = subprocess.run(
         [sys.executable, "-P", "-m", "ostler", "tool", "calls"],
@@ -208,22 +210,22 @@ def test_bytes_that_are_no_text_are_refused(ostler):
         check=False,
     )
     first, second = map(json.loads, done.stdout.splitlines())
-    assert "path of read holds half of a character" in first["for_model"]
+    assert "path of read contains half of a surrogate pair" in first["for_model"]
     assert (second["status"], done.returncode) == ("ok", 1)
 
 
 @pytest.mark.req("FS-5")
-def test_half_a_character_is_refused_and_nothing_is_written(ostler):
+def test_lone_surrogate_is_rejected(ostler):
     done = ostler("tool", "call", "write", r'{"path": "a.txt", "content": "x\ud83d"}', "--write")
-    assert (done.code, told(done)["fault"]["code"]) == (1, "bad_arguments")
-    assert "content of write holds half of a character" in told(done)["for_model"]
+    assert (done.code, result_of(done)["fault"]["code"]) == (1, "bad_arguments")
+    assert "content of write contains half of a surrogate pair" in result_of(done)["for_model"]
     assert not (ostler.workspace / "a.txt").exists()
 
 
 def test_another_workspace(ostler):
     (ostler.workspace / "sub").mkdir()
     (ostler.workspace / "sub" / "x").write_text("")
-    assert told(ostler("tool", "call", "list", "--cwd", "sub"))["for_model"] == "x  0"
+    assert result_of(ostler("tool", "call", "list", "--cwd", "sub"))["for_model"] == "x  0"
 
 
 @pytest.mark.parametrize(
@@ -236,12 +238,12 @@ def test_another_workspace(ostler):
         (["tool", "schema", "nothing_such"], "ostler tool list"),
         (["tool", "call", "read", "{}", "{}"], "unrecognized arguments"),
         (["tool", "call", "read", "--wirte", "{}"], "unrecognized arguments"),
-        (["tool", "call", "read", "{}", "--cwd", "/nonexistent"], "there is no such folder"),
+        (["tool", "call", "read", "{}", "--cwd", "/nonexistent"], "no such folder"),
         (["tool", "call", "read", "{}", "--allow", ":x"], "does not name a permission"),
     ],
     ids=str,
 )
-def test_a_users_mistake_is_one_sentence_and_exit_2(ostler, arguments, sentence):
+def test_usage_error_is_one_sentence_with_exit_2(ostler, arguments, sentence):
     done = ostler(*arguments)
     assert (done.code, done.stdout) == (2, "")
     assert sentence in done.stderr
@@ -262,7 +264,7 @@ XNL = f"!unquote_start\n{CALL}\n!unquote_end"
     ],
     ids=["its own name", "an alias", "XNL"],
 )
-def test_a_run_shows_by_which_name_a_tool_was_called(ostler, models, reply, flags, line):
+def test_run_shows_the_alias_of_a_tool(ostler, models, reply, flags, line):
     (ostler.workspace / "a.txt").write_text("one\n")
     with models.playing(reply, text("Done.")) as server:
         done = ostler("run", "--base-url", server.base_url, "--model", "scripted", *flags, "read it")
@@ -272,7 +274,7 @@ def test_a_run_shows_by_which_name_a_tool_was_called(ostler, models, reply, flag
 @pytest.mark.req("SH-8")
 @pytest.mark.skipif(bool(bubblewrap.unavailable_reason()), reason=bubblewrap.unavailable_reason())
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_nothing_of_ours_in_the_workspace(ostler, number):
+def test_signal_cleans_up_the_workspace(ostler, number):
     lines = [{"tool": "bash", "arguments": {"command": "git init -q in; git -C in config core.editor x; echo > made"}}]
     lines += [{"tool": "bash", "arguments": {"command": "sleep 1000", "background": True}}]
     with subprocess.Popen(

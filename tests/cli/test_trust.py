@@ -1,4 +1,4 @@
-"""A cloned repository cannot grant itself anything; trust is given to content, and asked for again when it changes."""
+"""Project settings need trust, and need it again when they change."""
 
 import json
 
@@ -27,16 +27,16 @@ def project(ostler):
     return write
 
 
-def test_a_repository_cannot_allow_itself_anything(ostler, models, project):
+def test_untrusted_project_cannot_extend_permissions(ostler, models, project):
     project({"permission": {"write": "allow", "bash": "allow"}, "security": {"profile": "god_mode"}})
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("ok")) as server:
         done = ostler("run", *at(server), "go")
     assert done.code == 4
     assert not (ostler.workspace / "x").exists()
-    assert "wait for trust" in done.stderr
+    assert "are ignored until you trust them" in done.stderr
 
 
-def test_a_repository_cannot_choose_where_the_key_goes(ostler, models, project):
+def test_untrusted_project_cannot_set_the_endpoint(ostler, models, project):
     with models.playing(text("mine")) as mine, models.playing() as theirs:
         project({"models": {"active": "x", "profiles": [{"name": "x", "model": "m", "baseUrl": theirs.base_url}]}})
         done = ostler("run", "-o", "simple", *at(mine), "hi", env={"OSTLER_API_KEY": "secret"})
@@ -44,17 +44,17 @@ def test_a_repository_cannot_choose_where_the_key_goes(ostler, models, project):
     assert theirs.requests == []
 
 
-def test_narrowing_counts_at_once(ostler, models, project):
+def test_restrictions_apply_without_trust(ostler, models, project):
     project({"permission": {"read": "deny"}})
     (ostler.workspace / "a").write_text("x")
     with models.playing(calls([("read", {"path": "a"})]), text("ok")) as server:
         assert ostler("run", *at(server), "go").code == 4
 
 
-def test_trust_is_for_the_content_and_asks_again_with_a_difference(ostler, models, project):
+def test_changed_settings_need_new_trust(ostler, models, project):
     project({"permission": {"write": "allow"}})
     shown = ostler("trust")
-    assert (shown.code, "not trusted" in shown.stdout) == (4, True)
+    assert (shown.code, "Not trusted." in shown.stdout) == (4, True)
     assert 'permission.write = "allow"' in shown.stdout
     assert ostler("trust", "--yes").code == 0
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("ok")) as server:
@@ -70,14 +70,14 @@ def test_trust_is_for_the_content_and_asks_again_with_a_difference(ostler, model
     assert "was not trusted" in ostler("trust", "--revoke").stdout
 
 
-def test_the_flag_trusts_one_run(ostler, models, project):
+def test_flag_trusts_one_run(ostler, models, project):
     project({"permission": {"write": "allow"}})
     with models.playing(calls([("write", {"path": "x", "content": ""})]), text("ok")) as server:
         assert ostler("run", "--trust-project", *at(server), "go").code == 0
     assert ostler("trust").code == 4
 
 
-def test_a_workspaces_env_file_is_never_loaded(ostler, models):
+def test_env_file_is_never_loaded(ostler, models):
     with models.playing() as theirs:
         (ostler.workspace / ".env").write_text(f"OSTLER_BASE_URL={theirs.base_url}\nOSTLER_MODEL=m\n")
         done = ostler("run", "hi")
@@ -85,7 +85,7 @@ def test_a_workspaces_env_file_is_never_loaded(ostler, models):
     assert theirs.requests == []
 
 
-def test_trust_covers_what_the_projects_other_files_want_and_tells_what_changed(ostler):
+def test_trust_covers_agents_commands_and_hooks(ostler):
     files = {
         ".ostler/agents/wide.md": "---\ndescription: x\npermission:\n  bash: allow\n---\nWork.\n",
         ".claude/agents/reader.md": "---\ndescription: x\ntools: Read, Grep\n---\nOnly words and fewer tools.\n",
@@ -110,34 +110,34 @@ def test_trust_covers_what_the_projects_other_files_want_and_tells_what_changed(
     assert "git push $1" in shown and '["bash", "*", "allow"]' in shown
     assert ostler("trust", "--yes").code == 0
     assert ostler("trust").code == 0
-    for name, content, told in [
+    for name, content, line in [
         ("hooks/check.sh", "exit 1\n", "+ program hooks/check.sh"),
         (".ostler/commands/ship.md", "Ship it: !`git push --force`\n", "+ command /ship"),
         (".ostler/agents/wide.md", "---\npermission:\n  '*': allow\n---\nWork.\n", "+ agent wide"),
     ]:
         (ostler.workspace / name).write_text(content)
         changed = ostler("trust")
-        assert changed.code == 4 and told in changed.stdout, changed.stdout
+        assert changed.code == 4 and line in changed.stdout, changed.stdout
         assert "- " in changed.stdout
         assert ostler("trust", "--yes").code == 0
     (ostler.workspace / ".ostler/commands/ship.md").write_text("Ship it, please: !`git push --force`\n")
-    assert ostler("trust").code == 0, "words alone change nothing"
+    assert ostler("trust").code == 0, "text without programs needs no trust"
 
 
-def test_what_files_want_waits_and_is_counted(ostler, models):
+def test_ignored_settings_are_counted(ostler, models):
     (ostler.workspace / ".claude").mkdir()
     (ostler.workspace / ".claude/settings.json").write_text(json.dumps(CLAUDE_HOOKS))
     with models.playing(text("ok")) as server:
-        assert "1 settings of this project wait for trust" in ostler("run", *at(server), "go").stderr
+        assert "1 project settings are ignored until you trust them" in ostler("run", *at(server), "go").stderr
 
 
-def test_a_folder_that_asks_for_nothing_can_be_trusted(ostler):
-    """Its check after edits may then run unasked."""
-    assert "no settings that wait" in ostler("trust").stdout
+def test_folder_without_settings_can_be_trusted(ostler):
+    """The check after edits then runs without asking."""
+    assert "no settings that need trust" in ostler("trust").stdout
     assert "check after edits" in ostler("trust", "--yes").stdout
     assert "is trusted" in ostler("trust").stdout
 
 
-def test_nothing_to_trust_is_said(ostler, project):
+def test_nothing_to_trust(ostler, project):
     project({"permission": {"bash": "deny"}})
-    assert "no settings that wait for trust" in ostler("trust").stdout
+    assert "no settings that need trust" in ostler("trust").stdout

@@ -1,4 +1,4 @@
-"""`ostler undo` as a person uses it: after a run that edited, ran commands, and left things behind."""
+"""`ostler undo` and `ostler redo` after a run with edits and commands."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def at(server):
 
 @pytest.fixture
 def changed(ostler, models):
-    """A workspace after a turn that edited one file, made one, and changed another by a command."""
+    """Return a workspace after a turn that edited a file, created one and changed another with a command."""
     (ostler.workspace / "edited.txt").write_text("before\n")
     (ostler.workspace / "sedded.txt").write_text("before\n")
     moves = [
@@ -35,7 +35,7 @@ def tree(folder):
     return {str(p.relative_to(folder)): p.read_text() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_undo_takes_everything_back_and_redo_does_it_again(changed):
+def test_undo_and_redo(changed):
     after = tree(changed.workspace)
     listed = changed("undo", "--list").stdout
     assert listed.count("\n") == 1
@@ -52,7 +52,7 @@ def test_undo_takes_everything_back_and_redo_does_it_again(changed):
     assert tree(changed.workspace) == after
 
 
-def test_your_own_later_edit_is_kept_and_named(changed):
+def test_later_user_edit_is_kept(changed):
     (changed.workspace / "edited.txt").write_text("mine\n")
     done = changed("undo")
     assert done.code == 1
@@ -61,7 +61,7 @@ def test_your_own_later_edit_is_kept_and_named(changed):
     assert (changed.workspace / "sedded.txt").read_text() == "before\n"
 
 
-def test_a_turn_that_is_all_conflicts_is_told_and_nothing_is_done(changed):
+def test_turn_with_only_conflicts_changes_nothing(changed):
     for path in [path for path in changed.workspace.rglob("*") if path.is_file()]:
         path.write_text("mine\n")
     before = tree(changed.workspace)
@@ -71,31 +71,31 @@ def test_a_turn_that_is_all_conflicts_is_told_and_nothing_is_done(changed):
     assert tree(changed.workspace) == before
 
 
-def test_nothing_to_undo_is_a_sentence(ostler):
+def test_nothing_to_undo(ostler):
     for command in ("undo", "redo"):
         done = ostler(command)
-        assert (done.code, "there is nothing to" in done.stderr) == (2, True)
+        assert (done.code, "nothing to" in done.stderr) == (2, True)
     assert "nothing can be undone" in ostler("undo", "--list").stdout
 
 
-def test_redo_leaves_nothing_of_the_sandbox_behind(changed):
+def test_redo_leaves_no_sandbox_files(changed):
     after = sorted(path.name for path in changed.workspace.iterdir())
     assert changed("undo").code == 0
     assert changed("redo").code == 0
     assert sorted(path.name for path in changed.workspace.iterdir()) == after
 
 
-def test_the_model_is_told_what_was_taken_back_when_its_session_goes_on(changed, models):
+def test_model_is_notified_of_an_undo(changed, models):
     assert changed("undo").code == 0
     with models.playing(text("I see")) as server:
         done = changed("run", "--continue", *at(server), "go on")
         (request,) = server.requests
     assert done.code == 0, done.stderr
-    told = [message["content"] for message in request.json["messages"] if "took back" in str(message["content"])]
-    assert len(told) == 1 and "edited.txt" in str(told) and "deep/made.txt" in str(told)
+    notices = [message["content"] for message in request.json["messages"] if "user undid" in str(message["content"])]
+    assert len(notices) == 1 and "edited.txt" in str(notices) and "deep/made.txt" in str(notices)
 
 
-def test_a_session_that_is_open_elsewhere_cannot_be_told_and_that_is_said(changed):
+def test_open_session_cannot_be_notified(changed):
     (journal,) = changed.home.rglob("journal.jsonl")
     lock = SessionLock(journal.parent, journal.parent.name)
     try:
@@ -103,4 +103,4 @@ def test_a_session_that_is_open_elsewhere_cannot_be_told_and_that_is_said(change
     finally:
         lock.release()
     assert done.code == 0
-    assert "its model is not told" in done.stderr and "open in another process" in done.stderr
+    assert "the session could not be notified" in done.stderr and "open in another process" in done.stderr

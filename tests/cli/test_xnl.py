@@ -1,4 +1,4 @@
-"""`ostler xnl`: trees, canonical text and calls, on pipes and files."""
+"""`ostler xnl`: documents, formatted text and calls, from pipes and files."""
 
 import json
 from io import BytesIO, TextIOWrapper
@@ -16,7 +16,7 @@ CALL = '<tool_call id="c1" lang="javascript" #>SysBuiltIn.read({ path: "a.txt" }
 
 
 @pytest.mark.req("MD-6")
-def test_the_tree_in_the_shape_of_the_vectors(ostler):
+def test_parse_matches_the_vectors(ostler):
     text = "\n".join(case["input"] for case in GOOD)
     nodes = [node for case in GOOD for node in case["expect"]["nodes"]]
     done = ostler("xnl", "parse", stdin=text)
@@ -25,7 +25,7 @@ def test_the_tree_in_the_shape_of_the_vectors(ostler):
     assert json.loads(ostler("xnl", "parse", stdin="").stdout) == {"nodes": [], "warnings": []}
 
 
-def test_the_canonical_text(ostler):
+def test_format(ostler):
     file = ostler.workspace / "a.xnl"
     file.write_text("\ufeff<box {n=1}   [ 1   2 ] >\n<!-- gone -->", encoding="utf-8")
     assert ostler("xnl", "format", file).stdout == "<box { n = 1 } [ 1 2 ]>\n"
@@ -35,7 +35,7 @@ def test_the_canonical_text(ostler):
 
 
 @pytest.mark.req("MD-6")
-def test_the_calls_in_an_answer(ostler):
+def test_calls(ostler):
     answer = f"I look.\n!unquote_start\n{CALL}\n!unquote_end\n!quote_start{CALL}!quote_end"
     done = ostler("xnl", "calls", stdin=answer)
     assert done.code == 0
@@ -43,7 +43,7 @@ def test_the_calls_in_an_answer(ostler):
     assert ostler("xnl", "calls", stdin="no calls").stdout == "[]\n"
 
 
-def test_a_call_that_cannot_run_is_listed_and_told(ostler):
+def test_invalid_call_is_reported(ostler):
     done = ostler("xnl", "calls", stdin='!unquote_start<tool_call id="c2" #>x()</#>!unquote_end')
     assert done.code == 1
     assert json.loads(done.stdout)[0]["error"] == "INVALID_CALL"
@@ -52,7 +52,7 @@ def test_a_call_that_cannot_run_is_listed_and_told(ostler):
 
 
 @pytest.mark.req("MD-6")
-def test_a_block_that_is_not_closed_is_told_with_its_place(ostler):
+def test_unclosed_block_is_located(ostler):
     good = '!unquote_start<tool_call id="c1" #>SysBuiltIn.read({})</#>!unquote_end'
     done = ostler("xnl", "calls", stdin=f"{good}\nAnd then:\n  !unquote_start\n{CALL}\n")
     assert done.code == 1
@@ -62,7 +62,7 @@ def test_a_block_that_is_not_closed_is_told_with_its_place(ostler):
 
 
 @pytest.mark.parametrize("what", ["parse", "format"])
-def test_a_fault_is_told_with_code_line_and_column(ostler, what):
+def test_parse_error_is_located(ostler, what):
     done = ostler("xnl", what, stdin="<a>\n<b x=bare>")
     assert (done.code, done.stdout) == (1, "")
     assert done.stderr.startswith("ostler: standard input:2:")
@@ -70,7 +70,7 @@ def test_a_fault_is_told_with_code_line_and_column(ostler, what):
     assert "Traceback" not in done.stderr
 
 
-def test_what_cannot_be_read_is_a_usage_error(ostler):
+def test_unreadable_input_is_a_usage_error(ostler):
     (ostler.workspace / "bad.xnl").write_bytes(b"\xff\xfe<")
     for arguments in (["parse", "none.xnl"], ["parse", "bad.xnl"], ["parse", "."], ["draw"]):
         done = ostler("xnl", *arguments)
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_a_usage_error(ostler):
         assert done.stderr.startswith("ostler: ")
 
 
-def test_a_pipe_that_is_no_text_is_called_what_it_is(monkeypatch):
+def test_invalid_utf8_from_standard_input(monkeypatch):
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff\xfe<")))
     with pytest.raises(UsageError, match="standard input is not UTF-8"):
         main(["parse"])

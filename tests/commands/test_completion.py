@@ -1,4 +1,4 @@
-"""Completion by itself: what the word before the cursor may mean, and what is put in its place."""
+"""Completion: the candidates for the text before the cursor, and the text they produce."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ def services():
 
 
 class Session:
-    """All that completion asks of one."""
+    """The attributes of a session that completion uses."""
 
     id = "session-1"
     info = SessionInfo(
@@ -35,7 +35,7 @@ def commands(services):
 
 
 @pytest.fixture
-def completing(services, commands):
+def source(services, commands):
     return CompletionSource(services, commands, ("dark", "light"))
 
 
@@ -54,18 +54,18 @@ def completing(services, commands):
         ("/diff it", 'it"s.txt', ['/diff it"s.txt']),
     ],
 )
-async def test_an_odd_name_is_quoted_so_that_it_is_meant(completing, services, before, path, after, monkeypatch):
-    async def files(wanted):
+async def test_path_with_special_characters_is_quoted(source, services, before, path, after, monkeypatch):
+    async def files(query):
         return [path]
 
     monkeypatch.setattr(services, "files", files)
-    assert await results(completing, before, asked=True) == after
+    assert await results(source, before, explicit=True) == after
 
 
-async def results(completing, before, asked=False):
-    """The text as it would be after each candidate."""
-    found = await completing.completions(before, explicit=asked)
-    return [before[: len(before) - one.replace_length] + one.text for one in found]
+async def results(source, before, explicit=False):
+    """Return the text after inserting each candidate."""
+    completions = await source.completions(before, explicit=explicit)
+    return [before[: len(before) - item.replace_length] + item.text for item in completions]
 
 
 @pytest.mark.req("CL-4")
@@ -104,35 +104,35 @@ async def results(completing, before, asked=False):
         ("two\nlines @main", ["two\nlines @src/main.py "]),
     ],
 )
-async def test_what_takes_the_place_of_the_nearest_word(completing, commands, services, before, after):
+async def test_candidates_replace_the_text_before_the_cursor(source, commands, services, before, after):
     services.known_sessions = [SessionSummary("2026-x", "/", "a title")]
     commands.timeline.entries = [TimelineEntry(1, "turn", "first words")]
-    assert await results(completing, before) == after
+    assert await results(source, before) == after
 
 
 @pytest.mark.req("CL-4")
-async def test_files_for_an_own_command_come_only_when_asked_for(completing):
-    assert await results(completing, "!cat main") == []
-    assert await results(completing, "!cat main", asked=True) == ["!cat src/main.py"]
+async def test_shell_paths_are_completed_only_on_request(source):
+    assert await results(source, "!cat main") == []
+    assert await results(source, "!cat main", explicit=True) == ["!cat src/main.py"]
 
 
 @pytest.mark.req("CL-4")
-async def test_what_takes_too_long_is_left_out(completing, services, monkeypatch):
-    services.slow = asyncio.Event()
+async def test_slow_completion_is_dropped(source, services, monkeypatch):
+    services.files_delay = asyncio.Event()
     monkeypatch.setattr(completion, "COMPLETION_TIMEOUT_SECONDS", 0.01)
-    assert await results(completing, "@main") == []
+    assert await results(source, "@main") == []
 
 
 @pytest.mark.req("CL-4")
-async def test_what_fails_is_left_out(completing, services, monkeypatch):
+async def test_failed_completion_is_dropped(source, services, monkeypatch):
     async def fails():
         raise UsageError("the config is broken")
 
     monkeypatch.setattr(services, "agents", fails)
-    assert await results(completing, "@agent:p") == []
+    assert await results(source, "@agent:p") == []
 
 
-async def test_what_is_told_of_a_candidate_obeys_no_file(completing, commands):
+async def test_description_of_a_candidate_is_sanitised(source, commands):
     commands.timeline.entries = [TimelineEntry(1, "turn", "\x1b[2Jcleared\nlines")]
-    (one,) = await completing.completions("/revert ", explicit=False)
-    assert one.description == "cleared lines"
+    (item,) = await source.completions("/revert ", explicit=False)
+    assert item.description == "cleared lines"

@@ -1,4 +1,4 @@
-"""What can be gone back to, and forth again: not a prompt that was refused, which was never said."""
+"""Which prompts can be undone and redone; a prompt that was never sent cannot."""
 
 import pytest
 
@@ -7,22 +7,26 @@ from ostler.core.events import Envelope, Reverted, TurnEnded, TurnStarted
 from ostler.core.prompt import Prompt, TextContent
 
 
-def started(words):
-    return TurnStarted(f"turn-{words}", Prompt(f"p-{words}", (TextContent(words),)))
+def started(text):
+    return TurnStarted(f"turn-{text}", Prompt(f"p-{text}", (TextContent(text),)))
 
 
-def heard(*events):
+def timeline_texts(*events):
     timeline = Timeline()
     for seq, event in enumerate(events, 1):
         timeline.on_event(Envelope(seq, 0.0, event))
-    return [one.text for one in timeline.entries], [[one.text for one in gone.entries] for gone in timeline.reverted]
+    reverted = [[entry.text for entry in revert.entries] for revert in timeline.reverted]
+    return [entry.text for entry in timeline.entries], reverted
 
 
 @pytest.mark.req("EN-15", "EN-13")
-def test_a_prompt_that_was_refused_cannot_be_done_again():
-    said = (started("one"), TurnEnded("turn-one", "done"))
-    assert heard(*said, started("refused"), Reverted(2), TurnEnded("turn-refused", "failed")) == (["one"], [])
+def test_rejected_prompt_cannot_be_redone():
+    first = (started("one"), TurnEnded("turn-one", "done"))
+    assert timeline_texts(*first, started("rejected"), Reverted(2), TurnEnded("turn-rejected", "failed")) == (
+        ["one"],
+        [],
+    )
 
 
-def test_a_prompt_that_a_person_took_back_can():
-    assert heard(started("one"), TurnEnded("turn-one", "done"), Reverted(0)) == ([], [["one"]])
+def test_prompt_undone_by_the_user_can_be_redone():
+    assert timeline_texts(started("one"), TurnEnded("turn-one", "done"), Reverted(0)) == ([], [["one"]])

@@ -201,7 +201,7 @@ async def test_08_non_interactive_session(driver, tmp_path):
     events, ended = await run_turn(scenario.session, "look")
     assert ended.reason == "done"
     assert not any(isinstance(e, PermissionAsked) for e in events)
-    assert [(r.status, "nobody" in r.for_model) for r in scenario.results()] == [("denied", True)]
+    assert [(r.status, "non-interactive" in r.for_model) for r in scenario.results()] == [("denied", True)]
     assert tool.runs == []
     await scenario.close()
 

@@ -182,7 +182,7 @@ async def test_06_connection_lost(frontend, session_of):
     shown, status = await frontend.show(await session_of([Say("I was about"), Crash()]))
     assert status == frontend.statuses["failed"]
     assert "I was about" in shown
-    assert "[cut off here]" in shown
+    assert "[truncated]" in shown
     assert "✗ the connection was lost" in shown
 
 
@@ -213,7 +213,7 @@ async def test_08_non_interactive_session(frontend, session_of):
     shown, status = await frontend.show(await session_of(moves, [FakeTool("probe")], NON_INTERACTIVE))
     assert status == frontend.statuses["refused"]
     assert "blocked:" in shown
-    assert "not allowed here: use probe" in shown
+    assert "denied: use probe" in shown
 
 
 @pytest.mark.scenario("repeated call id")
@@ -243,7 +243,7 @@ async def test_03_refusal_with_feedback(frontend, session_of):
         user.type("go")
         shown = await user.screen.wait_for("allow?")
         user.type("m")
-        await user.screen.wait_for("tell the agent:")
+        await user.screen.wait_for("message to the agent:")
         user.type("look in b instead")
         await user.screen.wait_for("As you say.")
     assert "? use probe" in shown
@@ -317,7 +317,7 @@ async def test_11_option_changed_between_turns(frontend, tmp_path):
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with frontend.at(session) as user:
         user.type("/models other")
-        await user.screen.wait_for("from now on: other")
+        await user.screen.wait_for("now using model other")
     assert backend.changes == [SetOption("model", "other")]
 
 

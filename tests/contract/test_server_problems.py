@@ -82,7 +82,7 @@ async def test_headless_run_reports_a_stall_on_stderr(session_at, capsys, output
         out, _ = await run_headless(await session_at(server), output)
     notices = capsys.readouterr().err.splitlines()
     assert notices[0] == f"ostler: waiting: no data from 127.0.0.1:{server.port} for 5 s"
-    assert sum("trying again" in line for line in notices) == 1
+    assert sum("retrying" in line for line in notices) == 1
     assert "hello" in out.getvalue()
     assert "waiting" not in out.getvalue()
 
@@ -93,7 +93,7 @@ async def test_plain_chat_reports_stall_and_retry(session_at):
         shown, _ = await ReplDriver().show(await session_at(server))
     lines = shown.splitlines()
     assert lines[0] == f"waiting: no data from 127.0.0.1:{server.port} for 5 s"
-    assert [line.partition("(attempt ")[2] for line in lines if "trying again" in line] == ["2)", "3)"]
+    assert [line.partition("(attempt ")[2] for line in lines if "retrying" in line] == ["2)", "3)"]
     assert shown.endswith("ANSWER\n  hello\n")
 
 
@@ -107,7 +107,7 @@ async def test_editor_gets_a_stall_as_a_thought(session_at, tmp_path):
         notices = [update["content"]["text"] for update in editor.told("agent_thought_chunk")]
         words = editor.text()
     assert notices[0] == f"waiting: no data from 127.0.0.1:{server.port} for 5 s"
-    assert sum("trying again" in notice for notice in notices) == 1
+    assert sum("retrying" in notice for notice in notices) == 1
     assert (words, answer["stopReason"]) == ("hello", "end_turn")
 
 

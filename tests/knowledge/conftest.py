@@ -1,4 +1,4 @@
-"""A home, a workspace and what lies outside both, for files that tell the agent something."""
+"""Gives each test a home, a workspace and a folder outside of both."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,22 +10,22 @@ from ostler.settings.effective import Settings
 from ostler.settings.load import load
 
 
-class Land:
-    """`home` is the person's, `own` Ostler's in it, `work` the workspace; `outside` says SECRET."""
+class Folders:
+    """`home` is the user's home, `work` the workspace; the file in `outside` contains SECRET."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
         self.home = base / "home"
-        self.own = self.home / ".ostler"
+        self.ostler_home = self.home / ".ostler"
         self.work = base / "work"
         self.outside = base / "outside"
-        for folder in (self.own, self.work, self.outside):
+        for folder in (self.ostler_home, self.work, self.outside):
             folder.mkdir(parents=True)
         (self.outside / "secret.md").write_text("SECRET\n")
         self.env: dict[str, str] = {"HOME": str(self.home)}
 
     def write(self, files: Mapping[str, str | bytes]) -> None:
-        """Files by path: `~/x` in the home, anything else in the workspace."""
+        """Write files by path: `~/x` is in the home, any other path in the workspace."""
         for name, text in files.items():
             path = self.home / name[2:] if name.startswith("~/") else self.work / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,5 +39,5 @@ class Land:
 
 
 @pytest.fixture
-def land(tmp_path: Path) -> Land:
-    return Land(tmp_path)
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path)

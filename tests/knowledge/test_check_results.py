@@ -1,11 +1,11 @@
-"""Checks that found nothing to run are told apart from those that passed or failed."""
+"""Detection of checks that found no tests or that the machine could not run."""
 
 import pytest
 
 from ostler.knowledge.check_results import found_no_tests, missing_tool_message
 
 pytestmark = pytest.mark.req("EN-6")
-NOTHING = {
+NO_TESTS = {
     "pytest": "no tests ran in 0.00s\n\n[exit 5]",
     "unittest": "\n----------\nRan 0 tests in 0.000s\n\nOK",
     "unittest since 3.12": "Ran 0 tests in 0.000s\n\nNO TESTS RAN\n",
@@ -17,7 +17,7 @@ NOTHING = {
     "mocha": "\n  0 passing (1ms)\n",
     "maven": "[INFO] No tests to run.\n",
 }
-SOMETHING = {
+TESTS_OR_FAILURES = {
     "pytest": "1 passed in 0.01s",
     "pytest that cannot collect": "ERROR tests/test_a.py\n!!! Interrupted !!!\n1 error in 0.1s",
     "one of two suites is empty": "no tests ran in 0.00s\n3 passed in 0.1s",
@@ -31,17 +31,17 @@ SOMETHING = {
 }
 
 
-@pytest.mark.parametrize("case", NOTHING, ids=str)
-def test_nothing_to_run(case):
-    assert found_no_tests(NOTHING[case])
+@pytest.mark.parametrize("case", NO_TESTS, ids=str)
+def test_no_tests_found(case):
+    assert found_no_tests(NO_TESTS[case])
 
 
-@pytest.mark.parametrize("case", SOMETHING, ids=str)
-def test_something_ran_or_failed(case):
-    assert not found_no_tests(SOMETHING[case])
+@pytest.mark.parametrize("case", TESTS_OR_FAILURES, ids=str)
+def test_tests_ran_or_failed(case):
+    assert not found_no_tests(TESTS_OR_FAILURES[case])
 
 
-LACKING = {
+MISSING_TOOL = {
     "no such program": ("sh: 1: cargo: not found\n[exit 127]", 127, "sh: 1: cargo: not found"),
     "no pytest": ("/usr/bin/python3: No module named pytest\n[exit 1]", 1, "No module named pytest"),
     "make without its tool": ("./t\nmake: ./t: No such file\nmake: *** [Makefile:2: test] Error 127\n", 2, "Error 127"),
@@ -58,7 +58,7 @@ LACKING = {
     "an older go": ("go: go.mod requires go >= 1.99 (running go 1.22.1; GOTOOLCHAIN=local)\n", 1, "1.99"),
     "maven without a network": ("[ERROR] Could not transfer artifact a:b: Unknown host repo\n", 1, "artifact"),
 }
-ABLE = {
+NOTHING_MISSING = {
     "a failure": ("1 failed in 0.1s", 1),
     "a test of the network that failed": ("E  socket.gaierror: name resolution\n1 failed, 3 passed in 1s", 1),
     "a module of the project that is gone": ("ModuleNotFoundError: No module named 'helpers'\n1 error in 0.1s", 2),
@@ -68,12 +68,12 @@ ABLE = {
 }
 
 
-@pytest.mark.parametrize("case", LACKING, ids=str)
-def test_what_the_machine_lacks(case):
-    output, code, said = LACKING[case]
-    assert said in missing_tool_message(output, code)
+@pytest.mark.parametrize("case", MISSING_TOOL, ids=str)
+def test_missing_tool(case):
+    output, code, message = MISSING_TOOL[case]
+    assert message in missing_tool_message(output, code)
 
 
-@pytest.mark.parametrize("case", ABLE, ids=str)
-def test_what_is_for_the_edits_to_mend(case):
-    assert missing_tool_message(*ABLE[case]) == ""
+@pytest.mark.parametrize("case", NOTHING_MISSING, ids=str)
+def test_failures_of_the_edits_are_not_missing_tools(case):
+    assert missing_tool_message(*NOTHING_MISSING[case]) == ""

@@ -1,4 +1,4 @@
-"""The command that checks after edits: by config, by what the workspace is, and not at all for prose."""
+"""The choice of check commands after edits: from the config, from the project's files, none for documents."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from ostler.settings.schema import ValidationConfig
 
 NODE = '{"scripts": {"test": "vitest run"}}'
 
-# Files of the workspace's root (and below), what was changed, and the commands.
-USUAL = {
+# Files of the workspace, changed files, and the expected commands.
+DEFAULT_CHECKS = {
     "go": ({"go.mod": ""}, ["a.go"], ["go test ./..."]),
     "rust": ({"Cargo.toml": ""}, ["src/main.rs"], ["cargo test"]),
     "rust by its own file": ({"Cargo.toml": "", "pyproject.toml": "pytest"}, ["Cargo.toml"], ["cargo test"]),
@@ -28,7 +28,7 @@ USUAL = {
     "a virtual environment": ({"pyproject.toml": "pytest", ".venv": ""}, ["a.py"], [".venv/bin/python -m pytest -q"]),
     "conftest below": ({"tests": "", "tests/conftest.py": ""}, ["a.py"], ["python3 -m pytest -q"]),
     "unittest": ({"tests": "", "setup.cfg": ""}, ["a.py"], ["python3 -m unittest discover -s tests"]),
-    "unittest beside": ({"test_a.py": ""}, ["a.py"], ["python3 -m unittest discover"]),
+    "unittest in the root": ({"test_a.py": ""}, ["a.py"], ["python3 -m unittest discover"]),
     "tests written for pytest": (
         {"tests": "", "tests/test_a.py": "def test_a():\n    pass\n"},
         ["a.py"],
@@ -48,18 +48,18 @@ USUAL = {
     "maven": ({"pom.xml": ""}, ["A.java"], ["mvn -q test"]),
     "maven's wrapper": ({"pom.xml": "", "mvnw": ""}, ["A.java"], ["./mvnw -q test"]),
     "gradle": ({"build.gradle.kts": "", "gradlew": ""}, ["A.kt"], ["./gradlew test"]),
-    "two languages, both touched": (
+    "two languages, both changed": (
         {"go.mod": "", "package.json": NODE},
         ["a.ts", "b.go"],
         ["go test ./...", "CI=true npm test"],
     ),
-    "two languages, one touched": ({"go.mod": "", "package.json": NODE}, ["a.ts"], ["CI=true npm test"]),
+    "two languages, one changed": ({"go.mod": "", "package.json": NODE}, ["a.ts"], ["CI=true npm test"]),
     "neither": ({"go.mod": "", "package.json": NODE}, ["data.json"], ["go test ./..."]),
     "nothing known": ({}, ["a.py"], []),
     "nothing changed": ({"go.mod": ""}, [], []),
-    "only prose": ({"go.mod": ""}, ["README.md", "docs/x.go", "notes/a.RST"], []),
-    "prose and code": ({"go.mod": ""}, ["README.md", "a.go"], ["go test ./..."]),
-    "text that is no prose": (
+    "only documents": ({"go.mod": ""}, ["README.md", "docs/x.go", "notes/a.RST"], []),
+    "documents and code": ({"go.mod": ""}, ["README.md", "a.go"], ["go test ./..."]),
+    "text file that is not a document": (
         {"pytest.ini": "", "requirements.txt": ""},
         ["requirements.txt"],
         ["python3 -m pytest -q"],
@@ -73,10 +73,10 @@ def commands(validation, files, changed):
 
 
 @pytest.mark.req("EN-6")
-@pytest.mark.parametrize("case", USUAL, ids=str)
-def test_by_what_the_workspace_is(case):
-    files, changed, wanted = USUAL[case]
-    assert commands(ValidationConfig(), files, changed) == wanted
+@pytest.mark.parametrize("case", DEFAULT_CHECKS, ids=str)
+def test_checks_from_project_files(case):
+    files, changed, expected = DEFAULT_CHECKS[case]
+    assert commands(ValidationConfig(), files, changed) == expected
 
 
 CONFIGURED = {
@@ -86,8 +86,8 @@ CONFIGURED = {
     "pattern": ({"web/*": "npm test"}, ["web/deep/a.css"], ["npm test"]),
     "ending": ({"*.sql": "lint"}, ["db/a.sql"], ["lint"]),
     "everything": ({"*": "./check"}, ["a.anything"], ["./check"]),
-    "everything is not prose": ({"*": "./check"}, ["README.md"], []),
-    "prose by its name": ({"docs/*": "mkdocs build"}, ["docs/a.md"], ["mkdocs build"]),
+    "everything except documents": ({"*": "./check"}, ["README.md"], []),
+    "documents by path": ({"docs/*": "mkdocs build"}, ["docs/a.md"], ["mkdocs build"]),
     "several keys": ({"go": "a", "*": "b", "python": "c"}, ["a.go"], ["a", "b"]),
     "the same twice": ({"go": "a", "*.go": "a"}, ["a.go"], ["a"]),
     "another language falls back": ({"python": "c"}, ["a.go"], ["go test ./..."]),
@@ -96,13 +96,13 @@ CONFIGURED = {
 
 @pytest.mark.req("EN-6")
 @pytest.mark.parametrize("case", CONFIGURED, ids=str)
-def test_by_config(case):
-    checks, changed, wanted = CONFIGURED[case]
-    assert commands(ValidationConfig(checks=checks), {"go.mod": ""}, changed) == wanted
+def test_checks_from_config(case):
+    checks, changed, expected = CONFIGURED[case]
+    assert commands(ValidationConfig(checks=checks), {"go.mod": ""}, changed) == expected
 
 
 @pytest.mark.parametrize(
-    ("files", "configured", "could"),
+    ("files", "configured", "expected"),
     [
         ({}, {}, False),
         ({"README.md": "", "Makefile": "all:\n"}, {}, False),
@@ -112,21 +112,21 @@ def test_by_config(case):
         ({}, {"*.sql": "lint"}, True),
     ],
 )
-def test_whether_there_is_anything_to_check_with(files, configured, could):
-    assert has_checks(ValidationConfig(checks=configured), set(files), files.get) is could
+def test_has_checks(files, configured, expected):
+    assert has_checks(ValidationConfig(checks=configured), set(files), files.get) is expected
 
 
-def test_switched_off():
+def test_disabled_checks():
     assert commands(ValidationConfig(enabled=False, checks={"*": "x"}), {"go.mod": ""}, ["a.go"]) == []
 
 
-def test_a_check_says_what_it_was_found_by():
+def test_check_has_its_source():
     (check,) = find_checks(ValidationConfig(), {"go.mod"}, lambda name: None, ["a.go"])
     assert check.source == "go.mod"
 
 
 @pytest.mark.parametrize(
-    ("path", "product"),
+    ("path", "expected"),
     [
         *(
             (path, True)
@@ -135,12 +135,12 @@ def test_a_check_says_what_it_was_found_by():
         *((path, False) for path in ("a.py", "src/build/a.py", "build.py", "target.rs", "src/out/a.go")),
     ],
 )
-def test_what_commands_leave_behind(path, product):
-    assert is_build_output(path) is product
+def test_is_build_output(path, expected):
+    assert is_build_output(path) is expected
 
 
 @pytest.mark.parametrize(
-    ("path", "prose"), [("CMakeLists.txt", False), ("a.txt", True), ("docs", False), ("src/docs/a.py", False)]
+    ("path", "expected"), [("CMakeLists.txt", False), ("a.txt", True), ("docs", False), ("src/docs/a.py", False)]
 )
-def test_what_is_prose(path, prose):
-    assert is_document(path) is prose
+def test_is_document(path, expected):
+    assert is_document(path) is expected

@@ -1,4 +1,4 @@
-"""Slash commands: their names, where they are found, and what becomes of their arguments."""
+"""Custom slash commands: names, locations and expansion of arguments."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def test_names(path, name):
     assert command_name(path) == name
 
 
-PLACES = [
+LOCATIONS = [
     ".ostler/commands",
     ".eidolon",
     ".opencode/commands",
@@ -47,19 +47,19 @@ PLACES = [
 
 
 @pytest.mark.req("EN-11", "DX-5")
-def test_where_they_are_found_and_which_counts(land):
-    for number in range(len(PLACES) - 1, -1, -1):
-        land.write({f"{PLACES[number]}/git/fix.md": f"from {number}"})
-        commands = find_commands(land.sources())
+def test_locations_and_precedence(folders):
+    for number in range(len(LOCATIONS) - 1, -1, -1):
+        folders.write({f"{LOCATIONS[number]}/git/fix.md": f"from {number}"})
+        commands = find_commands(folders.sources())
         assert commands["git:fix"].template == f"from {number}"
-        assert commands["git:fix"].origin == f"{PLACES[number]}/git/fix.md"
-        assert commands["git:fix"].scope == ("user" if PLACES[number].startswith("~") else "project")
+        assert commands["git:fix"].origin == f"{LOCATIONS[number]}/git/fix.md"
+        assert commands["git:fix"].scope == ("user" if LOCATIONS[number].startswith("~") else "project")
         assert len(commands) == 1
 
 
 @pytest.mark.req("EN-11")
-def test_eidolons_folder_holds_more_than_commands(land):
-    land.write(
+def test_only_commands_are_read_from_eidolons_folder(folders):
+    folders.write(
         {
             ".eidolon/openspec/commands/apply.md": "a",
             ".eidolon/commands/kaleido/tools/run.md": "b",
@@ -68,18 +68,18 @@ def test_eidolons_folder_holds_more_than_commands(land):
             ".ostler/agents/z.md": "no",
         }
     )
-    assert list(find_commands(land.sources())) == ["kaleido:tools:run", "openspec:apply"]
+    assert list(find_commands(folders.sources())) == ["kaleido:tools:run", "openspec:apply"]
 
 
-def test_fields(land):
-    land.write(
+def test_fields(folders):
+    folders.write(
         {
             ".claude/commands/all.md": "---\ndescription: Fix an issue\nargument-hint: [number] [note]\nagent: plan\n"
             "model: small\nsubtask: true\nallowed-tools: Bash(git add:*), Read\n---\nFix $1.\n",
             ".claude/commands/none.md": "# Tidy up\n\nDo it.",
         }
     )
-    commands = find_commands(land.sources())
+    commands = find_commands(folders.sources())
     full = commands["all"]
     assert (full.description, full.hint, full.template) == ("Fix an issue", "[number] [note]", "Fix $1.")
     assert (full.agent, full.model, full.subtask) == ("plan", "small", True)
@@ -88,38 +88,38 @@ def test_fields(land):
 
 
 @pytest.mark.req("FS-2", "PM-8")
-def test_hostile_files(land):
-    folder = land.work / ".ostler" / "commands"
+def test_hostile_files_are_ignored(folders):
+    folder = folders.work / ".ostler" / "commands"
     folder.mkdir(parents=True)
-    (folder / "out.md").symlink_to(land.outside / "secret.md")
-    (folder / "door").symlink_to(land.outside)
+    (folder / "out.md").symlink_to(folders.outside / "secret.md")
+    (folder / "door").symlink_to(folders.outside)
     (folder / "loop").symlink_to(".")
     (folder / "binary.md").write_bytes(bytes(100))
     (folder / "empty.md").write_text("---\ndescription: x\n---\n")
     (folder / "line\nbreak.md").write_text("x")
     (folder / "good.md").write_text("x")
-    commands = find_commands(land.sources())
+    commands = find_commands(folders.sources())
     assert "good" in commands
     assert not any("SECRET" in command.template for command in commands.values())
     assert "empty" not in commands
     assert all(name.isprintable() for name in commands)
 
 
-# Template, arguments, what the model is sent.
+# Template, arguments, and the expanded text.
 EXPANDED = {
     "plain": ("Do it.", "", "Do it."),
     "appended": ("Do it.", "now  please", "Do it.\n\nnow  please"),
     "all": ("Fix $ARGUMENTS!", "a  b", "Fix a  b!"),
-    "all, none given": ("Fix $ARGUMENTS!", "", "Fix !"),
+    "all, without arguments": ("Fix $ARGUMENTS!", "", "Fix !"),
     "first": ("Fix $1.", "a", "Fix a."),
-    "the highest takes the rest": ("Fix $1 with $2.", "a b c d", "Fix a with b c d."),
+    "the highest number gets the rest": ("Fix $1 with $2.", "a b c d", "Fix a with b c d."),
     "in any order": ("$2 then $1", "a b c", "b c then a"),
     "missing": ("[$1][$2]", "a", "[a][]"),
     "quotes": ("[$1][$2]", '"a b" c', "[a b][c]"),
     "single quotes": ("[$1][$2]", "'a b' c", "[a b][c]"),
     "quotes inside": ("[$1]", "a='b c'd", "[a=b cd]"),
     "open quote": ("[$1][$2]", 'it"s fine', '[it"s][fine]'),
-    "an argument is no placeholder": ("$1 $2", "$2 $ARGUMENTS", "$2 $ARGUMENTS"),
+    "an argument is not a placeholder": ("$1 $2", "$2 $ARGUMENTS", "$2 $ARGUMENTS"),
     "twice": ("$1 $1", "a b", "a b a b"),
     "ten": ("$10", "1 2 3 4 5 6 7 8 9 10 11", "10 11"),
     "money": ("It costs $100 and $0.", "", "It costs $100 and $0."),
@@ -138,7 +138,7 @@ def test_arguments(case):
 
 
 @pytest.mark.req("EN-11", "PM-8")
-def test_commands_come_out_as_data():
+def test_shell_commands_are_returned_as_data():
     expanded = expand_template("Changes:\n!`git diff $1`\nand !`git log`.", "main")
     assert expanded.parts == (
         TemplateText("Changes:\n"),
@@ -154,13 +154,13 @@ def test_commands_come_out_as_data():
 
 @pytest.mark.req("PM-8")
 @pytest.mark.parametrize("template", ["Look at $1.", "$ARGUMENTS", "Look."])
-def test_an_argument_is_never_a_command(template):
+def test_argument_is_never_a_shell_command(template):
     expanded = expand_template(template, "!`rm -rf ~`")
     assert expanded.shell_commands == ()
     assert "!`rm" in expanded.render()
 
 
-def test_what_a_command_printed_is_not_read_again():
+def test_command_output_is_not_expanded():
     expanded = expand_template("!`cat x` $1", "a")
     assert expanded.render(["$1 !`b`"]) == "$1 !`b` a"
 
@@ -171,20 +171,20 @@ FILES = {
     "typed": ("Review", "@src/x.py please", [("src/x.py", True)]),
     "both": ("@a", "@b", [("a", False), ("b", True)]),
     "not in a command": ("!`npm i @scope/x` @a", "", [("a", False)]),
-    "no address": ("mail a@b.c", "x@y", []),
+    "not a mail address": ("mail a@b.c", "x@y", []),
     "empty": ("@$1", "", []),
 }
 
 
 @pytest.mark.req("EN-11")
 @pytest.mark.parametrize("case", FILES, ids=str)
-def test_files_come_out_as_data(case):
+def test_files_are_returned_as_data(case):
     template, arguments, files = FILES[case]
     assert expand_template(template, arguments).files == tuple(TemplateFile(*file) for file in files)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_anything_can_be_expanded(template, arguments):
+def test_any_text_can_be_expanded(template, arguments):
     expanded = expand_template(template, arguments)
     assert isinstance(expanded.render(), str)
     if "$" not in template and "`" not in template:

@@ -1,4 +1,4 @@
-"""What the model is told of where it works."""
+"""The prompt section about the workspace."""
 
 import pytest
 
@@ -18,43 +18,43 @@ HEADS = {
 
 
 @pytest.mark.parametrize("case", HEADS, ids=str)
-def test_the_branch(land, case):
+def test_git_branch(folders, case):
     head, branch = HEADS[case]
-    land.write({".git/HEAD": head})
-    assert git_branch(land.sources().workspace) == branch
+    folders.write({".git/HEAD": head})
+    assert git_branch(folders.sources().workspace) == branch
 
 
-def test_without_git(land):
-    sources = land.sources()
+def test_git_branch_without_git(folders):
+    sources = folders.sources()
     assert git_branch(sources.workspace) == ""
     assert sources.notes == []
 
 
-def test_a_worktree(land):
-    real = land.outside / ".git" / "worktrees" / "w"
-    real.mkdir(parents=True)
-    (real / "HEAD").write_text("ref: refs/heads/side\n")
-    land.write({".git": f"gitdir: {real}\n"})
-    assert git_branch(land.sources().workspace) == "side"
+def test_git_branch_of_a_worktree(folders):
+    git_dir = folders.outside / ".git" / "worktrees" / "w"
+    git_dir.mkdir(parents=True)
+    (git_dir / "HEAD").write_text("ref: refs/heads/side\n")
+    folders.write({".git": f"gitdir: {git_dir}\n"})
+    assert git_branch(folders.sources().workspace) == "side"
 
 
 @pytest.mark.parametrize("pointer", ["gitdir: /etc\n", "gitdir: ../x\n", "gitdir: /a/.git/worktrees/none\n", "", b"\0"])
-def test_a_pointer_that_leads_nowhere(land, pointer):
-    land.write({".git": pointer})
-    assert git_branch(land.sources().workspace) == ""
+def test_invalid_gitdir_pointer(folders, pointer):
+    folders.write({".git": pointer})
+    assert git_branch(folders.sources().workspace) == ""
 
 
 @pytest.mark.req("FS-2")
-def test_a_git_folder_that_leads_out_is_not_followed(land):
-    (land.outside / "HEAD").write_text("ref: refs/heads/theirs\n")
-    (land.work / ".git").symlink_to(land.outside)
-    assert git_branch(land.sources().workspace) == ""
+def test_git_symlink_outside_is_not_followed(folders):
+    (folders.outside / "HEAD").write_text("ref: refs/heads/theirs\n")
+    (folders.work / ".git").symlink_to(folders.outside)
+    assert git_branch(folders.sources().workspace) == ""
 
 
 @pytest.mark.req("MD-9")
-def test_the_part_is_the_same_each_time(land):
-    land.write({".git/HEAD": "ref: refs/heads/main\n"})
-    part = make_environment_section(land.sources().workspace)
-    assert part == make_environment_section(land.sources().workspace)
-    assert part.text.split("\n")[0] == f"Workspace: {land.work}"
-    assert part.text.endswith(": main")
+def test_section_is_stable(folders):
+    folders.write({".git/HEAD": "ref: refs/heads/main\n"})
+    section = make_environment_section(folders.sources().workspace)
+    assert section == make_environment_section(folders.sources().workspace)
+    assert section.text.split("\n")[0] == f"Workspace: {folders.work}"
+    assert section.text.endswith(": main")

@@ -1,4 +1,4 @@
-"""Fields at the head of Markdown: what YAML says where it is YAML, what can be saved where it is not."""
+"""Front matter of Markdown files, valid and invalid."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ostler.knowledge.frontmatter import MAX_DEPTH, MAX_HEAD_LENGTH, parse_markdown
 
-GOOD = {
+VALID = {
     "plain": ("name: pdf\ndescription: Reads PDF files.", {"name": "pdf", "description": "Reads PDF files."}),
     "quoted": ("a: \"one: two\"\nb: 'x # y'", {"a": "one: two", "b": "x # y"}),
     "escaped quotes": (r'a: "say \"hi\""', {"a": 'say "hi"'}),
@@ -19,7 +19,7 @@ GOOD = {
     "flow": ("tools: [read, grep]", {"tools": ["read", "grep"]}),
     "nested": ("permission:\n  bash:\n    'git *': allow", {"permission": {"bash": {"git *": "allow"}}}),
     "folded": ("a: >-\n  one\n  two", {"a": "one two"}),
-    "words that YAML takes for others": (
+    "words that YAML would convert": (
         "a: no\nb: 1:20\nc: 2024-01-01\nd: null",
         {"a": "no", "b": "1:20", "c": "2024-01-01", "d": "null"},
     ),
@@ -29,7 +29,7 @@ GOOD = {
         "description: Use when: the user asks\nname: x",
         {"description": "Use when: the user asks", "name": "x"},
     ),
-    "unquoted colon beside a list": (
+    "unquoted colon and a list": (
         "description: Note: this\ntools:\n  - read",
         {"description": "Note: this", "tools": ["read"]},
     ),
@@ -39,9 +39,9 @@ GOOD = {
 
 
 @pytest.mark.req("DX-5")
-@pytest.mark.parametrize("case", GOOD, ids=str)
+@pytest.mark.parametrize("case", VALID, ids=str)
 def test_fields(case):
-    head, fields = GOOD[case]
+    head, fields = VALID[case]
     document = parse_markdown(f"---\n{head}\n---\n\nThe body.\n")
     assert document.body == "The body."
     if fields is None:
@@ -53,23 +53,30 @@ def test_fields(case):
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_newlines_and_a_byte_order_mark(newline, mark):
+def test_newlines_and_byte_order_mark(newline, mark):
     document = parse_markdown(mark + newline.join(["---", "a: b", "--- ", "body", ""]))
     assert document.fields == {"a": "b"}
     assert document.body.strip() == "body"
 
 
-WHOLE = ["", "no head", "----\na: b\n---\n", "---\nnever closed: yes\n", " ---\na: b\n---\n", "text\n---\na: b\n---"]
+WITHOUT_FRONT_MATTER = [
+    "",
+    "no head",
+    "----\na: b\n---\n",
+    "---\nnever closed: yes\n",
+    " ---\na: b\n---\n",
+    "text\n---\na: b\n---",
+]
 
 
-@pytest.mark.parametrize("text", WHOLE)
-def test_what_has_no_head_is_all_body(text):
+@pytest.mark.parametrize("text", WITHOUT_FRONT_MATTER)
+def test_text_without_front_matter_is_all_body(text):
     document = parse_markdown(text)
     assert (document.fields, document.problems) == ({}, ())
     assert document.body == text
 
 
-BROKEN = {
+INVALID = {
     "bad nesting": ("name: x\n  bad: [", 3, {"name": "x"}),
     "tab": ("name: x\nlist:\n\t- a", 4, {"name": "x"}),
     "alias": ("a: &x [1]\nname: n\nb:\n  - *x", 5, {"name": "n"}),
@@ -79,12 +86,12 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("case", BROKEN, ids=str)
-def test_a_broken_head_is_named_by_its_line_and_what_can_be_saved_is(case):
-    head, line, saved = BROKEN[case]
+@pytest.mark.parametrize("case", INVALID, ids=str)
+def test_invalid_front_matter_has_a_line_and_keeps_simple_fields(case):
+    head, line, fields = INVALID[case]
     document = parse_markdown(f"---\n{head}\n---\nbody\n")
-    assert [flaw.line for flaw in document.problems] == ([line] if line else [])
-    assert saved.items() <= document.fields.items()
+    assert [problem.line for problem in document.problems] == ([line] if line else [])
+    assert fields.items() <= document.fields.items()
     assert document.body.strip() == "body"
 
 
@@ -105,15 +112,15 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE, ids=str)
 @pytest.mark.timeout(5)
-def test_hostile_heads_cost_little_and_break_nothing(case):
+def test_hostile_front_matter_is_parsed_quickly(case):
     document = parse_markdown(f"---\n{HOSTILE[case]}\n---\nbody")
     assert document.body == "body"
     assert len(repr(document.fields)) < 3 * MAX_HEAD_LENGTH
 
 
-def test_as_deep_as_is_taken():
-    for depth, taken in ((MAX_DEPTH - 2, True), (MAX_DEPTH + 2, False)):
-        assert bool(parse_markdown(f"---\na: {'[' * depth}{']' * depth}\n---\n").problems) is not taken
+def test_nesting_depth_is_limited():
+    for depth, accepted in ((MAX_DEPTH - 2, True), (MAX_DEPTH + 2, False)):
+        assert bool(parse_markdown(f"---\na: {'[' * depth}{']' * depth}\n---\n").problems) is not accepted
 
 
 values = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=20) | st.sampled_from(
@@ -123,17 +130,17 @@ values = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_si
 
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b-c", "D_e", "f1"]), values, max_size=3))
-def test_the_quick_way_says_what_yaml_says(fields):
+def test_plain_parser_agrees_with_yaml(fields):
     head = "\n".join(f"{name}: {value}" for name, value in fields.items())
     from ostler.knowledge.frontmatter import _plain_fields
 
-    quick = _plain_fields(head)
-    if quick is not None:
-        assert quick == (yaml.load(head, yaml.BaseLoader) or {})
+    plain = _plain_fields(head)
+    if plain is not None:
+        assert plain == (yaml.load(head, yaml.BaseLoader) or {})
 
 
-def test_plain_fields_need_no_yaml():
+def test_plain_fields_do_not_import_yaml():
     code = "import sys; from ostler.knowledge.frontmatter import parse_markdown; parse_markdown('---\\na: b\\n---\\n')"
     code += "; print('yaml' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "False\n"

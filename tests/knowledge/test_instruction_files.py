@@ -1,4 +1,4 @@
-"""Files that the config names: paths, wildcards, and what may lie outside the workspace."""
+"""The `instructions` setting: paths, wildcards, and files outside of the workspace."""
 
 import json
 
@@ -21,8 +21,8 @@ FILES = {
     "~/mine.md": "m",
 }
 
-# What is named, and which files that is.
-NAMED = {
+# Patterns, and the files that they match.
+PATTERNS = {
     "a file": (["CONTRIBUTING.md"], ["CONTRIBUTING.md"]),
     "dot": (["./docs/a.md"], ["docs/a.md"]),
     "order": (["docs/b.txt", "docs/a.md"], ["docs/b.txt", "docs/a.md"]),
@@ -38,8 +38,8 @@ NAMED = {
     "everything": (["**"], ["CONTRIBUTING.md", "docs/a.md", "docs/b.txt", "docs/deep/c.md"]),
     "home": (["~/mine.md"], ["~/mine.md"]),
     "home star": (["~/*.md"], ["~/mine.md"]),
-    "not there": (["nothing.md"], []),
-    "address": (["https://example.org/rules.md"], []),
+    "missing": (["nothing.md"], []),
+    "URL": (["https://example.org/rules.md"], []),
     "folder": (["docs"], []),
     "NUL": (["a\0b"], []),
     "deep pattern": (["a/" * 5000 + "*"], []),
@@ -47,43 +47,43 @@ NAMED = {
 
 
 @pytest.mark.req("EN-7")
-@pytest.mark.parametrize("case", NAMED, ids=str)
-def test_named(land, case):
-    named, told = NAMED[case]
-    land.write(FILES)
-    sources = land.sources()
-    parts = instruction_sections(sources, named, RulesFileLoader())
-    assert [part.origin for part in parts] == ([", ".join(told)] if told else [])
-    assert bool(sources.notes) is not bool(told)
+@pytest.mark.parametrize("case", PATTERNS, ids=str)
+def test_patterns(folders, case):
+    patterns, origins = PATTERNS[case]
+    folders.write(FILES)
+    sources = folders.sources()
+    sections = instruction_sections(sources, patterns, RulesFileLoader())
+    assert [section.origin for section in sections] == ([", ".join(origins)] if origins else [])
+    assert bool(sources.notes) is not bool(origins)
 
 
 @pytest.mark.req("EN-7", "PM-8")
-def test_a_projects_config_names_only_its_own_files_until_trusted(land):
-    away = str(land.outside / "secret.md")
-    (land.work / "door").symlink_to(land.outside)
-    land.write(
+def test_project_config_names_only_its_own_files_until_trusted(folders):
+    outside = str(folders.outside / "secret.md")
+    (folders.work / "door").symlink_to(folders.outside)
+    folders.write(
         {
             **FILES,
             ".ostler/config.json": json.dumps(
-                {"instructions": ["docs/a.md", away, "~/mine.md", "../outside/*.md", "door/*.md", "door/secret.md"]}
+                {"instructions": ["docs/a.md", outside, "~/mine.md", "../outside/*.md", "door/*.md", "door/secret.md"]}
             ),
         }
     )
-    for trusted, told in ((False, "docs/a.md"), (True, f"docs/a.md, {away}, ~/mine.md")):
-        named = land.settings(trusted=trusted).config.instructions
-        (part,) = instruction_sections(land.sources(), named, RulesFileLoader())
-        assert part.origin == told
-        assert ("SECRET" in part.text) is trusted
+    for trusted, origin in ((False, "docs/a.md"), (True, f"docs/a.md, {outside}, ~/mine.md")):
+        patterns = folders.settings(trusted=trusted).config.instructions
+        (section,) = instruction_sections(folders.sources(), patterns, RulesFileLoader())
+        assert section.origin == origin
+        assert ("SECRET" in section.text) is trusted
 
 
-def test_the_persons_config_may_name_files_above(land):
-    (part,) = instruction_sections(land.sources(), ["../outside/*.md"], RulesFileLoader())
-    assert part.origin == f"{land.outside}/secret.md"
+def test_user_config_may_name_files_outside(folders):
+    (section,) = instruction_sections(folders.sources(), ["../outside/*.md"], RulesFileLoader())
+    assert section.origin == f"{folders.outside}/secret.md"
 
 
-def test_a_huge_tree_is_looked_at_only_so_far(land, monkeypatch):
+def test_scan_of_a_huge_tree_is_limited(folders, monkeypatch):
     monkeypatch.setattr(instruction_files, "MAX_NAMES_SCANNED", 50)
-    land.write({f"d{folder}/{n}.txt": "" for folder in range(3) for n in range(20)})
-    sources = land.sources()
+    folders.write({f"d{folder}/{n}.txt": "" for folder in range(3) for n in range(20)})
+    sources = folders.sources()
     assert instruction_sections(sources, ["**/**/**/*.md"], RulesFileLoader()) == []
     assert any("more than 50 names" in str(note) for note in sources.notes)

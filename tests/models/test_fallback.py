@@ -163,7 +163,7 @@ async def test_fallback_uses_its_own_endpoint_key_and_dialect(tmp_path):
         settings, env = settings_with(tmp_path, profiles)
         choice = await choose_model(settings, {}, env)
         chunks = await collect(choice.make(""))
-    assert choice.description.endswith(", then b")
+    assert choice.description.endswith("; fallback b")
     assert [(chunk.tool, chunk.arguments) for chunk in of_type(chunks, CallChunk)] == [
         ("SysBuiltIn.read", '{"path":"a"}')
     ]
@@ -201,7 +201,9 @@ async def test_fallback_without_its_variable_is_skipped_and_reported(tmp_path):
         assert text_of(await collect(choice.make(""))) == "x"
         with pytest.raises(UsageError, match="UNSET, which is not set"):
             choice.make("b")
-    assert choice.description.endswith(", then c, not b, for a variable is not set (ostler doctor)")
+    assert choice.description.endswith(
+        "; fallback c; fallback b skipped: environment variable not set (see `ostler doctor`)"
+    )
 
 
 @pytest.mark.req("MD-7")

@@ -216,7 +216,7 @@ async def test_session_cannot_switch_to_the_embedded_model(tmp_path):
             load(tmp_path, {"HOME": str(tmp_path)}), {"base_url": server.base_url, "model": "m"}, {}
         )
         for name in ("embedded", "embedded/tiny"):
-            with pytest.raises(UsageError, match=f"begin one with it: ostler --model {name}"):
+            with pytest.raises(UsageError, match=f"start a new session: ostler --model {name}"):
                 choice.make(name)
 
 

@@ -1,4 +1,4 @@
-"""Diffs on a terminal: lines by their sign, and in changed lines the words that changed."""
+"""Rendered diffs: lines coloured by sign, changed words highlighted."""
 
 import re
 
@@ -17,7 +17,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-return a + b\n+return a - b\n
 
 
 @pytest.mark.req("CL-5")
-def test_the_words_that_changed_stand_out():
+def test_changed_words_are_highlighted():
     lines = render_diff(DIFF, COLOUR)
     assert lines[1] == " same"
     assert "\x1b[1;31m+\x1b[0m" in lines[2]
@@ -37,11 +37,11 @@ def test_the_words_that_changed_stand_out():
         "-" + "x " * 900 + "\n+y",
     ],
 )
-def test_nothing_is_lost_or_moved(body):
+def test_no_line_is_lost_or_moved(body):
     assert [ESCAPES.sub("", line) for line in render_diff(body, COLOUR)] == body.split("\n")
 
 
-def test_a_line_of_the_file_that_looks_like_a_header_stays():
+def test_content_line_that_looks_like_a_header_is_shown():
     assert render_diff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- old\n+++ new", PLAIN) == [
         "@@ -1 +1 @@",
         "--- old",
@@ -51,7 +51,7 @@ def test_a_line_of_the_file_that_looks_like_a_header_stays():
 
 @pytest.mark.req("PM-5")
 @pytest.mark.parametrize(
-    ("diff", "shown"),
+    ("diff", "lines"),
     [
         ("--- a\n+++ b\n@@ -1,2 +1,2 @@\n-one\r\n+eins\r\n two\r\n", ["@@ -1,2 +1,2 @@", "-one", "+eins", " two"]),
         ("@@ -1 +1 @@\n-one\r\n+eins\n", ["@@ -1 +1 @@", "-one\\r", "+eins"]),
@@ -69,14 +69,14 @@ def test_a_line_of_the_file_that_looks_like_a_header_stays():
         ),
         ("@@ -0,0 +1 @@\n+rm -rf /\recho\r\n", ["@@ -0,0 +1 @@", "+rm -rf /\\recho"]),
     ],
-    ids=["all alike", "ends change", "ends change back", "last without an end", "a return inside stays"],
+    ids=["all CRLF", "CRLF to LF", "LF to CRLF", "no newline at end", "CR inside a line"],
 )
-def test_an_end_that_all_lines_share_is_not_spelled_out_line_by_line(diff, shown):
-    assert render_diff_for_approval(diff, PLAIN) == shown
+def test_crlf_of_all_lines_is_not_escaped(diff, lines):
+    assert render_diff_for_approval(diff, PLAIN) == lines
 
 
 @pytest.mark.req("PM-5")
-def test_an_ask_tells_of_such_ends_once():
+def test_approval_request_reports_crlf_once():
     preview = Display("", (DisplayDiff("x", "@@ -1 +1 @@\n-one\r\n+eins\r\n", "updated", 1, 1),))
     lines = render_ask(PermissionAsked("a", Permission("edit x", (), preview)), PLAIN)
     assert lines[1:] == ["  x: updated, +1 -1", "  lines end with \\r\\n", "  @@ -1 +1 @@", "  -one", "  +eins"]

@@ -1,4 +1,4 @@
-"""Markdown on a terminal: what each line becomes, whatever the pieces it came in."""
+"""Rendered Markdown: the lines of a text, complete or streamed in chunks."""
 
 import re
 
@@ -14,7 +14,7 @@ COLOUR, PLAIN = Styler(enabled=True), Styler(enabled=False)
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 
 
-def shown(text):
+def rendered(text):
     return [ESCAPES.sub("", line).rstrip() for line in render_markdown(text, COLOUR)]
 
 
@@ -46,17 +46,17 @@ def shown(text):
         ("| a | b |\n|--|--|\n| only |\n| 1 | 2 | 3 |", ["a    │ b │", "─────┼───┼──", "only │   │", "1    │ 2 │ 3"]),
     ],
 )
-def test_what_a_text_becomes(source, lines):
-    assert shown(source) == lines
+def test_rendered_lines(source, lines):
+    assert rendered(source) == lines
 
 
 @pytest.mark.req("CL-5")
-def test_without_colour_it_stays_as_it_was_written():
+def test_source_text_is_shown_without_colour():
     source = "# T\n**b** | `c`\n|a|b|\n|-|-|\n|1|2|"
     assert render_markdown(source, PLAIN) == source.split("\n")
 
 
-def test_code_is_coloured_by_what_it_is():
+def test_code_is_highlighted_by_language():
     line = render_markdown('```python\nreturn "a" # why 1', COLOUR)[1]
     assert line == '\x1b[35mreturn\x1b[0m \x1b[32m"a"\x1b[0m \x1b[2m# why 1\x1b[0m'
     assert render_markdown("```text\nreturn 1", COLOUR)[1] == "return 1"
@@ -70,25 +70,25 @@ def test_code_is_coloured_by_what_it_is():
     st.lists(st.sampled_from(["# h", "- i `c`", "|a|b|", "|-|-|", "```", "x **b", "> q", "", "plain"]), min_size=1),
     st.lists(st.integers(1, 7), max_size=30),
 )
-def test_a_stream_shows_what_the_whole_text_would(lines, sizes):
+def test_streamed_text_renders_like_the_complete_text(lines, sizes):
     text = "\n".join(lines)
-    stream, out, at = MessageRenderer(COLOUR), [], 0
+    stream, out, start = MessageRenderer(COLOUR), [], 0
     for size in sizes:
-        out += stream.feed(text[at : at + size])
-        at += size
+        out += stream.feed(text[start : start + size])
+        start += size
     out += stream.finish(text, "plan", truncated=False)
     body = [ESCAPES.sub("", line)[2:] for line in out if ESCAPES.sub("", line) != "PLAN"]
-    assert [line for line in body if line] == [line.rstrip() for line in shown(text.strip("\n")) if line.strip()]
+    assert [line for line in body if line] == [line.rstrip() for line in rendered(text.strip("\n")) if line.strip()]
 
 
 @pytest.mark.parametrize(
     "hostile", ["*" * 9000, "`" * 9000, "[" * 9000, "# " + " " * 9000 + "x", "|" * 9000, "-" * 9000]
 )
-def test_a_hostile_line_loses_nothing_that_matters(hostile):
-    assert len(shown(f"{hostile}\nnext")) == 2
-    assert shown(f"{hostile}\nnext")[-1] == "next"
+def test_hostile_line_does_not_affect_the_next_line(hostile):
+    assert len(rendered(f"{hostile}\nnext")) == 2
+    assert rendered(f"{hostile}\nnext")[-1] == "next"
 
 
-def test_escapes_of_ours_never_stay_open():
+def test_styles_are_always_closed():
     for line in render_markdown("**a** `b` [c](d)\n```py\n'unclosed\n```", COLOUR):
         assert len(re.findall(r"\x1b\[[1-9]", line)) == line.count("\x1b[0m")

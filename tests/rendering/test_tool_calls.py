@@ -1,4 +1,4 @@
-"""Calls as lines."""
+"""Rendered tool calls."""
 
 import pytest
 
@@ -10,13 +10,13 @@ from ostler.rendering.tool_calls import ToolCallRenderer
 from ostler.session.transcript import CallBlock, Transcript
 
 
-def drawn(*events):
-    transcript, lines = Transcript(), ToolCallRenderer(Styler(False))
+def rendered(*events):
+    transcript, renderer = Transcript(), ToolCallRenderer(Styler(False))
     return [
         line
         for event in events
         if isinstance(block := transcript.apply(event), CallBlock)
-        for line in lines.render(block)
+        for line in renderer.render(block)
     ]
 
 
@@ -31,11 +31,11 @@ def drawn(*events):
     ],
     ids=str,
 )
-def test_a_call_by_another_name_shows_both(called, title, line):
-    meant = ToolCall("c1", "read", {"path": "a"})
-    lines = drawn(
+def test_call_by_an_alias_shows_both_names(called, title, line):
+    resolved = ToolCall("c1", "read", {"path": "a"})
+    lines = rendered(
         ToolCalled(ToolCall("c1", called, {"path": "a"})),
-        ToolCalled(meant, title, "read"),
+        ToolCalled(resolved, title, "read"),
         ToolStarted("c1", "read", False),
         ToolFinished(ToolResult("c1", "ok", "x", Display("1 of 1 lines"))),
     )

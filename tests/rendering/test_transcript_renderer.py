@@ -1,4 +1,4 @@
-"""A session as lines, each printed once, also for whoever missed a part of it."""
+"""A rendered session: each line is printed once, also after missed events."""
 
 import pytest
 
@@ -14,22 +14,22 @@ DONE = MessageDone(Message("m", (TextContent("one\ntwo\nthree"),)))
 
 
 def lines(*events):
-    scroll = TranscriptRenderer(Styler(enabled=False))
-    return [line for event in events for line in scroll.render(event)]
+    renderer = TranscriptRenderer(Styler(enabled=False))
+    return [line for event in events for line in renderer.render(event)]
 
 
 @pytest.mark.req("CL-6")
-@pytest.mark.parametrize("heard", [(), (TextDelta("m", "one\nt"),), (MessageSnapshot("m", "one\n"),)])
-def test_what_was_missed_of_a_message_is_printed_once(heard):
-    whole = lines(TextDelta("m", "one\ntwo\nth"), DONE)
-    assert lines(*heard, MessageSnapshot("m", "one\ntwo\nth"), DONE) == whole
+@pytest.mark.parametrize("received", [(), (TextDelta("m", "one\nt"),), (MessageSnapshot("m", "one\n"),)])
+def test_missed_text_of_a_message_is_printed_once(received):
+    expected = lines(TextDelta("m", "one\ntwo\nth"), DONE)
+    assert lines(*received, MessageSnapshot("m", "one\ntwo\nth"), DONE) == expected
 
 
 @pytest.mark.req("CL-5", "MD-6")
-@pytest.mark.parametrize("said", [True, False])
-def test_a_result_stands_below_its_call_also_when_words_came_between(said):
-    begun = (ToolCalled(ToolCall("c", "read", {})), ToolStarted("c", "read", False))
-    words = (TextDelta("m", "one\ntwo\nthree"), DONE) if said else ()
-    *_, call, result = lines(*begun, *words, ToolFinished(ToolResult("c", "ok", "x", Display("1 line"))))
+@pytest.mark.parametrize("with_text", [True, False])
+def test_result_is_below_its_call_also_after_text(with_text):
+    started = (ToolCalled(ToolCall("c", "read", {})), ToolStarted("c", "read", False))
+    text = (TextDelta("m", "one\ntwo\nthree"), DONE) if with_text else ()
+    *_, call, result = lines(*started, *text, ToolFinished(ToolResult("c", "ok", "x", Display("1 line"))))
     assert (call, result) == ("⏺ read {}", "  ⎿ 1 line")
-    assert len(lines(*begun)) == 1
+    assert len(lines(*started)) == 1

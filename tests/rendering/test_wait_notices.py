@@ -1,4 +1,4 @@
-"""Why nothing comes, in words that are true to the second."""
+"""Notices about waiting and retries."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from ostler.rendering.wait_notices import wait_notice
 
 
 @pytest.mark.req("CL-8")
-@pytest.mark.parametrize(("seconds", "when"), [(0.0, "at once"), (0.5, "at once"), (0.6, "in 1 s"), (12.4, "in 12 s")])
-def test_a_retry_says_when(seconds, when):
-    assert wait_notice(Retrying(2, seconds, "nobody answers")) == f"nobody answers; trying again {when} (attempt 2)"
+@pytest.mark.parametrize(("seconds", "when"), [(0.0, "now"), (0.5, "now"), (0.6, "in 1 s"), (12.4, "in 12 s")])
+def test_retry_notice_contains_the_delay(seconds, when):
+    assert wait_notice(Retrying(2, seconds, "no response")) == f"no response; retrying {when} (attempt 2)"

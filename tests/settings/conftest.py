@@ -1,4 +1,4 @@
-"""A home, a workspace and an environment of their own for each test."""
+"""Gives each test its own home, workspace and environment."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,15 +11,15 @@ from ostler.settings.load import load
 
 
 class Tree:
-    """A person's home and a workspace, with the config files that a test writes."""
+    """A user's home and a workspace, with the config files that a test writes."""
 
     def __init__(self, root: Path) -> None:
-        self.person = root / "person"
-        self.home = self.person / ".ostler"
+        self.user_home = root / "user"
+        self.home = self.user_home / ".ostler"
         self.work = root / "work"
         self.home.mkdir(parents=True)
         self.work.mkdir()
-        self.env: dict[str, str] = {"HOME": str(self.person)}
+        self.env: dict[str, str] = {"HOME": str(self.user_home)}
 
     def write(self, path: Path, text: str | bytes) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What `ostler config` shows: the effective config with its origins, the schema, and all that is to mend."""
+"""The output of `ostler config`: the effective config with origins, the schema, and all problems."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def example(name: str) -> dict[str, Any]:
     return value
 
 
-def scene(tree: Any) -> None:
+def write_example(tree: Any) -> None:
     tree.user(
         """{
   "models": {
@@ -46,30 +46,30 @@ def scene(tree: Any) -> None:
 
 
 @pytest.mark.parametrize("origin", [False, True])
-def test_show_golden(tree: Any, origin: bool) -> None:
-    scene(tree)
+def test_shown_config_matches_golden_file(tree: Any, origin: bool) -> None:
+    write_example(tree)
     text = format_settings(tree.load(OSTLER_MAX_STEPS="7"), with_origin=origin)
-    text = text.replace(str(tree.person), "~").replace(str(tree.work), ".")
+    text = text.replace(str(tree.user_home), "~").replace(str(tree.work), ".")
     golden = DATA / ("show_origin.jsonc" if origin else "show.jsonc")
     if os.environ.get("OSTLER_WRITE_GOLDEN"):
         golden.write_text(text)
     assert text == golden.read_text()
 
 
-def test_what_is_shown_can_be_read_again(tree: Any) -> None:
-    scene(tree)
+def test_shown_config_can_be_parsed_again(tree: Any) -> None:
+    write_example(tree)
     settings = tree.load()
-    shown = JsoncDocument("f", format_settings(settings, with_origin=True)).value
-    assert shown == JsoncDocument("f", format_settings(settings)).value == json.loads(format_settings(settings))
-    rules = shown.pop("permission")
+    value = JsoncDocument("f", format_settings(settings, with_origin=True)).value
+    assert value == JsoncDocument("f", format_settings(settings)).value == json.loads(format_settings(settings))
+    rules = value.pop("permission")
     assert rules == [["*", "*", "ask"], ["bash", "git *", "allow"]]
-    assert shown.pop("permission_of_untrusted_project") == [["bash", "*", "deny"]]
-    for agent in shown["agent"].values():
+    assert value.pop("permission_of_untrusted_project") == [["bash", "*", "deny"]]
+    for agent in value["agent"].values():
         assert agent.pop("permission") == [["edit", "*", "deny"]]
-    assert validate(shown).violations == ()
+    assert validate(value).violations == ()
 
 
-def test_shown_text_gives_a_terminal_nothing_to_obey(tree: Any) -> None:
+def test_shown_text_has_no_control_characters(tree: Any) -> None:
     tree.user(json.dumps({"ui": {"theme": "\x1b]0;x\x07\u202e中文"}, "agent": {"a\x9b": {"prompt": "\u2028"}}}))
     text = format_settings(tree.load(), with_origin=True)
     assert all(character.isprintable() or character == "\n" for character in text)
@@ -77,16 +77,16 @@ def test_shown_text_gives_a_terminal_nothing_to_obey(tree: Any) -> None:
     assert json.loads(format_settings(tree.load()))["ui"]["theme"] == "\x1b]0;x\x07\u202e中文"
 
 
-def test_schema_is_a_schema() -> None:
+def test_schema_is_valid() -> None:
     schema = json_schema()
     Draft202012Validator.check_schema(schema)
     assert json.loads(json.dumps(schema)) == json.loads(json.dumps(json_schema()))
-    assert schema["properties"]["permission"]["description"].startswith("what may happen")
+    assert schema["properties"]["permission"]["description"].startswith("Permission rules")
     assert "***" not in json.dumps(schema)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_are_right_for_us_and_for_editors(tree: Any, name: str) -> None:
+def test_examples_are_valid_for_ostler_and_the_schema(tree: Any, name: str) -> None:
     value = example(name)
     assert list(Draft202012Validator(json_schema()).iter_errors(value)) == []
     assert check_files([DATA / name]) == []
@@ -97,7 +97,7 @@ def test_examples_are_right_for_us_and_for_editors(tree: Any, name: str) -> None
     assert profile and profile.model and profile.base_url
 
 
-def test_the_full_example_has_every_key_of_every_section() -> None:
+def test_full_example_has_every_key_of_every_section() -> None:
     schema = json_schema()
     value = example("full.jsonc")
     for key, section in schema["properties"].items():
@@ -129,31 +129,53 @@ def test_the_full_example_has_every_key_of_every_section() -> None:
         [],
     ],
 )
-def test_editors_and_we_find_the_same_things_wrong(wrong: Any) -> None:
+def test_schema_and_ostler_reject_the_same_configs(wrong: Any) -> None:
     assert not Draft202012Validator(json_schema()).is_valid(wrong)
     assert validate(wrong).violations
 
 
-def test_check_finds_all_in_all_files(tree: Any) -> None:
-    one = tree.write(tree.work / "one.json", '{"modle": 1,\n "limits": {"steps": "x", "stpes": 1}}')
-    two = tree.write(tree.work / "two.json", '{"a" 1}')
-    three = tree.write(tree.work / "three.json", b"\xff")
+def test_check_finds_all_problems_in_all_files(tree: Any) -> None:
+    first = tree.write(tree.work / "one.json", '{"modle": 1,\n "limits": {"steps": "x", "stpes": 1}}')
+    second = tree.write(tree.work / "two.json", '{"a" 1}')
+    third = tree.write(tree.work / "three.json", b"\xff")
     found = [
-        (p.file, p.line, p.column, p.key, p.severity) for p in check_files([one, two, three, tree.work / "four.json"])
+        (p.file, p.line, p.column, p.key, p.severity)
+        for p in check_files([first, second, third, tree.work / "four.json"])
     ]
     assert found == [
-        (str(one), 1, 2, "modle", "error"),
-        (str(one), 2, 22, "limits.steps", "error"),
-        (str(one), 2, 27, "limits.stpes", "error"),
-        (str(two), 1, 6, "", "error"),
-        (str(three), 1, 1, "", "error"),
+        (str(first), 1, 2, "modle", "error"),
+        (str(first), 2, 22, "limits.steps", "error"),
+        (str(first), 2, 27, "limits.stpes", "error"),
+        (str(second), 1, 6, "", "error"),
+        (str(third), 1, 1, "", "error"),
         (str(tree.work / "four.json"), 0, 0, "", "error"),
     ]
-    assert [str(p) for p in check_files([two])] == [f"{two}:1:6: expected a colon after the key 'a'"]
+    assert [str(p) for p in check_files([second])] == [f"{second}:1:6: expected a colon after the key 'a'"]
 
 
-def test_the_golden_schema(tree: Any) -> None:
-    """The schema is part of what people build on: a change of it is to be seen in review."""
+@pytest.mark.parametrize("key", ["frontend", "face"])
+def test_current_and_former_name_of_a_key_are_accepted(tree: Any, key: str) -> None:
+    file = tree.user(json.dumps({"ui": {key: "tui"}}))
+    assert check_files([file]) == []
+    assert Draft202012Validator(json_schema()).is_valid({"ui": {key: "tui"}})
+    settings = tree.load()
+    assert (settings.config.ui.frontend, settings.problems) == ("tui", ())
+    assert settings.origin("ui.frontend").file == str(file)
+
+
+def test_current_name_of_a_key_wins(tree: Any) -> None:
+    file = tree.user('{"ui": {"frontend": "chat", "face": "tui"}}')
+    assert check_files([file]) == []
+    assert tree.load().config.ui.frontend == "chat"
+
+
+def test_schema_marks_the_former_name_of_a_key_as_deprecated() -> None:
+    keys = json_schema()["$defs"]["UiConfig"]["properties"]
+    assert ("deprecated" in keys["frontend"], keys["face"]["deprecated"]) == (False, True)
+
+
+def test_schema_matches_golden_file(tree: Any) -> None:
+    """The schema is public, so a change of it must be visible in review."""
     text = json.dumps(json_schema(), indent=1) + "\n"
     golden = DATA / "config.schema.json"
     if os.environ.get("OSTLER_WRITE_GOLDEN"):

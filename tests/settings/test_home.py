@@ -1,4 +1,4 @@
-"""Where Ostler lives, and what a workspace is called there."""
+"""Ostler's home directory and the names of project folders in it."""
 
 import os
 import stat
@@ -27,29 +27,29 @@ pytestmark = pytest.mark.req("SE-1", "DX-4")
         ({"HOME": "rel"}, None),
     ],
 )
-def test_find(env: dict[str, str], path: str | None) -> None:
+def test_find_home(env: dict[str, str], path: str | None) -> None:
     assert find_home(env) == (Path(path) if path else None)
 
 
-def test_no_home_is_said() -> None:
+def test_missing_home_is_an_error() -> None:
     with pytest.raises(UsageError, match="set HOME or OSTLER_HOME"):
         require_home({})
 
 
-def test_made_for_the_person_alone(tmp_path: Path) -> None:
-    made = ensure_home({"HOME": str(tmp_path)})
-    assert (made, stat.S_IMODE(made.stat().st_mode)) == (tmp_path / ".ostler", 0o700)
-    assert ensure_home({"HOME": str(tmp_path)}) == made
+def test_home_is_created_for_the_user_only(tmp_path: Path) -> None:
+    home = ensure_home({"HOME": str(tmp_path)})
+    assert (home, stat.S_IMODE(home.stat().st_mode)) == (tmp_path / ".ostler", 0o700)
+    assert ensure_home({"HOME": str(tmp_path)}) == home
 
 
-def test_a_home_that_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_home_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".ostler").write_text("a file")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         ensure_home({"HOME": str(tmp_path)})
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         ensure_home({"OSTLER_HOME": "/a\0b"})
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match="is not writable"):
         ensure_home({"OSTLER_HOME": str(tmp_path / "x")})
 
 
@@ -66,9 +66,9 @@ def test_a_home_that_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_project_id(path: str, slug: str) -> None:
-    found = project_id(Path(path))
-    assert found[:-9] == slug
-    assert len(found[-8:]) == 8
+    name = project_id(Path(path))
+    assert name[:-9] == slug
+    assert len(name[-8:]) == 8
 
 
 def test_project_ids_are_unique() -> None:

@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, and exact places."""
+"""JSON with comments and trailing commas, and exact positions."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ def test_value(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "column", "said"),
+    ("text", "line", "column", "message"),
     [
         ('{"a" 1}', 1, 6, "colon"),
         ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "comma"),
@@ -48,44 +48,44 @@ def test_value(text: str, value: object) -> None:
         ("{a: 1}", 1, 2, "key in double quotes"),
         ("{'a': 1}", 1, 2, "key in double quotes"),
         ("{\"a\": 'x'}", 1, 7, "double quotes"),
-        ('{"a": True}', 1, 7, "true in small letters"),
+        ('{"a": True}', 1, 7, "true in lower case"),
         ('{"a": undefined}', 1, 7, "expected a value, not 'undefined'"),
         ('{"a": NaN}', 1, 7, "expected a value"),
-        ('{"a": -Infinity}', 1, 7, "not a number"),
-        ('{"a": 01}', 1, 7, "not a number"),
-        ('{"a": 1.}', 1, 7, "not a number"),
+        ('{"a": -Infinity}', 1, 7, "not a valid JSON number"),
+        ('{"a": 01}', 1, 7, "not a valid JSON number"),
+        ('{"a": 1.}', 1, 7, "not a valid JSON number"),
         ('{"a": .5}', 1, 7, "expected a value"),
         ('{"a": +5}', 1, 7, "expected a value"),
         ('{"a": 1e999}', 1, 7, "too large"),
         ('{"a": ]}', 1, 7, "expected a value"),
         ('{"a": }', 1, 7, "expected a value"),
         ("[1, 2", 1, 6, "expected a comma or ]"),
-        ('{\n"a": {\n', 3, 1, "{ of line 2 is still open"),
+        ('{\n"a": {\n', 3, 1, "{ of line 2 is not closed"),
         ('{"a": 1', 1, 8, "expected a comma or }"),
-        ('{"a":', 1, 6, "the text ends"),
+        ('{"a":', 1, 6, "the file ends"),
         ('{"a"', 1, 5, "colon"),
         ('{"a": "x', 1, 7, "no closing quote"),
         ('{"a": "x\ny"}', 1, 9, "line break"),
         ('{"a": "x\0y"}', 1, 9, "control character"),
-        ('{"a": "\\q"}', 1, 8, "no such escape"),
-        ('{"a": "\\u12"}', 1, 9, "no such escape"),
+        ('{"a": "\\q"}', 1, 8, "escape is invalid"),
+        ('{"a": "\\u12"}', 1, 9, "escape is invalid"),
         ('{"a": "\\ud800"}', 1, 7, "surrogate"),
         ('{"\\udc00": 1}', 1, 2, "surrogate"),
-        ('{"a": 1} x', 1, 10, "remove what follows"),
-        ('{"a": 1}}', 1, 9, "remove what follows"),
-        ('{"a": 1, /* x', 1, 10, "never closed"),
+        ('{"a": 1} x', 1, 10, "unexpected text"),
+        ('{"a": 1}}', 1, 9, "unexpected text"),
+        ('{"a": 1, /* x', 1, 10, "not closed"),
         ("/", 1, 1, "expected a value"),
         ('{"a": 1,\n "b": 2,\n "a": 3}', 3, 2, "already on line 1"),
         ('{"o": {"x": 1, "x": 1}}', 1, 16, "already on line 1"),
-        ('{"a": 1} \0', 1, 10, "remove what follows"),
+        ('{"a": 1} \0', 1, 10, "unexpected text"),
         ("{\u00a0}", 1, 2, "key in double quotes"),
         ('{"é😀": x}', 1, 8, "expected a value"),
     ],
 )
-def test_broken_has_its_exact_place(text: str, line: int, column: int, said: str) -> None:
+def test_syntax_error_has_its_exact_position(text: str, line: int, column: int, message: str) -> None:
     with pytest.raises(JsoncSyntaxError) as caught:
         JsoncDocument("f", text)
-    assert (caught.value.position, said in caught.value.message) == (TextPosition(line, column), True), caught.value
+    assert (caught.value.position, message in caught.value.message) == (TextPosition(line, column), True), caught.value
 
 
 TEXT = """{
@@ -111,7 +111,7 @@ TEXT = """{
         (("model", "deeper"), (3, 3), (3, 12)),
     ],
 )
-def test_places(path: tuple[str | int, ...], key: tuple[int, int], value: tuple[int, int]) -> None:
+def test_positions(path: tuple[str | int, ...], key: tuple[int, int], value: tuple[int, int]) -> None:
     document = JsoncDocument("f", TEXT)
     assert document.position(path, of_key=True) == key
     assert document.position(path) == value
@@ -124,7 +124,7 @@ def test_order_of_keys_is_kept() -> None:
     assert list(JsoncDocument("f", text + ", /* c */}").value) == names
 
 
-def test_depth_is_a_limit() -> None:
+def test_nesting_depth_is_limited() -> None:
     for text in ("[" * MAX_DEPTH + "]" * MAX_DEPTH, "[" * MAX_DEPTH + "/**/" + "]" * MAX_DEPTH):
         assert JsoncDocument("f", text).value
     for count in (MAX_DEPTH + 1, 900, 100_000):
@@ -137,7 +137,7 @@ def test_depth_is_a_limit() -> None:
 
 @pytest.mark.parametrize("text", ['{"a":\n ' + "9" * 1_000_000 + "}", '{"a":\n ' + "9" * 1_000_000 + ", /* c */}"])
 @pytest.mark.parametrize("limit", [4300, 0])
-def test_huge_numbers_are_refused_at_their_place(text: str, limit: int) -> None:
+def test_huge_numbers_are_rejected_with_position(text: str, limit: int) -> None:
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(limit)
     try:
@@ -148,7 +148,7 @@ def test_huge_numbers_are_refused_at_their_place(text: str, limit: int) -> None:
     assert caught.value.position == (2, 2)
 
 
-def test_numbers_that_are_long_but_fine() -> None:
+def test_long_numbers_are_accepted() -> None:
     assert JsoncDocument("f", '{"a": ' + "9" * 90 + "}").value == {"a": int("9" * 90)}
     assert JsoncDocument("f", '{"a": 0.' + "3" * 500_000 + "}").value["a"] == pytest.approx(1 / 3)
 
@@ -169,7 +169,7 @@ def test_numbers_that_are_long_but_fine() -> None:
         '{"' + "k" * 600_000,
     ],
 )
-def test_hostile_text_costs_linear_time(text: str) -> None:
+def test_hostile_text_is_parsed_in_linear_time(text: str) -> None:
     started = time.process_time()
     with suppress(JsoncSyntaxError):
         JsoncDocument("f", text)
@@ -185,18 +185,18 @@ def test_hostile_text_costs_linear_time(text: str) -> None:
         ('{"é": "'.encode() + b"\xc3\x28", 1, 8),
     ],
 )
-def test_not_utf8_has_a_place(data: bytes, line: int, column: int) -> None:
+def test_invalid_utf8_has_a_position(data: bytes, line: int, column: int) -> None:
     with pytest.raises(JsoncSyntaxError, match="UTF-8") as caught:
         decode_text(data)
     assert caught.value.position == (line, column)
 
 
-def test_byte_order_mark_is_no_character() -> None:
+def test_byte_order_mark_is_not_counted() -> None:
     document = JsoncDocument("f", decode_text(b'\xef\xbb\xbf{"a": 1}'))
     assert (document.value, document.position(("a",), of_key=True)) == ({"a": 1}, (1, 2))
 
 
-def test_message_shows_nothing_a_terminal_obeys() -> None:
+def test_message_has_no_control_characters() -> None:
     with pytest.raises(JsoncSyntaxError) as caught:
         JsoncDocument("f", '{"a": \x1b[31mred}')
     assert "\x1b" not in str(caught.value)
@@ -218,7 +218,7 @@ VALUES = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(value=VALUES, ascii_only=st.booleans(), indent=st.sampled_from([None, 2]))
-def test_the_careful_reader_agrees_with_the_quick_one(value: object, ascii_only: bool, indent: int | None) -> None:
+def test_full_parser_agrees_with_fast_parser(value: object, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     assert parse_jsonc(text).value == value
     assert JsoncDocument("f", text).value == value
@@ -226,7 +226,7 @@ def test_the_careful_reader_agrees_with_the_quick_one(value: object, ascii_only:
 
 @settings(max_examples=60, deadline=None)
 @given(value=VALUES)
-def test_comments_and_commas_change_nothing(value: object) -> None:
+def test_comments_and_commas_do_not_change_the_value(value: object) -> None:
     text = json.dumps(value, indent=1).replace("\n", " // x\n/* , ] */")
     assert JsoncDocument("f", text).value == value
 
@@ -236,7 +236,7 @@ def test_comments_and_commas_change_nothing(value: object) -> None:
     text=st.text(alphabet='{}[]",:/* \n\\u1e-truefalsn\x00é', max_size=30)
     | st.text(alphabet='[]{}",:1/* \n', max_size=14)
 )
-def test_any_text_is_read_or_refused_and_both_readers_agree(text: str) -> None:
+def test_both_parsers_agree_on_any_text(text: str) -> None:
     try:
         value = parse_jsonc(text).value
     except JsoncSyntaxError as error:
@@ -262,6 +262,6 @@ def test_any_text_is_read_or_refused_and_both_readers_agree(text: str) -> None:
         ('["a, ]', '["a, ]'),
     ],
 )
-def test_blanking_keeps_every_offset(text: str, blank: str) -> None:
+def test_blanking_keeps_offsets(text: str, blank: str) -> None:
     assert blank_comments(text) == blank
     assert len(blank) == len(text)

@@ -1,4 +1,4 @@
-"""Which file, variable or flag decides, and what happens when one of them is broken."""
+"""Precedence of files, variables and flags, and errors in them."""
 
 import os
 from pathlib import Path
@@ -17,10 +17,10 @@ PROFILE = '{"models": {"profiles": [{"name": "p", "model": "%s"}]}}'
 
 
 def sources(tree: Any) -> list[tuple[str, Any]]:
-    """Every file that may name a model, from the one that counts least to the one that counts most."""
+    """Return every file that may name a model, in increasing precedence."""
     return [
-        ("~/.eidolon/config.json", tree.person / ".eidolon" / "config.json"),
-        ("~/.eidolon.json", tree.person / ".eidolon.json"),
+        ("~/.eidolon/config.json", tree.user_home / ".eidolon" / "config.json"),
+        ("~/.eidolon.json", tree.user_home / ".eidolon.json"),
         ("~/.ostler/config.json", tree.home / "config.json"),
         (".eidolon/config.json", tree.work / ".eidolon" / "config.json"),
         (".eidolon.json", tree.work / ".eidolon.json"),
@@ -52,7 +52,7 @@ def test_precedence_of_files(tree: Any, low: int, high: int) -> None:
         ({"OSTLER_MODEL": "ostler"}, {"model": "flag"}, "flag", "command line"),
     ],
 )
-def test_environment_over_files_and_flags_over_all(
+def test_environment_overrides_files_and_flags_override_both(
     tree: Any, env: dict[str, str], flags: dict[str, str], model: str, origin: str | int
 ) -> None:
     file = tree.user('{"model": "file"}')
@@ -77,7 +77,7 @@ def test_environment_over_files_and_flags_over_all(
         ("AGENTZERO_TIMEOUT_SECONDS", "2.5", "connection.timeout_seconds", 2.5),
     ],
 )
-def test_variable(tree: Any, variable: str, value: str, key: str, expected: object) -> None:
+def test_environment_variable_sets_key(tree: Any, variable: str, value: str, key: str, expected: object) -> None:
     settings = tree.load(**{variable: value})
     section, name = key.split(".")
     assert getattr(getattr(settings.config, section), name) == expected
@@ -97,14 +97,14 @@ def test_variable(tree: Any, variable: str, value: str, key: str, expected: obje
         ("AGENTZERO_STREAM_MODE", "smoke"),
     ],
 )
-def test_wrong_variable_is_named(tree: Any, variable: str, value: str) -> None:
+def test_error_names_the_wrong_variable(tree: Any, variable: str, value: str) -> None:
     with pytest.raises(UsageError) as caught:
         tree.load(**{variable: value})
     assert f"${variable}" in str(caught.value)
     assert len(str(caught.value)) < 200
 
 
-def test_flags_nest_and_are_checked(tree: Any) -> None:
+def test_flags_nest_and_are_validated(tree: Any) -> None:
     flags = {"limits.steps": 3, "security": {"profile": "paranoid"}, "security.sandbox": "require"}
     config = tree.load(flags=flags).config
     assert (config.limits.steps, config.security.profile, config.security.sandbox) == (3, "paranoid", "require")
@@ -114,14 +114,14 @@ def test_flags_nest_and_are_checked(tree: Any) -> None:
             tree.load(flags=wrong)
 
 
-def test_objects_merge_deep_and_arrays_are_replaced(tree: Any) -> None:
+def test_objects_are_merged_deeply_and_arrays_replaced(tree: Any) -> None:
     tree.user('{"ui": {"theme": "a", "bell": true}, "security": {"whitelist": ["ls", "cat"]}}')
     tree.project('{"ui": {"theme": "b"}, "security": {"whitelist": ["pwd"]}}')
     config = tree.load(trusted=True).config
     assert (config.ui.theme, config.ui.bell, config.security.whitelist) == ("b", True, ("pwd",))
 
 
-def test_some_lists_only_grow(tree: Any) -> None:
+def test_some_lists_are_combined(tree: Any) -> None:
     tree.user('{"instructions": ["a.md", "b.md"], "security": {"blacklist_patterns": ["x"], "danger_patterns": ["y"]}}')
     tree.project('{"instructions": ["b.md", "c.md"], "security": {"blacklist_patterns": [], "danger_patterns": ["z"]}}')
     for trusted in (False, True):
@@ -130,7 +130,7 @@ def test_some_lists_only_grow(tree: Any) -> None:
         assert (config.security.blacklist_patterns, config.security.danger_patterns) == (("x",), ("y", "z"))
 
 
-def test_a_profile_of_the_same_name_is_replaced_whole(tree: Any) -> None:
+def test_profile_with_same_name_is_replaced_completely(tree: Any) -> None:
     tree.user('{"models": {"profiles": [{"name": "p", "model": "m", "apiKey": "k"}, {"name": "q", "model": "n"}]}}')
     tree.project('{"models": {"profiles": [{"name": "p", "model": "other"}, {"name": "r"}]}}')
     first, second, third = tree.load(trusted=True).config.models.profiles
@@ -154,7 +154,7 @@ def test_rules_keep_the_order_of_files_and_layers(tree: Any) -> None:
 
 
 @pytest.mark.req("PM-1", "EN-3")
-def test_rules_of_an_agent_keep_their_order_too(tree: Any) -> None:
+def test_rules_of_an_agent_keep_their_order(tree: Any) -> None:
     tree.user('{"permission": "ask", "agent": {"a": {"permission": {"edit": "deny"}, "prompt": "p"}}}')
     tree.project('{"agent": {"a": {"permission": {"*": "allow"}}}}')
     settings = tree.load(trusted=True)
@@ -164,19 +164,19 @@ def test_rules_of_an_agent_keep_their_order_too(tree: Any) -> None:
     assert settings.config.agent["a"].prompt == "p"
 
 
-def test_jsonc_and_both_files(tree: Any) -> None:
+def test_jsonc_file_is_read_and_two_config_files_are_an_error(tree: Any) -> None:
     jsonc = tree.write(tree.home / "config.jsonc", '{"model": "m", /* c */}')
     assert tree.load().config.model == "m"
     assert find_config_files(tree.work, tree.env) == [jsonc]
     tree.user("{}")
-    with pytest.raises(UsageError, match=r"config\.json and .*config\.jsonc are both there"):
+    with pytest.raises(UsageError, match=r"config\.json and .*config\.jsonc both exist"):
         tree.load()
 
 
 def test_ostler_home_moves_the_global_file(tree: Any, tmp_path: Path) -> None:
     tree.user('{"model": "here"}')
-    moved = tree.write(tmp_path / "moved" / "config.json", '{"model": "there"}')
-    for name in (str(moved.parent), "~/../moved"):
+    config = tree.write(tmp_path / "moved" / "config.json", '{"model": "there"}')
+    for name in (str(config.parent), "~/../moved"):
         assert tree.load(OSTLER_HOME=name).config.model == "there"
 
 
@@ -187,12 +187,12 @@ def test_explicit_file(tree: Any, variable: str) -> None:
     assert settings.origin("mcp.s") == SettingOrigin("explicit", str(file), 1)
     assert [rule.action for rule in settings.rules()] == ["allow"]
     assert find_config_files(tree.work, {**tree.env, variable: "x.json"}) == [file]
-    with pytest.raises(UsageError, match=f"no such file, but .{variable} names it"):
+    with pytest.raises(UsageError, match=f"does not exist; change or unset .{variable}"):
         tree.load(**{variable: "gone.json"})
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
         (b'{"a": 1,\n  "b" 2}', ":2:7: "),
         (b'{"a": "\xff"}', ":1:8: "),
@@ -203,31 +203,31 @@ def test_explicit_file(tree: Any, variable: str) -> None:
         (b"[]", ":1:1: "),
     ],
 )
-@pytest.mark.parametrize("where", ["global", "project", "eidolon"])
-def test_a_broken_file_is_one_sentence_with_its_place(tree: Any, where: str, text: bytes, place: str) -> None:
+@pytest.mark.parametrize("source", ["global", "project", "eidolon"])
+def test_broken_file_error_is_one_sentence_with_position(tree: Any, source: str, text: bytes, position: str) -> None:
     file = {
         "global": tree.home / "config.json",
         "project": tree.work / ".ostler" / "config.json",
         "eidolon": tree.work / ".eidolon.json",
-    }[where]
-    if where == "eidolon" and b"limits" in text:
+    }[source]
+    if source == "eidolon" and b"limits" in text:
         text = text.replace(b"limits", b"models").replace(b"steps", b"activ").replace(b'"x"', b"333")
         text = text.replace(b'"activ":', b'"active":').replace(b" 333", b"333")
     tree.write(file, text)
     with pytest.raises(UsageError) as caught:
         tree.load()
-    assert str(caught.value).startswith(f"{file}{place}")
+    assert str(caught.value).startswith(f"{file}{position}")
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 
 
-def test_the_number_of_further_errors_is_told(tree: Any) -> None:
+def test_error_has_number_of_further_errors(tree: Any) -> None:
     tree.user('{"limits": {"steps": "x", "cost": "y", "tokens": "z"}}')
-    with pytest.raises(UsageError, match="2 more: ostler config check"):
+    with pytest.raises(UsageError, match="2 more: run `ostler config check`"):
         tree.load()
 
 
-def test_unknown_keys_are_only_warned_of(tree: Any) -> None:
+def test_unknown_keys_are_warnings(tree: Any) -> None:
     file = tree.user('{\n  "modle": "x", "model": "m"}')
     settings = tree.load()
     assert settings.config.model == "m"
@@ -237,9 +237,9 @@ def test_unknown_keys_are_only_warned_of(tree: Any) -> None:
 
 
 @pytest.mark.req("MD-2")
-def test_eidolon_files_only_speak_of_models(tree: Any) -> None:
+def test_only_models_are_read_from_eidolon_files(tree: Any) -> None:
     tree.write(
-        tree.person / ".eidolon.json",
+        tree.user_home / ".eidolon.json",
         '{"mcp": {"x": {"command": ["x"]}}, "whatever": 1, "permission": "allow", "models": {"active": "p", '
         '"profiles": [{"name": "p", "maxInputChars": 20000, "model": "m"}]}}',
     )
@@ -249,7 +249,7 @@ def test_eidolon_files_only_speak_of_models(tree: Any) -> None:
 
 
 @pytest.mark.parametrize("env", [{}, {"HOME": ""}, {"HOME": "relative"}, {"HOME": "/nonexistent/x"}])
-def test_no_home(tree: Any, env: dict[str, str]) -> None:
+def test_missing_home_adds_a_note(tree: Any, env: dict[str, str]) -> None:
     tree.project('{"ui": {"theme": "t"}}')
     settings = load(tree.work, env)
     assert settings.config.ui.theme == "t"
@@ -259,38 +259,38 @@ def test_no_home(tree: Any, env: dict[str, str]) -> None:
 def test_home_that_is_a_file(tree: Any) -> None:
     tree.home.rmdir()
     tree.home.write_text("not a folder")
-    assert "not a directory" in tree.load().notes[0]
+    assert "not an accessible directory" in tree.load().notes[0]
     assert find_config_files(tree.work, tree.env) == []
 
 
-def test_home_that_is_closed(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_without_access(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.user('{"model": "m"}')
-    really = Path.lstat
+    original_lstat = Path.lstat
 
-    def closed(path: Path) -> os.stat_result:
+    def deny(path: Path) -> os.stat_result:
         if path.parent == tree.home:
             raise PermissionError(13, "Permission denied")
-        return really(path)
+        return original_lstat(path)
 
-    monkeypatch.setattr(Path, "lstat", closed)
+    monkeypatch.setattr(Path, "lstat", deny)
     settings = tree.load()
     assert (settings.config.model, len(settings.notes)) == (None, 1)
 
 
-def test_a_closed_project_folder_is_an_error_not_a_crash(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    really = Path.lstat
+def test_project_folder_without_access_is_an_error(tree: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    original_lstat = Path.lstat
 
-    def closed(path: Path) -> os.stat_result:
+    def deny(path: Path) -> os.stat_result:
         if path.parent == tree.work / ".ostler":
             raise PermissionError(13, "Permission denied")
-        return really(path)
+        return original_lstat(path)
 
-    monkeypatch.setattr(Path, "lstat", closed)
+    monkeypatch.setattr(Path, "lstat", deny)
     with pytest.raises(UsageError, match="cannot be read: permission denied"):
         tree.load()
 
 
-def test_things_that_are_no_files(tree: Any) -> None:
+def test_config_must_be_a_regular_file(tree: Any) -> None:
     path = tree.work / ".ostler" / "config.json"
     path.parent.mkdir()
     os.mkfifo(path)
@@ -313,17 +313,17 @@ def test_things_that_are_no_files(tree: Any) -> None:
     assert tree.load().layers == ()
 
 
-def test_a_file_without_end(tree: Any) -> None:
+def test_too_large_file_is_an_error(tree: Any) -> None:
     with open(tree.user(""), "wb") as file:
         file.truncate(5 * 1024 * 1024)
-    with pytest.raises(UsageError, match="more than 1048576 bytes"):
+    with pytest.raises(UsageError, match="larger than 1048576 bytes"):
         tree.load()
 
 
-def test_started_in_the_home_directory_the_file_counts_once_and_as_global(tree: Any) -> None:
+def test_in_the_home_directory_the_file_is_read_once_as_global(tree: Any) -> None:
     tree.user('{"permission": {"bash": "allow"}, "instructions": ["a"]}')
-    tree.write(tree.person / ".eidolon.json", '{"model": "m"}')
-    settings = load(tree.person, tree.env)
+    tree.write(tree.user_home / ".eidolon.json", '{"model": "m"}')
+    settings = load(tree.user_home, tree.env)
     assert [(layer.name, Path(layer.file).name) for layer in settings.layers] == [
         ("global", ".eidolon.json"),
         ("global", "config.json"),
@@ -332,7 +332,7 @@ def test_started_in_the_home_directory_the_file_counts_once_and_as_global(tree: 
     assert settings.pending_trust == ()
 
 
-def test_a_project_folder_that_links_to_the_home_is_the_home(tree: Any) -> None:
+def test_project_folder_linked_to_the_home_is_global(tree: Any) -> None:
     tree.user('{"permission": {"bash": "allow"}}')
     (tree.work / ".ostler").symlink_to(tree.home)
     assert [layer.name for layer in tree.load().layers] == ["global"]
@@ -351,7 +351,7 @@ def test_origins(tree: Any) -> None:
     assert str(settings.origin("models")) == f"{user}:2"
 
 
-def test_null_takes_back_what_an_earlier_layer_said(tree: Any) -> None:
+def test_null_unsets_a_value_of_an_earlier_layer(tree: Any) -> None:
     tree.user('{"model": "m", "limits": {"cost": 1}}')
     tree.project('{"model": null, "limits": {"cost": null}}')
     config = tree.load(trusted=True).config

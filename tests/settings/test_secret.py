@@ -1,4 +1,4 @@
-"""A key never prints."""
+"""Secrets are never shown."""
 
 import copy
 import json
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.req("MD-3")
 KEY = "hunter2-hunter2"
 
 
-def test_a_secret_shows_nothing() -> None:
+def test_secret_is_never_shown() -> None:
     secret = Secret(KEY)
-    shown = [
+    texts = [
         repr(secret),
         str(secret),
         f"{secret}",
@@ -29,17 +29,17 @@ def test_a_secret_shows_nothing() -> None:
         str([secret]),
         str({"k": secret}),
     ]
-    assert all(KEY not in text and "***" in text for text in shown)
+    assert all(KEY not in text and "***" in text for text in texts)
     assert secret.reveal() == KEY
     assert (secret == Secret(KEY), secret == KEY, bool(Secret(""))) == (True, False, False)
     assert len({secret, Secret(KEY)}) == 1
-    for way in (pickle.dumps, copy.deepcopy, json.dumps, msgspec.json.encode):
+    for serialize in (pickle.dumps, copy.deepcopy, json.dumps, msgspec.json.encode):
         with pytest.raises(TypeError) as caught:
-            way(secret)
+            serialize(secret)
         assert KEY not in str(caught.value)
 
 
-def test_hooks_refuse_what_is_not_theirs() -> None:
+def test_hooks_reject_other_types() -> None:
     with pytest.raises(TypeError):
         decode_secret(Secret, 3)
     with pytest.raises(NotImplementedError):
@@ -49,7 +49,7 @@ def test_hooks_refuse_what_is_not_theirs() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"), [("{env:X}", "{env:X}"), ("{file:~/k}", "{file:~/k}"), ("k{env:X}", "***"), ("", "***")]
 )
-def test_only_a_whole_reference_is_shown(text: str, shown: str) -> None:
+def test_only_a_complete_reference_is_shown(text: str, shown: str) -> None:
     assert Secret(text).display_text() == shown
 
 
@@ -79,7 +79,7 @@ EVERYWHERE = {
 }
 
 
-def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
+def test_secrets_of_all_sections_are_masked(tree: Any) -> None:
     tree.user(json.dumps(EVERYWHERE))
     tree.project(json.dumps(EVERYWHERE))
     for trusted in (False, True):
@@ -110,13 +110,13 @@ def test_secrets_of_every_place_are_shown_nowhere(tree: Any) -> None:
         (("a", "b"), "command", ["a", "b"]),
     ],
 )
-def test_masking_spares_what_is_no_secret(value: object, name: str, shown: object) -> None:
+def test_masking_keeps_values_that_are_not_secret(value: object, name: str, shown: object) -> None:
     assert mask_secrets(value, name) == shown
 
 
 @pytest.mark.req("MD-3")
 @pytest.mark.parametrize(("name", "key"), [("token", KEY), ("key", "Zq3vT8mK1xW7pL5rB9nD2cF6")])
-def test_a_key_in_the_query_of_an_address_is_masked(name: str, key: str) -> None:
+def test_key_in_url_query_is_masked(name: str, key: str) -> None:
     shown = mask_secrets(f"https://host/v1?a=b&{name}={key}", "baseUrl")
     assert key not in shown
     assert shown.startswith(f"https://host/v1?a=b&{name}=***#")

@@ -1,4 +1,4 @@
-"""`trust.json`, `grants.json` and the name of a project's folder, as today's version writes and reads them."""
+"""`trust.json`, `grants.json` and project folder names, as the current version writes and reads them."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def without_times(text):
     return json.loads(TIME.sub("2026-01-02T03:04:05+00:00", text))
 
 
-def test_grants_are_written_in_the_stored_form(tmp_path):
+def test_grants_are_written_in_the_stored_format(tmp_path):
     grants = ProjectGrants(tmp_path)
     for rule in RULES:
         grants.add(rule)
@@ -38,7 +38,7 @@ def test_stored_grants_are_read(tmp_path):
     assert (tuple(grants.rules()), grants.notes) == (RULES, [])
 
 
-def test_trust_is_written_in_the_stored_form(tmp_path):
+def test_trust_is_written_in_the_stored_format(tmp_path):
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
     TrustStore(home).grant(project, "0123abcd", PARTS)
@@ -58,6 +58,6 @@ def test_stored_trust_is_read(tmp_path):
     assert (store.find_grant(project).parts, store.notes) == (PARTS, [])
 
 
-def test_a_project_keeps_the_name_of_its_folder():
+def test_project_folder_names_do_not_change():
     assert project_id(Path("/tmp/project")) == "tmp-project-f630ad93"
     assert project_id(Path("/srv/Some Place/ä")) == "srv-some_place-_-c463cfd2"

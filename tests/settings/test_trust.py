@@ -1,4 +1,4 @@
-"""Grants on disk, and what a grant is about."""
+"""Trust grants on disk, and the settings that a grant covers."""
 
 import json
 import os
@@ -28,26 +28,26 @@ def digest(tree: Any, text: str) -> str:
 def test_grant_is_for_one_folder_and_one_config(tree: Any, store: TrustStore, tmp_path: Path) -> None:
     assert not store.is_trusted(tree.work, "d")
     store.grant(tree.work, "d", ["mcp.x = 1"])
-    again = TrustStore(tree.home)
-    assert again.is_trusted(tree.work, "d")
-    assert not again.is_trusted(tree.work, "e")
-    assert not again.is_trusted(tmp_path, "d")
-    assert not again.is_trusted(tree.work / "sub", "d")
-    previous = again.find_grant(tree.work)
+    reopened = TrustStore(tree.home)
+    assert reopened.is_trusted(tree.work, "d")
+    assert not reopened.is_trusted(tree.work, "e")
+    assert not reopened.is_trusted(tmp_path, "d")
+    assert not reopened.is_trusted(tree.work / "sub", "d")
+    previous = reopened.find_grant(tree.work)
     assert previous is not None
     assert (previous.digest, previous.parts, previous.when[:2]) == ("d", ("mcp.x = 1",), "20")
     store.grant(tree.work, "e", [])
-    assert not again.is_trusted(tree.work, "d")
+    assert not reopened.is_trusted(tree.work, "d")
     assert (store.revoke(tree.work), store.revoke(tree.work)) == (True, False)
-    assert again.find_grant(tree.work) is None
+    assert reopened.find_grant(tree.work) is None
 
 
-def test_what_a_rule_says_is_shown_whatever_its_pattern_is_called(tree: Any) -> None:
+def test_rule_actions_are_not_masked(tree: Any) -> None:
     tree.project('{"permission": {"bash": {"*token*": "allow"}}}')
     assert project_trust_items(tree.load()).lines == ('permission.bash.*token* = "allow"',)
 
 
-def test_a_folder_is_known_by_where_it_really_is(tree: Any, store: TrustStore, tmp_path: Path) -> None:
+def test_folder_is_identified_by_its_real_path(tree: Any, store: TrustStore, tmp_path: Path) -> None:
     store.grant(tree.work, "d", [])
     link = tmp_path / "link"
     link.symlink_to(tree.work)
@@ -57,21 +57,21 @@ def test_a_folder_is_known_by_where_it_really_is(tree: Any, store: TrustStore, t
     assert not store.is_trusted(link, "d")
 
 
-def test_names_that_are_not_utf8_are_kept_apart(tree: Any, store: TrustStore, tmp_path: Path) -> None:
+def test_names_that_are_not_utf8_are_distinguished(tree: Any, store: TrustStore, tmp_path: Path) -> None:
     raw = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
     store.grant(raw, "d", [])
     assert store.is_trusted(raw, "d")
     assert not store.is_trusted(tmp_path / "\\xff", "d")
 
 
-def test_file_is_for_the_person_alone_and_leaves_nothing_behind(tree: Any, store: TrustStore) -> None:
+def test_file_is_private_and_no_temporary_file_remains(tree: Any, store: TrustStore) -> None:
     store.grant(tree.work, "d", [])
     file = tree.home / "trust.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert sorted(path.name for path in tree.home.iterdir()) == ["trust.json", "trust.lock"]
 
 
-def test_home_is_made_on_demand_for_the_person_alone(tmp_path: Path) -> None:
+def test_home_is_created_for_the_user_only(tmp_path: Path) -> None:
     home = tmp_path / "a" / ".ostler"
     TrustStore(home).grant(tmp_path, "d", [])
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
@@ -91,7 +91,7 @@ def test_home_is_made_on_demand_for_the_person_alone(tmp_path: Path) -> None:
         b"null",
     ],
 )
-def test_a_corrupt_file_trusts_nothing_and_says_so_once(tree: Any, store: TrustStore, data: bytes) -> None:
+def test_corrupt_file_trusts_nothing_with_one_note(tree: Any, store: TrustStore, data: bytes) -> None:
     tree.write(tree.home / "trust.json", data)
     assert store.find_grant(tree.work) is None
     assert not store.is_trusted(tree.work, "")
@@ -100,26 +100,26 @@ def test_a_corrupt_file_trusts_nothing_and_says_so_once(tree: Any, store: TrustS
     assert store.is_trusted(tree.work, "d")
 
 
-@pytest.mark.parametrize("how", ["symlink", "writable", "fifo", "folder"])
-def test_a_file_that_others_could_have_made_trusts_nothing(tree: Any, store: TrustStore, how: str) -> None:
+@pytest.mark.parametrize("kind", ["symlink", "writable", "fifo", "folder"])
+def test_unsafe_file_trusts_nothing(tree: Any, store: TrustStore, kind: str) -> None:
     store.grant(tree.work, "d", [])
     file = tree.home / "trust.json"
-    kept = file.read_bytes()
-    if how == "writable":
+    content = file.read_bytes()
+    if kind == "writable":
         file.chmod(0o666)
     else:
         file.unlink()
-    if how == "symlink":
-        file.symlink_to(tree.write(tree.work / "evil.json", kept))
-    elif how == "fifo":
+    if kind == "symlink":
+        file.symlink_to(tree.write(tree.work / "evil.json", content))
+    elif kind == "fifo":
         os.mkfifo(file)
-    elif how == "folder":
+    elif kind == "folder":
         file.mkdir()
     assert not store.is_trusted(tree.work, "d")
     assert "nothing is trusted" in store.notes[0]
 
 
-def test_granting_replaces_a_symlink_and_does_not_follow_it(tree: Any, store: TrustStore) -> None:
+def test_grant_replaces_a_symlink(tree: Any, store: TrustStore) -> None:
     victim = tree.write(tree.work / "victim", "precious")
     (tree.home / "trust.json").symlink_to(victim)
     store.grant(tree.work, "d", [])
@@ -128,34 +128,34 @@ def test_granting_replaces_a_symlink_and_does_not_follow_it(tree: Any, store: Tr
     assert store.is_trusted(tree.work, "d")
 
 
-def test_a_home_that_cannot_be_written_is_said(tree: Any, tmp_path: Path) -> None:
+def test_unwritable_home_is_an_error(tree: Any, tmp_path: Path) -> None:
     blocked = tree.write(tmp_path / "file", "x")
     with pytest.raises(UsageError, match="cannot be written"):
         TrustStore(blocked / "home").grant(tree.work, "d", [])
 
 
-def test_a_write_that_fails_keeps_the_old_file(tree: Any, store: TrustStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_old_file(tree: Any, store: TrustStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.grant(tree.work, "d", [])
 
-    def full(descriptor: int) -> None:
+    def disk_full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", disk_full)
         with pytest.raises(UsageError, match="no space left"):
             store.grant(tree.work, "e", [])
     assert store.is_trusted(tree.work, "d")
     assert sorted(path.name for path in tree.home.iterdir()) == ["trust.json", "trust.lock"]
 
 
-def test_grants_made_side_by_side_are_all_kept(tree: Any, tmp_path: Path) -> None:
+def test_concurrent_grants_are_all_stored(tree: Any, tmp_path: Path) -> None:
     folders = [tmp_path / f"w{n}" for n in range(12)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda folder: TrustStore(tree.home).grant(folder, "d", []), folders))
     assert all(TrustStore(tree.home).is_trusted(folder, "d") for folder in folders)
 
 
-def test_digest_ignores_layout_and_words_but_not_order_or_values(tree: Any) -> None:
+def test_digest_ignores_layout_and_harmless_keys(tree: Any) -> None:
     first = digest(tree, '{"mcp": {"a": {"command": ["x"]}}, "ui": {"theme": "t"}}')
     assert (
         digest(tree, '{\n// c\n"mcp": {"a": {"command": ["x"],}}, "ui": {"theme": "u"}, "instructions": ["a"]}')
@@ -172,13 +172,13 @@ def test_digest_ignores_layout_and_words_but_not_order_or_values(tree: Any) -> N
 def test_digest_is_the_same_before_and_after_trust(tree: Any) -> None:
     tree.project('{"mcp": {"a": {"command": ["x"]}}, "permission": {"bash": "ask"}}')
     settings = tree.load()
-    parts = project_trust_items(settings)
-    assert parts
-    assert project_trust_items(settings.with_trust()) == parts
-    assert json.loads(parts.data) == [[["mcp", "a"], {"command": ["x"]}], [["permission", "bash"], "ask"]]
+    items = project_trust_items(settings)
+    assert items
+    assert project_trust_items(settings.with_trust()) == items
+    assert json.loads(items.data) == [[["mcp", "a"], {"command": ["x"]}], [["permission", "bash"], "ask"]]
 
 
-def test_a_rule_that_asks_could_lift_a_deny_of_the_person_so_trust_is_about_it(tree: Any) -> None:
+def test_trust_covers_ask_rules_because_they_could_override_a_deny(tree: Any) -> None:
     tree.project('{"permission": {"bash": "ask"}}')
     settings = tree.load()
     assert project_trust_items(settings).lines == ('permission.bash = "ask"',)
@@ -187,13 +187,13 @@ def test_a_rule_that_asks_could_lift_a_deny_of_the_person_so_trust_is_about_it(t
     assert not project_trust_items(tree.load())
 
 
-def test_nothing_dangerous_needs_no_trust(tree: Any) -> None:
+def test_harmless_settings_need_no_trust(tree: Any) -> None:
     tree.project('{"instructions": ["a.md"]}')
     assert not project_trust_items(tree.load())
     assert not project_trust_items(tree.load().with_trust())
 
 
-def test_listing_shows_programs_and_variables_but_no_keys(tree: Any) -> None:
+def test_lines_show_programs_and_variables_but_no_keys(tree: Any) -> None:
     tree.project(
         json.dumps(
             {
@@ -208,10 +208,10 @@ def test_listing_shows_programs_and_variables_but_no_keys(tree: Any) -> None:
     settings = tree.load()
     text = "\n".join(project_trust_items(settings).lines) + repr(settings.pending_trust)
     assert "hunter2" not in text
-    assert all(shown in text for shown in ('"sh", "-c", "x"', "./e.so", "{env:X}", "@host/v1"))
+    assert all(part in text for part in ('"sh", "-c", "x"', "./e.so", "{env:X}", "@host/v1"))
 
 
-def test_listing_shows_that_a_key_changed(tree: Any) -> None:
+def test_lines_show_that_a_key_changed(tree: Any) -> None:
     def lines(key: str) -> tuple[str, ...]:
         tree.project(json.dumps({"provider": {"api_key": key}}))
         return project_trust_items(tree.load()).lines

@@ -1,4 +1,4 @@
-"""A cloned repository cannot grant itself anything: each key that widens waits, each that narrows counts at once."""
+"""A cloned repository cannot grant itself anything: settings that extend permissions wait for trust."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ USER = {
     "security": {"blacklist_patterns": ["curl*"], "delete": "ask", "whitelist": ["ls"]},
 }
 
-WIDENING: list[tuple[str, dict[str, Any]]] = [
+EXTENDING: list[tuple[str, dict[str, Any]]] = [
     ("provider.base_url", {"provider": {"base_url": "https://evil"}}),
     ("provider.name", {"provider": "openai"}),
     ("provider.api_key", {"provider": {"api_key": "{env:HOME}"}}),
@@ -88,8 +88,8 @@ WIDENING: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def visible(settings: Any) -> dict[str, Any]:
-    """All of the config that could differ."""
+def effective_values(settings: Any) -> dict[str, Any]:
+    """Return everything that could differ, with secrets revealed."""
     import msgspec
 
     from ostler.settings.secret import Secret
@@ -100,16 +100,16 @@ def visible(settings: Any) -> dict[str, Any]:
     return {**plain, "rules": settings.rules(), "helper": settings.rules("helper")}
 
 
-@pytest.mark.parametrize(("key", "said"), WIDENING, ids=[f"{n}-{key}" for n, (key, _) in enumerate(WIDENING)])
-def test_what_widens_waits_for_trust(tree: Any, key: str, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("key", "config"), EXTENDING, ids=[f"{n}-{key}" for n, (key, _) in enumerate(EXTENDING)])
+def test_extending_setting_waits_for_trust(tree: Any, key: str, config: dict[str, Any]) -> None:
     tree.user(json.dumps(USER))
-    before = visible(tree.load())
-    file = tree.project("\n" + json.dumps(said))
+    before = effective_values(tree.load())
+    file = tree.project("\n" + json.dumps(config))
     untrusted = tree.load()
-    held = {held.key: held for held in untrusted.pending_trust}
-    assert key in held
-    assert (held[key].file, held[key].line, bool(held[key].reason)) == (str(file), 2, True)
-    after = visible(untrusted)
+    pending = {setting.key: setting for setting in untrusted.pending_trust}
+    assert key in pending
+    assert (pending[key].file, pending[key].line, bool(pending[key].reason)) == (str(file), 2, True)
+    after = effective_values(untrusted)
     changed = {name for name in before if before[name] != after[name]}
     assert changed <= {"instructions", "mcp"}
     if "mcp" in changed:
@@ -119,7 +119,7 @@ def test_what_widens_waits_for_trust(tree: Any, key: str, said: dict[str, Any]) 
     assert tree.load(trusted=True).pending_trust == ()
 
 
-NARROWING: list[tuple[str, object, dict[str, Any]]] = [
+RESTRICTING: list[tuple[str, object, dict[str, Any]]] = [
     ("models.active", "other", {"models": {"active": "other"}}),
     ("model", "mine", {"model": "mine"}),
     ("model", "listed/x", {"model": "listed/x"}),
@@ -139,10 +139,14 @@ NARROWING: list[tuple[str, object, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("key", "value", "said"), NARROWING, ids=[f"{n}-{k[0]}" for n, k in enumerate(NARROWING)])
-def test_what_narrows_or_chooses_counts_at_once(tree: Any, key: str, value: object, said: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "config"), RESTRICTING, ids=[f"{n}-{k[0]}" for n, k in enumerate(RESTRICTING)]
+)
+def test_restricting_setting_takes_effect_without_trust(
+    tree: Any, key: str, value: object, config: dict[str, Any]
+) -> None:
     tree.user(json.dumps(USER))
-    tree.project(json.dumps(said))
+    tree.project(json.dumps(config))
     settings = tree.load()
     found: Any = settings.config
     for step in key.split("."):
@@ -151,7 +155,7 @@ def test_what_narrows_or_chooses_counts_at_once(tree: Any, key: str, value: obje
     assert settings.origin(key).layer == "project"
 
 
-def test_an_agent_of_a_project_keeps_its_words(tree: Any) -> None:
+def test_project_agent_keeps_its_prompt(tree: Any) -> None:
     tree.user(json.dumps(USER))
     agent = {
         "description": "d",
@@ -165,17 +169,17 @@ def test_an_agent_of_a_project_keeps_its_words(tree: Any) -> None:
     new = settings.config.agent["new"]
     assert (new.prompt, new.max_steps, new.model, new.disable) == ("p", 5, "other", True)
     assert new.tools == {"write": False}
-    assert [held.key for held in settings.pending_trust] == ["agent.new.tools.bash"]
+    assert [setting.key for setting in settings.pending_trust] == ["agent.new.tools.bash"]
 
 
-def test_what_passes_nothing_leaves_no_empty_entry(tree: Any) -> None:
+def test_filtered_entries_are_removed(tree: Any) -> None:
     tree.project('{"mcp": {"evil": {"command": ["x"]}}, "agent": {"a": {"tools": ["bash"]}}}')
     config = tree.load().config
     assert (config.mcp, config.agent) == ({}, {})
 
 
 @pytest.mark.req("PM-1")
-def test_rules_of_an_untrusted_project_stand_apart(tree: Any) -> None:
+def test_rules_of_untrusted_project_are_separate(tree: Any) -> None:
     tree.user('{"permission": {"bash": "deny"}}')
     tree.project(
         '{"permission": {"*": "ask", "read": "allow", "bash": {"x": "deny"}}, "agent": {"a": {"permission": "ask"}}}'
@@ -188,13 +192,13 @@ def test_rules_of_an_untrusted_project_stand_apart(tree: Any) -> None:
         ("bash", "x", "deny"),
     ]
     assert [rule.action for rule in settings.restricting_rules("a")] == ["ask"]
-    assert [held.key for held in settings.pending_trust] == ["permission.read"]
+    assert [setting.key for setting in settings.pending_trust] == ["permission.read"]
     trusted = settings.with_trust()
     assert [rule.action for rule in trusted.rules()] == ["deny", "ask", "allow", "deny"]
     assert trusted.restricting_rules() == []
 
 
-def test_eidolon_files_of_a_project_wait_too(tree: Any) -> None:
+def test_eidolon_files_of_a_project_wait_for_trust(tree: Any) -> None:
     tree.user(json.dumps(USER))
     tree.write(
         tree.work / ".eidolon.json", '{"models": {"active": "x", "profiles": [{"name": "x", "baseUrl": "http://e"}]}}'
@@ -202,16 +206,20 @@ def test_eidolon_files_of_a_project_wait_too(tree: Any) -> None:
     tree.write(tree.work / ".eidolon" / "config.json", '{"model": {"baseUrl": "http://evil"}}')
     settings = tree.load()
     assert settings.config.models.active == "mine"
-    assert [held.key for held in settings.pending_trust] == ["provider.base_url", "models.profiles[0]", "models.active"]
+    assert [setting.key for setting in settings.pending_trust] == [
+        "provider.base_url",
+        "models.profiles[0]",
+        "models.active",
+    ]
 
 
-def test_a_limit_from_a_flag_is_one_of_the_persons_own(tree: Any) -> None:
+def test_limit_from_a_flag_is_a_user_limit(tree: Any) -> None:
     tree.project('{"limits": {"steps": 60}}')
-    assert [held.key for held in tree.load(flags={"limits.steps": 55}).pending_trust] == ["limits.steps"]
+    assert [setting.key for setting in tree.load(flags={"limits.steps": 55}).pending_trust] == ["limits.steps"]
     assert tree.load(flags={"limits.steps": 70}).pending_trust == ()
 
 
-def test_trusting_reads_nothing_again(tree: Any) -> None:
+def test_with_trust_does_not_read_files_again(tree: Any) -> None:
     file = tree.project('{"mcp": {"a": {"command": ["shown"]}}}')
     settings = tree.load()
     file.write_text('{"mcp": {"a": {"command": ["swapped"]}}}')
@@ -240,5 +248,5 @@ def test_trusting_reads_nothing_again(tree: Any) -> None:
         ("a\0b", False),
     ],
 )
-def test_stays_inside(name: str, inside: bool) -> None:
+def test_is_inside_project(name: str, inside: bool) -> None:
     assert is_inside_project(name) is inside

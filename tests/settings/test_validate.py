@@ -1,4 +1,4 @@
-"""All problems of a file at once, each with its key, its place and the nearest key there is."""
+"""All problems of a file are reported, each with its key, its position and the closest known key."""
 
 import time
 from typing import Any
@@ -29,17 +29,17 @@ def problems(text: str, *, strict: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "problem"),
     [
-        ('{"provder": {}}', '1:2 provder is not a key that Ostler knows; did you mean "provider"? (warning)'),
+        ('{"provder": {}}', '1:2 provder is not a known key; did you mean "provider"? (warning)'),
         (
             '{"limits": {"setps": 1}}',
-            '1:13 limits.setps is not a key that Ostler knows; did you mean "steps"? (warning)',
+            '1:13 limits.setps is not a known key; did you mean "steps"? (warning)',
         ),
-        ('{"zzzzzzzzzzzz": 1}', "1:2 zzzzzzzzzzzz is not a key that Ostler knows (warning)"),
+        ('{"zzzzzzzzzzzz": 1}', "1:2 zzzzzzzzzzzz is not a known key (warning)"),
         (
             '{"models": {"profiles": [{"name": "a", "apikey": 1}]}}',
-            '1:40 models.profiles[0].apikey is not a key that Ostler knows; did you mean "apiKey"? (warning)',
+            '1:40 models.profiles[0].apikey is not a known key; did you mean "apiKey"? (warning)',
         ),
         ('{"limits": {"steps": "ten"}}', "1:22 limits.steps must be a whole number from 1, not text (error)"),
         ('{"limits": {"steps": true}}', "1:22 limits.steps must be a whole number from 1, not true or false (error)"),
@@ -55,7 +55,7 @@ def problems(text: str, *, strict: bool = False) -> list[str]:
         ('{"models": {"profiles": [{"model": "a"}]}}', '1:26 models.profiles[0] needs "name" (error)'),
         (
             '{"models": {"profiles": [{"name": "a"}, {"name": "a"}]}}',
-            '1:41 models.profiles[1] has the name of a profile above, "a"; rename one of them (error)',
+            '1:41 models.profiles[1] has the same name as a profile above, "a"; rename one of them (error)',
         ),
         (
             '{"permission": {"bash": {"git *": "alow"}}}',
@@ -80,30 +80,30 @@ def problems(text: str, *, strict: bool = False) -> list[str]:
         ('{"provider": 3}', "1:14 provider must be an object, not a number (error)"),
         (
             '{"provider": {"x": {"options": {"baseUrll": "u"}}}}',
-            '1:33 provider.x.options.baseUrll is not a key that Ostler knows; did you mean "baseURL"? (warning)',
+            '1:33 provider.x.options.baseUrll is not a known key; did you mean "baseURL"? (warning)',
         ),
         (
             '{"model": {"baseurl": "x"}}',
-            '1:12 model.baseurl is not a key that Ostler knows; did you mean "baseURL"? (warning)',
+            '1:12 model.baseurl is not a known key; did you mean "baseURL"? (warning)',
         ),
         ('{"model": 3}', "1:11 model must be text, not a number (error)"),
         (
             '{"models": {"profiles": [{"name": "a", "apiKey": "x", "api_key": "y"}]}}',
-            '1:66 models.profiles[0].api_key says again what "apiKey" says; remove one of them (error)',
+            '1:66 models.profiles[0].api_key means the same as "apiKey"; remove one of them (error)',
         ),
         ("[]", "1:1  the config must be an object, not an array (error)"),
         (
             '{"security": {"sandbox": "on"}}',
             '1:26 security.sandbox must be "off", "prefer" or "require", not "on" (error)',
         ),
-        ('{"\\u001b[31m": 1}', '1:2 ["\\u001b[31m"] is not a key that Ostler knows (warning)'),
+        ('{"\\u001b[31m": 1}', '1:2 ["\\u001b[31m"] is not a known key (warning)'),
     ],
 )
-def test_problem(text: str, said: str) -> None:
-    assert problems(text) == [said]
+def test_problem(text: str, problem: str) -> None:
+    assert problems(text) == [problem]
 
 
-def test_all_problems_at_once_in_the_order_of_the_file() -> None:
+def test_all_problems_are_reported_in_file_order() -> None:
     text = """{
   "modle": "x",
   "limits": {"steps": "many", "cost": -1},
@@ -113,7 +113,7 @@ def test_all_problems_at_once_in_the_order_of_the_file() -> None:
     assert all(line.endswith("(error)") for line in problems(text, strict=True))
 
 
-def test_a_secret_of_the_wrong_type_is_not_repeated() -> None:
+def test_secret_of_wrong_type_is_not_shown() -> None:
     assert "hunter2" not in str(problems('{"models": {"profiles": [{"name": "a", "apiKey": ["hunter2"]}]}}'))
 
 
@@ -122,7 +122,7 @@ def test_schema_key_is_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "ours"),
+    ("config", "canonical"),
     [
         ({"security": {"mode": "paranoid"}}, {"security": {"profile": "paranoid"}}),
         ({"agent": {"a": {"model_override": "m", "steps": 3}}}, {"agent": {"a": {"model": "m", "max_steps": 3}}}),
@@ -137,14 +137,18 @@ def test_schema_key_is_allowed() -> None:
             {"provider": {"base_url": "u"}, "providers": {"x": {"name": "X"}}},
         ),
         ({"hooks": {"tool.execute.before": []}}, {"hooks": {"before_tool": []}}),
+        ({"ui": {"frontend": "tui"}}, {"ui": {"frontend": "tui"}}),
+        ({"ui": {"face": "tui"}}, {"ui": {"frontend": "tui"}}),
+        ({"ui": {"face": "tui", "frontend": "chat"}}, {"ui": {"frontend": "chat"}}),
+        ({"ui": {"frontend": "chat", "face": "tui"}}, {"ui": {"frontend": "chat"}}),
     ],
 )
-def test_other_spellings_become_ours(text: dict[str, object], ours: dict[str, object]) -> None:
-    checked = validate(text)
-    assert (checked.value, checked.violations) == (ours, ())
+def test_aliases_become_canonical_keys(config: dict[str, object], canonical: dict[str, object]) -> None:
+    validated = validate(config)
+    assert (validated.value, validated.violations) == (canonical, ())
 
 
-def test_a_path_of_ours_leads_back_to_the_file() -> None:
+def test_canonical_path_maps_to_the_path_in_the_file() -> None:
     document = JsoncDocument("f", '{"model": {"apiKey": "k"},\n "provider_": 1,\n "security": {"mode": "paranoid"}}')
     layer = Layer("global", "f", validate(document.value), document)
     assert layer.origin(("provider", "api_key")).line == 1
@@ -161,10 +165,10 @@ def test_a_path_of_ours_leads_back_to_the_file() -> None:
         {"permission": {f"k{n}": "alow" for n in range(30_000)}},
     ],
 )
-def test_a_file_full_of_mistakes_costs_linear_time(value: dict[str, Any]) -> None:
+def test_file_full_of_mistakes_is_validated_in_linear_time(value: dict[str, Any]) -> None:
     started = time.process_time()
-    checked = validate(value)
-    assert checked.violations
+    validated = validate(value)
+    assert validated.violations
     assert time.process_time() - started < 5
 
 
@@ -173,15 +177,16 @@ def sections(kind: type[ConfigSection] = ConfigSection) -> list[type[ConfigSecti
 
 
 @pytest.mark.parametrize("section", sections(), ids=lambda kind: kind.__name__)
-def test_every_key_is_described_and_every_alias_leads_somewhere(section: type[ConfigSection]) -> None:
+def test_every_key_has_a_description_and_aliases_are_valid(section: type[ConfigSection]) -> None:
     names = set(section.__struct_encode_fields__)
     if section.__name__ not in ("CommonConfig", "Config"):
         assert names <= set(field_descriptions(section))
-    assert set(section.aliases.values()) <= names
-    assert not set(section.aliases) & names
+    for aliases in (section.aliases, section.renamed):
+        assert set(aliases.values()) <= names
+        assert not set(aliases) & names
 
 
-def test_the_keys_of_the_requirements_are_all_there() -> None:
+def test_all_required_keys_exist() -> None:
     keys = (
         "provider model models permission security agent mcp compaction instructions skills hooks validation limits "
         "session logs cache ui connection context server agent_servers mcp_servers $schema"
@@ -190,33 +195,33 @@ def test_the_keys_of_the_requirements_are_all_there() -> None:
 
 
 def values(kind: types.Type) -> st.SearchStrategy[object]:
-    """Values for a type of the schema: mostly right, sometimes not."""
-    junk = st.sampled_from([None, True, 0, -1, 1.5, "", "x", [], {}, ["x"], {"x": 1}])
-    right: st.SearchStrategy[object]
+    """Generate values for a schema type: mostly valid, sometimes invalid."""
+    invalid = st.sampled_from([None, True, 0, -1, 1.5, "", "x", [], {}, ["x"], {"x": 1}])
+    valid: st.SearchStrategy[object]
     match kind:
         case types.StructType():
             members = {field.encode_name: values(field.type) for field in kind.fields}
-            right = st.fixed_dictionaries({}, optional=dict(list(members.items())[:8]))
+            valid = st.fixed_dictionaries({}, optional=dict(list(members.items())[:8]))
         case types.DictType():
-            right = st.dictionaries(st.sampled_from("abc"), values(kind.value_type), max_size=2)
+            valid = st.dictionaries(st.sampled_from("abc"), values(kind.value_type), max_size=2)
         case types.VarTupleType():
-            right = st.lists(values(kind.item_type), max_size=2)
+            valid = st.lists(values(kind.item_type), max_size=2)
         case types.UnionType():
-            right = st.one_of([values(option) for option in kind.types])
+            valid = st.one_of([values(option) for option in kind.types])
         case types.LiteralType():
-            right = st.sampled_from(kind.values)
+            valid = st.sampled_from(kind.values)
         case _:
-            right = st.sampled_from([1, 2, 0.5, "x", True])
-    return st.one_of(right, right, right, right, junk)
+            valid = st.sampled_from([1, 2, 0.5, "x", True])
+    return st.one_of(valid, valid, valid, valid, invalid)
 
 
 @settings(max_examples=150, deadline=None)
 @given(value=values(types.type_info(ConfigFile)))
-def test_what_has_no_flaws_can_be_used_and_the_rest_has_flaws(value: object) -> None:
-    checked = validate(value)
-    if any(not flaw.unknown_key for flaw in checked.violations):
+def test_config_is_usable_exactly_if_it_has_no_errors(value: object) -> None:
+    validated = validate(value)
+    if any(not violation.unknown_key for violation in validated.violations):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(value, ConfigFile, dec_hook=decode_secret)
     else:
-        usable = {key: inner for key, inner in checked.value.items() if key not in ("permission", "$schema", "agent")}
+        usable = {key: inner for key, inner in validated.value.items() if key not in ("permission", "$schema", "agent")}
         assert isinstance(msgspec.convert(usable, Config, dec_hook=decode_secret), Config)

@@ -1,4 +1,4 @@
-"""Tools behind the real door, on a real workspace: a call goes in, its result and its events come out."""
+"""Fixtures that run tool calls through the real tool host on a real workspace."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,8 +21,8 @@ from ostler.tools.host import LocalToolHost
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-class Room:
-    """A workspace with every tool; nothing is asked unless a policy says so."""
+class ToolHarness:
+    """A workspace with every tool; everything is allowed unless a policy is given."""
 
     def __init__(self, root: Path, tools: Sequence[Tool[Any]] | None = None, policy: Policy = ALLOW_ALL) -> None:
         self.root = root
@@ -38,7 +38,7 @@ class Room:
         self._calls = 0
 
     async def call(self, tool: str, arguments: dict[str, Any] | None = None, raw: str = "") -> ToolResult:
-        """One call; `raw` is the text of arguments that came as no JSON object."""
+        """Run one call; `raw` is the text of arguments that are not a JSON object."""
         self._calls += 1
         return await self.session.call(ToolCall(f"call-{self._calls}", tool, arguments or {}, raw=raw))
 
@@ -48,7 +48,7 @@ class Room:
         return result
 
     async def fails(self, tool: str, /, **arguments: Any) -> str:
-        """What the model is told of a call that must fail."""
+        """Run a call that must fail and return the text for the model."""
         result = await self.call(tool, arguments)
         assert result.status == "failed", result.for_model
         assert result.fault
@@ -59,40 +59,40 @@ class Room:
         return [event for event in self.session.events() if isinstance(event, kind)]
 
     def file(self, path: str, content: str | bytes = "") -> Path:
-        made = self.root / path
-        made.parent.mkdir(parents=True, exist_ok=True)
-        made.write_bytes(content.encode() if isinstance(content, str) else content)
-        return made
+        created = self.root / path
+        created.parent.mkdir(parents=True, exist_ok=True)
+        created.write_bytes(content.encode() if isinstance(content, str) else content)
+        return created
 
 
 @pytest.fixture
-def rooms(tmp_path: Path):
-    """Makes workspaces with tools or a policy of their own; beside them is `outside/secret.txt`, not to be shown."""
+def make_harness(tmp_path: Path):
+    """Return a factory for harnesses; `outside/secret.txt` is next to their workspace."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("SECRET needle\n")
     (tmp_path / "w").mkdir()
-    made: list[Room] = []
+    created: list[ToolHarness] = []
 
-    def make(tools: Sequence[Tool[Any]] | None = None, policy: Policy = ALLOW_ALL) -> Room:
-        made.append(Room(tmp_path / "w", tools, policy))
-        return made[-1]
+    def make(tools: Sequence[Tool[Any]] | None = None, policy: Policy = ALLOW_ALL) -> ToolHarness:
+        created.append(ToolHarness(tmp_path / "w", tools, policy))
+        return created[-1]
 
     yield make
-    for room in made:
-        room.workspace.close()
+    for harness in created:
+        harness.workspace.close()
 
 
 @pytest.fixture
-def room(rooms) -> Room:
-    """A workspace with every tool, where all is allowed."""
-    return rooms()
+def harness(make_harness) -> ToolHarness:
+    """A workspace with every tool, where everything is allowed."""
+    return make_harness()
 
 
 @pytest.fixture(params=["ripgrep", "native"])
 def searcher(request, monkeypatch):
-    """Both ways to search, one after the other."""
+    """Run the test with ripgrep and with the native search."""
     if request.param == "native":
         monkeypatch.setattr(search, "find_ripgrep", lambda *_: None)
     elif not search.find_ripgrep():
-        pytest.skip("there is no ripgrep here")
+        pytest.skip("ripgrep is not installed")
     return request.param

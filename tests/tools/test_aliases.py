@@ -1,4 +1,4 @@
-"""Other vocabularies: every name and spelling leads to the same tool with the same arguments."""
+"""Aliases: every tool and argument name of other agents resolves to our tool and arguments."""
 
 import pytest
 
@@ -15,18 +15,18 @@ def tools(tmp_path):
     return {tool.spec.name: tool for tool in (*builtin_tools(load(tmp_path, {"HOME": str(tmp_path)})), *other_tools())}
 
 
-def test_the_tables_name_only_what_there_is(tools):
+def test_alias_tables_contain_only_existing_tools_and_parameters(tools):
     assert set(TOOL_ALIASES) == set(tools)
     assert set(PARAMETER_ALIASES) == set(tools)
     for name, parameters in PARAMETER_ALIASES.items():
         assert set(parameters) <= set(tools[name].accepts["properties"]), name
 
 
-def test_no_name_leads_to_two_tools():
-    meant = {normalize_name(tool): tool for tool in TOOL_ALIASES}
+def test_aliases_are_unambiguous():
+    tool_by_alias = {normalize_name(tool): tool for tool in TOOL_ALIASES}
     for tool, names in TOOL_ALIASES.items():
         for word in names.split():
-            assert meant.setdefault(normalize_name(word), tool) == tool
+            assert tool_by_alias.setdefault(normalize_name(word), tool) == tool
 
 
 VOCABULARIES = {
@@ -107,18 +107,18 @@ VOCABULARIES = {
 
 @pytest.mark.req("TL-4")
 @pytest.mark.parametrize(
-    ("called", "tool"), [pair for names in VOCABULARIES.values() for pair in names.items()], ids=str
+    ("called_as", "tool"), [pair for names in VOCABULARIES.values() for pair in names.items()], ids=str
 )
-def test_every_name_leads_to_its_tool(tools, called, tool):
-    assert resolve_tool_name(called, tools) == tool
+def test_alias_resolves_to_its_tool(tools, called_as, tool):
+    assert resolve_tool_name(called_as, tools) == tool
 
 
-@pytest.mark.parametrize("called", ["", "rmdir", "frobnicate", "écrire", "a" * 10_000])
-def test_what_nobody_calls_so_leads_nowhere(tools, called):
-    assert resolve_tool_name(called, tools) is None
+@pytest.mark.parametrize("called_as", ["", "rmdir", "frobnicate", "écrire", "a" * 10_000])
+def test_unknown_name_does_not_resolve(tools, called_as):
+    assert resolve_tool_name(called_as, tools) is None
 
 
-def test_a_tool_of_that_very_name_comes_first(tools):
+def test_exact_name_takes_precedence_over_an_alias(tools):
     assert resolve_tool_name("read_file", {**tools, "read_file": object()}) == "read_file"
 
 
@@ -143,13 +143,13 @@ ARGUMENTS = {
 
 
 @pytest.mark.req("TL-4")
-@pytest.mark.parametrize(("called", "given", "wanted"), ARGUMENTS["read"], ids=str)
-async def test_reading_in_every_spelling(room, called, given, wanted):
-    room.file("f.txt", "a\nb\nc\nd\n")
-    result = await room.call(called, given)
+@pytest.mark.parametrize(("called_as", "arguments", "expected"), ARGUMENTS["read"], ids=str)
+async def test_read_aliases(harness, called_as, arguments, expected):
+    harness.file("f.txt", "a\nb\nc\nd\n")
+    result = await harness.call(called_as, arguments)
     assert result.status == "ok", result.for_model
-    call = room.events(ToolCalled)[-1].call
-    assert (call.tool, call.arguments) == ("read", {"path": "f.txt", **wanted})
+    call = harness.events(ToolCalled)[-1].call
+    assert (call.tool, call.arguments) == ("read", {"path": "f.txt", **expected})
 
 
 SEARCHES = [
@@ -170,11 +170,11 @@ SEARCHES = [
 
 
 @pytest.mark.req("TL-4")
-@pytest.mark.parametrize(("called", "given", "wanted"), SEARCHES, ids=str)
-async def test_searching_in_every_spelling(room, called, given, wanted):
-    assert (await room.call(called, given)).status == "ok"
-    call = room.events(ToolCalled)[-1].call
-    assert (call.tool, call.arguments) == ("grep", wanted)
+@pytest.mark.parametrize(("called_as", "arguments", "expected"), SEARCHES, ids=str)
+async def test_search_aliases(harness, called_as, arguments, expected):
+    assert (await harness.call(called_as, arguments)).status == "ok"
+    call = harness.events(ToolCalled)[-1].call
+    assert (call.tool, call.arguments) == ("grep", expected)
 
 
 OTHERS = [
@@ -218,13 +218,13 @@ OTHERS = [
 
 
 @pytest.mark.req("TL-4")
-@pytest.mark.parametrize(("called", "given", "tool", "wanted"), OTHERS, ids=str)
-async def test_the_rest_in_every_spelling(room, called, given, tool, wanted):
-    room.file("f.txt", "x\n")
-    result = await room.call(called, given)
+@pytest.mark.parametrize(("called_as", "arguments", "tool", "expected"), OTHERS, ids=str)
+async def test_other_aliases(harness, called_as, arguments, tool, expected):
+    harness.file("f.txt", "x\n")
+    result = await harness.call(called_as, arguments)
     assert result.status == "ok", result.for_model
-    call = room.events(ToolCalled)[-1].call
-    assert (call.tool, call.arguments) == (tool, wanted)
+    call = harness.events(ToolCalled)[-1].call
+    assert (call.tool, call.arguments) == (tool, expected)
 
 
 F = {"path": "f.txt"}
@@ -262,13 +262,13 @@ EDITS = {
 
 @pytest.mark.req("TL-4")
 @pytest.mark.parametrize("case", EDITS, ids=str)
-async def test_editing_in_every_spelling(room, case):
-    called, given, after = EDITS[case]
-    file = room.file("f.txt", "a\nb\nc\n")
-    result = await room.call(called, given)
+async def test_edit_aliases(harness, case):
+    called_as, arguments, after = EDITS[case]
+    file = harness.file("f.txt", "a\nb\nc\n")
+    result = await harness.call(called_as, arguments)
     assert result.status == "ok", result.for_model
     assert file.read_text() == after
-    assert room.events(ToolCalled)[-1].call.tool == "edit"
+    assert harness.events(ToolCalled)[-1].call.tool == "edit"
 
 
 BY_LINE = {
@@ -285,10 +285,10 @@ BY_LINE = {
 
 @pytest.mark.req("TL-4")
 @pytest.mark.parametrize("case", BY_LINE, ids=str)
-async def test_edits_by_line_hit_the_line_that_was_meant(room, case):
-    before, given, after = BY_LINE[case]
-    file = room.file("f.txt", before)
-    result = await room.call("edit_text", {"path": "f.txt", **given})
+async def test_line_based_edits(harness, case):
+    before, arguments, after = BY_LINE[case]
+    file = harness.file("f.txt", before)
+    result = await harness.call("edit_text", {"path": "f.txt", **arguments})
     assert result.status == "ok", result.for_model
     assert file.read_bytes() == after
 
@@ -297,9 +297,9 @@ ALL = "X b X X"
 
 
 @pytest.mark.parametrize(("count", "after"), [(1, "X b a a"), (2, "X b X a"), (3, ALL), (9, ALL), (0, ALL), (-1, ALL)])
-async def test_how_many_places_are_replaced(room, count, after):
-    file = room.file("f.txt", "a b a a")
-    await room.ok("replace_text", path="f.txt", old="a", new="X", count=count)
+async def test_replacement_count(harness, count, after):
+    file = harness.file("f.txt", "a b a a")
+    await harness.ok("replace_text", path="f.txt", old="a", new="X", count=count)
     assert file.read_text() == after
 
 
@@ -321,11 +321,11 @@ COMMANDS = [
 
 
 @pytest.mark.req("TL-4")
-@pytest.mark.parametrize(("called", "given", "wanted"), COMMANDS, ids=str)
-async def test_commands_in_every_spelling(room, called, given, wanted):
-    await room.call(called, given)
-    call = room.events(ToolCalled)[-1].call
-    assert (call.tool, call.arguments) == ("bash", wanted)
+@pytest.mark.parametrize(("called_as", "arguments", "expected"), COMMANDS, ids=str)
+async def test_command_aliases(harness, called_as, arguments, expected):
+    await harness.call(called_as, arguments)
+    call = harness.events(ToolCalled)[-1].call
+    assert (call.tool, call.arguments) == ("bash", expected)
 
 
 GIT = [
@@ -340,11 +340,11 @@ GIT = [
 
 
 @pytest.mark.req("TL-4")
-@pytest.mark.parametrize(("called", "given", "tool", "wanted"), GIT, ids=str)
-async def test_git_in_every_spelling(room, called, given, tool, wanted):
-    await room.call(called, given)
-    call = room.events(ToolCalled)[-1].call
-    assert (call.tool, call.arguments) == (tool, wanted)
+@pytest.mark.parametrize(("called_as", "arguments", "tool", "expected"), GIT, ids=str)
+async def test_git_aliases(harness, called_as, arguments, tool, expected):
+    await harness.call(called_as, arguments)
+    call = harness.events(ToolCalled)[-1].call
+    assert (call.tool, call.arguments) == (tool, expected)
 
 
 TASKS = [
@@ -356,30 +356,30 @@ TASKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "wanted"), TASKS, ids=str)
-async def test_tasks_in_every_spelling(room, given, wanted):
-    await room.call("Task", given)
-    assert room.events(ToolCalled)[-1].call.arguments == wanted
+@pytest.mark.parametrize(("arguments", "expected"), TASKS, ids=str)
+async def test_task_aliases(harness, arguments, expected):
+    await harness.call("Task", arguments)
+    assert harness.events(ToolCalled)[-1].call.arguments == expected
 
 
 @pytest.mark.req("TL-4")
-async def test_answers_in_the_words_of_the_vocabulary_that_called(room):
-    room.file("f.txt", "one\ntwo\n")
-    read = await room.ok("SysBuiltIn.read_file", path="f.txt")
+async def test_results_in_the_format_of_the_called_tool(harness):
+    harness.file("f.txt", "one\ntwo\n")
+    read = await harness.ok("SysBuiltIn.read_file", path="f.txt")
     assert read.for_model == "one\ntwo"
-    wrote = await room.ok("SysBuiltIn.write_file", path="n.txt", content="éé")
+    wrote = await harness.ok("SysBuiltIn.write_file", path="n.txt", content="éé")
     assert wrote.for_model == "wrote 4 bytes (overwrite)"
-    edited = await room.ok("SysBuiltIn.edit_text", path="f.txt", action="insert", insertAfter=0, newText="x")
+    edited = await harness.ok("SysBuiltIn.edit_text", path="f.txt", action="insert", insertAfter=0, newText="x")
     assert edited.for_model == "insert"
-    todos = await room.ok("SysBuiltIn.todo_write", items=[{"content": "a", "status": "completed"}, {"content": "b"}])
+    todos = await harness.ok("SysBuiltIn.todo_write", items=[{"content": "a", "status": "completed"}, {"content": "b"}])
     assert todos.for_model == '{"total": 2, "completed": 1, "inProgress": 0}'
-    assert (await room.ok("read_file", path="n.txt")).for_model == "     1\téé"
+    assert (await harness.ok("read_file", path="n.txt")).for_model == "     1\téé"
 
 
-async def test_the_name_it_came_by_is_kept_as_the_title(room):
-    room.file("f.txt", "x\n")
-    await room.ok("SysBuiltIn.read_file", path="f.txt")
-    first, second = room.events(ToolCalled)
+async def test_called_name_is_stored_as_the_title(harness):
+    harness.file("f.txt", "x\n")
+    await harness.ok("SysBuiltIn.read_file", path="f.txt")
+    first, second = harness.events(ToolCalled)
     assert (first.call.tool, second.call.tool, second.title, second.kind) == (
         "SysBuiltIn.read_file",
         "read",
@@ -393,7 +393,7 @@ BAD = {
     "two paths": ("read", {"path": "a", "file_path": "b"}, "path is given twice"),
     "folders by glob": ("find", {"pattern": "x", "type": "d"}, "glob finds files"),
     "an unknown action": ("edit_text", {**F, "action": "swap"}, "insert, replace or delete_range"),
-    "a line that is not there": (
+    "a line after the end": (
         "edit_text",
         {**F, "action": "insert", "insertAfter": 9, "newText": "x"},
         "has 1 lines",
@@ -403,8 +403,8 @@ BAD = {
     "an unknown mode": ("write_file", {"path": "n", "content": "x", "mode": "prepend"}, "overwrite or append"),
     "do not overwrite": ("write_file", {**F, "content": "x", "overwrite": False}, "overwrite is false"),
     "an unknown command": ("str_replace_editor", {**F, "command": "undo"}, "view, create, str_replace or insert"),
-    "a count that is none": ("replace_text", {**F, "old": "a", "new": "b", "count": "some"}, "count is 'some'"),
-    "a number nobody can mean": ("read", {"path": "f.txt", "lines": "9" * 5000 + "-1"}, "read takes no 'lines'"),
+    "an invalid count": ("replace_text", {**F, "old": "a", "new": "b", "count": "some"}, "count is 'some'"),
+    "a huge number": ("read", {"path": "f.txt", "lines": "9" * 5000 + "-1"}, "read takes no 'lines'"),
     "no number": (
         "edit_text",
         {**F, "action": "insert", "insertAfter": "²", "newText": "x"},
@@ -413,8 +413,8 @@ BAD = {
     "lines by other names": (
         "edit_text",
         {**F, "action": "delete_range", "startLine": 1, "endLine": 1},
-        "delete_range takes start and end (lines counted from 0, end not included); start is missing, and there are: "
-        "path, action, startLine, endLine",
+        "delete_range takes start and end (lines counted from 0, end not included); "
+        "start is missing; the arguments are: path, action, startLine, endLine",
     ),
     "a line by another name": (
         "edit_text",
@@ -423,30 +423,32 @@ BAD = {
     ),
     "an endless count": ("replace_text", {**F, "old": "a", "new": "b", "count": float("inf")}, "count is inf"),
     "nothing to delete": ("rm", {}, "path is missing"),
-    "more than a name": ("rm", {"path": "f.txt\n*** Delete File: g.txt"}, "no line can show"),
-    "nowhere to go": ("mv", {"source": "f.txt"}, "destination is missing"),
+    "more than a name": ("rm", {"path": "f.txt\n*** Delete File: g.txt"}, "unprintable character"),
+    "no destination": ("mv", {"source": "f.txt"}, "destination is missing"),
     "a folder": ("rm", {"path": ".", "recursive": True}, "directory"),
     "backwards": ("read_file", {**F, "start_line": 5, "end_line": 2}, "before the first"),
 }
 
 
 @pytest.mark.parametrize("case", BAD, ids=str)
-async def test_what_cannot_be_adapted_is_answered_with_what_to_do(room, case):
-    called, given, sentence = BAD[case]
-    room.file("f.txt", "x\n")
-    assert sentence in await room.fails(called, **given)
+async def test_untranslatable_call_is_rejected_with_advice(harness, case):
+    called_as, arguments, message = BAD[case]
+    harness.file("f.txt", "x\n")
+    assert message in await harness.fails(called_as, **arguments)
 
 
 @pytest.mark.req("FS-2")
-@pytest.mark.parametrize("called", ["edit_text", "replace_text"])
-async def test_adapting_looks_at_nothing_outside(room, called):
-    result = await room.call(called, {"path": "../outside/secret.txt", "find": "SECRET", "replace": "x", "count": 1})
+@pytest.mark.parametrize("called_as", ["edit_text", "replace_text"])
+async def test_translation_does_not_read_files_outside(harness, called_as):
+    result = await harness.call(
+        called_as, {"path": "../outside/secret.txt", "find": "SECRET", "replace": "x", "count": 1}
+    )
     assert result.status == "denied"
-    assert "SECRET" not in str(room.events(ToolCalled)[-1].call.arguments.get("new"))
-    assert "needle" not in str(room.session.events())
+    assert "SECRET" not in str(harness.events(ToolCalled)[-1].call.arguments.get("new"))
+    assert "needle" not in str(harness.session.events())
 
 
-def test_renaming_keeps_what_it_does_not_know():
+def test_rename_keeps_unknown_arguments():
     assert rename_arguments("read", {"File-Path": "a", "wibble": 1}) == {"path": "a", "wibble": 1}
     assert rename_arguments("no_such_tool", {"file_path": "a"}) == {"file_path": "a"}
     with pytest.raises(ToolError, match="given twice"):

@@ -1,4 +1,4 @@
-"""The git tools on real repositories: honest ones, odd ones, and ones made to run something."""
+"""The git tools on real repositories, including hostile ones that try to run programs."""
 
 import os
 import subprocess
@@ -17,21 +17,21 @@ def git(folder, *arguments):
 
 
 @pytest.fixture
-def repo(room, monkeypatch):
+def repo(harness, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    git(room.root, "init", "-q", "-b", "main")
-    room.file("a.txt", "one\ntwo\n")
-    room.file("sub/b.txt", "x\n")
-    git(room.root, "add", ".")
-    git(room.root, "commit", "-q", "-m", "Begin", "-m", "The body.")
-    room.file("a.txt", "one\n2\n")
-    git(room.root, "commit", "-q", "-am", "Change a")
-    return room
+    git(harness.root, "init", "-q", "-b", "main")
+    harness.file("a.txt", "one\ntwo\n")
+    harness.file("sub/b.txt", "x\n")
+    git(harness.root, "add", ".")
+    git(harness.root, "commit", "-q", "-m", "Begin", "-m", "The body.")
+    harness.file("a.txt", "one\n2\n")
+    git(harness.root, "commit", "-q", "-am", "Change a")
+    return harness
 
 
 @pytest.mark.req("TL-2")
 async def test_status(repo):
-    assert (await repo.ok("git_status")).for_model == "main: nothing changed"
+    assert (await repo.ok("git_status")).for_model == "main: no changes"
     repo.file("a.txt", "three\n")
     repo.file("new file.txt")
     git(repo.root, "mv", "sub/b.txt", "sub/c.txt")
@@ -62,7 +62,7 @@ async def test_diff(repo):
 
 
 @pytest.mark.req("TL-10")
-async def test_a_long_diff_is_cut_with_a_mark(repo):
+async def test_long_diff_is_truncated(repo):
     repo.file("a.txt", "".join(f"line {number}\n" for number in range(5000)))
     result = await repo.ok("git_diff", max_bytes=2000)
     assert len(result.for_model) <= 2000
@@ -93,7 +93,7 @@ async def test_log(repo):
 
 
 @pytest.mark.req("TL-2")
-async def test_the_log_tells_of_commits_with_and_without_files(repo):
+async def test_log_with_files(repo):
     git(repo.root, "mv", "a.txt", "c.txt")
     git(repo.root, "commit", "-q", "-m", "Rename")
     repo.file("new.txt", "n\n")
@@ -101,23 +101,23 @@ async def test_the_log_tells_of_commits_with_and_without_files(repo):
     git(repo.root, "add", ".")
     git(repo.root, "commit", "-q", "-m", "Two", "-m", "A body.\n\nOf two parts.")
     commits = (await repo.ok("git_log", with_files=True)).data["data"]["commits"]
-    files = [[(file["raw_status"], file["path"]) for file in one["files"]] for one in commits]
+    files = [[(file["raw_status"], file["path"]) for file in commit["files"]] for commit in commits]
     assert files == [
         [("A", "new.txt"), ("D", "sub/b.txt")],
         [("R100", "c.txt")],
         [("M", "a.txt")],
         [("A", "a.txt"), ("A", "sub/b.txt")],
     ]
-    assert [(one["subject"], one["body"]) for one in commits][:2] == [
+    assert [(commit["subject"], commit["body"]) for commit in commits][:2] == [
         ("Two", "A body.\n\nOf two parts."),
         ("Rename", ""),
     ]
     plain = (await repo.ok("git_log")).data["data"]["commits"]
-    assert [one["subject"] for one in plain] == ["Two", "Rename", "Change a", "Begin"]
+    assert [commit["subject"] for commit in plain] == ["Two", "Rename", "Change a", "Begin"]
 
 
 @pytest.mark.req("TL-2")
-async def test_the_log_of_a_merge_tells_of_it_as_of_others(repo):
+async def test_log_contains_merges(repo):
     git(repo.root, "checkout", "-q", "-b", "side")
     repo.file("tabs.txt", "a\tb\n")
     git(repo.root, "add", ".")
@@ -125,9 +125,9 @@ async def test_the_log_of_a_merge_tells_of_it_as_of_others(repo):
     git(repo.root, "checkout", "-q", "main")
     git(repo.root, "merge", "-q", "--no-ff", "-m", "Merge", "side")
     commits = (await repo.ok("git_log")).data["data"]["commits"]
-    told = [(one["subject"], one.get("files")) for one in commits]
-    assert sorted(told) == [("Begin", None), ("Change a", None), ("Merge", None), ("Side", None)]
-    assert told[0] == ("Merge", None)
+    output = [(commit["subject"], commit.get("files")) for commit in commits]
+    assert sorted(output) == [("Begin", None), ("Change a", None), ("Merge", None), ("Side", None)]
+    assert output[0] == ("Merge", None)
     assert (await repo.ok("git_log", count=True)).data["data"]["count"] == 4
     merge = (await repo.ok("git_log", limit=1, with_files=True)).data["data"]["commits"][0]
     assert merge["files"] == [{"raw_status": "A", "path": "tabs.txt"}]
@@ -161,30 +161,30 @@ async def test_blame(repo):
     assert older.data["data"]["lines"][1]["text"] == "two"
 
 
-async def test_a_repository_without_commits(room, monkeypatch):
-    git(room.root, "init", "-q", "-b", "main")
-    assert (await room.ok("git_log")).for_model == "there are no commits yet"
-    assert (await room.ok("git_status")).for_model == "main: nothing changed"
-    room.file("a.txt", "x\n")
-    assert "the repository has no commits yet" in await room.fails("git_show")
-    assert "the repository has no commits yet" in await room.fails("git_blame", path="a.txt")
+async def test_repository_without_commits(harness, monkeypatch):
+    git(harness.root, "init", "-q", "-b", "main")
+    assert (await harness.ok("git_log")).for_model == "there are no commits yet"
+    assert (await harness.ok("git_status")).for_model == "main: no changes"
+    harness.file("a.txt", "x\n")
+    assert "the repository has no commits yet" in await harness.fails("git_show")
+    assert "the repository has no commits yet" in await harness.fails("git_blame", path="a.txt")
 
 
-async def test_blame_of_what_has_no_lines_says_why(repo):
+async def test_blame_of_invalid_paths(repo):
     repo.file("new.txt", "x\n")
-    assert "no such path 'new.txt' in HEAD; git_status shows what is untracked" in await repo.fails(
+    assert "no such path 'new.txt' in HEAD; git_status lists untracked files" in await repo.fails(
         "git_blame", path="new.txt"
     )
     assert "sub is a folder; name a file in it" in await repo.fails("git_blame", path="sub")
     assert "has only 2 lines" in await repo.fails("git_blame", path="a.txt", line=10**20)
 
 
-async def test_a_time_that_no_calendar_has_does_no_harm(repo):
+async def test_commit_with_an_invalid_date(repo):
     git(repo.root, "config", "core.hooksPath", "/dev/null")
     tree, parent = git(repo.root, "write-tree"), git(repo.root, "rev-parse", "HEAD")
     who = "Ada <ada@example.org> 99999999999999999 +0000"
     text = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nOdd\n"
-    made = subprocess.run(
+    result = subprocess.run(
         ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
         cwd=repo.root,
         input=text,
@@ -192,34 +192,34 @@ async def test_a_time_that_no_calendar_has_does_no_harm(repo):
         text=True,
         check=True,
     )
-    git(repo.root, "update-ref", "HEAD", made.stdout.strip())
-    for tool, given in (("git_log", {}), ("git_show", {}), ("git_blame", {"path": "a.txt"})):
-        await repo.ok(tool, **given)
+    git(repo.root, "update-ref", "HEAD", result.stdout.strip())
+    for tool, arguments in (("git_log", {}), ("git_show", {}), ("git_blame", {"path": "a.txt"})):
+        await repo.ok(tool, **arguments)
 
 
-async def test_a_repository_below_the_workspace(room):
-    room.file("inner/x.txt", "1\n")
-    git(room.root / "inner", "init", "-q", "-b", "main")
-    result = await room.ok("git_status", repo="inner")
+async def test_repository_in_a_subfolder(harness):
+    harness.file("inner/x.txt", "1\n")
+    git(harness.root / "inner", "init", "-q", "-b", "main")
+    result = await harness.ok("git_status", repo="inner")
     assert result.data["data"]["files"] == [{"status": "??", "path": "inner/x.txt"}]
 
 
 @pytest.mark.req("FS-1")
-async def test_a_repository_around_the_workspace_shows_no_more_than_the_workspace(room):
-    outer = room.root.parent
-    room.file("mine.txt", "mine\n")
+async def test_repository_around_the_workspace_shows_only_the_workspace(harness):
+    outer = harness.root.parent
+    harness.file("mine.txt", "mine\n")
     git(outer, "init", "-q", "-b", "main")
     git(outer, "add", "outside")
-    assert (await room.ok("git_status")).data["data"]["files"] == [{"status": "??", "path": "."}]
+    assert (await harness.ok("git_status")).data["data"]["files"] == [{"status": "??", "path": "."}]
     git(outer, "add", "w")
     git(outer, "commit", "-q", "-m", "All")
     (outer / "outside" / "secret.txt").write_text("SECRET changed\n")
-    room.file("mine.txt", "mine, changed\n")
-    for tool, given in (("git_show", {}), ("git_diff", {}), ("git_diff", {"from_ref": "HEAD"}), ("git_status", {})):
-        told = (await room.ok(tool, **given)).for_model
-        assert "mine.txt" in told
-        assert "SECRET" not in told
-        assert "secret.txt" not in told
+    harness.file("mine.txt", "mine, changed\n")
+    for tool, arguments in (("git_show", {}), ("git_diff", {}), ("git_diff", {"from_ref": "HEAD"}), ("git_status", {})):
+        output = (await harness.ok(tool, **arguments)).for_model
+        assert "mine.txt" in output
+        assert "SECRET" not in output
+        assert "secret.txt" not in output
 
 
 BAD = {
@@ -230,22 +230,22 @@ BAD = {
     "a path outside": ("git_diff", {"path": "../outside"}, "outside the workspace"),
     "a repository outside": ("git_status", {"repo": "../outside"}, "outside the workspace"),
     "no such file": ("git_blame", {"path": "gone.txt"}, "no such path"),
-    "no file": ("git_blame", {}, "git_blame needs path"),
-    "lines that are not there": ("git_blame", {"path": "a.txt", "line": 99}, "has only 2 lines"),
-    "a file for a folder": ("git_status", {"repo": "a.txt"}, "this is no folder"),
-    "a number out of reach": ("git_log", {"skip": -1}, "skip must be at least 0, and it is -1"),
+    "no path": ("git_blame", {}, "git_blame needs path"),
+    "lines after the end": ("git_blame", {"path": "a.txt", "line": 99}, "has only 2 lines"),
+    "a file for a folder": ("git_status", {"repo": "a.txt"}, "this is not a folder"),
+    "an invalid number": ("git_log", {"skip": -1}, "skip must be at least 0, not -1"),
 }
 
 
 @pytest.mark.parametrize("case", BAD, ids=str)
-async def test_bad_questions(repo, case):
-    tool, given, sentence = BAD[case]
-    assert sentence in await repo.fails(tool, **given)
+async def test_invalid_calls(repo, case):
+    tool, arguments, message = BAD[case]
+    assert message in await repo.fails(tool, **arguments)
     assert not (repo.root / "x").exists()
 
 
-async def test_without_a_repository(room):
-    assert "not in a git repository" in await room.fails("git_status")
+async def test_without_a_repository(harness):
+    assert "not in a git repository" in await harness.fails("git_status")
 
 
 async def test_paths_are_names_not_patterns(repo):
@@ -284,35 +284,35 @@ SETTINGS = {
 
 @pytest.mark.req("PM-8", "TL-2")
 @pytest.mark.parametrize("tool", EVERY_TOOL)
-async def test_a_repository_cannot_make_a_look_at_it_run_anything(repo, tool, tmp_path):
-    mark = tmp_path / "mark"
+async def test_repository_config_cannot_run_programs(repo, tool, tmp_path):
+    marker = tmp_path / "mark"
     repo.file(".gitattributes", "a.txt filter=x diff=x\n*.txt filter=x diff=x\nsub/* filter=a=b\n")
-    hook = repo.file("hooks/post-index-change", f"#!/bin/sh\ntouch {mark}\n")
+    hook = repo.file("hooks/post-index-change", f"#!/bin/sh\ntouch {marker}\n")
     hook.chmod(0o755)
     for name, value in SETTINGS.items():
-        git(repo.root, "config", name, value.format(mark=mark))
+        git(repo.root, "config", name, value.format(mark=marker))
     repo.file("a.txt", "changed\n")
     repo.file("sub/b.txt", "changed\n")
     for path in ("a.txt", "sub/b.txt"):
         os.utime(repo.root / path, (1, 1))
     await repo.ok(tool, **EVERY_TOOL[tool])
-    assert not mark.exists()
+    assert not marker.exists()
 
 
 @pytest.mark.req("PM-8", "TL-2")
 @pytest.mark.parametrize("tool", ["git_status", "git_diff"])
-async def test_a_filter_whose_name_is_no_text_does_not_run(repo, tool, tmp_path):
-    mark = tmp_path / "mark"
+async def test_filter_with_a_non_utf8_name_is_not_run(repo, tool, tmp_path):
+    marker = tmp_path / "mark"
     repo.file(".gitattributes", b"* filter=\xff\n")
     with (repo.root / ".git/config").open("ab") as settings:
-        settings.write(b'[filter "\xff"]\n\tclean = touch %b; cat\n' % os.fsencode(mark))
+        settings.write(b'[filter "\xff"]\n\tclean = touch %b; cat\n' % os.fsencode(marker))
     repo.file("a.txt", "2\n1\n")
     assert "a.txt" in (await repo.ok(tool)).for_model
-    assert not mark.exists()
+    assert not marker.exists()
 
 
 @pytest.mark.req("PM-8", "TL-2")
-async def test_settings_too_long_to_be_seen_are_not_believed(repo, monkeypatch):
+async def test_repository_with_too_many_filters_is_rejected(repo, monkeypatch):
     from ostler.tools import git_repo
 
     monkeypatch.setattr(git_repo, "MAX_OUTPUT_BYTES", 1024)
@@ -323,8 +323,8 @@ async def test_settings_too_long_to_be_seen_are_not_believed(repo, monkeypatch):
 
 @pytest.mark.req("PM-8", "TL-2")
 @pytest.mark.parametrize("tool", ["git_status", "git_diff", "git_show", "git_log"])
-async def test_the_settings_of_a_submodule_run_nothing_either(repo, tool, tmp_path):
-    mark, inner = tmp_path / "mark", repo.root / "inner"
+async def test_submodule_config_cannot_run_programs(repo, tool, tmp_path):
+    marker, inner = tmp_path / "mark", repo.root / "inner"
     inner.mkdir()
     git(inner, "init", "-q", "-b", "main")
     repo.file("inner/a.txt", "1\n")
@@ -341,43 +341,43 @@ async def test_the_settings_of_a_submodule_run_nothing_either(repo, tool, tmp_pa
     repo.file("inner/a.txt", "4\n")
     git(repo.root, "config", "diff.submodule", "diff")
     for name in ("diff.external", "core.fsmonitor"):
-        git(inner, "config", name, f"touch {mark}")
+        git(inner, "config", name, f"touch {marker}")
     await repo.ok(tool)
-    assert not mark.exists()
+    assert not marker.exists()
 
 
-async def test_the_settings_above_would_run_something(repo, tmp_path):
-    """The check above can fail: plain git leaves the mark."""
-    mark = tmp_path / "mark"
+async def test_plain_git_would_run_the_configured_programs(repo, tmp_path):
+    """Prove that the tests above can fail: plain git creates the marker."""
+    marker = tmp_path / "mark"
     repo.file(".gitattributes", "*.txt filter=x\n")
-    git(repo.root, "config", "filter.x.clean", f"touch {mark}; cat")
+    git(repo.root, "config", "filter.x.clean", f"touch {marker}; cat")
     repo.file("a.txt", "2\n1\n")
     git(repo.root, "status")
-    assert mark.exists()
+    assert marker.exists()
 
 
 @pytest.mark.req("FS-2")
-async def test_a_repository_cannot_place_its_files_elsewhere(repo):
+async def test_repository_with_a_work_tree_elsewhere_is_rejected(repo):
     git(repo.root, "config", "core.worktree", str(repo.root.parent / "outside"))
-    told = await repo.fails("git_diff")
-    assert "elsewhere" in told
-    assert "SECRET" not in told
+    output = await repo.fails("git_diff")
+    assert "elsewhere" in output
+    assert "SECRET" not in output
 
 
-def _by_a_file(root, victim):
+def _redirect_by_file(root, victim):
     (root / ".git").write_text(f"gitdir: {victim}/.git\n")
 
 
-def _by_a_link(root, victim):
+def _redirect_by_link(root, victim):
     (root / ".git").symlink_to(victim / ".git")
 
 
-def _by_a_shared_folder(root, victim):
+def _redirect_by_commondir(root, victim):
     git(root, "init", "-q", "-b", "main")
     (root / ".git/commondir").write_text(f"{victim}/.git\n")
 
 
-def _by_links_of_its_parts(root, victim):
+def _redirect_by_links(root, victim):
     git(root, "init", "-q", "-b", "main")
     for name in ("objects", "refs"):
         (root / ".git" / name).rename(root / f"old-{name}")
@@ -385,8 +385,8 @@ def _by_links_of_its_parts(root, victim):
 
 
 @pytest.mark.req("FS-2", "TL-2")
-@pytest.mark.parametrize("lead", [_by_a_file, _by_a_link, _by_a_shared_folder, _by_links_of_its_parts])
-async def test_a_repository_elsewhere_is_not_told_of(room, tmp_path, monkeypatch, lead):
+@pytest.mark.parametrize("redirect", [_redirect_by_file, _redirect_by_link, _redirect_by_commondir, _redirect_by_links])
+async def test_link_to_a_repository_elsewhere_is_rejected(harness, tmp_path, monkeypatch, redirect):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     victim = tmp_path / "victim"
     victim.mkdir()
@@ -394,14 +394,14 @@ async def test_a_repository_elsewhere_is_not_told_of(room, tmp_path, monkeypatch
     (victim / "a.txt").write_text("SECRET")
     git(victim, "add", ".")
     git(victim, "commit", "-q", "-m", "SECRET")
-    lead(room.root, victim)
-    told = await room.fails("git_log")
-    assert "elsewhere" in told
-    assert "SECRET" not in told
+    redirect(harness.root, victim)
+    output = await harness.fails("git_log")
+    assert "elsewhere" in output
+    assert "SECRET" not in output
 
 
 @pytest.mark.req("TL-2")
-async def test_work_trees_and_submodules_of_a_repository_elsewhere_are_looked_at(room, tmp_path, monkeypatch):
+async def test_linked_work_trees_and_submodules_are_accepted(harness, tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     main = tmp_path / "main"
     main.mkdir()
@@ -409,18 +409,18 @@ async def test_work_trees_and_submodules_of_a_repository_elsewhere_are_looked_at
     (main / "a.txt").write_text("one\n")
     git(main, "add", ".")
     git(main, "commit", "-q", "-m", "Begin")
-    git(main, "worktree", "add", "-q", "-b", "beside", str(room.root / "tree"))
-    assert "Begin" in (await room.ok("git_log", repo="tree")).for_model
-    inner = room.root / "in"
+    git(main, "worktree", "add", "-q", "-b", "beside", str(harness.root / "tree"))
+    assert "Begin" in (await harness.ok("git_log", repo="tree")).for_model
+    inner = harness.root / "in"
     inner.mkdir()
     (main / ".git/modules").mkdir()
     git(inner, "init", "-q", "-b", "main", "--separate-git-dir", str(main / ".git/modules/in"))
     git(inner, "pull", "-q", str(main), "main")
     git(inner, "config", "core.worktree", str(inner))
-    assert "Begin" in (await room.ok("git_log", repo="in")).for_model
+    assert "Begin" in (await harness.ok("git_log", repo="in")).for_model
 
 
-async def test_variables_of_the_caller_do_not_lead_it_elsewhere(repo, monkeypatch, tmp_path):
+async def test_git_environment_variables_are_ignored(repo, monkeypatch, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q", "-b", "elsewhere")
@@ -433,20 +433,20 @@ async def test_variables_of_the_caller_do_not_lead_it_elsewhere(repo, monkeypatc
 
 
 @pytest.mark.req("PM-8", "TL-2")
-async def test_a_bare_repository_among_the_files_is_not_believed(repo):
+async def test_bare_repository_in_the_workspace_is_rejected(repo):
     git(repo.root, "clone", "-q", "--bare", ".", "sub/bare")
-    assert "without files" in await repo.fails("git_log", repo="sub/bare")
+    assert "bare repositories" in await repo.fails("git_log", repo="sub/bare")
 
 
 @pytest.mark.req("PM-8", "TL-2")
-async def test_a_git_of_the_workspace_is_not_run(repo, monkeypatch):
+async def test_git_program_in_the_workspace_is_not_run(repo, monkeypatch):
     repo.file("bin/git", "#!/bin/sh\necho evil\n").chmod(0o755)
     monkeypatch.setenv("PATH", f"{repo.root}/bin:{os.environ['PATH']}")
     assert (await repo.ok("git_log")).for_model.count("evil") == 0
 
 
 @pytest.mark.req("TL-2")
-async def test_names_are_spelled_as_everywhere(repo):
+async def test_file_names_are_escaped_like_in_other_tools(repo):
     repo.file("d\ne/two\nlines.txt", "a\n")
     git(repo.root, "add", ".")
     git(repo.root, "commit", "-q", "-m", "Odd")
@@ -458,14 +458,14 @@ async def test_names_are_spelled_as_everywhere(repo):
     assert (await repo.ok("git_status", repo=r"d\ne")).data["data"]["files"] == files
     assert (await repo.ok("git_diff", path=shown, name_only=True)).data["data"]["files"][0]["path"] == shown
     assert "Odd" in (await repo.ok("git_log", path=shown)).for_model
-    for given in ({"path": shown}, {"repo": r"d\ne"}):
-        (commit,) = (await repo.ok("git_log", with_files=True, **given)).data["data"]["commits"]
+    for arguments in ({"path": shown}, {"repo": r"d\ne"}):
+        (commit,) = (await repo.ok("git_log", with_files=True, **arguments)).data["data"]["commits"]
         assert commit["files"] == [{"raw_status": "A", "path": shown}]
     assert "1\tb" in (await repo.ok("git_blame", path=shown)).for_model
 
 
 @pytest.mark.req("TL-2")
-async def test_text_of_other_encodings_is_read_as_by_read(repo):
+async def test_legacy_encodings_are_decoded(repo):
     repo.file("a.txt", "café\nthé\n".encode("cp1252"))
     repo.file("sub/b.txt", "Привет, мир\n".encode("cp1251"))
     repo.file("ü.txt", "größer\n")
@@ -474,13 +474,13 @@ async def test_text_of_other_encodings_is_read_as_by_read(repo):
     diff = (await repo.ok("git_diff", staged=True)).for_model
     assert all(part in diff for part in shown), diff
     git(repo.root, "commit", "-q", "-m", "Größer")
-    told = (await repo.ok("git_show")).for_model
-    assert all(part in told for part in (*shown, "Größer")), told
+    output = (await repo.ok("git_show")).for_model
+    assert all(part in output for part in (*shown, "Größer")), output
     assert "2\tthé" in (await repo.ok("git_blame", path="a.txt")).for_model
 
 
 @pytest.mark.req("TL-2")
-async def test_a_name_that_is_no_text_is_spelled(repo):
+async def test_non_utf8_file_name_is_escaped(repo):
     (repo.root / os.fsdecode(b"caf\xe9.txt")).write_text("a\n")
     shown = r"caf\xe9.txt"
     assert (await repo.ok("git_status")).data["data"]["files"] == [{"status": "??", "path": shown}]

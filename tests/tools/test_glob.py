@@ -1,4 +1,4 @@
-"""The glob tool, and globs themselves."""
+"""The glob tool and glob patterns."""
 
 import pytest
 
@@ -19,12 +19,12 @@ FILES = (
 
 
 @pytest.fixture
-def tree(room):
+def tree(harness):
     for path in FILES:
-        room.file(path, "x\n")
-    room.file(".gitignore", "build/\n")
-    (room.root / "folder").symlink_to(room.root.parent / "outside")
-    return room
+        harness.file(path, "x\n")
+    harness.file(".gitignore", "build/\n")
+    (harness.root / "folder").symlink_to(harness.root.parent / "outside")
+    return harness
 
 
 GLOBS = {
@@ -50,71 +50,71 @@ GLOBS = {
     "*.py, *.md": [],
     "/src/**/main.py": ["src/app/main.py"],
 }
-NOTHING = {
-    "*.py, *.md": "No files match. A pattern is one glob; several are written as **/*.{ts,tsx}.",
-    "src/app": "No files match: src/app is a folder; src/app/** are its files.",
+NO_MATCH_TEXTS = {
+    "*.py, *.md": "No files match. A pattern is one glob; combine several as **/*.{ts,tsx}.",
+    "src/app": "No files match: src/app is a folder; use src/app/** for its files.",
     "gone/**/*.py": "No files match: there is no folder gone.",
-    "src/[slug]/main.py": r"No files match. [] is a set of characters; for the signs themselves write \[ and \].",
+    "src/[slug]/main.py": r"No files match. [] is a set of characters; for brackets write \[ and \].",
 }
 
 
 @pytest.mark.req("TL-7")
 @pytest.mark.parametrize("glob", GLOBS, ids=str)
 async def test_globs_find_files(tree, searcher, glob):
-    wanted = GLOBS[glob]
+    expected = GLOBS[glob]
     result = await tree.ok("glob", pattern=glob)
-    assert result.data["matches"] == wanted
-    assert result.for_model == ("\n".join(wanted) or NOTHING.get(glob, "No files match."))
+    assert result.data["matches"] == expected
+    assert result.for_model == ("\n".join(expected) or NO_MATCH_TEXTS.get(glob, "No files match."))
 
 
-async def test_a_folder_narrows_it_and_paths_stay_those_of_the_workspace(tree, searcher):
+async def test_path_limits_the_search_and_results_are_workspace_paths(tree, searcher):
     assert (await tree.ok("glob", pattern="*.ts", path="src")).data["matches"] == ["src/web/index.ts"]
     absolute = f"{tree.root}/src/**/*.ts"
     assert (await tree.ok("glob", pattern=absolute)).data["matches"] == ["src/web/index.ts"]
 
 
 @pytest.mark.req("TL-10")
-async def test_more_than_the_limit_is_counted(room, searcher):
+async def test_omitted_entries_are_counted(harness, searcher):
     for number in range(12):
-        room.file(f"f{number:02}.txt")
-    result = await room.ok("glob", pattern="*.txt", limit=2)
+        harness.file(f"f{number:02}.txt")
+    result = await harness.ok("glob", pattern="*.txt", limit=2)
     assert result.for_model.splitlines() == ["f00.txt", "f01.txt", "[10 more files; narrow the pattern]"]
     assert result.data["count"] == 12
 
 
 @pytest.mark.req("TL-7")
 @pytest.mark.parametrize("pattern", ["*", "**", "**/*"])
-async def test_an_empty_folder_holds_no_file(room, searcher, pattern):
-    (room.root / "empty").mkdir()
+async def test_empty_folder_has_no_matches(harness, searcher, pattern):
+    (harness.root / "empty").mkdir()
     for path in ("empty", ".", ""):
-        result = await room.ok("glob", pattern=pattern, path=path)
+        result = await harness.ok("glob", pattern=pattern, path=path)
         assert (result.for_model, result.data["count"]) == ("No files match.", 0)
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "message"),
     [
         ({"pattern": ""}, "the pattern is empty"),
-        ({"pattern": "../*"}, "leaves its folder"),
+        ({"pattern": "../*"}, "contains .."),
         ({"pattern": "*.py", "path": "gone"}, "no such file"),
         ({"pattern": "*.py", "path": "folder"}, "outside the workspace"),
         ({"pattern": "*.py", "path": "/etc"}, "outside the workspace"),
         ({"pattern": "x" * 2000}, "too long"),
-        ({"pattern": "/etc/*"}, "leads outside the workspace; globs begin at the workspace's folder"),
+        ({"pattern": "/etc/*"}, "points outside the workspace; globs are relative to the workspace"),
         ({"pattern": "/etc/hosts", "path": "src"}, "outside the workspace"),
         ({"pattern": "x", "path": "setup.py"}, "setup.py is a file; give a folder as path"),
         ({"pattern": "/"}, "the pattern is empty"),
-        ({"pattern": "!*.py"}, "says what is not wanted; give what is"),
-        ({"pattern": "[["}, "has a bracket without its other half"),
-        ({"pattern": "src/{a,b"}, "has a bracket without its other half"),
+        ({"pattern": "!*.py"}, "only excludes files"),
+        ({"pattern": "[["}, "has an unbalanced bracket"),
+        ({"pattern": "src/{a,b"}, "has an unbalanced bracket"),
         ({"pattern": "*.py", "limit": "few"}, "limit must be a whole number"),
         ({}, 'glob needs pattern: send {"pattern":"**/*.py"}'),
         ({"pattern": "*", "path": "setup.py"}, "setup.py is a file; give a folder as path"),
     ],
     ids=lambda value: str(value)[:40],
 )
-async def test_bad_globs_are_answered_with_what_to_do(tree, given, sentence):
-    assert sentence in await tree.fails("glob", **given)
+async def test_invalid_glob_is_rejected_with_advice(tree, arguments, message):
+    assert message in await tree.fails("glob", **arguments)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ async def test_bad_globs_are_answered_with_what_to_do(tree, given, sentence):
         ("ü*", "übung", True),
     ],
 )
-def test_what_a_glob_matches(glob, path, matches):
+def test_glob_matches(glob, path, matches):
     assert bool(compile_globs([glob]).fullmatch(path.encode())) is matches
 
 
-def test_a_hostile_glob_is_linear():
+def test_hostile_glob_is_linear():
     assert not compile_globs(["*a" * 200 + "b"]).fullmatch(b"a" * 20_000)
 
 
@@ -162,7 +162,7 @@ def test_a_hostile_glob_is_linear():
         ("[ab].py", []),
     ],
 )
-def test_only_a_name_that_is_certain_is_a_hint(glob, names):
+def test_name_globs(glob, names):
     assert name_globs([glob]) == names
 
 
@@ -182,16 +182,16 @@ def test_only_a_name_that_is_certain_is_a_hint(glob, names):
         ("/main.py", ""),
     ],
 )
-def test_a_plain_ending(glob, ending):
+def test_plain_ending(glob, ending):
     assert plain_ending(glob) == ending
 
 
-def test_globs_are_parted_outside_braces():
+def test_globs_are_split_outside_braces():
     assert split_globs("*.{a,b}, !x [c, d].y") == ["*.{a,b}", "!x", "[c, d].y"]
 
 
 def test_types_and_unknown_types():
     assert FileFilter(file_type="tsx").matches("a.ts")
     assert FileFilter(file_type=".foo").matches("x/a.foo")
-    with pytest.raises(ToolError, match="no file type"):
+    with pytest.raises(ToolError, match="unknown file type"):
         FileFilter(file_type="a b")

@@ -1,4 +1,4 @@
-"""The one door: understood, decided, run, bounded; and what a model is told of."""
+"""The tool host: resolving, deciding, running and limiting calls; and the tool specs for the model."""
 
 import asyncio
 import json
@@ -18,10 +18,10 @@ from ostler.text.secret_masker import MASK_MARKER
 from ostler.tools.host import LocalToolHost
 from ostler.tools.output_limit import LIMIT
 
-MOST_TOKENS = 2500
+MAX_TOKENS = 2500
 
 
-def settings_in(folder, **security):
+def load_settings(folder, **security):
     folder.mkdir(exist_ok=True)
     (folder / ".ostler").mkdir(exist_ok=True)
     (folder / ".ostler" / "config.json").write_text(json.dumps({"security": security}))
@@ -29,22 +29,22 @@ def settings_in(folder, **security):
 
 
 @pytest.mark.req("TL-3")
-def test_what_a_model_is_told_of_the_tools_is_short(tmp_path):
+def test_tool_definitions_are_short(tmp_path):
     offered = builtin_tools(load(tmp_path, {"HOME": str(tmp_path)}))
-    told = [{"name": t.spec.name, "description": t.spec.description, "parameters": t.spec.schema} for t in offered]
-    assert len(json.dumps(told, ensure_ascii=False).encode()) / 4 <= MOST_TOKENS
+    specs = [{"name": t.spec.name, "description": t.spec.description, "parameters": t.spec.schema} for t in offered]
+    assert len(json.dumps(specs, ensure_ascii=False).encode()) / 4 <= MAX_TOKENS
 
 
 @pytest.mark.req("TL-1", "TL-2")
 def test_which_tools_are_offered(tmp_path):
     usual = {tool.spec.name for tool in builtin_tools(load(tmp_path, {"HOME": str(tmp_path)}))}
     assert usual == {"read", "list", "grep", "glob", "write", "edit", "patch", "bash", "todoread", "todowrite"}
-    without = {tool.spec.name for tool in builtin_tools(settings_in(tmp_path, allow_shell=False))}
+    without = {tool.spec.name for tool in builtin_tools(load_settings(tmp_path, allow_shell=False))}
     assert without == (usual - {"bash"}) | {tool.spec.name for tool in shell_replacement_tools()}
 
 
 @pytest.mark.req("TL-3")
-def test_every_tool_declares_itself_whole(tmp_path):
+def test_every_tool_has_a_valid_spec(tmp_path):
     import jsonschema
 
     for tool in (*builtin_tools(load(tmp_path, {"HOME": str(tmp_path)})), *other_tools()):
@@ -58,48 +58,48 @@ def test_every_tool_declares_itself_whole(tmp_path):
         assert spec.effects is not read_only
 
 
-async def test_a_tool_that_is_not_offered_can_be_called_all_the_same(room):
-    host = LocalToolHost([FakeTool("shown")], room.workspace, lambda: [FakeTool("hidden")])
+async def test_hidden_tool_can_be_called(harness):
+    host = LocalToolHost([FakeTool("shown")], harness.workspace, lambda: [FakeTool("hidden")])
     assert [spec.name for spec in host.specs()] == ["shown"]
     assert (await host.permission(ToolCall("1", "hidden", {}))).title == "use hidden"
 
 
-async def test_an_offered_tool_goes_before_one_that_is_not(rooms):
+async def test_listed_tool_takes_precedence_over_a_hidden_one(make_harness):
     shown, hidden = FakeTool("same"), FakeTool("same")
-    made = rooms([shown])
-    made.session._tools = LocalToolHost([shown], made.workspace, lambda: [hidden])
-    await made.ok("same")
+    harness = make_harness([shown])
+    harness.session._tools = LocalToolHost([shown], harness.workspace, lambda: [hidden])
+    await harness.ok("same")
     assert (len(shown.runs), len(hidden.runs)) == (1, 0)
 
 
 @pytest.mark.req("PM-2")
-async def test_the_rules_see_the_tool_that_is_meant_and_the_events_come_in_order(rooms):
-    room = rooms(policy=ASK_ALL)
-    (room.root / "a.py").write_text("x\n")
-    reading = room.session.subscribe()
+async def test_rules_see_the_resolved_tool_and_events_are_in_order(make_harness):
+    harness = make_harness(policy=ASK_ALL)
+    (harness.root / "a.py").write_text("x\n")
+    subscription = harness.session.subscribe()
 
     async def answer():
-        async for envelope in reading:
+        async for envelope in subscription:
             if isinstance(envelope.event, PermissionAsked):
-                room.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
+                harness.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
                 return
 
-    answering = asyncio.create_task(answer())
-    result = await room.call("cat", {"filename": "a.py"})
-    await answering
+    answer_task = asyncio.create_task(answer())
+    result = await harness.call("cat", {"filename": "a.py"})
+    await answer_task
     assert result.status == "ok"
-    kinds = [type(event) for event in room.session.events()]
+    kinds = [type(event) for event in harness.session.events()]
     assert kinds == [ToolCalled, ToolCalled, PermissionAsked, PermissionDecided, ToolStarted, ToolFinished]
-    (asked,) = room.events(PermissionAsked)
+    (asked,) = harness.events(PermissionAsked)
     assert [(need.key, need.subject) for need in asked.permission.needs] == [("read", "a.py")]
-    assert room.events(ToolStarted)[0].tool == "read"
+    assert harness.events(ToolStarted)[0].tool == "read"
 
 
 @pytest.mark.req("PM-1")
-async def test_another_name_is_no_way_around_a_rule(rooms):
-    room = rooms(policy=Policy(rules=(Rule("*", "*", "allow"), Rule("edit", "*", "deny", "test"))))
-    (room.root / "a.py").write_text("x\n")
-    for name, given in {
+async def test_alias_does_not_bypass_a_rule(make_harness):
+    harness = make_harness(policy=Policy(rules=(Rule("*", "*", "allow"), Rule("edit", "*", "deny", "test"))))
+    (harness.root / "a.py").write_text("x\n")
+    for name, arguments in {
         "write_file": {"filename": "b", "content": "x"},
         "SysBuiltIn.edit_text": {"path": "a.py", "action": "insert", "insertAfter": 0, "newText": "y"},
         "replace_text": {"path": "a.py", "old": "x", "new": "y"},
@@ -107,52 +107,74 @@ async def test_another_name_is_no_way_around_a_rule(rooms):
         "str_replace_editor": {"command": "create", "path": "b", "file_text": "x"},
         "append_to_file": {"path": "a.py", "content": "y"},
     }.items():
-        assert (await room.call(name, given)).status == "denied", name
-    assert (room.root / "a.py").read_text() == "x\n"
-    assert not (room.root / "b").exists()
+        assert (await harness.call(name, arguments)).status == "denied", name
+    assert (harness.root / "a.py").read_text() == "x\n"
+    assert not (harness.root / "b").exists()
 
 
-async def test_rules_that_narrow_a_call_stay_with_it_when_it_is_mended(room):
-    room.file("a.py", "x\n")
+async def test_rules_of_a_call_are_kept_when_it_is_repaired(harness):
+    harness.file("a.py", "x\n")
     narrow = (Rule("read", "*", "deny", "the agent"),)
-    result = await room.session.call(ToolCall("1", "cat", {}, rules=narrow, raw="{filename: 'a.py'}"))
+    result = await harness.session.call(ToolCall("1", "cat", {}, rules=narrow, raw="{filename: 'a.py'}"))
     assert result.status == "denied"
 
 
-async def test_what_a_tool_fails_with_is_told_and_so_is_what_was_mended(rooms):
+async def test_tool_error_and_repairs_are_reported(make_harness):
     async def fail(params, context):
         raise ToolError("it rains", code="weather", hint="wait")
 
-    room = rooms([FakeTool("probe", fail)])
-    result = await room.call("probe", raw="{a: 1}")
+    harness = make_harness([FakeTool("probe", fail)])
+    result = await harness.call("probe", raw="{a: 1}")
     assert result.status == "failed"
-    assert result.for_model == "Error: it rains; wait\n[the call was mended: names without quotes]"
+    assert result.for_model == "Error: it rains; wait\n[the call was repaired: names without quotes]"
     assert result.fault.code == "weather"
 
 
 @pytest.mark.req("TL-10")
-async def test_a_large_result_is_cut_in_the_middle_with_a_mark(rooms):
-    async def much(params, context):
+async def test_large_result_is_truncated_in_the_middle(make_harness):
+    async def large_output(params, context):
         return "head\n" + "x" * LIMIT + "\ntail"
 
-    result = await rooms([FakeTool("probe", much)]).ok("probe")
+    result = await make_harness([FakeTool("probe", large_output)]).ok("probe")
     assert len(result.for_model) <= LIMIT
     assert result.for_model.startswith("head\n")
     assert result.for_model.endswith("\ntail")
     assert "characters left out" in result.for_model
 
 
-async def test_a_call_that_goes_where_there_is_no_tool(rooms):
-    room = rooms([FakeTool("edit")])
-    room.session._tools = LocalToolHost([FakeTool("edit")], room.workspace)
-    told = await room.fails("str_replace_editor", command="create", path="b", file_text="x")
-    assert "needs the tool write, which is not here" in told
+async def test_alias_of_a_missing_tool_is_rejected(make_harness):
+    harness = make_harness([FakeTool("edit")])
+    harness.session._tools = LocalToolHost([FakeTool("edit")], harness.workspace)
+    specs = await harness.fails("str_replace_editor", command="create", path="b", file_text="x")
+    assert "needs the tool write, which is not available" in specs
 
 
 @pytest.mark.req("MD-3")
-async def test_a_mark_that_stands_for_a_secret_is_not_written_over_it(room):
-    (room.root / "a.env").write_text("KEY=secret\n")
-    await room.ok("read", path="a.env")
-    result = await room.call("write", {"path": "a.env", "content": f"KEY={MASK_MARKER}\nMORE=1\n"})
+async def test_mask_marker_is_not_written_over_a_secret(harness):
+    (harness.root / "a.env").write_text("KEY=secret\n")
+    await harness.ok("read", path="a.env")
+    result = await harness.call("write", {"path": "a.env", "content": f"KEY={MASK_MARKER}\nMORE=1\n"})
     assert (result.status, result.fault.code) == ("failed", "withheld")
-    assert (room.root / "a.env").read_text() == "KEY=secret\n"
+    assert (harness.root / "a.env").read_text() == "KEY=secret\n"
+
+
+@pytest.mark.req("FS-2", "FS-3")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read", {"path": "../secret.txt"}),
+        ("read", {"path": "/etc/hosts"}),
+        ("list", {"path": ".."}),
+        ("glob", {"pattern": "*", "path": "/etc"}),
+        ("grep", {"pattern": "x", "path": "../.."}),
+        ("write", {"path": "/no/such/file", "content": "x"}),
+        ("write", {"path": "../x", "content": "x"}),
+        ("edit", {"path": "../x", "old": "a", "new": "b"}),
+        ("mkdir", {"path": "/no/such/folder"}),
+    ],
+)
+def test_path_outside_the_workspace_is_denied_with_a_code(ostler, tool, arguments):
+    done = ostler("tool", "call", "--write", tool, json.dumps(arguments))
+    result = json.loads(done.stdout)
+    assert (result["status"], result["fault"]["code"]) == ("denied", "outside_workspace")
+    assert "/" in result["fault"]["message"]

@@ -1,4 +1,4 @@
-"""The list tool: a folder's entries, and the tree below it."""
+"""The list tool: entries of a folder, and the tree below it."""
 
 import pytest
 
@@ -14,15 +14,15 @@ FILES = (
 
 
 @pytest.fixture
-def tree(room):
+def tree(harness):
     for path in FILES:
-        room.file(path, "x\n")
-    room.file(".gitignore", "build/\n")
-    (room.root / "link").symlink_to(room.root.parent / "outside")
-    return room
+        harness.file(path, "x\n")
+    harness.file(".gitignore", "build/\n")
+    (harness.root / "link").symlink_to(harness.root.parent / "outside")
+    return harness
 
 
-async def test_entries_of_a_folder(tree):
+async def test_folder_entries(tree):
     result = await tree.ok("list")
     assert result.for_model.splitlines() == [
         ".env.example  2",
@@ -38,9 +38,9 @@ async def test_entries_of_a_folder(tree):
 
 
 @pytest.mark.req("TL-7")
-async def test_the_tree_leaves_out_what_git_ignores_and_closes_what_is_too_deep(tree, searcher):
-    told = (await tree.ok("list", depth=3)).for_model
-    assert told.splitlines() == [
+async def test_tree_omits_ignored_files_and_collapses_deep_folders(tree, searcher):
+    output = (await tree.ok("list", depth=3)).for_model
+    assert output.splitlines() == [
         ".env.example",
         ".gitignore",
         "README.md",
@@ -57,46 +57,46 @@ async def test_the_tree_leaves_out_what_git_ignores_and_closes_what_is_too_deep(
 
 
 @pytest.mark.req("TL-1")
-async def test_the_tree_shows_links_as_a_folder_does(room):
-    room.file("d/e/f.txt")
-    room.file(".gitignore", "hidden\n")
+async def test_tree_shows_links(harness):
+    harness.file("d/e/f.txt")
+    harness.file(".gitignore", "hidden\n")
     for name, target in (("d/to", "e"), ("d/e/gone", "nowhere"), ("loop", "."), ("hidden", "d")):
-        (room.root / name).symlink_to(target)
-    result = await room.ok("list", depth=2)
+        (harness.root / name).symlink_to(target)
+    result = await harness.ok("list", depth=2)
     assert result.for_model.splitlines() == [".gitignore", "d/", "  e/  (1 files)", "  to@", "loop@"]
     assert result.data["items"][3] == {"name": "to", "path": "d/to", "is_dir": False, "size_bytes": None}
-    assert (await room.ok("glob", pattern="**")).for_model.splitlines() == [".gitignore", "d/e/f.txt"]
+    assert (await harness.ok("glob", pattern="**")).for_model.splitlines() == [".gitignore", "d/e/f.txt"]
 
 
-async def test_more_than_the_limit_is_counted(room, searcher):
+async def test_omitted_entries_are_counted(harness, searcher):
     for number in range(20):
-        room.file(f"d/f{number:02}")
-    result = await room.ok("list", path="d", limit=5)
+        harness.file(f"d/f{number:02}")
+    result = await harness.ok("list", path="d", limit=5)
     assert result.for_model.splitlines()[-1] == "[15 more entries]"
     assert (result.data["count"], len(result.data["items"])) == (20, 5)
-    assert (await room.ok("list", path="d", depth=2, limit=5)).for_model.endswith("[15 more entries]")
+    assert (await harness.ok("list", path="d", depth=2, limit=5)).for_model.endswith("[15 more entries]")
 
 
 @pytest.mark.req("TL-1")
-async def test_the_tree_shows_folders_that_hold_nothing(room):
+async def test_tree_shows_empty_folders(harness):
     for folder in ("empty", "a/b/c", "a/d", ".git/refs", "build/x"):
-        (room.root / folder).mkdir(parents=True)
-    (room.root / "build" / "out").symlink_to("x")
-    room.file("a/d/e.txt")
-    room.file(".gitignore", "build/\n")
-    told = (await room.ok("list", depth=2)).for_model
-    assert told.splitlines() == [".gitignore", "a/", "  b/", "  d/  (1 files)", "empty/"]
-    assert (await room.ok("list", path="build", depth=2)).for_model.splitlines() == ["out@", "x/"]
-    assert (await room.ok("list", path="empty", depth=2)).for_model == "(empty)"
-    assert (await room.ok("list", path="", depth=2)).for_model == told
+        (harness.root / folder).mkdir(parents=True)
+    (harness.root / "build" / "out").symlink_to("x")
+    harness.file("a/d/e.txt")
+    harness.file(".gitignore", "build/\n")
+    output = (await harness.ok("list", depth=2)).for_model
+    assert output.splitlines() == [".gitignore", "a/", "  b/", "  d/  (1 files)", "empty/"]
+    assert (await harness.ok("list", path="build", depth=2)).for_model.splitlines() == ["out@", "x/"]
+    assert (await harness.ok("list", path="empty", depth=2)).for_model == "(empty)"
+    assert (await harness.ok("list", path="", depth=2)).for_model == output
 
 
-async def test_an_empty_folder(room):
-    assert (await room.ok("list")).for_model == "(empty)"
+async def test_empty_folder(harness):
+    assert (await harness.ok("list")).for_model == "(empty)"
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "message"),
     [
         ({"path": "gone"}, "no such file or directory"),
         ({"path": "a.txt"}, "this is a file; read it instead"),
@@ -109,7 +109,7 @@ async def test_an_empty_folder(room):
     ],
     ids=str,
 )
-async def test_what_cannot_be_listed(room, given, sentence):
-    room.file("a.txt")
-    (room.root / "link").symlink_to(room.root.parent / "outside")
-    assert sentence in await room.fails("list", **given)
+async def test_invalid_calls(harness, arguments, message):
+    harness.file("a.txt")
+    (harness.root / "link").symlink_to(harness.root.parent / "outside")
+    assert message in await harness.fails("list", **arguments)

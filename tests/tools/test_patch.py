@@ -1,4 +1,4 @@
-"""The patch tool on a real workspace, behind the real door: all files or none, and what it asks for."""
+"""The patch tool on a real workspace: all files or none, and its permissions."""
 
 import asyncio
 import os
@@ -20,8 +20,8 @@ from ostler.workspace import change_steps
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-class Door:
-    """A session whose calls come from outside."""
+class PatchHarness:
+    """A session with the patch tool on a real workspace."""
 
     def __init__(self, session, workspace, folder):
         self.session, self.workspace, self.folder = session, workspace, folder
@@ -52,24 +52,24 @@ class Door:
 
 
 @pytest.fixture
-async def opened(tmp_path):
-    doors = []
+async def make_harness(tmp_path):
+    harnesses = []
 
-    async def open_door(policy=ALLOW_ALL):
+    async def make(policy=ALLOW_ALL):
         workspace = LocalWorkspace(str(tmp_path))
         session = await open_test_session(ScriptedBackend([]), [ReadTool(), PatchTool()], workspace, policy=policy)
-        doors.append(Door(session, workspace, tmp_path))
-        return doors[-1]
+        harnesses.append(PatchHarness(session, workspace, tmp_path))
+        return harnesses[-1]
 
-    yield open_door
-    for door in doors:
-        await door.session.aclose()
-        door.workspace.close()
+    yield make
+    for harness in harnesses:
+        await harness.session.aclose()
+        harness.workspace.close()
 
 
 @pytest.fixture
-async def door(opened):
-    return await opened()
+async def harness(make_harness):
+    return await make_harness()
 
 
 def begin(inside):
@@ -115,21 +115,21 @@ new mode 100755
 """
 
 
-def put_all_kinds(door):
-    door.put("changed.txt", b"one\ntwo\n")
-    door.put("gone.txt", b"bye\n")
-    door.put("old.txt", b"a\nb\n")
-    door.put("source.txt", b"s\n")
-    door.put("run.sh", b"echo\n")
+def write_all_kinds(harness):
+    harness.put("changed.txt", b"one\ntwo\n")
+    harness.put("gone.txt", b"bye\n")
+    harness.put("old.txt", b"a\nb\n")
+    harness.put("source.txt", b"s\n")
+    harness.put("run.sh", b"echo\n")
 
 
 @pytest.mark.req("TL-5")
-async def test_every_kind_of_change_at_once(door):
-    put_all_kinds(door)
-    (door.folder / "old.txt").chmod(0o640)
-    result = await door.patch(ALL_KINDS)
+async def test_all_kinds_of_changes_in_one_patch(harness):
+    write_all_kinds(harness)
+    (harness.folder / "old.txt").chmod(0o640)
+    result = await harness.patch(ALL_KINDS)
     assert result.status == "ok", result.for_model
-    assert door.tree() == {
+    assert harness.tree() == {
         "changed.txt": b"one\n2\n3\n",
         "copy.txt": b"s\n",
         "deep/er/new.txt": b"A\nb\n",
@@ -137,9 +137,9 @@ async def test_every_kind_of_change_at_once(door):
         "run.sh": b"echo\n",
         "source.txt": b"s\n",
     }
-    modes = {name: stat.S_IMODE((door.folder / name).stat().st_mode) for name in ("new/made.sh", "run.sh")}
+    modes = {name: stat.S_IMODE((harness.folder / name).stat().st_mode) for name in ("new/made.sh", "run.sh")}
     assert all(mode & 0o100 for mode in modes.values())
-    assert stat.S_IMODE((door.folder / "deep/er/new.txt").stat().st_mode) == 0o640
+    assert stat.S_IMODE((harness.folder / "deep/er/new.txt").stat().st_mode) == 0o640
     assert result.data == {
         "ok": True,
         "dry_run": False,
@@ -165,11 +165,11 @@ async def test_every_kind_of_change_at_once(door):
 
 
 @pytest.mark.req("TL-5")
-async def test_the_begin_patch_form(door):
-    door.put("a.txt", b"one\ntwo\n")
-    door.put("b.txt", b"x\n")
-    door.put("c.txt", b"left\n")
-    result = await door.patch(
+async def test_begin_patch_format(harness):
+    harness.put("a.txt", b"one\ntwo\n")
+    harness.put("b.txt", b"x\n")
+    harness.put("c.txt", b"left\n")
+    result = await harness.patch(
         begin(
             "*** Add File: new/n.txt\n+hello\n+\n+world\n"
             "*** Update File: a.txt\n*** Move to: moved/a.txt\n@@\n one\n-two\n+2\n"
@@ -178,7 +178,7 @@ async def test_the_begin_patch_form(door):
         )
     )
     assert result.status == "ok", result.for_model
-    assert door.tree() == {"b.txt": b"y\n", "moved/a.txt": b"one\n2\n", "new/n.txt": b"hello\n\nworld\n"}
+    assert harness.tree() == {"b.txt": b"y\n", "moved/a.txt": b"one\n2\n", "new/n.txt": b"hello\n\nworld\n"}
     operations = [(file["path"], file["operation"]) for file in result.data["files"]]
     assert operations == [
         ("new/n.txt", "created"),
@@ -189,84 +189,84 @@ async def test_the_begin_patch_form(door):
 
 
 BROKEN = {
-    "a hunk that does not fit": ("--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-nope\n+x\n", "rejected"),
-    "a file that is not there": ("--- a/nope\n+++ b/nope\n@@ -1 +1 @@\n-a\n+x\n", "not_found"),
-    "a new file that is there": ("--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1 @@\n+x\n", "already_exists"),
+    "a hunk that does not apply": ("--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-nope\n+x\n", "rejected"),
+    "a missing file": ("--- a/nope\n+++ b/nope\n@@ -1 +1 @@\n-a\n+x\n", "not_found"),
+    "a new file that exists": ("--- /dev/null\n+++ b/run.sh\n@@ -0,0 +1 @@\n+x\n", "already_exists"),
     "a new file with old lines": ("--- /dev/null\n+++ b/n\n@@ -1 +1,2 @@\n a\n+x\n", "bad_patch"),
     "a deletion that shows too little": ("--- a/run.sh\n+++ /dev/null\n@@ -1,0 +0,0 @@\n", "bad_patch"),
     "a deletion of other lines": ("--- a/run.sh\n+++ /dev/null\n@@ -1 +0,0 @@\n-nope\n", "rejected"),
     "a deletion of only some lines": ("--- a/run.sh\n+++ /dev/null\n@@ -1 +0,0 @@\n-echo\n", None),
     "a rename onto a file": ("diff --git a/run.sh b/image\nrename from run.sh\nrename to image\n", "already_exists"),
-    "a rename of nothing": ("diff --git a/no b/n\nrename from no\nrename to n\n", "not_found"),
+    "a rename of a missing file": ("diff --git a/no b/n\nrename from no\nrename to n\n", "not_found"),
     "a binary file": ("--- a/image\n+++ b/image\n@@ -1 +1 @@\n-a\n+b\n", "binary"),
     "a directory": ("--- a/folder\n+++ b/folder\n@@ -1 +1 @@\n-a\n+b\n", "not_a_file"),
-    "a link to be deleted": ("diff --git a/link b/link\ndeleted file mode 100644\n", "rejected"),
-    "a letter it cannot hold": ("--- a/latin\n+++ b/latin\n@@ -1 +1 @@\n-Größe für schöne Käufer\n+世", "unencodable"),
+    "a deleted link": ("diff --git a/link b/link\ndeleted file mode 100644\n", "rejected"),
+    "an unencodable character": ("--- a/latin\n+++ b/latin\n@@ -1 +1 @@\n-Größe für schöne Käufer\n+世", "unencodable"),
     "a file below a file": ("--- /dev/null\n+++ b/run.sh/x\n@@ -0,0 +1 @@\n+x\n", "not_a_directory"),
-    "a name that cannot be": ("--- /dev/null\n+++ b/" + "n" * 300 + "\n@@ -0,0 +1 @@\n+x\n", "bad_path"),
+    "an invalid name": ("--- /dev/null\n+++ b/" + "n" * 300 + "\n@@ -0,0 +1 @@\n+x\n", "bad_path"),
 }  # fmt: skip
 
 
 @pytest.mark.req("TL-5")
 @pytest.mark.parametrize(("broken", "code"), BROKEN.values(), ids=BROKEN.keys())
-async def test_one_bad_file_leaves_all_as_they_were(door, broken, code):
-    put_all_kinds(door)
+async def test_one_failing_file_leaves_all_unchanged(harness, broken, code):
+    write_all_kinds(harness)
     if code is None:
-        door.put("run.sh", b"echo\nmore\n")
-    door.put("image", b"\x89PNG\r\n\x1a\n\0\0\0")
-    door.put("folder/x", b"x\n")
-    door.put("latin", "Größe für schöne Käufer\n".encode("cp1252"))
-    (door.folder / "link").symlink_to("run.sh")
-    before, folders = door.tree(), door.folders()
-    result = await door.patch(ALL_KINDS + broken)
+        harness.put("run.sh", b"echo\nmore\n")
+    harness.put("image", b"\x89PNG\r\n\x1a\n\0\0\0")
+    harness.put("folder/x", b"x\n")
+    harness.put("latin", "Größe für schöne Käufer\n".encode("cp1252"))
+    (harness.folder / "link").symlink_to("run.sh")
+    before, folders = harness.tree(), harness.folders()
+    result = await harness.patch(ALL_KINDS + broken)
     assert (result.status, result.fault.code) == ("failed", code or "rejected"), result.for_model
-    assert (door.tree(), door.folders()) == (before, folders)
+    assert (harness.tree(), harness.folders()) == (before, folders)
 
 
 @pytest.mark.req("TL-5")
 @pytest.mark.parametrize("failing", range(1, 7))
-async def test_a_failure_half_way_is_undone(door, monkeypatch, failing):
-    """Whatever step the system refuses, everything is as it was: contents, modes, names and folders."""
-    put_all_kinds(door)
-    (door.folder / "old.txt").chmod(0o640)
-    before, folders = door.tree(), door.folders()
-    modes = {name: (door.folder / name).stat().st_mode for name in before}
-    made = []
+async def test_failure_during_writing_is_rolled_back(harness, monkeypatch, failing):
+    """If any step fails, contents, modes, names and folders are unchanged."""
+    write_all_kinds(harness)
+    (harness.folder / "old.txt").chmod(0o640)
+    before, folders = harness.tree(), harness.folders()
+    modes = {name: (harness.folder / name).stat().st_mode for name in before}
+    steps = []
 
-    def failing_make(real):
-        def make(self):
-            made.append(self)
-            if len(made) == failing:
+    def failing_apply(real):
+        def apply(self):
+            steps.append(self)
+            if len(steps) == failing:
                 raise OSError(28, "No space left on device")
             real(self)
 
-        return make
+        return apply
 
     for kind in (change_steps.CreateStep, change_steps.UpdateStep, change_steps.DeleteStep):
-        monkeypatch.setattr(kind, "apply", failing_make(kind.apply))
-    result = await door.patch(ALL_KINDS)
+        monkeypatch.setattr(kind, "apply", failing_apply(kind.apply))
+    result = await harness.patch(ALL_KINDS)
     assert (result.status, result.fault.code) == ("failed", "io_error")
-    assert (door.tree(), door.folders()) == (before, folders)
-    assert {name: (door.folder / name).stat().st_mode for name in before} == modes
+    assert (harness.tree(), harness.folders()) == (before, folders)
+    assert {name: (harness.folder / name).stat().st_mode for name in before} == modes
     monkeypatch.undo()
-    assert (await door.patch(ALL_KINDS)).status == "ok"
+    assert (await harness.patch(ALL_KINDS)).status == "ok"
 
 
 @pytest.mark.req("TL-5")
-async def test_a_dry_run_changes_nothing_and_needs_only_to_read(door):
-    put_all_kinds(door)
-    before = door.tree()
-    result = await door.patch(ALL_KINDS, dry_run=True)
+async def test_dry_run_changes_nothing_and_needs_only_read(harness):
+    write_all_kinds(harness)
+    before = harness.tree()
+    result = await harness.patch(ALL_KINDS, dry_run=True)
     assert (result.status, result.data["dry_run"], result.data["applied"]) == ("ok", True, 6)
     assert result.for_model.startswith("Dry run: the patch applies")
-    assert door.tree() == before
-    assert {key for key, _ in await door.needs(ALL_KINDS, dry_run=True)} == {"read"}
+    assert harness.tree() == before
+    assert {key for key, _ in await harness.needs(ALL_KINDS, dry_run=True)} == {"read"}
 
 
 @pytest.mark.req("FS-7", "PM-1")
-async def test_deleting_and_renaming_need_leave_to_delete(door):
-    put_all_kinds(door)
-    assert await door.needs(ALL_KINDS) == [
+async def test_delete_and_rename_need_the_delete_permission(harness):
+    write_all_kinds(harness)
+    assert await harness.needs(ALL_KINDS) == [
         ("patch", "changed.txt"),
         ("patch", "new/made.sh"),
         ("patch", "gone.txt"),
@@ -291,11 +291,11 @@ async def test_deleting_and_renaming_need_leave_to_delete(door):
         "diff --git a/gone.txt b/kept.txt\nrename from gone.txt\nrename to kept.txt\n",
     ],
 )
-async def test_without_leave_to_delete_nothing_goes(opened, patch):
-    door = await opened(Policy(rules=(Rule("*", "*", "allow", "test"), Rule("delete", "*", "deny", "test"))))
-    door.put("gone.txt", b"bye\n")
-    assert (await door.patch(patch)).status == "denied"
-    assert door.tree() == {"gone.txt": b"bye\n"}
+async def test_denied_delete_removes_nothing(make_harness, patch):
+    harness = await make_harness(Policy(rules=(Rule("*", "*", "allow", "test"), Rule("delete", "*", "deny", "test"))))
+    harness.put("gone.txt", b"bye\n")
+    assert (await harness.patch(patch)).status == "denied"
+    assert harness.tree() == {"gone.txt": b"bye\n"}
 
 
 @pytest.mark.req("FS-2", "FS-3")
@@ -314,25 +314,25 @@ async def test_without_leave_to_delete_nothing_goes(opened, patch):
         begin("*** Delete File: ../there-is-no-such-file\n"),
     ],
 )
-async def test_nothing_outside_is_touched_or_shown(door, patch):
-    outside = door.folder.parent / "out.txt"
+async def test_nothing_outside_is_touched_or_shown(harness, patch):
+    outside = harness.folder.parent / "out.txt"
     outside.write_text("SECRET\n")
-    (door.folder / "link").symlink_to(door.folder.parent)
-    door.put("in.txt", b"in\n")
-    beside = sorted(os.listdir(door.folder.parent))
-    result = await door.patch(patch)
+    (harness.folder / "link").symlink_to(harness.folder.parent)
+    harness.put("in.txt", b"in\n")
+    siblings = sorted(os.listdir(harness.folder.parent))
+    result = await harness.patch(patch)
     assert result.status == "denied", result.for_model
     assert "SECRET" not in result.for_model
     assert outside.read_text() == "SECRET\n"
-    assert sorted(os.listdir(door.folder.parent)) == beside
-    assert (door.folder / "in.txt").read_bytes() == b"in\n"
+    assert sorted(os.listdir(harness.folder.parent)) == siblings
+    assert (harness.folder / "in.txt").read_bytes() == b"in\n"
 
 
 @pytest.mark.req("PM-5")
-async def test_the_preview_has_a_diff_of_each_file(door):
-    put_all_kinds(door)
+async def test_preview_has_a_diff_of_each_file(harness):
+    write_all_kinds(harness)
     tool = PatchTool()
-    permission = await tool.permission(tool.parse({"patch": ALL_KINDS}), door.workspace)
+    permission = await tool.permission(tool.parse({"patch": ALL_KINDS}), harness.workspace)
     assert permission.title == "patch changed.txt, new/made.sh, gone.txt and 5 more"
     assert permission.preview.summary == "6 files (+5 -3)"
     assert [(shown.path, shown.operation, shown.additions, shown.deletions) for shown in permission.preview.blocks] == [
@@ -346,10 +346,10 @@ async def test_the_preview_has_a_diff_of_each_file(door):
 
 
 @pytest.mark.req("TL-5")
-async def test_a_reject_names_file_hunk_line_and_the_nearest_place(door):
-    door.put("src/f.py", b"def f():\n    return 1\n\n\ndef g():\n    return 2\n")
+async def test_rejection_names_file_hunk_line_and_closest_match(harness):
+    harness.put("src/f.py", b"def f():\n    return 1\n\n\ndef g():\n    return 2\n")
     hunks = "@@ -1 +1 @@\n-def f():\n+def h():\n@@ -5,2 +5,2 @@\n def g():\n-    return 3\n+    x\n"
-    result = await door.patch(f"--- a/src/f.py\n+++ b/src/f.py\n{hunks}")
+    result = await harness.patch(f"--- a/src/f.py\n+++ b/src/f.py\n{hunks}")
     assert result.fault.code == "rejected"
     for part in (
         "src/f.py: hunk 2 of 2",
@@ -362,33 +362,33 @@ async def test_a_reject_names_file_hunk_line_and_the_nearest_place(door):
 
 
 @pytest.mark.req("TL-5")
-async def test_rejects_of_several_files_are_told_at_once(door):
-    door.put("a", b"first file\n")
-    door.put("b", b"second file\n")
+async def test_rejections_of_several_files_are_reported_together(harness):
+    harness.put("a", b"first file\n")
+    harness.put("b", b"second file\n")
     wrong = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1} flie\n+x\n"
-    result = await door.patch(wrong.format("a", "first") + wrong.format("b", "second"))
+    result = await harness.patch(wrong.format("a", "first") + wrong.format("b", "second"))
     assert "a: its hunk" in result.for_model
     assert "b: its hunk" in result.for_model
 
 
 @pytest.mark.req("PM-1", "TL-5")
-async def test_a_reject_shows_only_what_may_be_read(opened):
-    door = await opened(Policy(rules=(Rule("*", "*", "allow", "test"), Rule("read", "*.env", "deny", "test"))))
-    door.put("x.env", b"PASSWORD=hunter2\n")
-    result = await door.patch("--- a/x.env\n+++ b/x.env\n@@ -1 +1 @@\n-PASSWORD=hunter3\n+x\n")
+async def test_rejection_shows_only_readable_files(make_harness):
+    harness = await make_harness(Policy(rules=(Rule("*", "*", "allow", "test"), Rule("read", "*.env", "deny", "test"))))
+    harness.put("x.env", b"PASSWORD=hunter2\n")
+    result = await harness.patch("--- a/x.env\n+++ b/x.env\n@@ -1 +1 @@\n-PASSWORD=hunter3\n+x\n")
     assert (result.status, "hunter2" in result.for_model) == ("denied", False)
-    copied = await door.patch("diff --git a/x.env b/y.txt\ncopy from x.env\ncopy to y.txt\n")
-    moved = await door.patch("diff --git a/x.env b/y.txt\nrename from x.env\nrename to y.txt\n")
-    assert (copied.status, moved.status, sorted(door.tree())) == ("denied", "denied", ["x.env"])
+    copied = await harness.patch("diff --git a/x.env b/y.txt\ncopy from x.env\ncopy to y.txt\n")
+    moved = await harness.patch("diff --git a/x.env b/y.txt\nrename from x.env\nrename to y.txt\n")
+    assert (copied.status, moved.status, sorted(harness.tree())) == ("denied", "denied", ["x.env"])
 
 
 @pytest.mark.req("PM-1")
-async def test_a_patch_that_cannot_apply_is_not_asked_about(opened):
-    door = await opened(Policy(rules=(Rule("*", "*", "ask", "test"), Rule("read", "*", "allow", "test"))))
-    door.put("a", b"a\n")
-    result = await door.patch("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-zzz\n+x\n")
+async def test_patch_that_cannot_apply_needs_no_approval(make_harness):
+    harness = await make_harness(Policy(rules=(Rule("*", "*", "ask", "test"), Rule("read", "*", "allow", "test"))))
+    harness.put("a", b"a\n")
+    result = await harness.patch("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-zzz\n+x\n")
     assert (result.status, result.fault.code) == ("failed", "rejected")
-    assert not [event for event in door.session.events() if isinstance(event, PermissionAsked)]
+    assert not [event for event in harness.session.events() if isinstance(event, PermissionAsked)]
 
 
 @pytest.mark.req("FS-6")
@@ -400,52 +400,52 @@ async def test_a_patch_that_cannot_apply_is_not_asked_about(opened):
         begin("*** Update File: a\n*** Move to: b\n"),
     ],
 )
-async def test_a_file_changed_since_it_was_read_is_left_alone(door, patch):
-    door.put("a", b"one\ntwo\n")
-    await door.call("read", path="a")
-    door.put("a", b"one\nBY A PERSON\n")
-    result = await door.patch(patch)
+async def test_file_changed_since_it_was_read_is_not_patched(harness, patch):
+    harness.put("a", b"one\ntwo\n")
+    await harness.call("read", path="a")
+    harness.put("a", b"one\nBY A USER\n")
+    result = await harness.patch(patch)
     assert (result.status, result.fault.code) == ("failed", "changed_on_disk")
-    assert "+BY A PERSON" in result.for_model
-    assert door.tree() == {"a": b"one\nBY A PERSON\n"}
+    assert "+BY A USER" in result.for_model
+    assert harness.tree() == {"a": b"one\nBY A USER\n"}
 
 
 @pytest.mark.req("FS-6")
-async def test_what_was_approved_is_written_or_nothing(opened):
-    door = await opened(Policy(rules=(Rule("*", "*", "ask", "test"),)))
-    door.put("a", b"one\ntwo\n")
-    door.put("b", b"one\n")
-    reading = door.session.subscribe()
+async def test_only_the_approved_change_is_written(make_harness):
+    harness = await make_harness(Policy(rules=(Rule("*", "*", "ask", "test"),)))
+    harness.put("a", b"one\ntwo\n")
+    harness.put("b", b"one\n")
+    subscription = harness.session.subscribe()
 
     async def answer():
-        async for envelope in reading:
+        async for envelope in subscription:
             if isinstance(envelope.event, PermissionAsked):
-                door.put("b", b"BY A PERSON\none\n")
-                door.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
+                harness.put("b", b"BY A USER\none\n")
+                harness.session.answer(envelope.event.ask_id, Decision("allow", by="person"))
 
-    answering = asyncio.ensure_future(answer())
-    result = await door.patch("".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n" for name in "ab"))
-    answering.cancel()
+    answer_task = asyncio.ensure_future(answer())
+    result = await harness.patch("".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n" for name in "ab"))
+    answer_task.cancel()
     assert (result.status, result.fault.code) == ("failed", "changed_on_disk")
-    assert door.tree() == {"a": b"one\ntwo\n", "b": b"BY A PERSON\none\n"}
+    assert harness.tree() == {"a": b"one\ntwo\n", "b": b"BY A USER\none\n"}
 
 
 @pytest.mark.req("FS-6")
-async def test_a_change_between_check_and_write_is_not_overwritten(door, monkeypatch):
-    door.put("a", b"one\n")
-    door.put("b", b"one\n")
+async def test_change_between_check_and_write_is_not_overwritten(harness, monkeypatch):
+    harness.put("a", b"one\n")
+    harness.put("b", b"one\n")
     real = change_steps.UpdateStep.apply
 
-    def make(self):
+    def apply(self):
         if self.resolved.target.display_path == "b":
-            door.put("b", b"BY A PERSON\n")
+            harness.put("b", b"BY A USER\n")
         real(self)
 
-    monkeypatch.setattr(change_steps.UpdateStep, "apply", make)
-    both = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n" for name in "ab")
-    result = await door.patch(both)
+    monkeypatch.setattr(change_steps.UpdateStep, "apply", apply)
+    patch_text = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-one\n+1\n" for name in "ab")
+    result = await harness.patch(patch_text)
     assert (result.status, result.fault.code) == ("failed", "changed_on_disk")
-    assert door.tree() == {"a": b"one\n", "b": b"BY A PERSON\n"}
+    assert harness.tree() == {"a": b"one\n", "b": b"BY A USER\n"}
 
 
 SEQUENCES = {
@@ -454,15 +454,19 @@ SEQUENCES = {
         begin("*** Update File: a\n-1\n+one\n*** Update File: a\n-3\n+three\n"),
         {"a": b"one\n2\nthree\n"},
     ),
-    "made, then changed": ({}, begin("*** Add File: a\n+1\n*** Update File: a\n-1\n+2\n"), {"a": b"2\n"}),
-    "made, then deleted": ({"b": b"x\n"}, begin("*** Add File: a\n+1\n*** Delete File: a\n*** Delete File: b\n"), {}),
-    "deleted, then made": ({"a": b"1\n"}, begin("*** Delete File: a\n*** Add File: a\n+2\n"), {"a": b"2\n"}),
+    "created, then changed": ({}, begin("*** Add File: a\n+1\n*** Update File: a\n-1\n+2\n"), {"a": b"2\n"}),
+    "created, then deleted": (
+        {"b": b"x\n"},
+        begin("*** Add File: a\n+1\n*** Delete File: a\n*** Delete File: b\n"),
+        {},
+    ),
+    "deleted, then created": ({"a": b"1\n"}, begin("*** Delete File: a\n*** Add File: a\n+2\n"), {"a": b"2\n"}),
     "renamed, then changed": (
         {"a": b"1\n"},
         begin("*** Update File: a\n*** Move to: b\n*** Update File: b\n-1\n+2\n"),
         {"b": b"2\n"},
     ),
-    "renamed, then made anew": (
+    "renamed, then created again": (
         {"a": b"1\n"},
         begin("*** Update File: a\n*** Move to: b\n*** Add File: a\n+new\n"),
         {"a": b"new\n", "b": b"1\n"},
@@ -472,7 +476,7 @@ SEQUENCES = {
         begin("*** Delete File: b\n*** Update File: a\n*** Move to: b\n"),
         {"b": b"1\n"},
     ),
-    "moved to where it is": ({"a": b"1\n"}, begin("*** Update File: a\n*** Move to: a\n-1\n+2\n"), {"a": b"2\n"}),
+    "moved to itself": ({"a": b"1\n"}, begin("*** Update File: a\n*** Move to: a\n-1\n+2\n"), {"a": b"2\n"}),
     "a binary file renamed": (
         {"a": b"\0\1\2"},
         "diff --git a/a b/b\nsimilarity index 100%\nrename from a\nrename to b\n",
@@ -484,9 +488,9 @@ SEQUENCES = {
         "diff --git a/a b/b\ncopy from a\ncopy to b\n",
         {"a": "Größe für schöne Käufer\r\n".encode("cp1252"), "b": "Größe für schöne Käufer\r\n".encode("cp1252")},
     ),
-    "a new file told without /dev/null": ({}, "--- a/n\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", {"n": b"x\n"}),
+    "a new file without /dev/null": ({}, "--- a/n\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", {"n": b"x\n"}),
     "a new file with CRLF": ({}, "--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+x\r\n+y\r\n", {"n": b"x\r\ny\r\n"}),
-    "a new file without a last line end": (
+    "a new file without a final newline": (
         {},
         "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n",
         {"n": b"x"},
@@ -494,9 +498,9 @@ SEQUENCES = {
     "a new empty file": ({}, "diff --git a/n b/n\nnew file mode 100644\nindex 0000000..e69de29\n", {"n": b""}),
     "an empty file deleted": ({"n": b""}, "diff --git a/n b/n\ndeleted file mode 100644\n", {}),
     "a folder called a": ({"a/x": b"1\n"}, "--- a/x\n+++ a/x\n@@ -1 +1 @@\n-1\n+2\n", {"a/x": b"2\n"}),
-    "a prefix that is none": ({"x": b"1\n"}, "--- a/x\n+++ a/x\n@@ -1 +1 @@\n-1\n+2\n", {"x": b"2\n"}),
+    "a missing prefix": ({"x": b"1\n"}, "--- a/x\n+++ a/x\n@@ -1 +1 @@\n-1\n+2\n", {"x": b"2\n"}),
     "a backup named before": ({"x": b"1\n"}, "--- x.orig\n+++ x\n@@ -1 +1 @@\n-1\n+2\n", {"x": b"2\n"}),
-    "CRLF made LF": (
+    "CRLF to LF": (
         {"x": b"1\r\n2\r\n"},
         "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-1\r\n-2\r\n+1\n+2\n",
         {"x": b"1\n2\n"},
@@ -512,43 +516,43 @@ SEQUENCES = {
 
 @pytest.mark.req("TL-5")
 @pytest.mark.parametrize(("before", "patch", "after"), SEQUENCES.values(), ids=SEQUENCES.keys())
-async def test_sequences(door, before, patch, after):
+async def test_sequences(harness, before, patch, after):
     for name, data in before.items():
-        door.put(name, data)
-    result = await door.patch(patch)
+        harness.put(name, data)
+    result = await harness.patch(patch)
     assert result.status == "ok", result.for_model
-    assert door.tree() == after
+    assert harness.tree() == after
 
 
 @pytest.mark.req("TL-5")
 @pytest.mark.parametrize(
-    ("patch", "code", "said"),
+    ("patch", "code", "message"),
     [
         ("", "bad_patch", "empty"),
         ("--- a/a\n+++ b/b2\n@@ -1 +1 @@\n-1\n+2\n", "bad_patch", "rename from"),
-        (begin("*** Delete File: a\n*** Update File: a\n-1\n+2\n"), "not_found", "takes it away"),
-        (begin("*** Add File: a\n+1\n"), "already_exists", "already there"),
-        (begin("*** Update File: a\n-1\n+1\n"), "bad_patch", "leaves every file as it is"),
+        (begin("*** Delete File: a\n*** Update File: a\n-1\n+2\n"), "not_found", "removes it"),
+        (begin("*** Add File: a\n+1\n"), "already_exists", "already exists"),
+        (begin("*** Update File: a\n-1\n+1\n"), "bad_patch", "changes nothing"),
         ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\nGIT binary patch\n", "bad_patch", "binary"),
     ],
 )
-async def test_what_cannot_be_meant(door, patch, code, said):
-    door.put("a", b"1\n")
-    result = await door.patch(patch)
+async def test_invalid_patches(harness, patch, code, message):
+    harness.put("a", b"1\n")
+    result = await harness.patch(patch)
     assert (result.status, result.fault.code) == ("failed", code)
-    assert said in result.for_model
-    assert door.tree() == {"a": b"1\n"}
+    assert message in result.for_model
+    assert harness.tree() == {"a": b"1\n"}
 
 
 @pytest.mark.req("TL-5")
-async def test_a_file_written_by_a_patch_counts_as_read(door):
-    door.put("a", b"1\n")
-    await door.patch(begin("*** Update File: a\n-1\n+2\n*** Add File: b\n+1\n"))
+async def test_patched_file_does_not_need_to_be_read(harness):
+    harness.put("a", b"1\n")
+    await harness.patch(begin("*** Update File: a\n-1\n+2\n*** Add File: b\n+1\n"))
     for name, text in (("a", "3\n"), ("b", "2\n")):
-        assert (await door.workspace.write_text(name, text)).operation == "updated"
-    door.put("a", b"BY A PERSON\n")
+        assert (await harness.workspace.write_text(name, text)).operation == "updated"
+    harness.put("a", b"BY A USER\n")
     with pytest.raises(PathError):
-        await door.workspace.write_text("a", "4\n")
+        await harness.workspace.write_text("a", "4\n")
 
 
 def large() -> tuple[str, list[str]]:
@@ -559,18 +563,18 @@ def large() -> tuple[str, list[str]]:
 @pytest.mark.slow
 @pytest.mark.req("TL-5")
 @pytest.mark.parametrize("start", ["right", "wrong"])
-async def test_many_hunks_in_a_large_file_cost_little(door, start):
+async def test_many_hunks_in_a_large_file_are_fast(harness, start):
     text, lines = large()
-    door.put("f", text.encode())
+    harness.put("f", text.encode())
     hunks = []
     for n in range(1000, 99_000, 500):
         number = n if start == "right" else 1
         hunks.append(f"@@ -{number},3 +{number},3 @@\n {lines[n - 1]}-{lines[n]}+changed\n {lines[n + 1]}")
-    begun = time.process_time()
-    result = await door.patch("--- a/f\n+++ b/f\n" + "".join(hunks))
-    assert time.process_time() - begun < 10  # a bound against quadratic cost; it takes well under a second
+    started = time.process_time()
+    result = await harness.patch("--- a/f\n+++ b/f\n" + "".join(hunks))
+    assert time.process_time() - started < 10  # a bound against quadratic cost; it takes well under a second
     assert (result.status, result.data["files"][0]["additions"]) == ("ok", len(hunks))
     assert len(result.for_model.splitlines()) <= 25
-    assert door.tree()["f"].decode() == "".join(
+    assert harness.tree()["f"].decode() == "".join(
         "changed\n" if n % 500 == 0 and 1000 <= n < 99_000 else line for n, line in enumerate(lines)
     )

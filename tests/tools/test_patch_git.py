@@ -1,4 +1,4 @@
-"""Patches that git makes, applied by us and by git: where git applies one, we leave the same files behind."""
+"""Patches made by git, applied by Ostler and by git: both produce the same files."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ from ostler.workspace.local_workspace import LocalWorkspace
 
 pytestmark = [
     pytest.mark.req("TL-5"),
-    pytest.mark.skipif(shutil.which("git") is None, reason="git, the oracle of these tests, is not on this machine"),
+    pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
 ]
 WORDS = ["alpha", "beta", "", "  gamma", "\tdelta", "}", "{", "-- dash", "++ plus", "@@ at", "ünï", "x" * 60]
 NAMES = ["a.txt", "dir/b.txt", "dir/deep/c d.txt", "é.txt", "tab\there.txt"]
@@ -42,38 +42,38 @@ def lines(rng, end):
     return text.removesuffix(end) if rng.random() < 0.2 else text
 
 
-def changed(rng, text, end):
-    pieces = text.splitlines(keepends=True)
+def random_edit(rng, text, end):
+    text_lines = text.splitlines(keepends=True)
     for _ in range(rng.randint(1, 4)):
-        at = rng.randint(0, len(pieces))
-        pieces[at : at + rng.randint(0, 3)] = [rng.choice(WORDS) + end for _ in range(rng.randint(0, 3))]
-    return "".join(pieces)
+        index = rng.randint(0, len(text_lines))
+        text_lines[index : index + rng.randint(0, 3)] = [rng.choice(WORDS) + end for _ in range(rng.randint(0, 3))]
+    return "".join(text_lines)
 
 
-def two_trees(rng):
-    """A tree, and what became of it: files changed, made, deleted, renamed, and given another mode."""
+def random_trees(rng):
+    """Return a random tree, and the tree after changes: edits, new, deleted and renamed files, other modes."""
     before, after = {}, {}
     for name in NAMES:
         end = rng.choice(["\n", "\n", "\r\n"])
         text = lines(rng, end)
         data, mode = text.encode(), rng.choice([0, 0, 0o100])
-        fate = rng.choice(["change", "change", "delete", "create", "rename", "mode", "keep"])
-        new = changed(rng, text, end).encode()
-        if fate != "create":
+        change = rng.choice(["change", "change", "delete", "create", "rename", "mode", "keep"])
+        new = random_edit(rng, text, end).encode()
+        if change != "create":
             before[name] = (data, mode)
-        if fate in ("change", "create"):
+        if change in ("change", "create"):
             after[name] = (new, mode)
-        elif fate == "rename":
+        elif change == "rename":
             after[f"moved/{name}"] = (new if rng.random() < 0.5 else data, mode)
-        elif fate == "mode":
+        elif change == "mode":
             after[name] = (data, mode ^ 0o100)
-        elif fate == "keep":
+        elif change == "keep":
             after[name] = (data, mode)
     return before, after
 
 
-async def applied(folder, patch):
-    """Our way with a patch: the files afterwards, None when it is refused."""
+async def apply_ours(folder, patch):
+    """Apply a patch with Ostler; return the files afterwards, or None if it is rejected."""
     workspace = LocalWorkspace(str(folder))
     try:
         planned = await plan_patch(resolve_patch_paths(parse_patch(patch), workspace), workspace)
@@ -86,7 +86,7 @@ async def applied(folder, patch):
 
 
 def make_patch(tmp_path, before, after, *options):
-    """What git says is between two trees."""
+    """Return the diff that git makes between two trees."""
     folder = tmp_path / "history"
     folder.mkdir()
     git(folder, "init", "-q")
@@ -101,9 +101,9 @@ def make_patch(tmp_path, before, after, *options):
 
 
 @pytest.mark.parametrize("seed", range(24))
-async def test_what_git_makes_we_apply(tmp_path, seed):
+async def test_patches_made_by_git_apply(tmp_path, seed):
     rng = random.Random(seed)
-    before, after = two_trees(rng)
+    before, after = random_trees(rng)
     options = [["-M"], ["-M", "-C", "--find-copies-harder"], ["--no-renames"], ["--no-prefix"], ["-U1"], ["-U8"]]
     patch = make_patch(tmp_path, before, after, *options[seed % len(options)])
     if not patch:
@@ -112,43 +112,43 @@ async def test_what_git_makes_we_apply(tmp_path, seed):
     ours = tmp_path / "ours"
     ours.mkdir()
     write_all(ours, before)
-    assert await applied(ours, patch) == after
+    assert await apply_ours(ours, patch) == after
 
 
-def drifted(rng, files):
-    """The files as somebody else changed them meanwhile."""
-    moved = {}
+def insert_lines(rng, files):
+    """Return the files with random inserted lines."""
+    changed_files = {}
     for name, (data, mode) in files.items():
-        pieces = data.decode().splitlines(keepends=True)
-        at = rng.randint(0, len(pieces))
+        text_lines = data.decode().splitlines(keepends=True)
+        index = rng.randint(0, len(text_lines))
         end = "\r\n" if b"\r\n" in data else "\n"
         if rng.random() < 0.7:
-            pieces[at:at] = [f"inserted {n}{end}" for n in range(rng.randint(1, 4))]
-        moved[name] = ("".join(pieces).encode(), mode)
-    return moved
+            text_lines[index:index] = [f"inserted {n}{end}" for n in range(rng.randint(1, 4))]
+        changed_files[name] = ("".join(text_lines).encode(), mode)
+    return changed_files
 
 
 @pytest.mark.parametrize("seed", range(24))
-async def test_on_drifted_files_we_agree_with_git_or_refuse(tmp_path, seed):
+async def test_results_on_changed_files_agree_with_git_or_are_rejected(tmp_path, seed):
     rng = random.Random(1000 + seed)
-    before, after = two_trees(rng)
+    before, after = random_trees(rng)
     patch = make_patch(tmp_path, before, after, "--no-renames")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    now = drifted(rng, before)
+    current = insert_lines(rng, before)
     for folder in (theirs, ours):
         folder.mkdir()
-        write_all(folder, now)
+        write_all(folder, current)
     if not patch:
         return
     accepted = git(theirs, "apply", "--whitespace=nowarn", "-", text=patch.encode()).returncode == 0
-    made = await applied(ours, patch)
-    if made is None:
-        assert files_of(ours) == now
+    result = await apply_ours(ours, patch)
+    if result is None:
+        assert files_of(ours) == current
     elif accepted:
-        assert made == files_of(theirs)
+        assert result == files_of(theirs)
 
 
-async def test_a_mail_of_git(tmp_path):
+async def test_git_format_patch_mail(tmp_path):
     before, after = {"x.txt": (b"a\nb\nc\n", 0)}, {"x.txt": (b"a\nB\nc\n", 0)}
     make_patch(tmp_path, before, after)
     folder = tmp_path / "history"
@@ -157,4 +157,4 @@ async def test_a_mail_of_git(tmp_path):
     ours = tmp_path / "ours"
     ours.mkdir()
     write_all(ours, before)
-    assert await applied(ours, mail) == after
+    assert await apply_ours(ours, mail) == after

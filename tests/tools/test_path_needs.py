@@ -1,4 +1,4 @@
-"""stat and mkdir."""
+"""The stat and mkdir tools, and the needs of protected paths."""
 
 import os
 
@@ -8,23 +8,23 @@ from ostler.tools.path_needs import write_needs
 
 
 @pytest.mark.req("TL-2")
-async def test_stat_tells_without_reading(room):
-    os.utime(room.file("src/a.py", "12345"), (0, 86_400))
-    result = await room.ok("stat", path="src/a.py")
+async def test_stat(harness):
+    os.utime(harness.file("src/a.py", "12345"), (0, 86_400))
+    result = await harness.ok("stat", path="src/a.py")
     assert result.for_model == "src/a.py: file, 5 bytes, mode 0644, changed 1970-01-02T00:00:00Z"
     assert (result.data["kind"], result.data["size_bytes"], result.data["is_dir"]) == ("file", 5, False)
-    assert (await room.ok("stat", path="src")).data["is_dir"] is True
+    assert (await harness.ok("stat", path="src")).data["is_dir"] is True
 
 
 @pytest.mark.req("TL-2")
-async def test_mkdir_makes_the_folders_above_too(room):
-    assert (await room.ok("mkdir", path="a/b/c")).data == {"path": "a/b/c", "created": True}
-    assert (room.root / "a/b/c").is_dir()
-    assert (await room.ok("mkdir", path="a/b/c")).for_model == "a/b/c/ was there already"
+async def test_mkdir_creates_parents(harness):
+    assert (await harness.ok("mkdir", path="a/b/c")).data == {"path": "a/b/c", "created": True}
+    assert (harness.root / "a/b/c").is_dir()
+    assert (await harness.ok("mkdir", path="a/b/c")).for_model == "a/b/c/ already exists"
 
 
 @pytest.mark.parametrize(
-    ("tool", "path", "sentence"),
+    ("tool", "path", "message"),
     [
         ("stat", "gone", "no such file"),
         ("stat", "../outside", "outside the workspace"),
@@ -34,38 +34,38 @@ async def test_mkdir_makes_the_folders_above_too(room):
         ("mkdir", "\0", "NUL"),
     ],
 )
-async def test_bad_places(room, tool, path, sentence):
-    room.file("a.txt")
-    (room.root / "link").symlink_to(room.root.parent / "outside")
-    assert sentence in await room.fails(tool, path=path)
+async def test_invalid_paths(harness, tool, path, message):
+    harness.file("a.txt")
+    (harness.root / "link").symlink_to(harness.root.parent / "outside")
+    assert message in await harness.fails(tool, path=path)
 
 
 @pytest.mark.req("FS-2")
 @pytest.mark.parametrize("path", ["../new", "/tmp/new", "link/new"])
-async def test_nothing_is_made_outside(room, path):
-    (room.root / "link").symlink_to(room.root.parent / "outside")
-    assert (await room.call("mkdir", {"path": path})).status == "denied"
-    assert sorted(os.listdir(room.root.parent)) == ["outside", "w"]
-    assert os.listdir(room.root.parent / "outside") == ["secret.txt"]
+async def test_nothing_is_created_outside(harness, path):
+    (harness.root / "link").symlink_to(harness.root.parent / "outside")
+    assert (await harness.call("mkdir", {"path": path})).status == "denied"
+    assert sorted(os.listdir(harness.root.parent)) == ["outside", "w"]
+    assert os.listdir(harness.root.parent / "outside") == ["secret.txt"]
 
 
 @pytest.mark.req("PM-8", "SH-3")
 @pytest.mark.parametrize("path", ["HEAD", "x/HEAD", "bare/config", "bare/commondir", "bare/hooks/pre-push", "y/.git"])
-def test_what_git_would_take_for_a_repository_s_own_needs_a_person(room, path):
-    room.file("bare/HEAD")
-    _, (need,) = write_needs("write", path, room.workspace)
+def test_files_of_a_git_repository_need_confirmation(harness, path):
+    harness.file("bare/HEAD")
+    _, (need,) = write_needs("write", path, harness.workspace)
     assert (need.danger, "run programs" in need.reason) == ("confirm", True)
 
 
 @pytest.mark.req("PM-8", "SH-3")
 @pytest.mark.parametrize("path", [".hg/hgrc", "deep/.hg/hgrc", ".bash_aliases", ".xprofile", ".local/bin/ls", ".hgrc"])
-def test_what_makes_programs_run_later_needs_a_person(room, path):
-    _, (need,) = write_needs("write", path, room.workspace)
+def test_files_that_make_programs_run_need_confirmation(harness, path):
+    _, (need,) = write_needs("write", path, harness.workspace)
     assert need.danger == "confirm"
 
 
 @pytest.mark.parametrize("path", ["config", "x/config", "hooks/use.ts", "bare/readme", "HEAD.md", "head"])
-def test_files_of_the_same_names_elsewhere_need_none(room, path):
-    room.file("bare/HEAD")
-    _, (need,) = write_needs("write", path, room.workspace)
+def test_similar_names_need_no_confirmation(harness, path):
+    harness.file("bare/HEAD")
+    _, (need,) = write_needs("write", path, harness.workspace)
     assert not need.reason

@@ -1,4 +1,4 @@
-"""Broken calls: mended when it is certain what was meant, else answered with what to send; never anything worse."""
+"""Broken calls: repaired if the intent is certain, else rejected with advice."""
 
 import json
 import time
@@ -26,9 +26,9 @@ from ostler.workspace.local_workspace import LocalWorkspace
 CORPUS = [
     json.loads(line) for line in (Path(__file__).parents[1] / "data/tools/broken_calls.jsonl").read_text().splitlines()
 ]
-BY_FAULT = defaultdict(list)
+CASES_BY_FAULT = defaultdict(list)
 for case in CORPUS:
-    BY_FAULT[case["fault"]].append(case)
+    CASES_BY_FAULT[case["fault"]].append(case)
 
 
 @pytest.fixture(scope="module")
@@ -40,95 +40,100 @@ def tools(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    made = LocalWorkspace(str(tmp_path_factory.mktemp("ground")))
-    yield made
-    made.close()
+    actual = LocalWorkspace(str(tmp_path_factory.mktemp("workspace")))
+    yield actual
+    actual.close()
 
 
 async def outcome(case, tools, workspace) -> str:
-    """`rescued`, `answered`, or what went wrong."""
+    """Return `repaired`, `rejected`, or a description of the failure."""
     call = ToolCall("call-1", case["tool"], case.get("arguments", {}), raw=case.get("raw", ""))
     try:
-        understood = await resolve_call(call, tools, workspace)
+        resolved = await resolve_call(call, tools, workspace)
         if "answer" in case:
-            await understood.tool.permission(understood.params, workspace)
-    except ToolError as failure:
-        wanted = case.get("answer")
-        if wanted is None:
-            return f"refused: {failure}"
-        missing = [part for part in wanted if part not in str(failure)]
-        return f"the answer lacks {missing}: {failure}" if missing or len(str(failure)) > 500 else "answered"
+            await resolved.tool.permission(resolved.params, workspace)
+    except ToolError as error:
+        expected = case.get("answer")
+        if expected is None:
+            return f"unexpectedly rejected: {error}"
+        missing = [part for part in expected if part not in str(error)]
+        return f"the answer lacks {missing}: {error}" if missing or len(str(error)) > 500 else "rejected"
     if "means" not in case:
-        return f"taken for {understood.call.tool} {understood.call.arguments}"
-    made = {"tool": understood.call.tool, "arguments": understood.call.arguments}
-    return "rescued" if made == case["means"] else f"taken for {made}"
+        return f"taken for {resolved.call.tool} {resolved.call.arguments}"
+    actual = {"tool": resolved.call.tool, "arguments": resolved.call.arguments}
+    return "repaired" if actual == case["means"] else f"taken for {actual}"
 
 
 @pytest.mark.req("TL-8")
-@pytest.mark.parametrize("fault", BY_FAULT)
-async def test_each_broken_call_is_rescued_or_answered(fault, tools, workspace):
-    wrong = [(case, told) for case in BY_FAULT[fault] if (told := await outcome(case, tools, workspace)) not in GOOD]
-    assert wrong == []
+@pytest.mark.parametrize("fault", CASES_BY_FAULT)
+async def test_broken_call_is_repaired_or_rejected_with_advice(fault, tools, workspace):
+    failures = [
+        (case, output)
+        for case in CASES_BY_FAULT[fault]
+        if (output := await outcome(case, tools, workspace)) not in ACCEPTED
+    ]
+    assert failures == []
 
 
-GOOD = ("rescued", "answered")
+ACCEPTED = ("repaired", "rejected")
 
 
 @pytest.mark.req("TL-8")
-async def test_the_corpus_as_a_whole(tools, workspace):
-    told = Counter([await outcome(case, tools, workspace) for case in CORPUS])
+async def test_share_of_repaired_calls_in_the_corpus(tools, workspace):
+    output = Counter([await outcome(case, tools, workspace) for case in CORPUS])
     assert len(CORPUS) >= 300
-    assert told["rescued"] + told["answered"] >= 0.95 * len(CORPUS)
-    assert told["rescued"] >= 0.6 * len(CORPUS)
+    assert output["repaired"] + output["rejected"] >= 0.95 * len(CORPUS)
+    assert output["repaired"] >= 0.6 * len(CORPUS)
 
 
 @pytest.mark.req("TL-8")
-async def test_no_broken_call_is_a_bug_of_ours(room, monkeypatch):
+async def test_no_broken_call_causes_an_internal_error(harness, monkeypatch):
     monkeypatch.setattr(search, "find_ripgrep", lambda *_: None)
     for number, case in enumerate(CORPUS):
         if resolve_tool_name(case["tool"], TOOL_ALIASES) != "bash":
-            result = await room.call(case["tool"], case.get("arguments"), case.get("raw", ""))
+            result = await harness.call(case["tool"], case.get("arguments"), case.get("raw", ""))
             assert result.status in ("ok", "failed", "denied"), (number, case)
             assert "Internal error in the tool" not in result.for_model, (case, result.for_model)
-    assert room.events(Notice) == []
+    assert harness.events(Notice) == []
 
 
 @pytest.mark.req("TL-8")
-async def test_what_was_mended_is_seen_by_all(room):
-    room.file("a.py", "x\n")
-    result = await room.call("read", raw="{'path': 'a.py', line: '1',}")
-    first, second = room.events(ToolCalled)
+async def test_repairs_are_reported_to_model_and_user(harness):
+    harness.file("a.py", "x\n")
+    result = await harness.call("read", raw="{'path': 'a.py', line: '1',}")
+    first, second = harness.events(ToolCalled)
     assert (first.call.arguments, first.call.raw) == ({}, "{'path': 'a.py', line: '1',}")
     assert (second.call.id, second.call.arguments, second.kind) == (first.call.id, {"path": "a.py", "line": 1}, "read")
-    told = "the call was mended: other quotes than double ones, names without quotes, a comma too many, line was a text"
-    assert result.for_model.splitlines()[-1] == f"[{told}]"
-    assert result.for_human.blocks[-1] == DisplayText(told)
+    repairs = "quotes other than double quotes, names without quotes, an extra comma, line was a string"
+    output = f"the call was repaired: {repairs}"
+    assert result.for_model.splitlines()[-1] == f"[{output}]"
+    assert result.for_human.blocks[-1] == DisplayText(output)
 
 
-async def test_a_sound_call_is_left_alone(room):
-    room.file("a.py", "x\n")
-    result = await room.call("read", {"path": "a.py"}, raw='{"path": "a.py"}')
-    assert len(room.events(ToolCalled)) == 1
-    assert "mended" not in result.for_model
+async def test_valid_call_is_not_changed(harness):
+    harness.file("a.py", "x\n")
+    result = await harness.call("read", {"path": "a.py"}, raw='{"path": "a.py"}')
+    assert len(harness.events(ToolCalled)) == 1
+    assert "repaired" not in result.for_model
     assert result.for_human.blocks == ()
 
 
-async def test_tools_from_elsewhere_are_mended_by_their_schema(tmp_path, workspace):
+async def test_calls_of_external_tools_are_repaired_by_their_schema(tmp_path, workspace):
     tool = FakeTool("weather")
     schema = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
     tool.spec = type(tool.spec)("weather", "other", "", {**schema, "required": ["city"]})
     call = ToolCall("1", "weather", {}, raw="{city: 'Oslo', days: '3',}")
-    understood = await resolve_call(call, {"weather": tool}, workspace)
-    assert understood.call.arguments == {"city": "Oslo", "days": 3}
+    resolved = await resolve_call(call, {"weather": tool}, workspace)
+    assert resolved.call.arguments == {"city": "Oslo", "days": 3}
 
 
-async def test_a_tool_of_another_vocabulary_that_is_really_there_is_not_adapted(workspace):
+async def test_existing_tool_with_an_alias_name_is_not_translated(workspace):
     tool = FakeTool("edit_text")
-    given = {"action": "insert", "insertAfter": 0}
-    understood = await resolve_call(ToolCall("1", "edit_text", given), {"edit_text": tool}, workspace)
-    assert understood.call.arguments == given
+    arguments = {"action": "insert", "insertAfter": 0}
+    resolved = await resolve_call(ToolCall("1", "edit_text", arguments), {"edit_text": tool}, workspace)
+    assert resolved.call.arguments == arguments
     raw = ToolCall("1", "edit_text", {}, raw='{"action": "insert", "insertAfter": 0,}')
-    assert (await resolve_call(raw, {"edit_text": tool}, workspace)).call.arguments == given
+    assert (await resolve_call(raw, {"edit_text": tool}, workspace)).call.arguments == arguments
 
 
 JSON = st.recursive(
@@ -140,7 +145,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=4))
 @settings(max_examples=100, deadline=None)
-def test_what_is_json_is_read_as_json(value):
+def test_valid_json_is_parsed_without_notes(value):
     reader = LenientJsonReader(json.dumps(value))
     assert reader.read_value() == value
     assert not reader.notes
@@ -148,7 +153,7 @@ def test_what_is_json_is_read_as_json(value):
 
 @given(st.dictionaries(st.sampled_from(["path", "line", "limit", "x"]), JSON, max_size=3), st.data())
 @settings(max_examples=200, deadline=None)
-def test_whatever_happens_to_a_call_on_its_way_it_is_mended_or_refused(tools, value, data):
+def test_corrupted_arguments_are_repaired_or_rejected(tools, value, data):
     text = json.dumps(value)
     at = data.draw(st.integers(0, len(text)))
     broken = (
@@ -157,11 +162,11 @@ def test_whatever_happens_to_a_call_on_its_way_it_is_mended_or_refused(tools, va
         + text[at + data.draw(st.integers(0, 3)) :]
     )
     try:
-        mended = read_arguments(broken, tools["read"].spec)
-    except ToolError as failure:
-        assert 'send them as {"path":"src/main.py"}' in str(failure)
+        repaired = read_arguments(broken, tools["read"].spec)
+    except ToolError as error:
+        assert 'send them as {"path":"src/main.py"}' in str(error)
     else:
-        assert isinstance(mended.arguments, dict)
+        assert isinstance(repaired.arguments, dict)
 
 
 @pytest.mark.slow
@@ -184,11 +189,11 @@ def test_whatever_happens_to_a_call_on_its_way_it_is_mended_or_refused(tools, va
     ],
     ids=lambda text: text[:12],
 )
-def test_no_text_takes_long(text, tools):
-    began = time.process_time()  # a busy machine takes longer, not more work
+def test_parsing_time_is_bounded(text, tools):
+    started = time.process_time()  # CPU time, because the machine may be busy
     with pytest.raises(ToolError):
         read_arguments(text, tools["bash"].spec)
-    assert time.process_time() - began < 3
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(
@@ -201,11 +206,11 @@ def test_no_text_takes_long(text, tools):
     ],
     ids=str,
 )
-def test_loose_values(text, value):
+def test_lenient_values(text, value):
     assert LenientJsonReader(text).read_value() == value
 
 
-def test_a_fault_says_where_it_is():
+def test_error_has_a_position():
     with pytest.raises(LenientJsonError) as caught:
         LenientJsonReader('{"a": 1 "b": 2}').read_value()
     assert caught.value.position == 8

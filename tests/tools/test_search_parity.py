@@ -1,4 +1,4 @@
-"""Both searches are one: on random trees, ignore files and patterns they find the same lines."""
+"""Ripgrep and the native search find the same lines in random trees."""
 
 import random
 
@@ -34,14 +34,14 @@ IGNORES = ("", "", "*.py\n", "s/\n", "/a.txt\n", "**/t\n", "!b.py\n*.md\n", "s/*
 INCLUDES = ("", "", "*.txt", "s/**", "!*.py", "**/*.{md,txt}")
 
 
-def plant(root, rand):
+def write_tree(root, rand):
     for path in {rand.choice(PATHS) for _ in range(5)} | {"s/c.txt"}:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes("".join(rand.choices(CHARACTERS, k=rand.randint(0, 60))).encode())
     (root / ".gitignore").write_text(rand.choice(IGNORES))
 
 
-def query(rand):
+def random_query(rand):
     pattern = "".join(rand.choices(ATOMS, k=rand.randint(1, 3)))
     return SearchQuery(
         pattern,
@@ -52,23 +52,23 @@ def query(rand):
     )
 
 
-async def found(workspace, wanted):
-    lines = await search_lines(workspace, wanted)
-    counts = await search_counts(workspace, wanted)
+async def search_results(workspace, query):
+    lines = await search_lines(workspace, query)
+    counts = await search_counts(workspace, query)
     assert counts.counts == dict(sorted(lines.counts.items()))
-    return lines.lines, counts.counts, await list_files(workspace, wanted.path)
+    return lines.lines, counts.counts, await list_files(workspace, query.path)
 
 
 @pytest.mark.req("TL-7")
-@pytest.mark.skipif(not search.find_ripgrep(), reason="there is no ripgrep here")
+@pytest.mark.skipif(not search.find_ripgrep(), reason="ripgrep is not installed")
 @pytest.mark.parametrize("seed", range(15))
-async def test_both_find_the_same(tmp_path, monkeypatch, seed):
+async def test_ripgrep_and_native_search_agree(tmp_path, monkeypatch, seed):
     rand = random.Random(seed)
-    plant(tmp_path, rand)
+    write_tree(tmp_path, rand)
     workspace = LocalWorkspace(str(tmp_path))
-    for wanted in [query(rand) for _ in range(3)]:
-        by_ripgrep = await found(workspace, wanted)
+    for query in [random_query(rand) for _ in range(3)]:
+        by_ripgrep = await search_results(workspace, query)
         with monkeypatch.context() as patch:
             patch.setattr(search, "find_ripgrep", lambda *_: None)
-            assert await found(workspace, wanted) == by_ripgrep, wanted
+            assert await search_results(workspace, query) == by_ripgrep, query
     workspace.close()

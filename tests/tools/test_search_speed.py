@@ -1,4 +1,4 @@
-"""How long a common search of a medium tree takes: 20,000 files, by ripgrep and by ourselves."""
+"""Speed of a search in 20,000 files, with ripgrep and with the native search."""
 
 import random
 import subprocess
@@ -30,30 +30,30 @@ def tree(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.req("TL-7")
-async def test_a_common_search_of_twenty_thousand_files_takes_less_than_a_second(tree, searcher):
-    """By the clock for ripgrep's process, by our own share of the processor for ours, which a busy machine halves."""
+async def test_search_of_twenty_thousand_files_takes_less_than_a_second(tree, searcher):
+    """Measure wall time for the ripgrep process, and CPU time for the native search."""
     clock = time.process_time if searcher == "native" else time.perf_counter
     times = []
     for _ in range(BEST_OF):
-        began = clock()
+        started = clock()
         assert (await search_lines(LocalWorkspace(str(tree)), SearchQuery("raise ValueError"))).match_count == 400
-        times.append(clock() - began)
+        times.append(clock() - started)
     assert min(times) < 1
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.req("TL-7")
-async def test_a_search_by_ripgrep_takes_hardly_longer_than_ripgrep(tree):
+async def test_ripgrep_search_is_nearly_as_fast_as_ripgrep(tree):
     program = find_ripgrep()
     if not program:
-        pytest.skip("there is no ripgrep here")
+        pytest.skip("ripgrep is not installed")
     workspace, ours, theirs = LocalWorkspace(str(tree)), [], []
     for _ in range(4 * BEST_OF):
-        began = time.perf_counter()
+        started = time.perf_counter()
         subprocess.run([program, "-n", "--hidden", "raise ValueError", "."], cwd=tree, capture_output=True, check=True)
-        theirs.append(time.perf_counter() - began)
-        began = time.perf_counter()
+        theirs.append(time.perf_counter() - started)
+        started = time.perf_counter()
         await search_lines(workspace, SearchQuery("raise ValueError"))
-        ours.append(time.perf_counter() - began)
+        ours.append(time.perf_counter() - started)
     assert min(ours) < 1.3 * min(theirs) + 0.05

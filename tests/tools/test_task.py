@@ -1,4 +1,4 @@
-"""The task tool: it asks the stage for a child session, and says so when nobody can start one."""
+"""The task tool: it spawns a child session, and fails if that is not possible."""
 
 import pytest
 
@@ -8,16 +8,16 @@ from ostler.policy.verdict import Policy
 
 
 @pytest.mark.req("TL-1")
-async def test_a_task_goes_to_whoever_starts_children(room):
-    seen = []
+async def test_task_is_passed_to_the_spawner(harness):
+    tasks = []
 
     async def spawner(session, task):
-        seen.append(task)
+        tasks.append(task)
         return ToolResult(task.id, "ok", "the answer")
 
-    room.session._spawner = spawner
-    result = await room.ok("task", prompt="Find the bug\nin a.py", agent="explore")
-    (task,) = seen
+    harness.session._spawner = spawner
+    result = await harness.ok("task", prompt="Find the bug\nin a.py", agent="explore")
+    (task,) = tasks
     assert (task.id, task.agent, task.title, task.prompt) == (
         result.call_id,
         "explore",
@@ -27,28 +27,28 @@ async def test_a_task_goes_to_whoever_starts_children(room):
     assert result.for_model == "the answer"
 
 
-async def test_where_nobody_can_start_one_it_says_so(room):
-    result = await room.call("task", {"prompt": "look", "title": "Look around"})
+async def test_task_without_a_spawner_fails(harness):
+    result = await harness.call("task", {"prompt": "look", "title": "Look around"})
     assert (result.status, result.for_model) == ("failed", "Subagents are not available in this session.")
 
 
-async def test_the_agent_is_what_the_rules_see(rooms):
-    room = rooms(policy=Policy(interactive=False))
-    result = await room.call("task", {"prompt": "look", "agent": "build"})
+async def test_rules_match_the_agent(make_harness):
+    harness = make_harness(policy=Policy(interactive=False))
+    result = await harness.call("task", {"prompt": "look", "agent": "build"})
     assert result.status == "denied"
-    (decided,) = room.events(PermissionDecided)
+    (decided,) = harness.events(PermissionDecided)
     assert [(need.key, need.subject) for need in decided.permission.needs] == [("task", "build")]
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "message"),
     [
         ({}, "task needs prompt"),
         ({"prompt": ""}, "length >= 1"),
-        ({"prompt": {"do": "it"}}, "prompt must be a text"),
+        ({"prompt": {"do": "it"}}, "prompt must be a string"),
         ({"prompt": "x", "modle": "y"}, "task takes no 'modle'"),
     ],
     ids=str,
 )
-async def test_bad_tasks(room, given, sentence):
-    assert sentence in await room.fails("task", **given)
+async def test_invalid_tasks(harness, arguments, message):
+    assert message in await harness.fails("task", **arguments)

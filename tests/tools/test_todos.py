@@ -1,4 +1,4 @@
-"""The plan: written whole, read back, drawn as a checklist, kept as an event."""
+"""The todo tools: the list is replaced, read, shown as a checklist and stored as an event."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ostler.core.display import DisplayChecklist
 from ostler.core.events import TodosChanged
 from ostler.core.tools import Todo
 
-PLAN = [
+TODOS = [
     {"content": "read the code", "status": "completed", "priority": "high"},
     {"content": "fix the bug", "status": "in_progress"},
     {"content": "run the tests"},
@@ -14,8 +14,8 @@ PLAN = [
 
 
 @pytest.mark.req("TL-1", "EN-8")
-async def test_a_plan_is_kept_and_read_back(room):
-    result = await room.ok("todowrite", todos=PLAN)
+async def test_todo_list_is_stored_and_read(harness):
+    result = await harness.ok("todowrite", todos=TODOS)
     assert result.for_model == "[x] 1. read the code\n[~] 2. fix the bug\n[ ] 3. run the tests"
     assert result.for_human.summary == "1 of 3 done"
     assert result.for_human.blocks == (
@@ -23,61 +23,64 @@ async def test_a_plan_is_kept_and_read_back(room):
             (("completed", "read the code"), ("in_progress", "fix the bug"), ("pending", "run the tests"))
         ),
     )
-    (kept,) = room.events(TodosChanged)
-    assert kept.items[0] == Todo("1", "read the code", "completed", "high")
-    assert room.session.state.todos == kept.items
-    read = await room.ok("todoread")
+    (event,) = harness.events(TodosChanged)
+    assert event.items[0] == Todo("1", "read the code", "completed", "high")
+    assert harness.session.state.todos == event.items
+    read = await harness.ok("todoread")
     assert read.for_model == result.for_model
     assert (read.data["count"], read.data["in_progress"]) == (3, "fix the bug")
     assert read.data["stats"] == {"total": 3, "completed": 1, "inProgress": 1}
 
 
-async def test_the_last_plan_counts(room):
-    await room.ok("todowrite", todos=PLAN)
-    await room.ok("todowrite", todos=[])
-    assert (await room.ok("todoread")).for_model == "There is no plan."
+async def test_last_todo_list_applies(harness):
+    await harness.ok("todowrite", todos=TODOS)
+    await harness.ok("todowrite", todos=[])
+    assert (await harness.ok("todoread")).for_model == "The todo list is empty."
 
 
-async def test_without_a_plan_there_is_none(room):
-    assert (await room.ok("todoread")).data["items"] == []
+async def test_todo_list_is_empty_at_first(harness):
+    assert (await harness.ok("todoread")).data["items"] == []
 
 
-async def test_ids_are_kept_and_default_to_the_place(room):
-    result = await room.ok("todowrite", todos=[{"id": "b", "content": "x"}, {"content": "y"}])
+async def test_ids_are_kept_and_default_to_the_position(harness):
+    result = await harness.ok("todowrite", todos=[{"id": "b", "content": "x"}, {"content": "y"}])
     assert [item["id"] for item in result.data["items"]] == ["b", "2"]
 
 
 BAD = {
     "same id": ([{"id": "a", "content": "x"}, {"id": "a", "content": "y"}], "two items have the id 'a'"),
-    "an id that is another's place": ([{"id": "2", "content": "x"}, {"content": "y"}], "two items have the id '2'"),
+    "an id that is another item's position": (
+        [{"id": "2", "content": "x"}, {"content": "y"}],
+        "two items have the id '2'",
+    ),
     "two at once": (
         [{"content": "x", "status": "in_progress"}, {"content": "y", "status": "in_progress"}],
         "work on one at a time",
     ),
     "no content": ([{"content": "  "}], "item 1 has no content"),
     "content missing": ([{"status": "pending"}], "todos[1] of todowrite needs content"),
-    "strange state": ([{"content": "x", "status": "cancelled"}], "it can be completed, in_progress, pending"),
+    "unknown status": ([{"content": "x", "status": "cancelled"}], "it can be completed, in_progress, pending"),
     "not a list": (7, "todos must be a list"),
     "not objects": ([7], "todos[1] of todowrite must be an object"),
-    "too many": ([{"content": f"{n}"} for n in range(101)], "too long"),
+    "too many": ([{"content": f"{n}"} for n in range(101)], "too many"),
 }
 
 
 @pytest.mark.parametrize("case", BAD, ids=str)
-async def test_what_is_no_plan_is_refused_and_the_old_one_stays(room, case):
-    todos, sentence = BAD[case]
-    await room.ok("todowrite", todos=PLAN)
-    assert sentence in await room.fails("todowrite", todos=todos)
-    assert (await room.ok("todoread")).data["count"] == 3
+async def test_invalid_todo_list_is_rejected_and_the_old_one_kept(harness, case):
+    todos, message = BAD[case]
+    await harness.ok("todowrite", todos=TODOS)
+    assert message in await harness.fails("todowrite", todos=todos)
+    assert (await harness.ok("todoread")).data["count"] == 3
 
 
-async def test_a_call_without_todos_says_what_to_send(room):
-    assert 'todowrite needs todos: send {"todos":[{"content":' in await room.fails("todowrite")
+async def test_call_without_todos_is_rejected_with_advice(harness):
+    assert 'todowrite needs todos: send {"todos":[{"content":' in await harness.fails("todowrite")
 
 
 @pytest.mark.req("EN-5")
-async def test_an_item_is_one_line_and_forges_no_other(room):
-    result = await room.ok("todowrite", todos=[{"content": "look\n[x] 2. all done"}, {"content": "x" * 10_000}])
+async def test_item_is_one_line_and_cannot_forge_another(harness):
+    result = await harness.ok("todowrite", todos=[{"content": "look\n[x] 2. all done"}, {"content": "x" * 10_000}])
     assert result.for_model.split("\n")[0] == "[ ] 1. look [x] 2. all done"
     assert len(result.for_model) < 600
 
@@ -91,5 +94,5 @@ async def test_an_item_is_one_line_and_forges_no_other(room):
         ({"name": "x", "progress": "todo"}, "[ ] 1. x"),
     ],
 )
-async def test_other_words_for_a_state_are_not_lost(room, item, line):
-    assert (await room.ok("todowrite", items=[item])).for_model == line
+async def test_status_aliases(harness, item, line):
+    assert (await harness.ok("todowrite", items=[item])).for_model == line

@@ -1,1 +1,1 @@
-"""The composition root: one file per thing it joins. No room imports it."""
+"""Composition root: builds sessions and commands from the other packages; only `cli` imports it."""

@@ -1,4 +1,4 @@
-"""Joins the editor's face: a house whose sessions each have their own folder and settings."""
+"""Builds and runs Ostler as an ACP agent for editors; each session has its own folder and settings."""
 
 import asyncio
 import os
@@ -24,25 +24,25 @@ from ostler.text.sanitise import sanitise
 
 
 class AcpAgentServer(msgspec.Struct, frozen=True):
-    """The agent from start to exit status."""
+    """Serves Ostler as an ACP agent on standard input and output."""
 
     options: RunOptions
     own_shell: bool = False
 
     def run(self) -> int:
-        """The exit status. The process ends at once: a thread that still waits for a server keeps nobody."""
-        streams = StdioTransport()
-        status = asyncio.run(self._run(streams))
+        """Serve until the input ends, then exit the process at once, without waiting for threads."""
+        transport = StdioTransport()
+        status = asyncio.run(self._run(transport))
         sys.stderr.flush()
         os._exit(status)
 
     async def _run(self, transport: StdioTransport) -> int:
-        premises = EditorWorkspaces(self.options, own_shell=self.own_shell)
-        return await AcpAgentFrontend(transport, premises, __version__).run(MultiFolderSessionManager(self.options))
+        workspaces = EditorWorkspaces(self.options, own_shell=self.own_shell)
+        return await AcpAgentFrontend(transport, workspaces, __version__).run(MultiFolderSessionManager(self.options))
 
 
 class MultiFolderSessionManager:
-    """A house for many folders: each session is opened as if it were the only one of its process."""
+    """Session manager for many folders: every session is opened with the settings of its own folder."""
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
@@ -57,7 +57,7 @@ class MultiFolderSessionManager:
         return await session_manager_for(self._options, query.cwd or self._options.cwd).list(query)
 
     async def delete(self, session_id: str) -> None:
-        """One that is not there is as good as deleted."""
+        """Delete a session. An unknown id is not an error; it is only logged."""
         try:
             await session_manager_for(self._options, self._options.cwd).delete(session_id)
         except UsageError as error:
@@ -65,10 +65,10 @@ class MultiFolderSessionManager:
 
 
 class EditorWorkspaces:
-    """What the face is handed of each folder."""
+    """Creates the command services and the workspace of each folder for the frontend."""
 
     def __init__(self, options: RunOptions, *, own_shell: bool = False) -> None:
-        """`own_shell`: commands run here, in our sandbox, also where the editor has terminals."""
+        """With `own_shell` commands run in Ostler's sandbox even if the editor offers terminals."""
         self._options = options
         self._own_shell = own_shell
 
@@ -80,10 +80,10 @@ class EditorWorkspaces:
         _print_notice(sanitise(line))
 
     def workspace(self, cwd: str, editor: EditorClient) -> Workspace | None:
-        can = editor.capabilities
+        capabilities = editor.capabilities
         if self._own_shell:
-            can = editor.capabilities = msgspec.structs.replace(can, terminal=False)
-        if not (can.fs.read_text_file or can.fs.write_text_file or can.terminal):
+            capabilities = editor.capabilities = msgspec.structs.replace(capabilities, terminal=False)
+        if not (capabilities.fs.read_text_file or capabilities.fs.write_text_file or capabilities.terminal):
             return None
         from ostler.app.editor_shell import EditorShell
         from ostler.app.editor_workspace import EditorWorkspace
@@ -95,7 +95,7 @@ class EditorWorkspaces:
 
 
 def session_manager_for(options: RunOptions, cwd: str) -> LocalSessionManager:
-    """The house of one folder."""
+    """Return the session manager of one folder."""
     return LocalSessionManager(msgspec.structs.replace(options, cwd=cwd), _print_notice)
 
 

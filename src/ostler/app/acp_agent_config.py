@@ -1,4 +1,4 @@
-"""Finds the ACP agent that is meant: in the settings files in their order, else among those known by name."""
+"""Finds the configured ACP agent: project file, user file, main config, then well-known names."""
 
 import os
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from ostler.wire.acp import AcpMcpServer, EnvVariable
 T = TypeVar("T")
 NonEmptyStr = Annotated[str, msgspec.Meta(min_length=1)]
 
-# Programs as their makers name them; whoever installed one has it on the PATH.
+# Program names as published; an installed agent is expected on the PATH.
 WELL_KNOWN: dict[str, tuple[str, ...]] = {
     "claude": ("claude-agent-acp",),
     "claude-code": ("claude-code-acp",),
@@ -41,7 +41,7 @@ WELL_KNOWN: dict[str, tuple[str, ...]] = {
 
 
 class AgentServerEntry(msgspec.Struct, frozen=True):
-    """One agent of a settings file."""
+    """An agent in a settings file."""
 
     command: NonEmptyStr
     args: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class AgentServerEntry(msgspec.Struct, frozen=True):
 
 
 class McpEntry(msgspec.Struct, frozen=True):
-    """One MCP server of a settings file that the agent is told of: a program, or an address."""
+    """An MCP server in a settings file, passed on to the agent: a program or a URL."""
 
     name: NonEmptyStr
     command: str = ""
@@ -60,7 +60,7 @@ class McpEntry(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
     def to_acp(self) -> AcpMcpServer:
-        """The server as the protocol wants it told; arrays are there also when they are empty."""
+        """Return the server in ACP form, which requires the arrays even if they are empty."""
         if self.url:
             headers = tuple(EnvVariable(name, value) for name, value in self.headers.items())
             return AcpMcpServer(self.name, self.type or "http", url=self.url, headers=headers)
@@ -69,33 +69,33 @@ class McpEntry(msgspec.Struct, frozen=True):
 
 
 class AgentSettings(msgspec.Struct, frozen=True):
-    """A settings file, or what the main config says of the same."""
+    """The content of a settings file, or the same part of the main config."""
 
     agent_servers: dict[str, AgentServerEntry] = {}
     mcp_servers: tuple[McpEntry, ...] = ()
 
 
 class ResolvedAgent(msgspec.Struct, frozen=True):
-    """The agent that is meant, and the MCP servers it shall be told of."""
+    """The selected agent and the MCP servers to pass to it."""
 
     name: str
     entry: AgentServerEntry
     mcp_servers: tuple[AcpMcpServer, ...] = ()
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """All of ours, and what its settings add."""
+        """Return `environ` with the variables of the agent's settings added."""
         return {**environ, **self.entry.env}
 
 
 def find_agent(name: str, settings_file: str, cwd: Path, settings: Settings) -> ResolvedAgent:
-    """The named agent, else the first that is listed; `UsageError` says what there is."""
+    """Return the named agent, or the first configured one. Raises `UsageError` with the available names."""
     sources = [_read_settings(Path(settings_file))] if settings_file else _read_sources(cwd, settings)
     listed: dict[str, ResolvedAgent] = {}
     for source in sources:
         for known, entry in source.agent_servers.items():
             listed.setdefault(known, ResolvedAgent(known, entry, _acp_servers(source)))
     if not name and not listed:
-        hint = f"write agent_servers into ~/.ostler/acp.json, or name one with -a: {', '.join(WELL_KNOWN)}"
+        hint = f"add agent_servers to ~/.ostler/acp.json, or choose one with -a: {', '.join(WELL_KNOWN)}"
         raise UsageError("no ACP agent is configured", hint=hint)
     if not name:
         return next(iter(listed.values()))
@@ -105,11 +105,11 @@ def find_agent(name: str, settings_file: str, cwd: Path, settings: Settings) -> 
         command, *args = WELL_KNOWN[name]
         return ResolvedAgent(name, AgentServerEntry(command, tuple(args)), _acp_servers(sources[0]))
     known = ", ".join(dict.fromkeys((*listed, *WELL_KNOWN)))
-    raise UsageError(f"there is no ACP agent {name!r}", hint=f"there are: {known}")
+    raise UsageError(f"unknown ACP agent {name!r}", hint=f"available: {known}")
 
 
 def read_mcp_servers(file: str) -> tuple[AcpMcpServer, ...]:
-    """The MCP servers of a file: a list of them, or the same below `mcp_servers` or by name below `mcpServers`."""
+    """Read MCP servers from a file: a list, a list in `mcp_servers`, or an object by name in `mcpServers`."""
     raw = _read_value(Path(file))
     if isinstance(raw, dict):
         by_name = raw.get("mcpServers")
@@ -123,7 +123,7 @@ def _acp_servers(source: AgentSettings) -> tuple[AcpMcpServer, ...]:
 
 
 def _read_sources(cwd: Path, settings: Settings) -> list[AgentSettings]:
-    """The project's file where it is trusted, for it names programs to run; the person's own; then the main config."""
+    """Read the project's file, if the project is trusted, then the user's file and the main config."""
     home = find_home(os.environ)
     files = [project_file(cwd)] if settings.trusted else []
     files += [home / "acp.json"] if home else []
@@ -151,16 +151,16 @@ def _fill_env(env: Mapping[str, Secret], setting: str) -> dict[str, str]:
 
 
 def _read_settings(file: Path) -> AgentSettings:
-    found = _convert(file, _read_value(file), AgentSettings)
-    if not found.agent_servers:
-        raise UsageError(f"the settings {file} name no agent", hint="agent_servers needs at least one")
-    return found
+    settings = _convert(file, _read_value(file), AgentSettings)
+    if not settings.agent_servers:
+        raise UsageError(f"no agent in settings file {file}", hint="add at least one to agent_servers")
+    return settings
 
 
 def _read_value(file: Path) -> Any:
     document = read_config(file)
     if document is None:
-        raise UsageError(f"there is no settings file {file}")
+        raise UsageError(f"settings file {file} not found")
     return document.value
 
 
@@ -168,5 +168,5 @@ def _convert(file: Path, raw: Any, kind: type[T]) -> T:
     try:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
-        told = str(error).replace("$.", "").replace("`$`", "the file").replace("[...]", ".NAME")
-        raise UsageError(f"{file} is not as it should be: {told}") from None
+        message = str(error).replace("$.", "").replace("`$`", "the file").replace("[...]", ".NAME")
+        raise UsageError(f"invalid settings file {file}: {message}") from None

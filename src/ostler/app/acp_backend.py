@@ -1,15 +1,21 @@
-"""Joins somebody's agent with our side of the house: its backend, and the one door with the tools it may ask for."""
+"""Builds the ACP backend together with the tool host that serves the agent's file and terminal requests."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ostler import __version__
+from ostler.app.acp_agent_config import find_agent
 from ostler.app.tool_host import builtin_tools, make_hook_runner, other_tools
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.client_requests import ClientServices
 from ostler.backends.acp.observer import AcpObserver
+from ostler.backends.acp.process import Launch
 from ostler.core.protocols import Tool, Workspace
+from ostler.core.sessions import OpenSessionRequest
 from ostler.settings.effective import Settings
 from ostler.tools.bash import BashTool
 from ostler.tools.host import LocalToolHost
@@ -21,9 +27,12 @@ from ostler.tools.protocol.terminals import Terminals
 from ostler.tools.protocol.write_text_file import WriteTextFileTool
 from ostler.wire.jsonrpc import Mirror
 
+PREFIX = "acp:"
+_AGENT_OPTIONS = ("model", "thinking")
+
 
 class OfferedServices(msgspec.Struct, frozen=True):
-    """What the agent is offered of this side; `network` is for the commands in its terminals."""
+    """The services offered to the agent; `network` allows network access to commands in its terminals."""
 
     files: bool = True
     terminal: bool = True
@@ -32,7 +41,7 @@ class OfferedServices(msgspec.Struct, frozen=True):
 
 
 class AcpParts:
-    """One agent on one ground: the backend and the door belong together, because an allowed edit is known to both."""
+    """The backend and the tool host of one agent. They share the approvals of edits."""
 
     def __init__(
         self,
@@ -46,14 +55,16 @@ class AcpParts:
         security = settings.config.security
         bash = BashTool(security.danger_patterns, security.blacklist_patterns)
         terminals, approvals = Terminals(), Approvals(workspace)
-        asked: list[Tool[Any]] = [
+        protocol_tools: list[Tool[Any]] = [
             ReadTextFileTool(),
             WriteTextFileTool(),
             CreateTerminalTool(terminals, bash, network=services.network),
         ]
         hooks = make_hook_runner(settings, workspace.root)
-        host = LocalToolHost(builtin_tools(settings), workspace, lambda: [*other_tools(), *asked], interceptor=hooks)
-        powers = ClientServices(
+        host = LocalToolHost(
+            builtin_tools(settings), workspace, lambda: [*other_tools(), *protocol_tools], interceptor=hooks
+        )
+        client_services = ClientServices(
             AgentCallNeeds(workspace, bash),
             terminals,
             approvals.add,
@@ -64,4 +75,26 @@ class AcpParts:
         )
         self.name = f"acp:{plan.launch.name}"
         self.tools = PreApprovedToolRunner(host, approvals)
-        self.backend = AcpBackend(plan, powers, observer, mirror)
+        self.backend = AcpBackend(plan, client_services, observer, mirror)
+
+
+def make_acp_parts(
+    request: OpenSessionRequest, cwd: Path, workspace: Workspace, settings: Settings, model_flags: Mapping[str, str]
+) -> AcpParts:
+    """Build the backend for `acp:NAME`, or for the first configured agent if the name is empty.
+
+    The model flags of the command line are passed to the agent as session options.
+    """
+    agent = find_agent(request.backend.removeprefix(PREFIX), "", cwd, settings)
+    entry = agent.entry
+    launch = Launch(entry.command, entry.args, agent.environment(os.environ), str(cwd), agent.name)
+    plan = AcpSessionPlan(
+        launch,
+        __version__,
+        agent.mcp_servers,
+        request.directories,
+        fork=request.fork,
+        supports_elicitation=request.interactive,
+        required_options=tuple((name, model_flags[name]) for name in _AGENT_OPTIONS if model_flags.get(name)),
+    )
+    return AcpParts(plan, workspace, settings, OfferedServices())

@@ -1,10 +1,10 @@
-"""What the command line of `ostler acp run` says, before settings are read."""
+"""Flags of `ostler acp run` as plain values."""
 
 import msgspec
 
 
 class AcpFlags(msgspec.Struct, frozen=True):
-    """The flags as plain values; empty means not given."""
+    """The parsed flags; empty values are unset."""
 
     prompt: str
     agent: str = ""

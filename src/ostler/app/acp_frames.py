@@ -1,4 +1,4 @@
-"""The mirror of a conversation: every frame as it was, one per line, with nothing masked but secrets."""
+"""Writes every ACP frame as a JSON line, with secrets masked."""
 
 from typing import Any
 
@@ -17,34 +17,34 @@ _SECRET_MARKERS = tuple(f'"{name}"'.encode() for name in (*_SECRET_KEYS, "authen
 
 
 class FrameWriter(AcpObserver):
-    """Writes frames as they pass, and our own remarks as frames of a method that begins with `client/`."""
+    """Writes the frames of both sides, and client events as frames whose method starts with `client/`."""
 
     def __init__(self, out: TextWriter) -> None:
         self._out = out
 
     def mirror(self, direction: FrameDirection, line: bytes) -> None:
-        """A line of either side; one that is no JSON object is no frame and would spoil the stream."""
+        """Write a line of either side; lines that are not JSON objects are skipped."""
         if not _is_json_object(line):
             return
         text = line.decode("utf-8", "replace")
         self._write_line(_mask_line(decode(line), text) if any(part in line for part in _SECRET_MARKERS) else text)
 
     def write_client_event(self, method: str, params: Any) -> None:
-        """Something the client has to say about itself."""
+        """Write an event of the client itself."""
         self._write_line(msgspec.json.encode({"jsonrpc": "2.0", "method": method, "params": params}).decode())
 
     def on_decision(self, request: RequestPermissionRequest, decision: Decision) -> None:
         call = request.tool_call
-        told = {"toolName": call.name or call.title or call.tool_call_id, "toolKind": call.kind}
+        event = {"toolName": call.name or call.title or call.tool_call_id, "toolKind": call.kind}
         more = {"hint": decision.reason} if decision.reason else {}
-        self.write_client_event("client/permission_decision", {**told, "decision": decision.answer, **more})
+        self.write_client_event("client/permission_decision", {**event, "decision": decision.answer, **more})
 
     def _write_line(self, text: str) -> None:
         self._out.write(text + "\n")
 
 
 def _is_json_object(line: bytes) -> bool:
-    """Whether a line is a JSON object, told without making one; what is odd is looked at again with patience."""
+    """Return whether a line is a JSON object; the fast check builds no object, the lenient one is the fallback."""
     if not line.startswith(b"{"):
         return False
     try:
@@ -59,7 +59,7 @@ def _is_json_object(line: bytes) -> bool:
 
 
 def _mask_line(frame: dict[str, Any], text: str) -> str:
-    """The line without its secrets; to the letter when it has none."""
+    """Return the line with its secrets masked, or the unchanged text if it has none."""
     params = frame.get("params")
     if frame.get("method") == "authenticate" and isinstance(params, dict):
         masked: Any = {**frame, "params": {k: v if k == "methodId" else MASK for k, v in params.items()}}
@@ -69,7 +69,7 @@ def _mask_line(frame: dict[str, Any], text: str) -> str:
 
 
 def mask(value: Any) -> Any:
-    """The same value with the values of environments and headers masked."""
+    """Return `value` with the values of environment variables and headers masked."""
     if isinstance(value, list):
         return [mask(item) for item in value]
     if not isinstance(value, dict):

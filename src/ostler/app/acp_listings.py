@@ -1,4 +1,4 @@
-"""What `--list-*` prints of an agent: for people as short lists, for machines as frames."""
+"""Output of the `--list-*` flags, as text or as frames."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,16 +10,16 @@ from ostler.core.sessions import SlashCommand
 from ostler.wire.acp import SessionModeState
 from ostler.wire.acp_requests import AcpSessionInfo
 
-Listing = tuple[list[str], str, Any]  # the lines, and the same as a method with its parameters
+Listing = tuple[list[str], str, Any]  # lines of text; the same as a frame's method and parameters
 
 
 def capabilities(agent: AcpAgentClient) -> Listing:
     raw = agent.raw_info if isinstance(agent.raw_info, dict) else {}
-    found = {name: raw.get(name) for name in ("protocolVersion", "authMethods", "agentCapabilities")}
+    fields = {name: raw.get(name) for name in ("protocolVersion", "authMethods", "agentCapabilities")}
     lines = [f"# Capabilities ({agent.name})", f"Protocol Version: {agent.info.protocol_version}"]
-    lines += [f"- {key}" for key in _offered_names(found["agentCapabilities"])]
+    lines += [f"- {key}" for key in _offered_names(fields["agentCapabilities"])]
     lines += [f"- login: {method.id} ({method.name})" for method in agent.info.auth_methods]
-    return lines, "client/capabilities", found
+    return lines, "client/capabilities", fields
 
 
 def modes(agent: AcpAgentClient, found: SessionModeState | None) -> Listing:
@@ -32,8 +32,10 @@ def modes(agent: AcpAgentClient, found: SessionModeState | None) -> Listing:
 
 
 def commands(agent: AcpAgentClient, found: Sequence[SlashCommand]) -> list[str]:
-    """Machines hear of them in the agent's own update."""
-    lines = [f"- /{one.name} - {one.description}{f' [{one.hint}]' if one.hint else ''}" for one in found]
+    """Return lines only: frame output already has the agent's own update."""
+    lines = [
+        f"- /{command.name} - {command.description}{f' [{command.hint}]' if command.hint else ''}" for command in found
+    ]
     return [f"# Commands ({agent.name})", *(lines or ["(no commands)"])]
 
 
@@ -44,7 +46,7 @@ def sessions(agent: AcpAgentClient, found: Sequence[AcpSessionInfo]) -> Listing:
 
 
 def _offered_names(value: Any, prefix: str = "") -> Iterator[str]:
-    """The names of what is offered, those inside others with a dot; an empty object is a yes."""
+    """Yield the dotted names of the capabilities that are on; an empty object means on."""
     if not isinstance(value, dict):
         return
     for key, item in value.items():

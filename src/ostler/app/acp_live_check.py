@@ -1,13 +1,13 @@
-"""Holds a live conversation to the protocol and tells what is against it."""
+"""Checks a live ACP connection against the protocol and reports violations."""
 
 from collections.abc import Callable
 
-from ostler.wire.acp_validator import AcpValidator
+from ostler.wire.acp_validator import AcpSide, AcpValidator
 from ostler.wire.jsonrpc import FrameDirection
 
 
 class LiveProtocolCheck:
-    """Looks at every line of both sides; each kind of fault is told once."""
+    """Validates every line of both sides and reports each kind of violation once."""
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self._notify = notify
@@ -15,15 +15,15 @@ class LiveProtocolCheck:
         self._reported: set[str] = set()
 
     def on_line(self, direction: FrameDirection, line: bytes) -> None:
-        found = self._checker.check_line("client" if direction == "out" else "agent", line)
-        for fault in found:
-            told = f"{'the client' if direction == 'out' else 'the agent'}: {fault}"
-            if told not in self._reported:
-                self._reported.add(told)
-                self._notify(f"check: {told}")
+        sender: AcpSide = "client" if direction == "out" else "agent"
+        for violation in self._checker.check_line(sender, line):
+            message = f"the {sender}: {violation}"
+            if message not in self._reported:
+                self._reported.add(message)
+                self._notify(f"check: {message}")
 
     def exit_code(self, code: int) -> int:
-        """The exit status when faults count."""
+        """Report the number of violations. Return `code`, or 1 if it is 0 and there are violations."""
         count = len(self._reported)
-        self._notify(f"check: {count or 'no'} fault{'' if count == 1 else 's'} against the protocol")
+        self._notify(f"check: {count or 'no'} protocol violation{'' if count == 1 else 's'}")
         return code or int(bool(count))

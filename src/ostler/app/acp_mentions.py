@@ -1,11 +1,11 @@
-"""A prompt with its mentions: the words as they are, then a link for each `@path` and `@https://…` in them."""
+"""Turns `@path` and `@https://…` mentions in a prompt into resource links."""
 
 import os
 
 from ostler.core.prompt import PromptContent, ResourceLink, TextContent
 from ostler.knowledge.mentions import find_mentions
 
-# What Python's table lacks or calls otherwise.
+# Types that Python's table does not have or names differently.
 _MIME_TYPES = {
     ".md": "text/markdown",
     ".ts": "text/typescript",
@@ -21,14 +21,14 @@ _MIME_TYPES = {
 
 
 def prompt_blocks(text: str, cwd: str) -> tuple[PromptContent, ...]:
-    """Nothing is opened and nothing is fetched: what the agent does with a link is its own affair."""
+    """Return the text and a link for each mention; the links are not opened here."""
     found = dict.fromkeys(name for _, _, name in find_mentions(text))
     return (TextContent(text), *(_link(name, cwd) for name in found))
 
 
 def _link(name: str, cwd: str) -> ResourceLink:
     if "://" in name:
-        from urllib.parse import unquote, urlsplit  # only a mention pays for these
+        from urllib.parse import unquote, urlsplit  # imported only if there is a mention
 
         address = urlsplit(name)
         last = unquote(address.path.rstrip("/").rpartition("/")[2]) or address.netloc
@@ -44,8 +44,8 @@ def _file_uri(path: str) -> str:
 
 
 def mime_type(path: str) -> str:
-    """By the name's ending, or nothing."""
+    """Guess the MIME type from the extension; empty if unknown."""
     import mimetypes
 
-    ending = os.path.splitext(path)[1].lower()
-    return _MIME_TYPES.get(ending) or mimetypes.guess_type(path, strict=False)[0] or ""
+    extension = os.path.splitext(path)[1].lower()
+    return _MIME_TYPES.get(extension) or mimetypes.guess_type(path, strict=False)[0] or ""

@@ -1,13 +1,18 @@
-"""Standard output as a run writes to it: flushed when there is a moment, and never an error for whoever writes."""
+"""Output of ACP runs: standard output with batched flushes, and status lines on standard error."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import TextIO
 
+from ostler.text.sanitise import sanitise
+
 
 class OutputStream:
-    """What arrives in one go is flushed in one go. When no more can be written, `lost` hears why, once, and the rest is
-    dropped."""
+    """A text stream that flushes once per loop iteration.
+
+    On a write error `on_error` is called once and further output is dropped.
+    """
 
     def __init__(self, stream: TextIO, on_error: Callable[[OSError], None]) -> None:
         self._stream = stream
@@ -39,3 +44,8 @@ class OutputStream:
     def _fail(self, error: OSError) -> None:
         self._failed = True
         self._on_error(error)
+
+
+def print_status(line: str) -> None:
+    """Print a line about the run on standard error."""
+    sys.stderr.write(f"ostler: {sanitise(line)}\n")

@@ -1,4 +1,4 @@
-"""What an agent may do where nobody is asked: the table of `ostler acp run`, and a person's own rules over it."""
+"""Policy for `ostler acp run`, which is non-interactive: defaults, flags, and the user's policy file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ _WRITE_KEYS = ("edit", "patch", "delete", "write")
 def acp_policy(
     settings: Settings, *, write: bool, yolo: bool, directories: Sequence[str] = (), policy_file: str = ""
 ) -> Policy:
-    """Reads in the workspace, writes there with --write, reads anywhere with --yolo, and all else.
+    """Return a policy that allows everything except edits without --write and outside paths without --yolo.
 
-    Writes outside and the dangerous class are beyond it: the guards refuse them, whatever a rule says.
+    Writes outside the workspace and dangerous calls are denied by the danger check, even if a rule allows them.
     """
     return Policy(
         rules=(
@@ -42,14 +42,14 @@ def _write_source(write: bool) -> str:
 
 
 def _read_rules(policy_file: str) -> tuple[Rule, ...]:
-    """The rules of a file, written as the `permission` setting is."""
+    """Read a file with rules in the form of the `permission` setting. Raises `UsageError`."""
     if not policy_file:
         return ()
     document = read_config(Path(policy_file))
     if document is None:
-        raise UsageError(f"there is no policy file {policy_file}")
+        raise UsageError(f"policy file {policy_file} not found")
     value = document.value
     value = value.get("permission", value) if isinstance(value, dict) else value
     if not isinstance(value, (dict, str)):
-        raise UsageError(f"{policy_file} holds no rules", hint='write them as {"bash": {"git *": "allow"}}')
+        raise UsageError(f"no rules in policy file {policy_file}", hint='write them as {"bash": {"git *": "allow"}}')
     return tuple(parse_rules(value, f"--policy {policy_file}"))

@@ -1,4 +1,4 @@
-"""A recorded conversation: who said which frame, also where the log does not say so."""
+"""Reads a recorded ACP connection and works out which side sent each frame."""
 
 import sys
 from collections.abc import Iterator
@@ -15,30 +15,30 @@ _SENDERS: dict[str, AcpSide] = {"->": "client", "<-": "agent", "out": "client", 
 
 
 class RecordedFrame(msgspec.Struct, frozen=True):
-    """One frame of a log."""
+    """A frame of a log with its sender."""
 
     sender: AcpSide
     frame: dict[str, Any]
 
 
 def read_recording(name: str) -> Iterator[RecordedFrame]:
-    """The frames of a log: those of `-o jsonl`, or of a recorder that writes `{"dir": "->", "frame": …}`.
+    """Yield the frames of a log: output of `-o jsonl`, or lines such as `{"dir": "->", "frame": …}`.
 
-    `-` is standard input, whose frames are told as they come.
+    `-` reads standard input as it arrives. Raises `UsageError` if a line is not a frame.
     """
-    speakers = _SenderResolver()
+    resolver = _SenderResolver()
     for number, line in enumerate(_read_lines(name), 1):
         if not line.strip():
             continue
         try:
             entry = decode(line)
         except InvalidJsonLine:
-            raise UsageError(f"line {number} of {name} is no JSON") from None
+            raise UsageError(f"line {number} of {name} is not valid JSON") from None
         if not isinstance(entry, dict):
-            raise UsageError(f"line {number} of {name} is no frame")
-        said = _parse_entry(entry, speakers)
-        if said:
-            yield said
+            raise UsageError(f"line {number} of {name} is not a frame")
+        recorded = _parse_entry(entry, resolver)
+        if recorded:
+            yield recorded
 
 
 def _read_lines(name: str) -> Iterator[bytes]:
@@ -48,7 +48,7 @@ def _read_lines(name: str) -> Iterator[bytes]:
         elif sys.stdin is not None:
             yield from sys.stdin.buffer
     except OSError as error:
-        raise UsageError(f"the log {name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"cannot read the log {name}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _parse_entry(entry: dict[str, Any], resolver: "_SenderResolver") -> RecordedFrame | None:
@@ -61,7 +61,7 @@ def _parse_entry(entry: dict[str, Any], resolver: "_SenderResolver") -> Recorded
 
 
 class _SenderResolver:
-    """Tells by its method who sent a frame, and an answer by the question it fits."""
+    """Finds the sender of a request by its method, and of a response by the request that it matches."""
 
     def __init__(self) -> None:
         self._requests: dict[AcpSide, dict[Any, str]] = {"client": {}, "agent": {}}
@@ -69,23 +69,23 @@ class _SenderResolver:
     def resolve(self, frame: dict[str, Any]) -> AcpSide:
         method = frame.get("method")
         if isinstance(method, str):
-            speaker: AcpSide = "client" if method in methods_of("agent") else "agent"
+            sender: AcpSide = "client" if method in methods_of("agent") else "agent"
             if "id" in frame:
-                self._requests[speaker][str(frame["id"])] = method
-            return speaker
+                self._requests[sender][str(frame["id"])] = method
+            return sender
         return self._sender_of_response(frame)
 
     def _sender_of_response(self, frame: dict[str, Any]) -> AcpSide:
-        number = str(frame.get("id"))
-        open_here: list[AcpSide] = [who for who in get_args(AcpSide) if number in self._requests[who]]
-        fitting = [
-            who
-            for who in open_here
-            if is_valid_result(_other_side(who), self._requests[who][number], frame.get("result"))
+        request_id = str(frame.get("id"))
+        waiting: list[AcpSide] = [side for side in get_args(AcpSide) if request_id in self._requests[side]]
+        matching = [
+            side
+            for side in waiting
+            if is_valid_result(_other_side(side), self._requests[side][request_id], frame.get("result"))
         ]
-        asker: AcpSide = (fitting or open_here or ["client"])[0]
-        self._requests[asker].pop(number, None)
-        return _other_side(asker)
+        requester: AcpSide = (matching or waiting or ["client"])[0]
+        self._requests[requester].pop(request_id, None)
+        return _other_side(requester)
 
 
 def _other_side(sender: AcpSide) -> AcpSide:

@@ -1,4 +1,4 @@
-"""Shows a recorded conversation as `ostler acp run` would have shown it."""
+"""Prints a recorded ACP connection as `ostler acp run` would have printed it."""
 
 import sys
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from ostler.app.acp_live_check import LiveProtocolCheck
+from ostler.app.acp_output import print_status
 from ostler.app.acp_recording import RecordedFrame, read_recording
-from ostler.app.acp_status import print_status
 from ostler.app.acp_text_output import LabelledOutput, PlainOutput
 from ostler.core.permission import Decision
 from ostler.wire.acp import ToolCallFields
@@ -18,7 +18,7 @@ from ostler.wire.acp_updates import decode_update
 
 
 class AcpReplay:
-    """Hears the frames of a log in their order."""
+    """Prints the frames of a log, which must be passed in order."""
 
     def __init__(self, output: PlainOutput) -> None:
         self._output = output
@@ -34,18 +34,18 @@ class AcpReplay:
                 self._requests[recorded.sender, str(frame["id"])] = (method, params)
             self._on_message(method, params)
             return
-        asker = "agent" if recorded.sender == "client" else "client"
-        asked = self._requests.pop((asker, str(frame.get("id"))), None)
-        if asked:
-            self._on_response(*asked, frame)
+        requester = "agent" if recorded.sender == "client" else "client"
+        request = self._requests.pop((requester, str(frame.get("id"))), None)
+        if request:
+            self._on_response(*request, frame)
 
     def _on_message(self, method: str, params: dict[str, Any]) -> None:
         if method == "session/prompt":
             self._calls = ToolCallTracker()
             self._output.start_turn()
             if isinstance(self._output, LabelledOutput):
-                words = [block.text or f"[{block.type}]" for block in decode_lenient(PromptRequest, params).prompt]
-                self._output.write_labelled("prompt", " ".join(words))
+                parts = [block.text or f"[{block.type}]" for block in decode_lenient(PromptRequest, params).prompt]
+                self._output.write_labelled("prompt", " ".join(parts))
         elif method == "session/update":
             update = decode_update(params.get("update"))
             call = self._calls.upsert(update) if isinstance(update, ToolCallFields) else None
@@ -59,29 +59,29 @@ class AcpReplay:
         elif method == "session/prompt":
             self._output.finish()
             if isinstance(self._output, LabelledOutput):
-                answer = decode_lenient(PromptResponse, result)
-                self._output.write_usage(answer.usage)
-                self._output.write_labelled("stop", answer.stop_reason)
+                response = decode_lenient(PromptResponse, result)
+                self._output.write_usage(response.usage)
+                self._output.write_labelled("stop", response.stop_reason)
         elif method == "session/request_permission":
             self._on_permission(params, result)
         elif method.startswith("terminal/") and isinstance(result, dict):
             self._on_terminal(method, params, result)
 
     def _on_permission(self, params: dict[str, Any], result: Any) -> None:
-        asked = decode_lenient(RequestPermissionRequest, params)
+        request = decode_lenient(RequestPermissionRequest, params)
         outcome = result.get("outcome", {}) if isinstance(result, dict) else {}
-        chosen = next((option for option in asked.options if option.option_id == outcome.get("optionId")), None)
+        chosen = next((option for option in request.options if option.option_id == outcome.get("optionId")), None)
         allowed = chosen is not None and chosen.kind.startswith("allow")
-        call = self._calls.upsert(asked.tool_call)
+        call = self._calls.upsert(request.tool_call)
         decision = Decision("allow" if allowed else "deny" if chosen else "cancel")
-        self._output.on_decision(msgspec.structs.replace(asked, tool_call=call), decision)
+        self._output.on_decision(msgspec.structs.replace(request, tool_call=call), decision)
 
     def _on_terminal(self, method: str, params: dict[str, Any], result: dict[str, Any]) -> None:
         terminal = str(result.get("terminalId") or params.get("terminalId"))
         match method:
             case "terminal/create":
-                asked = decode_lenient(CreateTerminalRequest, params)
-                self._output.on_terminal("created", terminal, " ".join((asked.command, *asked.args)))
+                request = decode_lenient(CreateTerminalRequest, params)
+                self._output.on_terminal("created", terminal, " ".join((request.command, *request.args)))
             case "terminal/output":
                 self._output.on_terminal("output", terminal, str(result.get("output", "")))
             case "terminal/wait_for_exit":
@@ -91,13 +91,13 @@ class AcpReplay:
 
 
 def replay(name: str, output: str, *, check: bool) -> int:
-    """Show a log; with `check`, hold it to the protocol as well."""
-    show = LabelledOutput(sys.stdout) if output == "text" else PlainOutput(sys.stdout)
-    player = AcpReplay(show)
+    """Print a log and return the exit status; with `check`, 1 if a frame violates the protocol."""
+    printer = LabelledOutput(sys.stdout) if output == "text" else PlainOutput(sys.stdout)
+    acp_replay = AcpReplay(printer)
     checks = LiveProtocolCheck(print_status) if check else None
-    for said in read_recording(name):
-        player.on_frame(said)
+    for recorded in read_recording(name):
+        acp_replay.on_frame(recorded)
         if checks:
-            checks.on_line("out" if said.sender == "client" else "in", msgspec.json.encode(said.frame))
-    show.finish()
+            checks.on_line("out" if recorded.sender == "client" else "in", msgspec.json.encode(recorded.frame))
+    printer.finish()
     return checks.exit_code(0) if checks else 0

@@ -1,4 +1,4 @@
-"""One prompt to somebody's agent without a person: from the settings to the exit status."""
+"""Runs one prompt with an ACP agent, non-interactively, and returns the exit status."""
 
 import asyncio
 import contextlib
@@ -17,9 +17,8 @@ from ostler.app.acp_flags import AcpFlags
 from ostler.app.acp_frames import FrameWriter
 from ostler.app.acp_live_check import LiveProtocolCheck
 from ostler.app.acp_mentions import prompt_blocks
-from ostler.app.acp_output import OutputStream
+from ostler.app.acp_output import OutputStream, print_status
 from ostler.app.acp_policy import acp_policy
-from ostler.app.acp_status import print_status
 from ostler.app.acp_text_output import LabelledOutput, PlainOutput
 from ostler.app.acp_trust import project_file
 from ostler.app.project_paths import workspace_path
@@ -44,12 +43,12 @@ INTERRUPTED = 130
 
 
 def run_acp(flags: AcpFlags) -> int:
-    """The exit status; errors are raised."""
+    """Run the prompt or the listings and return the exit status."""
     return asyncio.run(_AcpRun(flags).run())
 
 
 class _AcpRun:
-    """One run. A signal or the time limit ends the turn if one runs, else whatever is being waited for."""
+    """One run. A signal or the timeout cancels the running turn, or the whole task if there is no turn."""
 
     def __init__(self, flags: AcpFlags) -> None:
         self._flags = flags
@@ -60,7 +59,9 @@ class _AcpRun:
             and count_untrusted(self._cwd, self._settings)
             and (file := project_file(self._cwd)).is_file()
         ):
-            print_status(f"{file} waits for trust: `ostler trust` shows it, --trust-project takes it into account once")
+            print_status(
+                f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once"
+            )
         self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
         self._out = OutputStream(sys.stdout, self._on_write_error)
         self._output = _make_output(flags.output, self._out)
@@ -98,7 +99,7 @@ class _AcpRun:
         return self._checks.exit_code(code) if self._checks else code
 
     def _stop(self, code: int) -> None:
-        """Gently the first time; a second signal does not wait for the agent to let go."""
+        """Cancel the turn; on a second signal kill the agent without waiting for it."""
         again, self._stop_code = self._stop_code, self._stop_code or code
         if self._turn and not again:
             self._turn.cancel("timeout" if code == TIMED_OUT else "cancelled")
@@ -160,7 +161,7 @@ class _AcpRun:
 
     async def _run_with_session(self) -> int:
         flags = self._flags
-        join = AcpParts(
+        parts = AcpParts(
             self._plan(),
             self._workspace(),
             self._settings,
@@ -168,10 +169,10 @@ class _AcpRun:
             self._output,
             self._mirror(),
         )
-        self._backend = join.backend
+        self._backend = parts.backend
         session = LocalSession(
-            backend=join.backend,
-            tools=join.tools,
+            backend=parts.backend,
+            tools=parts.tools,
             journal=MemoryJournal("acp-run"),
             policy=acp_policy(
                 self._settings,
@@ -184,13 +185,13 @@ class _AcpRun:
         )
         try:
             await session.open(version=__version__, backend=f"acp:{self._agent.name}", options={})
-            await self._prepare(join.backend)
-            return await self._run_prompt(session, join.backend) if flags.prompt else 0
+            await self._prepare(parts.backend)
+            return await self._run_prompt(session, parts.backend) if flags.prompt else 0
         finally:
             await session.aclose()
 
     async def _prepare(self, backend: AcpBackend) -> None:
-        """What comes before the prompt: the id to keep, the lists to print."""
+        """Save the session id and print the listings, before the prompt is sent."""
         flags = self._flags
         if flags.save_session and (flags.fork or not flags.resume):
             _save_session_id(flags.save_session, backend.agent_session_id)
@@ -201,13 +202,13 @@ class _AcpRun:
             await self._list_commands(backend)
 
     async def _list_commands(self, backend: AcpBackend) -> None:
-        """Agents tell their commands a moment after the session is open."""
+        """Print the slash commands, which agents send shortly after the session is opened."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(backend.updates.commands_received.wait(), COMMANDS_TIMEOUT)
-        found = backend.updates.commands
+        commands = backend.updates.commands
         if not isinstance(self._output, FrameWriter):
-            self._print_lines(acp_listings.commands(backend.agent, found))
-        elif not found:
+            self._print_lines(acp_listings.commands(backend.agent, commands))
+        elif not commands:
             update = {"sessionUpdate": "available_commands_update", "availableCommands": []}
             self._output.write_client_event("session/update", {"sessionId": backend.agent_session_id, "update": update})
 
@@ -229,17 +230,17 @@ class _AcpRun:
         return DENIED if code == 0 and denied and self._flags.fail_on_deny else code
 
     def _exit_code(self, ended: TurnEnded, backend: AcpBackend) -> int:
-        """A turn that came to its end is a success, whatever the agent stopped for; what it stopped for is told."""
+        """Return the exit status. A completed turn is a success; an unusual stop reason is only printed."""
         if self._stop_code:
             return self._stop_code
         if backend.response is None:
             print_status(str(ended.fault) if ended.fault else "the turn failed")
             return 1
         if backend.response.stop_reason != "end_turn":
-            print_status(f"{self._agent.name} stopped for this reason: {backend.response.stop_reason or 'none given'}")
+            print_status(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
         return INTERRUPTED if ended.reason == "cancelled" else 0
 
-    # -- what it is made of ----------------------------------------------------------------------------------------
+    # -- parts of a run ----------------------------------------------------------------------------------------
 
     def _launch(self) -> Launch:
         entry = self._agent.entry
@@ -272,26 +273,26 @@ class _AcpRun:
         return workspace
 
     def _mirror(self) -> Mirror | None:
-        hearers = [self._output.mirror] if isinstance(self._output, FrameWriter) else []
-        hearers += [self._checks.on_line] if self._checks else []
-        if not hearers:
+        observers = [self._output.mirror] if isinstance(self._output, FrameWriter) else []
+        observers += [self._checks.on_line] if self._checks else []
+        if not observers:
             return None
 
         def mirror(direction: FrameDirection, line: bytes) -> None:
-            for hear in hearers:
-                hear(direction, line)
+            for on_line in observers:
+                on_line(direction, line)
 
         return mirror
 
 
 class _NoSessionHandler:
-    """The client side of a conversation without a session: there is nothing to ask it for."""
+    """The client side of a connection without a session, which serves no requests."""
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
-        raise RpcError(METHOD_NOT_FOUND, f"this client has no method {method!r}")
+        raise RpcError(METHOD_NOT_FOUND, f"method {method!r} is not supported by this client")
 
     def handle_notification(self, method: str, params: Params) -> None:
-        """There is no session to be told of."""
+        """Ignore it: there is no session."""
 
 
 def _make_output(output: str, out: OutputStream) -> FrameWriter | PlainOutput:
@@ -311,11 +312,11 @@ def _save_session_id(name: str, session_id: str) -> None:
     try:
         Path(name).write_text(f"{session_id}\n", encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--save-session {name} cannot be written: {(error.strerror or '').lower()}") from None
+        raise UsageError(f"cannot write --save-session {name}: {(error.strerror or '').lower()}") from None
 
 
 def _resolve_folder(name: str) -> Path:
     path = Path(name).expanduser().resolve()
     if not path.is_dir():
-        raise UsageError(f"--add-dir {name}: there is no such folder")
+        raise UsageError(f"--add-dir {name}: no such folder")
     return path

@@ -1,4 +1,4 @@
-"""What a person is shown of an agent's turn: its words as they come, and marked lines for all else."""
+"""Text output of an ACP run: the agent's text, and labelled lines for everything else."""
 
 from typing import Any, Protocol
 
@@ -23,13 +23,13 @@ MAX_SHOWN = 240
 
 
 class TextWriter(Protocol):
-    """Where text goes."""
+    """A stream or `OutputStream` to write text to."""
 
     def write(self, text: str, /) -> object: ...
 
 
 class PlainOutput(AcpObserver):
-    """The agent's words, and nothing else."""
+    """Writes the agent's text and nothing else."""
 
     def __init__(self, out: TextWriter) -> None:
         self._out = out
@@ -38,16 +38,15 @@ class PlainOutput(AcpObserver):
         self.started = False
 
     def on_update(self, update: SessionUpdate, call: ToolCallFields | None) -> None:
-        """What an agent says before the first prompt is no answer to it."""
+        """Write message text; text before the first prompt is not an answer and is skipped."""
         if self.started and isinstance(update, AgentMessageChunk):
             self._stream(content_text(update.content))
 
     def start_turn(self) -> None:
-        """A turn begins."""
         self.started = True
 
     def finish(self) -> None:
-        """End the line, if words were the last that was written."""
+        """Write the buffered text and end the line."""
         self._write(self._sanitiser.flush())
         self._end_line()
 
@@ -65,7 +64,7 @@ class PlainOutput(AcpObserver):
 
 
 class LabelledOutput(PlainOutput):
-    """The words, and a line with a mark for each thing besides."""
+    """Writes the agent's text, and a line such as `[tool] …` for each other update."""
 
     def __init__(self, out: TextWriter) -> None:
         super().__init__(out)
@@ -94,7 +93,7 @@ class LabelledOutput(PlainOutput):
             super().on_update(update, call)
 
     def start_turn(self) -> None:
-        """What was shown of calls in an earlier turn says nothing about those of this one."""
+        """Forget the printed calls: ids may repeat in the new turn."""
         super().start_turn()
         self._printed = {}
 
@@ -119,14 +118,14 @@ class LabelledOutput(PlainOutput):
             self.write_labelled("term", _shorten(detail.strip()))
 
     def write_usage(self, usage: PromptUsage | None) -> None:
-        """What the turn used, last of all."""
-        told = [f"in={usage.input_tokens} out={usage.output_tokens}"] if usage else []
+        """Write the token counts and the cost of the turn."""
+        parts = [f"in={usage.input_tokens} out={usage.output_tokens}"] if usage else []
         if self._usage:
-            told.append(f"context={self._usage.used}/{self._usage.size}")
+            parts.append(f"context={self._usage.used}/{self._usage.size}")
             if self._usage.cost:
-                told.append(f"cost={self._usage.cost.amount:g} {self._usage.cost.currency}")
-        if told:
-            self.write_labelled("usage", " ".join(told))
+                parts.append(f"cost={self._usage.cost.amount:g} {self._usage.cost.currency}")
+        if parts:
+            self.write_labelled("usage", " ".join(parts))
 
     def _write_thought(self, text: str) -> None:
         if not self._thinking:
@@ -137,7 +136,7 @@ class LabelledOutput(PlainOutput):
         self._write(sanitise(text))
 
     def _write_tool_call(self, call: ToolCallFields) -> None:
-        """A line when there is something new to say of the call."""
+        """Write the parts of the call that were not written yet."""
         ending = " (failed)" if call.status == "failed" else ""
         self._write_once(call, "tool", f"{call.kind or 'other'} {_title(call)}{_location(call)}{ending}")
         if call.raw_input is not None:
@@ -153,20 +152,20 @@ class LabelledOutput(PlainOutput):
                 )
 
     def _write_once(self, call: ToolCallFields, label: str, text: str) -> None:
-        shown = self._printed.setdefault(call.tool_call_id, set())
-        if f"{label} {text}" not in shown:
-            shown.add(f"{label} {text}")
+        printed = self._printed.setdefault(call.tool_call_id, set())
+        if f"{label} {text}" not in printed:
+            printed.add(f"{label} {text}")
             self.write_labelled(label, text)
 
     def write_labelled(self, label: str, text: str) -> None:
-        """A line of its own."""
+        """Write a line that starts with `[label]`."""
         self._write(self._sanitiser.flush())
         self._end_line()
         self._write(f"[{label}] {sanitise(text)}\n")
 
 
 def _title(call: ToolCallFields) -> str:
-    """In one line: a line of its own would pass for ours."""
+    """Return the title on one line: a second line could imitate a label."""
     return " ".join((call.title or call.tool_call_id).split())
 
 

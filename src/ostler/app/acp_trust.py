@@ -1,4 +1,4 @@
-"""What of a project's `.ostler/acp.json` trust is about: every program it names, in a line that holds all of it."""
+"""Lists the programs in a project's `.ostler/acp.json` that need the user's trust."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +14,12 @@ NAME = ".ostler/acp.json"
 
 
 def project_file(cwd: Path) -> Path:
-    """Where a project names agents of its own."""
+    """Return the path of a project's own agent file."""
     return cwd / NAME
 
 
 def agent_trust_items(cwd: Path, sources: SourceFolders) -> list[str]:
-    """One line for each; a file that cannot be used is told as it is."""
+    """Return a line for each entry, program and the file itself; an unreadable file gives its error message."""
     if sources.workspace_is_home:
         return []
     file = project_file(cwd)
@@ -33,17 +33,20 @@ def agent_trust_items(cwd: Path, sources: SourceFolders) -> list[str]:
 
 
 def _entries(value: Any) -> Iterator[str]:
-    from json import dumps  # only where there are any
+    from json import dumps  # imported only if there are entries
 
     sections = value if isinstance(value, dict) else {"": value}
-    for section, held in sections.items():
-        named = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list) else [("", held)]
-        for name, entry in named:
+    for section, content in sections.items():
+        if isinstance(content, dict):
+            entries: Any = content.items()
+        else:
+            entries = enumerate(content) if isinstance(content, list) else [("", content)]
+        for name, entry in entries:
             yield f"{NAME}: {section}.{name} = {dumps(mask_secrets(entry, str(name)))}"
 
 
 def _programs(sources: SourceFolders, value: Any) -> Iterator[str]:
-    """The project's own files among what would be started: when one changes, so does what is trusted."""
+    """Yield the hashes of the project's files that would run, so that a change of one needs new trust."""
     listed = value.get("agent_servers") if isinstance(value, dict) else None
     for entry in listed.values() if isinstance(listed, dict) else ():
         words = [entry.get("command"), *_as_list(entry.get("args"))] if isinstance(entry, dict) else []

@@ -1,4 +1,4 @@
-"""Joins the chosen agent to a session: its words to the engine, its tools to the door, its rules to the policy."""
+"""The active agent of a session: its role for the engine, its tools and its policy rules."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from ostler.policy.verdict import Policy, Profile
 
 
 class ActiveAgent:
-    """Which agent works in a session; whatever follows from that is asked for here."""
+    """The agent that a session uses now, and the policy and tools that follow from it."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class ActiveAgent:
         shell: SessionShell | None = None,
         parent: "ActiveAgent | None" = None,
     ) -> None:
-        """`shell` runs the session's commands, where this process does; `below` is the parent's choice of a child."""
+        """`shell` is set if this process runs the commands; `parent` is the active agent of the parent session."""
         self._parent = parent
         self._agents = agents
         self._policy = policy
@@ -34,7 +34,7 @@ class ActiveAgent:
         self._agent = agents[DEFAULT_AGENT]
 
     def select(self, name: str, *, child: bool = False) -> AgentRole:
-        """Let an agent work from now on."""
+        """Make `name` the active agent and return its role. Raises `UsageError` if there is no such agent."""
         agent = self._agent if name in ("", self._agent.name) else self._find(name, child=child)
         self._agent = agent
         if self.shell:
@@ -49,13 +49,13 @@ class ActiveAgent:
         )
 
     def internal_role(self, name: str) -> AgentRole:
-        """An agent that does the house's own work."""
+        """Return the role of an internal agent, such as `title`."""
         agent = self._agents.get(name) or builtin_agents()[name]
         return AgentRole(agent.name, agent.prompt, agent.model)
 
     @property
     def profile(self) -> Profile:
-        """The security profile in force, before a read-only agent narrows it."""
+        """The security profile, before a read-only agent restricts it."""
         return self._policy.profile
 
     @profile.setter
@@ -64,23 +64,23 @@ class ActiveAgent:
 
     @property
     def read_only(self) -> bool:
-        """Whether the agent, or the one above it, changes nothing."""
+        """Whether the agent or its parent is read-only."""
         return self._agent.read_only or (self._parent is not None and self._parent.read_only)
 
     def allows_tool(self, tool: str) -> bool:
-        """Whether the agent has a tool, and the one above it too."""
+        """Return whether the agent and its parent may use a tool."""
         return self._agent.allows_tool(tool) and (self._parent is None or self._parent.allows_tool(tool))
 
     def policy(self) -> Policy:
-        """The session's policy with the agent's rules in it."""
+        """Return the session's policy with the agent's rules added."""
         agent, policy = self._agent, self._policy
-        narrowed = msgspec.structs.replace(
+        restricted = msgspec.structs.replace(
             policy, rules=(*policy.rules, *agent.rules), restrictions=(*policy.restrictions, *agent.restrictions)
         )
-        return self._without_writes(narrowed) if self.read_only else narrowed
+        return self._without_writes(restricted) if self.read_only else restricted
 
     def _without_writes(self, policy: Policy) -> Policy:
-        """A command passes when our sandbox keeps the workspace as it is, else only when a person's rule says so."""
+        """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""
         profile = "balanced" if policy.profile == "god_mode" else policy.profile
         return msgspec.structs.replace(policy, profile=profile, allow_sandboxed=self.shell is not None)
 
@@ -89,9 +89,9 @@ class ActiveAgent:
         if agent and (agent.accepts_tasks if child else agent.user_selectable):
             return agent
         names = sorted(
-            one.name for one in self._agents.values() if (one.accepts_tasks if child else one.user_selectable)
+            agent.name for agent in self._agents.values() if (agent.accepts_tasks if child else agent.user_selectable)
         )
-        raise UsageError(f"there is no agent {name[:80]!r} to work with here", hint=f"there is: {', '.join(names)}")
+        raise UsageError(f"unknown agent {name[:80]!r}", hint=f"available: {', '.join(names)}")
 
 
 def _max_steps(agent: AgentDefinition, flag: int) -> int | None:

@@ -1,4 +1,4 @@
-"""The models that could be chosen: those of the endpoint in use, else those of the servers on this machine."""
+"""Lists the models of the active endpoint, or of the local servers."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from ostler.settings.model_profiles import active_profile
 
 
 async def list_models(settings: Settings, flags: Mapping[str, str]) -> Sequence[str]:
-    """Their names, as the servers tell them."""
+    """Return the model names that the servers report."""
     profile = active_profile(
         settings,
         os.environ,

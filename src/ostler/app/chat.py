@@ -1,4 +1,4 @@
-"""Joins the line client: settings, house, and a console that fits the terminal."""
+"""Builds and runs the interactive terminal client."""
 
 import asyncio
 import os
@@ -30,14 +30,14 @@ LIMITED_TERMINALS = ("", "dumb", "unknown")
 
 
 class ChatClient(msgspec.Struct, frozen=True):
-    """The line client from start to exit status."""
+    """The interactive client, with a line editor or with plain input and output."""
 
     options: RunOptions
     resume: str = ""
     plain: bool = False
 
     def run(self) -> int:
-        """The exit status; errors before the first prompt are raised."""
+        """Run until the user exits and return the exit status. Errors before the first prompt are raised."""
         try:
             return asyncio.run(self._run())
         finally:
@@ -53,20 +53,20 @@ class ChatClient(msgspec.Struct, frozen=True):
         paint.theme = ui.theme if ui.theme in THEMES else paint.theme
         console = self._make_editor_console(cwd, paint, settings) if editor else _make_plain_console()
 
-        def say(line: str) -> None:
+        def notify(line: str) -> None:
             from ostler.rendering.wrapping import wrap_notice
 
             console.show([paint(row, "dim") for row in wrap_notice(f"· {sanitise(line)}", paint.columns())])
 
-        manager = LazySessionManager(self.options, say)
-        opening = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
+        manager = LazySessionManager(self.options, notify)
+        request = OpenSessionRequest(self.options.cwd, self.options.backend, resume=self.resume, interactive=True)
 
         def services() -> "LocalCommandServices":
             from ostler.app.command_services import LocalCommandServices
 
             return LocalCommandServices(cwd, self.options, manager)
 
-        return await ReplFrontend(opening, console, paint, services, ui.details).run(manager)
+        return await ReplFrontend(request, console, paint, services, ui.details).run(manager)
 
     def _make_editor_console(self, cwd: Path, paint: Styler, settings: Settings) -> Console:
         from ostler.frontends.repl.line_editor import LineEditorConsole
@@ -80,7 +80,7 @@ class ChatClient(msgspec.Struct, frozen=True):
 
 
 class LazySessionManager:
-    """The house, joined when it is first needed: by then the prompt is there."""
+    """A session manager created on first use, so that the prompt appears without waiting for its imports."""
 
     def __init__(self, options: RunOptions, notify: Callable[[str], None]) -> None:
         self._options = options
@@ -105,7 +105,7 @@ class LazySessionManager:
 
 
 def _contains_secret(settings: Settings, api_key: str, text: str) -> bool:
-    """Whether a prompt has a secret in it that is in use."""
+    """Return whether a prompt contains a known secret."""
     from ostler.app.known_secrets import secrets_in_use
     from ostler.text.secret_masker import SecretMasker
 
@@ -113,11 +113,11 @@ def _contains_secret(settings: Settings, api_key: str, text: str) -> bool:
 
 
 def can_edit_lines() -> bool:
-    """Whether there is a terminal on both ends that can do more than append lines."""
+    """Return whether input and output are a terminal that supports line editing."""
     if not (_is_terminal(0) and _is_terminal(1)) or os.environ.get("TERM", "") in LIMITED_TERMINALS:
         return False
     try:
-        import termios  # noqa: F401  # what the editor needs
+        import termios  # noqa: F401  # the line editor needs it
     except ImportError:
         return False
     return True
@@ -131,13 +131,13 @@ def _is_terminal(descriptor: int) -> bool:
 
 
 def _silence_closed_output() -> None:
-    """Where the terminal is gone, what is left to be written goes nowhere, and is no error at exit."""
+    """If the terminal is gone, redirect output to the null device, so that the exit does not fail."""
     try:
         sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
+        null = os.open(os.devnull, os.O_WRONLY)
         for descriptor in (1, 2):
-            os.dup2(nowhere, descriptor)
+            os.dup2(null, descriptor)
 
 
 def _make_plain_console() -> PlainConsole:

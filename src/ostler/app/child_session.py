@@ -1,4 +1,4 @@
-"""A child session: it works by itself, asks where its parent asks, and its parent hears how it stands."""
+"""A child session: reports progress and usage to its parent and asks for permission there."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from ostler.session.session import LocalSession
 
 
 class ChildSession(LocalSession):
-    """May do what both its own agent's policy and its parent's judge let it."""
+    """A session that may only do what its own policy and its parent both allow."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class ChildSession(LocalSession):
         deny_asks: bool,
         **session_arguments: Any,
     ) -> None:
-        """`unasked`: the parent asks nobody, so what this one would ask for is refused."""
+        """With `deny_asks` a call that needs approval is denied, because the parent cannot ask the user."""
         self.texts: list[str] = []
         self._parent = parent
         self._task = task
@@ -54,28 +54,30 @@ class ChildSession(LocalSession):
         self._parent.emit(ChildProgress(self.id, self._child_state, self._last_tool, self._tokens, self._cost))
 
     async def decide(self, permission: Permission) -> Decision:
-        """The strictest of what its own rules say and what is decided in the parent, where a person may be asked."""
+        """Deny if the child's own rules deny, else let the parent decide, which may ask the user."""
         call = self._parent.state.calls.get(self._task.id)
-        given = (*(call.rules if call else ()), *self._task.rules)
+        restrictions = (*(call.rules if call else ()), *self._task.rules)
         own = evaluate_permission(
-            permission, self._own_policy(), grants=self._parent.standing_rules(), restrictions=given
+            permission, self._own_policy(), grants=self._parent.standing_rules(), restrictions=restrictions
         )
         if own.action == "deny":
             return Decision("deny", reason=own.reason)
         if own.action == "ask" and self._deny_asks:
-            return Decision("deny", reason="a read-only agent may run it only where a sandbox or a rule holds it")
+            return Decision(
+                "deny", reason="a read-only agent may run commands only in a sandbox or where a rule allows them"
+            )
         asks = [Rule(need.key, "*", "ask", f"agent {self._task.agent}") for need in permission.needs]
         title = f"{self._task.agent}: {permission.title}"
-        above = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
-        return await self._parent.decide_for_child(above, asks if own.action == "ask" else ())
+        request = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
+        return await self._parent.decide_for_child(request, asks if own.action == "ask" else ())
 
     async def ask(self, question: Question) -> QuestionReply:
-        """There, where a person looks."""
-        by = f"{self._task.agent}: {question.asked_by}" if question.asked_by else self._task.agent
-        return await self._parent.ask(msgspec.structs.replace(question, asked_by=by))
+        """Ask through the parent, naming this agent."""
+        asked_by = f"{self._task.agent}: {question.asked_by}" if question.asked_by else self._task.agent
+        return await self._parent.ask(msgspec.structs.replace(question, asked_by=asked_by))
 
     def _add_usage(self, usage: UsageReported) -> None:
-        """What a child uses counts for its parent's limits too."""
+        """Add the usage here and report it to the parent, whose limits include it."""
         self._tokens += usage.tokens_in + usage.tokens_out
         self._cost = None if self._cost is None or usage.cost is None else self._cost + usage.cost
         counts = (usage.tokens_in, usage.tokens_out, usage.tokens_cached, usage.cost)

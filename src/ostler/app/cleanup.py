@@ -1,4 +1,4 @@
-"""Tidies up once a day, beside the work: the cache by its age and size, sessions only where the settings say so."""
+"""Starts the daily cleanup of cache and expired sessions in a thread."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ DAY_SECONDS = 86400.0
 
 
 def start_cleanup(settings: Settings, keep_id: str) -> None:
-    """In a thread of its own, if it was not done today."""
+    """Start the cleanup in a thread if the last one is more than a day old; the session `keep_id` is kept."""
     stamp = cache_folder(settings) / STAMP_NAME
     if _done_today(stamp):
         return
@@ -24,11 +24,13 @@ def start_cleanup(settings: Settings, keep_id: str) -> None:
 def _clean_up(settings: Settings, stamp: Path, keep_id: str) -> None:
     from ostler.journal.cleanup import clean_cache, delete_expired
 
-    cache, kept = settings.config.cache, settings.config.session
+    cache, session = settings.config.cache, settings.config.session
     try:
         stamp.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         clean_cache(stamp.parent, cache.ttl_hours, cache.max_mb, time.time())
-        for session_id in delete_expired(session_store(settings), kept.keep_days, kept.max_mb, time.time(), keep_id):
+        for session_id in delete_expired(
+            session_store(settings), session.keep_days, session.max_mb, time.time(), keep_id
+        ):
             logging.getLogger("ostler.journal.session").info("deleted by the settings", extra={"session": session_id})
         stamp.touch(mode=0o600)
     except OSError:

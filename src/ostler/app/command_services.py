@@ -1,4 +1,4 @@
-"""What slash commands and completion use of this machine: files, models, agents, sessions, as the person may."""
+"""Implements the services that slash commands and completion use."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ RULES_FILES = ("AGENTS.md", "CLAUDE.md")
 
 
 class LocalCommandServices:
-    """One workspace; what files say is looked up anew, at most every few seconds."""
+    """Command services for one workspace. Definitions in files are read again after a few seconds."""
 
     def __init__(self, cwd: Path, options: RunOptions, manager: SessionManager) -> None:
         self._cwd = cwd
@@ -42,18 +42,16 @@ class LocalCommandServices:
         self._index = FileIndex(str(cwd))
         self._cache: dict[str, tuple[float, Sequence[NamedItem]]] = {}
 
-    # -- words ---------------------------------------------------------------------------------------------------
+    # -- prompts -------------------------------------------------------------------------------------------------
 
     async def build_prompt(self, text: str) -> BuiltPrompt:
-        made = await self._prompt_builder().from_text(text)
-        return BuiltPrompt(made.prompt, made.notices)
+        return await self._prompt_builder().from_text(text)
 
     async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
-        made = await self._prompt_builder().expand(name, arguments, run_tool)
-        return BuiltPrompt(made.prompt, made.notices) if made else None
+        return await self._prompt_builder().expand(name, arguments, run_tool)
 
     def _prompt_builder(self) -> "PromptBuilder":
-        """What the person names may lie outside the workspace: it was they who named it."""
+        """Return a builder that also attaches files outside the workspace, because the user typed the path."""
         from ostler.app.prompt_builder import PromptBuilder
 
         return PromptBuilder(self._cwd, self._load_settings(), allow_outside=True)
@@ -66,11 +64,11 @@ class LocalCommandServices:
     async def undo(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
         from ostler.app.undo import apply_undo, open_checkpoints
 
-        past = open_checkpoints(self._cwd, project_folder(self._cwd))
+        checkpoints = open_checkpoints(self._cwd, project_folder(self._cwd))
         try:
-            return await apply_undo(past, direction, turns)
+            return await apply_undo(checkpoints, direction, turns)
         finally:
-            past.close()
+            checkpoints.close()
 
     def undo_gaps(self) -> Sequence[str]:
         from ostler.app.undo_gaps import ReportedGaps
@@ -87,7 +85,7 @@ class LocalCommandServices:
         return str(self._cwd / next(found, RULES_FILES[0]))
 
     async def files(self, query: str) -> Sequence[str]:
-        """While the first look around goes on and found nothing yet, it is looked at again: no further key may come."""
+        """Search the file index; while its first scan is running, search again until something is found."""
         if query.startswith(("/", "~/", "../")):
             return await asyncio.to_thread(list_matching_paths, str(self._cwd), query)
         found = await asyncio.to_thread(self._search_index, query)
@@ -101,7 +99,7 @@ class LocalCommandServices:
         self._index.complete.wait(FIRST_SCAN_SECONDS)
         return self._index.find(query.removeprefix("./"))
 
-    # -- what can be chosen --------------------------------------------------------------------------------------
+    # -- choices -------------------------------------------------------------------------------------------------
 
     async def models(self) -> Sequence[str]:
         from ostler.app.available_models import list_models
@@ -114,8 +112,8 @@ class LocalCommandServices:
 
         entries = [candidate.entry for candidate in list_candidates(self._load_settings()) if candidate.entry.name]
         return [
-            NamedItem(one.name, f"{one.model or 'its own model'} at {strip_secrets(one.base_url)}", one.model)
-            for one in entries
+            NamedItem(entry.name, f"{entry.model or 'default model'} at {strip_secrets(entry.base_url)}", entry.model)
+            for entry in entries
         ]
 
     async def agents(self) -> Sequence[NamedItem]:
@@ -126,7 +124,7 @@ class LocalCommandServices:
         agents = self._project_knowledge(settings).agents(trusted=settings.trusted).values()
         return sorted(
             (NamedItem(agent.name, agent.description) for agent in agents if agent.user_selectable),
-            key=lambda one: one.name,
+            key=lambda item: item.name,
         )
 
     def _project_knowledge(self, settings: "Settings") -> "ProjectKnowledge":
@@ -135,33 +133,33 @@ class LocalCommandServices:
         return ProjectKnowledge(str(self._cwd), settings)
 
     async def skills(self) -> Sequence[NamedItem]:
-        def look() -> list[NamedItem]:
+        def load() -> list[NamedItem]:
             found = self._project_knowledge(self._load_settings()).skills.list_skills()
             return [NamedItem(skill.name, skill.description) for skill in found]
 
-        return await self._cached("skills", look)
+        return await self._cached("skills", load)
 
     async def commands(self) -> Sequence[NamedItem]:
-        def look() -> list[NamedItem]:
+        def load() -> list[NamedItem]:
             return [NamedItem(c.name, c.description or c.hint) for c in self._prompt_builder().commands().values()]
 
-        return await self._cached("commands", look)
+        return await self._cached("commands", load)
 
     async def mcp(self) -> Sequence[str]:
         servers = self._load_settings().config.mcp
         width = max(map(len, servers), default=0)
         return [
-            f"{name:<{width}}  {'set up' if server.enabled else 'switched off'}  {' '.join(server.command)}"
+            f"{name:<{width}}  {'configured' if server.enabled else 'disabled'}  {' '.join(server.command)}"
             for name, server in servers.items()
         ]
 
-    async def _cached(self, what: str, look: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
-        """In a thread: the files may lie on a slow disk."""
-        at, known = self._cache.get(what, (float("-inf"), ()))
-        if time.monotonic() - at > CACHE_SECONDS:
-            known = await asyncio.to_thread(look)
-            self._cache[what] = (time.monotonic(), known)
-        return known
+    async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
+        """Return the cached items of `key`, or load them in a thread if they are too old."""
+        loaded_at, items = self._cache.get(key, (float("-inf"), ()))
+        if time.monotonic() - loaded_at > CACHE_SECONDS:
+            items = await asyncio.to_thread(load)
+            self._cache[key] = (time.monotonic(), items)
+        return items
 
     # -- sessions ------------------------------------------------------------------------------------------------
 
@@ -169,34 +167,34 @@ class LocalCommandServices:
         return await self._manager.list(SessionQuery(str(self._cwd), query, MAX_SESSIONS))
 
     async def find_session(self, session_ref: str) -> str:
-        return await self._with_admin(lambda desk: desk.find(session_ref))
+        return await self._with_admin(lambda admin: admin.find(session_ref))
 
     async def fork(self, session_id: str, seq: int) -> str:
-        return await self._with_admin(lambda desk: desk.fork(session_id, seq))
+        return await self._with_admin(lambda admin: admin.fork(session_id, seq))
 
     async def export(self, session_id: str, output: str) -> str:
         file = Path(os.path.expanduser(output or f"ostler-{session_id}.md"))
         file = file if file.is_absolute() else self._cwd / file
-        await self._with_admin(lambda desk: list(desk.export(session_id, None, str(file), redact=True)))
+        await self._with_admin(lambda admin: list(admin.export(session_id, None, str(file), redact=True)))
         return str(file)
 
     async def _with_admin(self, work: "Callable[[SessionAdmin], T]") -> T:
         from ostler.app.session_admin import SessionAdmin
 
         if self._options.ephemeral:
-            raise UsageError("--ephemeral keeps no sessions", hint="start without it")
+            raise UsageError("sessions are not saved with --ephemeral", hint="start without it")
 
-        def at_desk() -> T:
-            with SessionAdmin(str(self._cwd), all_workspaces=False, notify=lambda line: None) as desk:
-                return work(desk)
+        def run() -> T:
+            with SessionAdmin(str(self._cwd), all_workspaces=False, notify=lambda line: None) as admin:
+                return work(admin)
 
-        return await asyncio.to_thread(at_desk)
+        return await asyncio.to_thread(run)
 
-    # -- around --------------------------------------------------------------------------------------------------
+    # -- environment ---------------------------------------------------------------------------------------------
 
     def environment_labels(self) -> Sequence[str]:
-        where = git_branch(self._cwd)
-        return [f"sandbox {self._sandbox_label}", *([where] if where else [])]
+        branch = git_branch(self._cwd)
+        return [f"sandbox {self._sandbox_label}", *([branch] if branch else [])]
 
     @cached_property
     def _sandbox_label(self) -> str:
@@ -210,10 +208,10 @@ class LocalCommandServices:
     async def doctor(self) -> Sequence[str]:
         from ostler.app.doctor import run_checks
 
-        marks = {"good": "✓", "poor": "–", "bad": "✗"}
-        found = await run_checks(str(self._cwd), self._options.model)
+        marks = {"ok": "✓", "warning": "–", "error": "✗"}
         return [
-            f"{marks[one.state]} {one.name:<9} {one.message}{f' → {one.remedy}' * bool(one.remedy)}" for one in found
+            f"{marks[finding.state]} {finding.name:<9} {finding.message}{f' → {finding.remedy}' * bool(finding.remedy)}"
+            for finding in await run_checks(str(self._cwd), self._options.model)
         ]
 
     def take_unsent_prompts(self) -> str:

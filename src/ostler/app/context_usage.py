@@ -1,4 +1,4 @@
-"""What a session's next request is made of, in lines for a person."""
+"""Lines for `/context`: the parts of the next request and their tokens."""
 
 from ostler.backends.engine.request_breakdown import breakdown, to_tokens
 from ostler.core.events import UsageReported
@@ -8,8 +8,10 @@ from ostler.text.sanitise import sanitise
 
 
 def context_lines(session: Session, compaction: CompactionConfig) -> list[str]:
-    """The sum, and each piece with its tokens and its share of the window; nothing before the first request, nor
-    where another program makes the requests."""
+    """Return the total and a line for each part with its tokens and share of the context window.
+
+    Empty before the first request and for backends other than the engine.
+    """
     records = session.records()
     parts = to_tokens(breakdown(records), records)
     if not parts:
@@ -26,15 +28,17 @@ def _total_line(size: int, window: int) -> str:
 
 
 def _window_size(records: Records) -> int:
-    """As the conversation's own calls told it last; those beside it fill no context."""
-    events = (records[at].event for at in reversed(list(records.indexes_of(("usage_reported",)))))
-    return next((told.context_limit for told in events if isinstance(told, UsageReported) and told.context_limit), 0)
+    """Return the context window that was last reported, or 0."""
+    events = (records[index].event for index in reversed(list(records.indexes_of(("usage_reported",)))))
+    return next(
+        (usage.context_limit for usage in events if isinstance(usage, UsageReported) and usage.context_limit), 0
+    )
 
 
 def _compaction_line(compaction: CompactionConfig) -> str:
     if not compaction.auto:
-        return "it is shortened only by /compact (compaction.auto is off)"
-    return f"it is shortened by itself at {compaction.threshold:.0%} of the window (compaction.threshold)"
+        return "compacted only by /compact (compaction.auto is off)"
+    return f"compacted automatically at {compaction.threshold:.0%} of the context window (compaction.threshold)"
 
 
 def _share(size: int, window: int) -> str:

@@ -1,4 +1,4 @@
-"""The examinations behind `ostler doctor`: each looks at one thing and says what to do."""
+"""Checks behind `ostler doctor`; each reports a status and a fix."""
 
 import os
 import platform
@@ -22,40 +22,42 @@ if TYPE_CHECKING:
     from ostler.processes.sandbox_selftest import SelfTestResult
 
 
-# What Landlock does not hold, in the words of whoever has to live with it.
+# Gaps of Landlock, by the name of the self-test.
 _LANDLOCK_GAPS = {
-    "chmod": "a command can change the mode of files that are yours, also outside the workspace",
-    "protected hooks": "a command can write there; a hook that git would run is set aside when it has ended",
-    "protected config": "a command can write there; what would make git run a program is set aside when it has ended",
-    "protected by way of its folder": "a command can move .git away; what it makes instead is looked at afterwards",
+    "chmod": "a command can change the mode of your files, also outside the workspace",
+    "protected hooks": "a command can write there; hooks that git would run are quarantined after the command",
+    "protected config": "a command can write there; settings that make git run a program are quarantined afterwards",
+    "protected by way of its folder": "a command can replace .git; the replacement is checked afterwards",
 }
 
 
 class DoctorFinding(msgspec.Struct, frozen=True):
-    """What was found: good, poor (it works without) or bad."""
+    """The result of a check. With a warning Ostler still works."""
 
     name: str
-    state: Literal["good", "poor", "bad"]
+    state: Literal["ok", "warning", "error"]
     message: str
     remedy: str = ""
 
 
 async def run_checks(cwd: str, model: dict[str, str]) -> list[DoctorFinding]:
-    """Everything, in the order a person would mend it."""
-    found = [_check_python(), _check_terminal(), _check_home()]
-    broken: list[str] = []
+    """Run all checks; the findings are in the order in which to fix them."""
+    findings = [_check_python(), _check_terminal(), _check_home()]
+    errors: list[str] = []
     try:
-        settings = load_settings_leniently(Path(cwd).resolve(), broken.append)
+        settings = load_settings_leniently(Path(cwd).resolve(), errors.append)
     except OstlerError as error:
-        config = DoctorFinding("config", "bad", error.fault.message, error.fault.hint)
-        return [*found, config, await _check_sandbox_available(), _check_git(), _check_ripgrep()]
-    config = DoctorFinding("config", "bad", broken[0], "ostler config check") if broken else _check_config(settings)
-    chosen = await _check_model(settings, model)
+        config = DoctorFinding("config", "error", error.fault.message, error.fault.hint)
+        return [*findings, config, await _check_sandbox_available(), _check_git(), _check_ripgrep()]
+    config = (
+        DoctorFinding("config", "error", errors[0], "run `ostler config check`") if errors else _check_config(settings)
+    )
+    model_finding = await _check_model(settings, model)
     return [
-        *found,
+        *findings,
         config,
-        chosen,
-        *_check_unset_variables(settings, chosen),
+        model_finding,
+        *_check_unset_variables(settings, model_finding),
         await _check_sandbox_available(),
         _check_git(),
         _check_ripgrep(),
@@ -63,50 +65,51 @@ async def run_checks(cwd: str, model: dict[str, str]) -> list[DoctorFinding]:
 
 
 def _check_python() -> DoctorFinding:
-    return DoctorFinding("python", "good", f"{platform.python_version()} ({sys.executable})")
+    return DoctorFinding("python", "ok", f"{platform.python_version()} ({sys.executable})")
 
 
 def _check_terminal() -> DoctorFinding:
     term = os.environ.get("TERM", "")
     if not sys.stdout.isatty():
-        return DoctorFinding("terminal", "poor", "output goes to a file or pipe: no colours, no line client")
+        return DoctorFinding("terminal", "warning", "output is not a terminal: no colours, no interactive client")
     size = shutil.get_terminal_size()
     if term in ("", "dumb"):
-        return DoctorFinding("terminal", "poor", f"TERM={term or '(unset)'}", "set TERM, e.g. to xterm-256color")
-    return DoctorFinding("terminal", "good", f"{term}, {size.columns} × {size.lines}")
+        return DoctorFinding("terminal", "warning", f"TERM={term or '(unset)'}", "set TERM, e.g. to xterm-256color")
+    return DoctorFinding("terminal", "ok", f"{term}, {size.columns} × {size.lines}")
 
 
 def _check_home() -> DoctorFinding:
     try:
-        return DoctorFinding("home", "good", str(ensure_home(os.environ)))
+        return DoctorFinding("home", "ok", str(ensure_home(os.environ)))
     except OstlerError as error:
-        return DoctorFinding("home", "bad", error.fault.message, error.fault.hint or "or run with --ephemeral")
+        return DoctorFinding("home", "error", error.fault.message, error.fault.hint or "run with --ephemeral")
 
 
 def _check_config(settings: Settings) -> DoctorFinding:
     files = sorted({layer.file for layer in settings.layers if layer.file})
     if settings.problems:
-        return DoctorFinding("config", "poor", str(settings.problems[0]), "ostler config check")
-    held = f"; {len(settings.pending_trust)} project settings wait for trust" if settings.pending_trust else ""
-    return DoctorFinding("config", "good", (", ".join(files) or "defaults only") + held)
+        return DoctorFinding("config", "warning", str(settings.problems[0]), "run `ostler config check`")
+    count = len(settings.pending_trust)
+    pending = f"; {count} project settings are ignored until you run `ostler trust`" if count else ""
+    return DoctorFinding("config", "ok", (", ".join(files) or "defaults only") + pending)
 
 
 async def _check_model(settings: Settings, flags: dict[str, str]) -> DoctorFinding:
     try:
-        return DoctorFinding("model", "good", (await choose_model(settings, flags, os.environ)).description)
+        return DoctorFinding("model", "ok", (await choose_model(settings, flags, os.environ)).description)
     except OstlerError as error:
-        return DoctorFinding("model", "bad", error.fault.message, error.fault.hint)
+        return DoctorFinding("model", "error", error.fault.message, error.fault.hint)
 
 
 def _check_unset_variables(settings: Settings, model_finding: DoctorFinding) -> list[DoctorFinding]:
-    """Profiles that could not be used now, for a variable that they refer to is not set."""
-    lacking = {
+    """Return a warning for each profile that refers to an unset environment variable."""
+    unset = {
         candidate.entry.name: unset_profile_variables(candidate.entry, os.environ)
         for candidate in list_candidates(settings)
     }
     return [
-        DoctorFinding("profile", "poor", f"{name} needs the variable {names[0]}, which is not set", f"set {names[0]}")
-        for name, names in lacking.items()
+        DoctorFinding("profile", "warning", f"{name}: environment variable {names[0]} is not set", f"set {names[0]}")
+        for name, names in unset.items()
         if names and names[0] not in model_finding.message
     ]
 
@@ -114,42 +117,47 @@ def _check_unset_variables(settings: Settings, model_finding: DoctorFinding) -> 
 async def _check_sandbox_available() -> DoctorFinding:
     from ostler.processes.sandbox_selftest import probe
 
-    for found in probe():
-        if found.available and found.name in ("bubblewrap", "landlock"):
-            return DoctorFinding("sandbox", "good", f"{found.name} ({found.detail}); `ostler doctor sandbox` proves it")
-    return DoctorFinding("sandbox", "poor", "commands run without one", "on Debian: apt-get install bubblewrap")
+    for sandbox in probe():
+        if sandbox.available and sandbox.name in ("bubblewrap", "landlock"):
+            message = f"{sandbox.name} ({sandbox.detail}); test it with `ostler doctor sandbox`"
+            return DoctorFinding("sandbox", "ok", message)
+    return DoctorFinding(
+        "sandbox", "warning", "no sandbox: commands run unconfined", "on Debian: apt-get install bubblewrap"
+    )
 
 
 async def check_sandbox() -> list[DoctorFinding]:
-    """The sandbox put to the proof: a hostile command really tries, and each thing it tried is told."""
+    """Test the sandbox with a hostile command and return a finding for each attempt."""
     from ostler.processes.sandbox_selftest import probe, run_selftest
 
-    have = [DoctorFinding(found.name, "good" if found.available else "poor", found.detail) for found in probe()]
-    proofs = await run_selftest()
-    by_landlock = proofs[0].detail == "landlock"
-    return have + [
-        _self_test_finding(proof, _LANDLOCK_GAPS.get(proof.name, "") if by_landlock else "") for proof in proofs
+    sandboxes = [DoctorFinding(item.name, "ok" if item.available else "warning", item.detail) for item in probe()]
+    results = await run_selftest()
+    is_landlock = results[0].detail == "landlock"
+    return sandboxes + [
+        _self_test_finding(result, _LANDLOCK_GAPS.get(result.name, "") if is_landlock else "") for result in results
     ]
 
 
 def _self_test_finding(result: "SelfTestResult", gap: str) -> DoctorFinding:
     if result.blocked or not gap:
-        return DoctorFinding(result.name, "good" if result.blocked else "bad", result.detail)
-    remedy = "bubblewrap holds it; on Debian: apt-get install bubblewrap"
-    return DoctorFinding(result.name, "bad", f"not held: {gap}", remedy)
+        return DoctorFinding(result.name, "ok" if result.blocked else "error", result.detail)
+    remedy = "bubblewrap blocks it; on Debian: apt-get install bubblewrap"
+    return DoctorFinding(result.name, "error", f"not blocked: {gap}", remedy)
 
 
 def _check_git() -> DoctorFinding:
     path = shutil.which("git")
     return (
-        DoctorFinding("git", "good", path) if path else DoctorFinding("git", "poor", "not found", "apt-get install git")
+        DoctorFinding("git", "ok", path)
+        if path
+        else DoctorFinding("git", "warning", "not found", "apt-get install git")
     )
 
 
 def _check_ripgrep() -> DoctorFinding:
     path = find_ripgrep()
     return (
-        DoctorFinding("ripgrep", "good", path)
+        DoctorFinding("ripgrep", "ok", path)
         if path
-        else DoctorFinding("ripgrep", "poor", "not found; search is slower")
+        else DoctorFinding("ripgrep", "warning", "not found; search is slower")
     )

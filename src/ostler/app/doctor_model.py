@@ -1,4 +1,4 @@
-"""The examination behind `ostler doctor model`: one small real request, and what its answer gives away."""
+"""Checks behind `ostler doctor model`: sends one small request and evaluates the reply."""
 
 import os
 import time
@@ -37,15 +37,15 @@ WEATHER_TOOL = ToolSpec(
 MAX_TOKENS = 1_000
 QUESTION = "Count from one to thirty in words, on one line. Then use the tool: what is the weather in Paris?"
 _FINISH_MESSAGES = {
-    "length": f"its reply was cut at {MAX_TOKENS:,} tokens",
-    "refusal": "it declined to answer",
-    "filtered": "a content filter cut its reply off",
+    "length": f"the reply was truncated at {MAX_TOKENS:,} tokens",
+    "refusal": "the model declined to answer",
+    "filtered": "a content filter stopped the reply",
 }
-_REASONING_FORMS = {"field": "told apart by the server", "tags": "in <think> tags of its text, taken out of the answer"}
+_REASONING_FORMS = {"field": "sent separately by the server", "tags": "in <think> tags, removed from the answer"}
 
 
 class _ReplyStats(msgspec.Struct):
-    """What one reply was like."""
+    """Measurements of one reply."""
 
     first_seconds: float = 0.0
     total_seconds: float = 0.0
@@ -70,7 +70,7 @@ class _ReplyStats(msgspec.Struct):
         elif isinstance(chunk, ReplyFinished):
             self.problem = _FINISH_MESSAGES.get(chunk.reason, self.problem)
             self.problem = (
-                f"the server ended its reply with {chunk.server_reason!r}" if chunk.server_reason else self.problem
+                f"the server ended the reply with {chunk.server_reason!r}" if chunk.server_reason else self.problem
             )
         self.total_seconds = seconds
 
@@ -83,83 +83,83 @@ def _is_json_object(arguments: str) -> bool:
 
 
 async def check_model(cwd: str, flags: dict[str, str]) -> list[DoctorFinding]:
-    """Reachable, time to the first word, window, streaming, tools and dialect, reasoning, usage."""
+    """Check connection, latency, context window, streaming, tools and dialect, reasoning and usage."""
     try:
         choice = await choose_model(load_settings(Path(cwd).resolve()), flags, os.environ)
     except OstlerError as error:
-        return [DoctorFinding("model", "bad", error.fault.message, error.fault.hint)]
-    found = [DoctorFinding("model", "good", choice.description)]
+        return [DoctorFinding("model", "error", error.fault.message, error.fault.hint)]
+    findings = [DoctorFinding("model", "ok", choice.description)]
     client = choice.make("")
     try:
-        heard = await _send_request(client)
-        if learn := getattr(client, "fetch_window", None):
-            await learn()  # a run asks beside its work; whoever asks the doctor wants to know
-        found += _findings(heard, client)
+        stats = await _send_request(client)
+        if fetch_window := getattr(client, "fetch_window", None):
+            await fetch_window()  # a run fetches it in the background; here it must be known
+        findings += _findings(stats, client)
     except OstlerError as error:
-        found.append(DoctorFinding("answers", "bad", error.fault.message, error.fault.hint))
+        findings.append(DoctorFinding("answers", "error", error.fault.message, error.fault.hint))
     finally:
         await client.aclose()
-    return found
+    return findings
 
 
 async def _send_request(client: ModelClient) -> _ReplyStats:
     request = ModelRequest(
         "You are being tested.", (UserMessage((TextContent(QUESTION),)),), (WEATHER_TOOL,), max_tokens=MAX_TOKENS
     )
-    heard, begun = _ReplyStats(), time.monotonic()
+    stats, start = _ReplyStats(), time.monotonic()
     async for chunk in client.stream(request):
-        heard.add(chunk, time.monotonic() - begun)
-    return heard
+        stats.add(chunk, time.monotonic() - start)
+    return stats
 
 
 def _findings(stats: _ReplyStats, client: ModelClient) -> list[DoctorFinding]:
-    found = [
+    findings = [
         _check_answers(stats),
-        DoctorFinding("window", "good", f"{client.context_limit:,} tokens"),
+        DoctorFinding("window", "ok", f"{client.context_limit:,} tokens"),
         _check_streaming(stats),
         *_check_tools(stats, client),
-        DoctorFinding("reasoning", "good", _REASONING_FORMS.get(getattr(client, "reasoning", ""), "none seen")),
+        DoctorFinding("reasoning", "ok", _REASONING_FORMS.get(getattr(client, "reasoning", ""), "none seen")),
         _check_usage(stats.usage),
     ]
-    return [*found, DoctorFinding("trouble", "poor", stats.problem)] if stats.problem else found
+    return [*findings, DoctorFinding("trouble", "warning", stats.problem)] if stats.problem else findings
 
 
 def _check_answers(stats: _ReplyStats) -> DoctorFinding:
     if not stats.chunks and not stats.calls:
-        return DoctorFinding("answers", "bad", "it ended its reply without a word", "look at the server's log")
+        return DoctorFinding("answers", "error", "the reply is empty", "check the server's log")
     return DoctorFinding(
-        "answers", "good", f"first word after {stats.first_seconds:.2f} s, all after {stats.total_seconds:.2f} s"
+        "answers", "ok", f"first output after {stats.first_seconds:.2f} s, complete after {stats.total_seconds:.2f} s"
     )
 
 
 def _check_streaming(stats: _ReplyStats) -> DoctorFinding:
     if stats.chunks > 1:
         return DoctorFinding(
-            "streaming", "good", f"{stats.chunks} pieces over {stats.total_seconds - stats.first_seconds:.2f} s"
+            "streaming", "ok", f"{stats.chunks} chunks over {stats.total_seconds - stats.first_seconds:.2f} s"
         )
     if not stats.chunks:
-        return DoctorFinding("streaming", "good", "not seen: it said nothing beside its call")
+        return DoctorFinding("streaming", "ok", "not tested: the reply has no text")
     return DoctorFinding(
-        "streaming", "poor", "the words came in one piece; little may be seen before an answer is whole"
+        "streaming", "warning", "the text arrived in one chunk; answers may appear only when they are complete"
     )
 
 
 def _check_tools(stats: _ReplyStats, client: ModelClient) -> list[DoctorFinding]:
     if not stats.calls:
         remedy = "try --dialect text or --dialect xnl, or another model"
-        return [DoctorFinding("tools", "bad", "it did not call the tool it was told to use", remedy)]
+        return [DoctorFinding("tools", "error", "the model did not call the tool", remedy)]
     in_text = getattr(client, "called_by", "") == "text"
-    dialect = DoctorFinding("dialect", "good", "calls in its text, found there" if in_text else "the API's own calls")
+    dialect = DoctorFinding("dialect", "ok", "tool calls in the text" if in_text else "native API tool calls")
     if not stats.arguments_valid:
-        remedy = "try --dialect text or --dialect xnl, or look at how the server parses calls"
-        return [DoctorFinding("tools", "bad", "the arguments of its call are no JSON object", remedy), dialect]
+        remedy = "try --dialect text or --dialect xnl, or check the server's tool call parser"
+        return [DoctorFinding("tools", "error", "the arguments of the call are not a JSON object", remedy), dialect]
     if stats.calls == ("weather",):
-        return [DoctorFinding("tools", "good", "it calls them"), dialect]
+        return [DoctorFinding("tools", "ok", "the model calls tools"), dialect]
     names = ", ".join(stats.calls)
-    return [DoctorFinding("tools", "poor", f"it called {names} instead of one tool once"), dialect]
+    return [DoctorFinding("tools", "warning", f"the model called {names} instead of weather once"), dialect]
 
 
 def _check_usage(usage: Usage | None) -> DoctorFinding:
     if usage is None:
-        return DoctorFinding("usage", "poor", "the server counts no tokens; they will be estimated")
-    return DoctorFinding("usage", "good", f"{usage.tokens_in} tokens in, {usage.tokens_out} out")
+        return DoctorFinding("usage", "warning", "the server does not report token usage; it is estimated")
+    return DoctorFinding("usage", "ok", f"{usage.tokens_in} tokens in, {usage.tokens_out} out")

@@ -1,4 +1,4 @@
-"""Commands of a session in the terminals of its editor, where a person watches them."""
+"""Runs a session's commands in the editor's terminals."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ RELEASE_TIMEOUT = 2.0
 
 
 class EditorShell(SessionShell):
-    """A shell whose foreground commands are the editor's; what must be confined runs here as ever."""
+    """A shell that runs foreground commands in the editor's terminals unless they must be sandboxed."""
 
     def __init__(self, root: str, editor: EditorClient, *, sandbox: str) -> None:
         super().__init__(root, writable=True, sandbox=sandbox)
@@ -29,27 +29,27 @@ class EditorShell(SessionShell):
 
     @property
     def runs_in_editor(self) -> bool:
-        """Whether the next command runs in a terminal of the editor's."""
+        """Whether the next command runs in a terminal of the editor."""
         return self._editor.capabilities.terminal and not self.read_only and not self._requires_sandbox
 
     async def run(self, request: CommandRequest) -> CommandResult:
         return await self._run_in_terminal(request) if self.runs_in_editor else await super().run(request)
 
     async def _run_in_terminal(self, request: CommandRequest) -> CommandResult:
-        began = time.monotonic()
+        start = time.monotonic()
         terminal_id = await self._create_terminal(request)
         try:
             self._editor.on_terminal_created(request.command, terminal_id)
-            ended = await self._wait_for_exit(terminal_id, request.timeout)
+            exit_info = await self._wait_for_exit(terminal_id, request.timeout)
             output = await self._request_terminal("terminal/output", terminal_id)
         except (ToolError, asyncio.CancelledError):
             await self._release(terminal_id, kill=True)
             raise
         await self._release(terminal_id)
-        return _make_result(output, ended, time.monotonic() - began)
+        return _make_result(output, exit_info, time.monotonic() - start)
 
     async def _wait_for_exit(self, terminal_id: str, timeout: float) -> dict[str, Any] | None:
-        """How the command ended; None when it took too long and was killed."""
+        """Return the editor's exit information, or None if the command timed out and was killed."""
         try:
             async with asyncio.timeout(timeout):
                 return await self._request_terminal("terminal/wait_for_exit", terminal_id)
@@ -68,7 +68,7 @@ class EditorShell(SessionShell):
         )
         terminal_id = answer.get("terminalId")
         if not isinstance(terminal_id, str):
-            raise ToolError("the editor gave no terminal", code="no_shell")
+            raise ToolError("the editor did not create a terminal", code="no_shell")
         return terminal_id
 
     async def _request_terminal(self, method: str, terminal_id: str) -> dict[str, Any]:
@@ -82,13 +82,13 @@ class EditorShell(SessionShell):
         return answer if isinstance(answer, dict) else {}
 
     async def _release(self, terminal_id: str, *, kill: bool = False) -> None:
-        """Always, whatever ended it; an editor that does not answer is not waited for long."""
+        """Release the terminal, but wait only briefly for an editor that does not answer."""
 
-        async def go() -> None:
+        async def release() -> None:
             for method in (*(("terminal/kill",) if kill else ()), "terminal/release"):
                 await self._request_terminal(method, terminal_id)
 
-        task = asyncio.ensure_future(go())
+        task = asyncio.ensure_future(release())
         await asyncio.wait({task}, timeout=RELEASE_TIMEOUT)
         if task.done() and not task.cancelled():
             task.exception()
@@ -96,10 +96,11 @@ class EditorShell(SessionShell):
 
 
 def _make_result(output: dict[str, Any], exit_info: dict[str, Any] | None, seconds: float) -> CommandResult:
-    """Both answers may hold the exit code, and some editors put it into only one."""
+    """Combine the two answers: the exit code may be in only one of them, depending on the editor."""
     text, status = output.get("output"), output.get("exitStatus")
-    told = [exit_info, status] if exit_info is not None else []
-    code = next((one["exitCode"] for one in told if isinstance(one, dict) and one.get("exitCode") is not None), None)
+    sources = [exit_info, status] if exit_info is not None else []
+    codes = (item.get("exitCode") for item in sources if isinstance(item, dict))
+    code = next((code for code in codes if code is not None), None)
     return CommandResult(
         text if isinstance(text, str) else "",
         "",

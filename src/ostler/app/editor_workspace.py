@@ -1,4 +1,4 @@
-"""The folder as an editor has it: texts with their unsaved changes, written through the editor."""
+"""Workspace that reads unsaved editor buffers and writes through the editor."""
 
 import asyncio
 import os
@@ -13,14 +13,14 @@ from ostler.core.protocols import FileChange, TextFile, WriteResult
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.wire.jsonrpc import PeerClosed, RpcError
 
-READ_TIMEOUT = 10.0  # an editor that hangs leaves the reading to the disk
+READ_TIMEOUT = 10.0  # then the file is read from disk
 
 
 class EditorWorkspace(SessionWorkspace):
-    """Reads fall back to the disk where the editor has nothing to tell; what it will not write is refused.
+    """A workspace behind an editor. Reads fall back to the disk; a failed write raises `PathError`.
 
-    Only a change of one text goes through the editor: several at once must happen together or not at all, which only
-    the disk can promise.
+    Only the change of a single text file goes through the editor. Several changes must all succeed or fail together,
+    so they are written to disk.
     """
 
     def __init__(self, root: str, shell: EditorShell, editor: EditorClient, *, read_anywhere: bool) -> None:
@@ -32,22 +32,25 @@ class EditorWorkspace(SessionWorkspace):
 
     async def read_text(self, path: str) -> TextFile:
         file = await super().read_text(path)
-        shown = await self._read_buffer(path, file)
-        self._last_read[self.resolve(path).absolute] = shown.text
-        return shown
+        buffer = await self._read_buffer(path, file)
+        self._last_read[self.resolve(path).absolute] = buffer.text
+        return buffer
 
     async def read_for_edit(self, path: str) -> TextFile:
         file = await self._read_disk(path)
-        shown = await self._read_buffer(path, file)
-        seen = self._last_read.get(self.resolve(path).absolute, shown.text)
-        if shown.text not in (file.text, seen):
+        buffer = await self._read_buffer(path, file)
+        last_read = self._last_read.get(self.resolve(path).absolute, buffer.text)
+        if buffer.text not in (file.text, last_read):
             raise PathError(
-                "changed_on_disk", file.path, "it was changed in the editor since you read it", hint="read it again"
+                "changed_on_disk",
+                file.path,
+                "the file was changed in the editor since you read it",
+                hint="read it again",
             )
-        return shown
+        return buffer
 
     async def write_text(self, path: str, text: str, *, base_version: str | None = None) -> WriteResult:
-        """A file that is there is changed as the editor shows it, and keeps its newlines."""
+        """Write through the editor if possible; an existing file keeps its newlines."""
         if base_version is not None or not await self._writes_through_editor(path):
             return await super().write_text(path, text, base_version=base_version)
         if not self.resolve(path).exists:
@@ -57,13 +60,13 @@ class EditorWorkspace(SessionWorkspace):
         return (await self.apply([FileChange(path, text, file.version)]))[0]
 
     async def apply(self, changes: Sequence[FileChange], *, dry_run: bool = False) -> Sequence[WriteResult]:
-        alone = changes[0] if len(changes) == 1 and _is_text_change(changes[0]) else None
-        if alone is None or not await self._writes_through_editor(alone.path):
-            for each in changes:
-                await self._check_saved(each.path)
+        change = changes[0] if len(changes) == 1 and _is_text_change(changes[0]) else None
+        if change is None or not await self._writes_through_editor(change.path):
+            for item in changes:
+                await self._check_saved(item.path)
             return await super().apply(changes, dry_run=dry_run)
-        told = await self._preview(alone, (await super().apply(changes, dry_run=True))[0])
-        return [told if dry_run else await self._write_in_editor(alone, told)]
+        result = await self._preview(change, (await super().apply(changes, dry_run=True))[0])
+        return [result if dry_run else await self._write_in_editor(change, result)]
 
     async def is_sandboxed(self) -> bool:
         return not self._editor_shell.runs_in_editor and await super().is_sandboxed()
@@ -73,10 +76,10 @@ class EditorWorkspace(SessionWorkspace):
             self.root, self._editor_shell.for_child(), self._editor, read_anywhere=self._read_anywhere
         )
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- internals -------------------------------------------------------------------------------------------------
 
     async def _read_buffer(self, path: str, file: TextFile) -> TextFile:
-        """The text as the editor has it, in the file's own newlines."""
+        """Return the file with the editor's text, in the file's own newlines."""
         if not self._editor.capabilities.fs.read_text_file or not _is_plain_utf8(file):
             return file
         try:
@@ -91,11 +94,11 @@ class EditorWorkspace(SessionWorkspace):
         return msgspec.structs.replace(file, text=text, size=len(text.encode()))
 
     async def _read_disk(self, path: str) -> TextFile:
-        """As we last saw it; what we let the editor write may have been saved late."""
+        """Read the file for an edit, accepting text that the editor saved for us after the last read."""
         try:
             return await super().read_for_edit(path)
-        except PathError as refusal:
-            if refusal.fault.code != "changed_on_disk":
+        except PathError as error:
+            if error.fault.code != "changed_on_disk":
                 raise
             file = await super().read_text(path)
             if file.text != self._last_written.get(self.resolve(path).absolute):
@@ -108,27 +111,29 @@ class EditorWorkspace(SessionWorkspace):
         return not self.resolve(path).exists or _is_plain_utf8(await self._read_disk(path))
 
     async def _write_in_editor(self, change: FileChange, result: WriteResult) -> WriteResult:
-        place, text = self.resolve(change.path), change.text or ""
+        resolved, text = self.resolve(change.path), change.text or ""
         try:
-            await self._editor.request("fs/write_text_file", path=place.absolute, content=text)
+            await self._editor.request("fs/write_text_file", path=resolved.absolute, content=text)
         except (RpcError, PeerClosed) as error:
-            raise PathError("denied_by_system", place.display_path, f"the editor did not write it: {error}") from None
-        self._last_written[place.absolute] = self._last_read[place.absolute] = text
-        if os.path.exists(place.absolute):
+            raise PathError(
+                "denied_by_system", resolved.display_path, f"the editor did not write it: {error}"
+            ) from None
+        self._last_written[resolved.absolute] = self._last_read[resolved.absolute] = text
+        if os.path.exists(resolved.absolute):
             await super().read_text(change.path)
         return result
 
     async def _preview(self, change: FileChange, result: WriteResult) -> WriteResult:
-        """The change as the person sees it, which is another where the editor has something unsaved."""
+        """Return the result with the diff against the editor's text, which may have unsaved changes."""
         if not self.resolve(change.path).exists:
             return result
         file = await self._read_disk(change.path)
-        before = (await self.read_for_edit(change.path)).text
-        if before == file.text:
+        current = (await self.read_for_edit(change.path)).text
+        if current == file.text:
             return result
         from ostler.text.diff import unified_diff
 
-        diff = unified_diff(before, change.text or "", result.path)
+        diff = unified_diff(current, change.text or "", result.path)
         return msgspec.structs.replace(result, diff=diff.text, additions=diff.additions, deletions=diff.deletions)
 
     async def _check_saved(self, path: str) -> None:
@@ -137,9 +142,14 @@ class EditorWorkspace(SessionWorkspace):
         try:
             file = await self._read_disk(path)
         except PathError:
-            return  # no text, so no buffer; or the change itself is refused in a moment
+            return  # not a text file, so no buffer; or the change itself fails next
         if (await self._read_buffer(path, file)).text != file.text:
-            raise PathError("changed_on_disk", file.path, "it is unsaved in the editor", hint="save it first")
+            raise PathError(
+                "changed_on_disk",
+                file.path,
+                "the file has unsaved changes in the editor",
+                hint="ask the user to save it",
+            )
 
 
 def _is_text_change(change: FileChange) -> bool:
@@ -151,7 +161,7 @@ def _is_text_change(change: FileChange) -> bool:
 
 
 def _is_plain_utf8(file: TextFile) -> bool:
-    """Whether an editor and we would read it alike."""
+    """Return whether the editor decodes the file in the same way."""
     return file.encoding in ("utf-8", "ascii") and not file.bom
 
 

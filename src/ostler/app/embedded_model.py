@@ -1,4 +1,4 @@
-"""Joins the embedded model to the choice of models: what is installed, and how a session is fitted to it."""
+"""Selects an installed embedded model, with the prompt and tools it can handle."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,34 +12,34 @@ from ostler.models.embedded.step_protocol import embedded_prompt, embedded_tools
 from ostler.models.embedded.weights_store import WeightsFile, WeightsStore
 
 NAME = "embedded"
-CAUTION = "small, slow to begin, and no substitute for a large model"
+CAUTION = "small, slow to start, and does not replace a large model"
 
 
 def is_embedded(name: str) -> bool:
-    """Whether a model's name means one of ours: `embedded`, or `embedded/NAME`."""
+    """Return whether a model name is `embedded` or `embedded/NAME`."""
     return name == NAME or name.startswith(f"{NAME}/")
 
 
 def is_installed(env: Mapping[str, str]) -> bool:
-    """Whether there is one to fall back on."""
+    """Return whether a model and its runtime library are installed."""
     store = WeightsStore(env)
-    return any(one.size is not None for one in store.list_installed()) and find_runtime(store.folder) is not None
+    return any(model.size is not None for model in store.list_installed()) and find_runtime(store.folder) is not None
 
 
 def embedded_choice(env: Mapping[str, str], name: str = NAME) -> ModelChoice:
-    """The embedded model of that name, with the prompt and the tools that it has room for."""
+    """Return the named embedded model, with a shorter prompt and fewer tools. Raises `UsageError`."""
     chosen, runtime = _find_installed(env, name)
 
     def make(other: str) -> EmbeddedModel:
         if other and not is_embedded(other):
             raise UsageError(
-                f"the embedded model is at work, not {other[:80]!r}",
-                hint=f"begin a session with it: ostler --model {other[:80]}",
+                f"this session runs the embedded model and cannot switch to {other[:80]!r}",
+                hint=f"start a new session: ostler --model {other[:80]}",
             )
         weights = _find_installed(env, other)[0] if other else chosen
         return EmbeddedModel(f"{NAME}/{weights.name}", lambda: start_server(weights.path.resolve(), runtime))
 
-    return ModelChoice(f"{chosen.name} in a process of ours; it is {CAUTION}", make, embedded_prompt(), embedded_tools)
+    return ModelChoice(f"{chosen.name}, embedded; {CAUTION}", make, embedded_prompt(), embedded_tools)
 
 
 def _find_installed(env: Mapping[str, str], name: str) -> tuple[WeightsFile, str]:
@@ -48,7 +48,7 @@ def _find_installed(env: Mapping[str, str], name: str) -> tuple[WeightsFile, str
     runtime = find_runtime(store.folder)
     if runtime is None:
         raise UsageError(
-            "the library that computes embedded models is missing", hint=f"{_install_command(weights)} fetches it"
+            "the runtime library for embedded models is missing", hint=f"install it with {_install_command(weights)}"
         )
     return weights, runtime
 

@@ -1,4 +1,4 @@
-"""Makes the engine: the chosen model, the tools' declarations, the prompt every request begins with."""
+"""Builds the engine backend: model, tools, system prompt, limits and checks."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -33,19 +33,19 @@ def make_engine(
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
 ) -> Engine:
-    """The in-process backend for one session; `budget` is what it shares with others, `news` tells what changed."""
-    shrink, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
-    parts = cache(lambda: prompt_sections(cwd, settings, tools()))
+    """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
+    compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
+    sections = cache(lambda: prompt_sections(cwd, settings, tools()))
     return Engine(
         make_model=model.make,
         tools=lambda: model.tools(tools()),
-        system=lambda: model.prompt or join_sections(parts()),
+        system=lambda: model.prompt or join_sections(sections()),
         limits=turn_limits(settings, options),
-        compaction=CompactionSettings(shrink.auto, shrink.prune, shrink.threshold),
+        compaction=CompactionSettings(compaction.auto, compaction.prune, compaction.threshold),
         roles=select_role,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),
         budget=budget,
-        project=ProjectPrompt(lambda: () if model.prompt else parts(), knowledge.rules_for_path),
+        project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
         internal_agents=internal_agents,
     )
 
@@ -53,42 +53,45 @@ def make_engine(
 def _make_checks(
     knowledge: ProjectKnowledge, validation: ValidationConfig, changed_files: ChangedFiles
 ) -> ValidationChecks:
-    """Where nothing could be checked, nobody looks at what changed."""
+    """Build the checks after edits; without any check the changed files are not scanned."""
 
-    async def looked() -> Sequence[str]:
+    async def files_to_check() -> Sequence[str]:
         return await changed_files() if knowledge.has_checks() else ()
 
     return (
-        ValidationChecks(knowledge.checks, validation.timeout_ms / 1000, looked)
+        ValidationChecks(knowledge.checks, validation.timeout_ms / 1000, files_to_check)
         if validation.enabled
         else ValidationChecks()
     )
 
 
 def tree_budget(settings: Settings, options: RunOptions) -> Budget:
-    """What a turn and its children may use together; a flag counts the steps of all, the settings those of each."""
+    """Return the budget that a turn shares with its children.
+
+    The flag limits the steps of all together; the setting limits each session on its own.
+    """
     limits = turn_limits(settings, options)
     return Budget(limits.tokens, limits.cost, options.max_steps or None)
 
 
 def turn_limits(settings: Settings, options: RunOptions) -> TurnLimits:
-    """What a flag says, else what the settings do."""
-    most = settings.config.limits
+    """Return the limits of a turn; flags override the settings."""
+    configured = settings.config.limits
     return TurnLimits(
-        steps=options.max_steps or most.steps,
-        tokens=options.max_tokens or most.tokens,
-        cost=options.max_cost or most.cost,
-        time=options.max_time or most.time,
+        steps=options.max_steps or configured.steps,
+        tokens=options.max_tokens or configured.tokens,
+        cost=options.max_cost or configured.cost,
+        time=options.max_time or configured.time,
     )
 
 
 def join_sections(sections: Sequence[PromptSection]) -> str:
-    """What the engine is told first; no clock in it, so that sessions of one folder share their prefix."""
-    return "\n\n".join(part.text for part in sections)
+    """Return the system prompt. It has no time in it, so that sessions of a folder share a cached prefix."""
+    return "\n\n".join(section.text for section in sections)
 
 
 def prompt_sections(cwd: str, settings: Settings, tools: Sequence[ToolSpec] = ()) -> list[PromptSection]:
-    """The same piece by piece, each with its name, its origin and its size."""
+    """Return the sections of the system prompt, each with its name and origin."""
     return ProjectKnowledge(cwd, settings).prompt_sections(
         base_prompt(), with_skills=any(tool.name == "skill" for tool in tools)
     )

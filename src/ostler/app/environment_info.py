@@ -1,4 +1,4 @@
-"""What stands around a session, told without starting anything: the sandbox and the git branch."""
+"""The active sandbox and the git branch, found without starting a process."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ MAX_BRANCH_LENGTH = 60
 
 
 def sandbox_name(setting: str) -> str:
-    """What holds the commands here."""
+    """Return the name of the sandbox that commands run in."""
     from ostler.processes import bubblewrap, landlock
 
     if setting == "off":
@@ -21,14 +21,14 @@ def sandbox_name(setting: str) -> str:
 
 
 def git_branch(folder: Path) -> str:
-    """The git branch of a folder, or the beginning of a commit's name; also in a worktree."""
-    for place in (folder, *folder.parents):
-        head = _read_head(place / ".git" / "HEAD")
-        if not head and (pointer := _read_head(place / ".git")).startswith("gitdir: "):
-            head = _read_head(place / pointer.removeprefix("gitdir: ") / "HEAD")
+    """Return the git branch of a folder, or a short commit hash; empty outside a repository."""
+    for candidate in (folder, *folder.parents):
+        head = _read_head(candidate / ".git" / "HEAD")
+        if not head and (pointer := _read_head(candidate / ".git")).startswith("gitdir: "):
+            head = _read_head(candidate / pointer.removeprefix("gitdir: ") / "HEAD")
         if head:
-            named = head.removeprefix("ref: refs/heads/")
-            return named[:MAX_BRANCH_LENGTH] if named != head else head[:8]
+            branch = head.removeprefix("ref: refs/heads/")
+            return branch[:MAX_BRANCH_LENGTH] if branch != head else head[:8]
     return ""
 
 

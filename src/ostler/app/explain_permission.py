@@ -1,4 +1,4 @@
-"""Explains a verdict: the same parse, permission and policy as a real call, and nothing is run."""
+"""Explains a permission verdict for `ostler permissions explain`, without running the call."""
 
 import msgspec
 
@@ -18,14 +18,14 @@ Rules = tuple[Rule, ...]
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """The verdict, and the lines that tell how it was reached."""
+    """The verdict and the lines that explain it."""
 
     action: PolicyAction
     lines: list[str]
 
 
 async def explain(options: RunOptions, tool: str, arguments: dict[str, object], *, interactive: bool) -> Explanation:
-    """What the policy would say to a call."""
+    """Evaluate a call with the policy of a session and explain the verdict."""
     cwd = workspace_path(options.cwd)
     settings = load_settings(cwd, trust=options.trust)
     policy = make_policy(settings, options, interactive=interactive)
@@ -35,8 +35,8 @@ async def explain(options: RunOptions, tool: str, arguments: dict[str, object], 
     finally:
         await workspace.aclose()
     grants = tuple(project_grants(cwd).rules())
-    said = evaluate_permission(permission, policy, grants=grants)
-    return Explanation(said.action, list(_verdict_lines(permission, said, policy, grants)))
+    verdict = evaluate_permission(permission, policy, grants=grants)
+    return Explanation(verdict.action, _verdict_lines(permission, verdict, policy, grants))
 
 
 def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:
@@ -45,34 +45,34 @@ def _verdict_lines(permission: Permission, outcome: Verdict, policy: Policy, sta
         "",
     ]
     for need in permission.needs:
-        way = evaluate_permission(Permission("", (need,)), policy, grants=standing_rules)
+        verdict = evaluate_permission(Permission("", (need,)), policy, grants=standing_rules)
         lines.append(f"  {need.key} {need.subject}".rstrip())
-        lines += [f"    {step.name:<18} {step.action:<6} {step.reason}".rstrip() for step in way.steps]
+        lines += [f"    {step.name:<18} {step.action:<6} {step.reason}".rstrip() for step in verdict.steps]
     return lines + _remedy(permission, outcome, policy, standing_rules)
 
 
 def _remedy(permission: Permission, outcome: Verdict, policy: Policy, standing_rules: Rules) -> list[str]:
-    """What would allow it, where anything could."""
+    """Return lines that say what would allow the call."""
     if outcome.action == "allow":
         return []
     if any(need.danger == "deny" for need in permission.needs):
-        return ["", "Nothing allows this."]
-    wanted = needs_to_approve(permission, policy, grants=standing_rules)
-    denied = [need for need in wanted if _rule_action(need, policy, standing_rules) == "deny"]
+        return ["", "Always denied: no rule, flag or approval can allow this."]
+    needs = needs_to_approve(permission, policy, grants=standing_rules)
+    denied = [need for need in needs if _rule_action(need, policy, standing_rules) == "deny"]
     if not all(_is_lifted_by_yolo(need, policy) for need in denied):
-        return ["", "No flag lifts a rule that denies: only a change of that rule would allow it."]
+        return ["", "A rule denies this. Change that rule; flags do not override it."]
     if outcome.once_only:
-        return ["", "A person can allow it, once, when asked."]
-    rules = {f"--allow '{need.key}:{need.rule_pattern or need.subject}'" for need in wanted if need not in denied}
-    return ["", "This would allow it: " + " ".join([*sorted(rules), *(["--yolo"] if denied else [])])]
+        return ["", "Needs interactive approval for each call; no flag or rule can allow it."]
+    rules = {f"--allow '{need.key}:{need.rule_pattern or need.subject}'" for need in needs if need not in denied}
+    return ["", "To allow it: " + " ".join([*sorted(rules), *(["--yolo"] if denied else [])])]
 
 
 def _rule_action(need: Need, policy: Policy, standing_rules: Rules) -> PolicyAction:
-    """What the rules alone say."""
+    """Return the action of the rules alone."""
     return evaluate_permission(Permission("", (need,)), policy, grants=standing_rules).steps[0].action
 
 
 def _is_lifted_by_yolo(need: Need, policy: Policy) -> bool:
-    """Whether it is our own rule that keeps reading inside, and nobody's besides."""
-    narrow = (rule for layer in policy.restrictions for rule in layer)
-    return need.key == "external_directory" and last_match([*policy.rules, *narrow], need) in BASELINE
+    """Return whether only the baseline denies a read outside the workspace, which --yolo lifts."""
+    restrictions = (rule for layer in policy.restrictions for rule in layer)
+    return need.key == "external_directory" and last_match([*policy.rules, *restrictions], need) in BASELINE

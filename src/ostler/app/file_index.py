@@ -1,4 +1,4 @@
-"""The names of a workspace's files, looked up in a thread and found by a few of their letters; nobody waits for it."""
+"""Index of the workspace's file names for fuzzy completion, built in a thread."""
 
 import heapq
 import os
@@ -24,7 +24,7 @@ _OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _IndexedPath(msgspec.Struct, frozen=True):
-    """One path; a folder's ends with a slash. `low` is what letters are compared with."""
+    """A path; a folder ends with a slash. Queries are compared with `lower_path`."""
 
     path: str
     lower_path: str
@@ -32,7 +32,7 @@ class _IndexedPath(msgspec.Struct, frozen=True):
 
 
 class FileIndex:
-    """Folder by folder, the shallow ones first, so that what is near is known at once."""
+    """Indexes folders breadth-first, so that paths near the root can be found early."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -42,24 +42,24 @@ class FileIndex:
         self.complete = threading.Event()
 
     def refresh(self) -> None:
-        """Look again, unless that is being done or was done a moment ago."""
+        """Start a new scan, unless one is running or has just finished."""
         if self._thread is None and time.monotonic() - self._finished_at >= STALE_SECONDS:
             self._thread = threading.Thread(target=self._walk, daemon=True, name="file index")
             self._thread.start()
 
     def find(self, query: str, limit: int = DEFAULT_LIMIT) -> list[str]:
-        """The paths that have these letters in this order, the likeliest first; after a moment, the best so far.
+        """Return the paths that contain the letters of `query` in order, best matches first.
 
-        Where nothing is found by then it is looked further, for a while: an empty list would say that there is nothing.
+        The search stops after a short time, or after a longer one if nothing was found yet.
         """
-        low = query.lower()[:MAX_QUERY_LENGTH]
+        lower = query.lower()[:MAX_QUERY_LENGTH]
         now = time.monotonic()
-        until, latest = now + SEARCH_SECONDS, now + MAX_SEARCH_SECONDS
-        hits = _find_hits(self._paths, lambda name: low in name, until, latest)
-        if not hits or (len(hits) < limit and time.monotonic() < until):
-            more = _find_hits(self._paths, _subsequence_matcher(low), until, until if hits else latest)
+        deadline, last_deadline = now + SEARCH_SECONDS, now + MAX_SEARCH_SECONDS
+        hits = _find_hits(self._paths, lambda name: lower in name, deadline, last_deadline)
+        if not hits or (len(hits) < limit and time.monotonic() < deadline):
+            more = _find_hits(self._paths, _subsequence_matcher(lower), deadline, deadline if hits else last_deadline)
             hits = list(dict.fromkeys([*hits, *more]))
-        return [name.path for name in heapq.nsmallest(limit, hits, key=lambda name: _rank(name, low))]
+        return [name.path for name in heapq.nsmallest(limit, hits, key=lambda name: _rank(name, lower))]
 
     def _walk(self) -> None:
         first = not self._paths
@@ -70,30 +70,30 @@ class FileIndex:
                 if len(names) >= MAX_PATHS:
                     break
         except OSError:
-            pass  # the folder is gone; what is known stays
+            pass  # the folder was deleted; keep the paths found so far
         self._paths, self._finished_at, self._thread = names, time.monotonic(), None
         self.complete.set()
 
 
 def _subsequence_matcher(query: str) -> Callable[[str], object]:
-    """Whether a name has these letters in this order; no letter is looked at twice."""
+    """Return a function that matches the letters in order, without backtracking."""
     return re.compile("".join(f"[^{re.escape(c)}]*+{re.escape(c)}" for c in query), re.DOTALL).match
 
 
 def _find_hits(
     names: Sequence[_IndexedPath], matches: Callable[[str], object], deadline: float, last_deadline: float
 ) -> list[_IndexedPath]:
-    """The first that fit, which are the shallow ones: as many as are worth comparing, and as a moment allows."""
+    """Return the first matches, limited by number and by time; shallow paths come first."""
     hits: list[_IndexedPath] = []
-    for number in range(0, len(names), 2000):
-        hits += [name for name in names[number : number + 2000] if matches(name.lower_path)]
+    for start in range(0, len(names), 2000):
+        hits += [name for name in names[start : start + 2000] if matches(name.lower_path)]
         if len(hits) >= MAX_COMPARED or time.monotonic() > (deadline if hits else last_deadline):
             break
     return hits
 
 
 def _rank(name: _IndexedPath, query: str) -> tuple[bool, int, bool, int, int]:
-    """What is ignored last; then by how well it fits, folders first, then the shallow and short."""
+    """Sort key: ignored paths last, then by quality of the match, folders first, shallow and short first."""
     path = name.lower_path
     folder = path.endswith("/")
     base = path.rstrip("/").rpartition("/")[2]
@@ -102,19 +102,19 @@ def _rank(name: _IndexedPath, query: str) -> tuple[bool, int, bool, int, int]:
 
 
 def _walk_paths(root: str) -> Iterator[_IndexedPath]:
-    """Below an ignored folder nothing is looked at; links are names, and not followed."""
+    """Yield all paths except those below ignored folders; symlinks are not followed."""
     waiting: deque[tuple[str, IgnoreRules]] = deque([("", IgnoreRules())])
     while waiting:
-        here, above = waiting.popleft()
+        prefix, parent_rules = waiting.popleft()
         try:
-            folder = os.open(os.path.join(root, here), _OPEN_FLAGS)
+            folder = os.open(os.path.join(root, prefix), _OPEN_FLAGS)
         except OSError:
             continue
         try:
-            rules = above.for_subfolder(folder, here)
+            rules = parent_rules.for_subfolder(folder, prefix)
             for name, is_folder in _list_folder(folder):
-                path = f"{here}{name}{'/' * is_folder}"
-                ignored = rules.is_ignored(here + name, is_directory=is_folder)
+                path = f"{prefix}{name}{'/' * is_folder}"
+                ignored = rules.is_ignored(prefix + name, is_directory=is_folder)
                 yield _IndexedPath(path, path.lower(), ignored)
                 if is_folder and not ignored:
                     waiting.append((path, rules))
@@ -123,7 +123,7 @@ def _walk_paths(root: str) -> Iterator[_IndexedPath]:
 
 
 def _list_folder(folder: int) -> list[tuple[str, bool]]:
-    """Names that can be typed, sorted, without git's own folder."""
+    """Return the printable names, sorted, without `.git`."""
     with os.scandir(folder) as scan:
         return sorted(
             (entry.name, entry.is_dir(follow_symlinks=False))
@@ -133,15 +133,15 @@ def _list_folder(folder: int) -> list[tuple[str, bool]]:
 
 
 def list_matching_paths(root: str, prefix: str, limit: int = DEFAULT_LIMIT) -> list[str]:
-    """What a path outside the workspace may be going to mean: `~/x`, `/etc/ho`, `../a`; folders first."""
-    head, _, begin = prefix.rpartition("/")
+    """Complete a path outside the workspace, such as `~/x`, `/etc/ho` or `../a`; folders come first."""
+    head, _, start = prefix.rpartition("/")
     folder = os.path.join(root, os.path.expanduser(f"{head}/"))
     try:
         with os.scandir(folder) as scan:
-            found = [(not entry.is_dir(), entry.name) for entry in scan if entry.name.isprintable()]
+            entries = [(not entry.is_dir(), entry.name) for entry in scan if entry.name.isprintable()]
     except OSError:
         return []
-    low = begin.lower()
-    shown = [(is_file, name) for is_file, name in found if name.lower().startswith(low)]
-    shown = [(is_file, name) for is_file, name in shown if begin or not name.startswith(".")]
-    return [f"{head}/{name}{'' if is_file else '/'}" for is_file, name in sorted(shown)[:limit]]
+    lower = start.lower()
+    matches = [(is_file, name) for is_file, name in entries if name.lower().startswith(lower)]
+    matches = [(is_file, name) for is_file, name in matches if start or not name.startswith(".")]
+    return [f"{head}/{name}{'' if is_file else '/'}" for is_file, name in sorted(matches)[:limit]]

@@ -1,4 +1,4 @@
-"""Joins a headless run: settings, house, printer, and the one line that says what it runs with."""
+"""Builds and runs a headless prompt (`ostler run`)."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class HeadlessRun(msgspec.Struct, frozen=True):
-    """One prompt from start to exit status; `context` was piped in beside it, and mentions and chooses nothing."""
+    """A prompt to run. `context` is piped input, whose mentions are not expanded."""
 
     prompt: str
     context: str
@@ -44,20 +44,20 @@ class HeadlessRun(msgspec.Struct, frozen=True):
     schema: str = ""
 
     def run(self) -> int:
-        """The exit status; errors before the first event are raised."""
+        """Run the prompt and return the exit status. Errors before the first event are raised."""
         return asyncio.run(self._run())
 
     async def _run(self) -> int:
         manager = LocalSessionManager(self.options, notify)
         paint = Styler(is_colour_enabled(sys.stdout, os.environ), columns=lambda: terminal_columns(sys.stdout))
-        opening = OpenSessionRequest(
+        request = OpenSessionRequest(
             self.options.cwd, self.options.backend, resume=self.resume, fork=self.fork, interactive=False
         )
         output = make_output(self.output, paint, structured=bool(self.schema))
         with record_startup_error(output):
-            fitting = self._make_validator()
-        prompt = partial(self._build_prompt, fitting.add_instructions if fitting else str)
-        return await HeadlessFrontend(opening, prompt, output, self.timeout, fitting).run(manager)
+            validator = self._make_validator()
+        prompt = partial(self._build_prompt, validator.add_instructions if validator else str)
+        return await HeadlessFrontend(request, prompt, output, self.timeout, validator).run(manager)
 
     def _make_validator(self) -> "AnswerValidator | None":
         if not self.schema:
@@ -67,30 +67,30 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         return AnswerValidator(self.schema)
 
     async def _build_prompt(self, add_instructions: Callable[[str], str], session: Session) -> Prompt:
-        """A path outside the workspace is read only where everything may be; `wanting` adds what answers must be."""
+        """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
         cwd = workspace_path(self.options.cwd)
         settings = load_settings(cwd, trust=self.options.trust)
-        ready = await PromptBuilder(cwd, settings, allow_outside=self.options.yolo).build(self.prompt, session.call)
+        built = await PromptBuilder(cwd, settings, allow_outside=self.options.yolo).build(self.prompt, session.call)
         agents = ProjectKnowledge(str(cwd), settings).agents(trusted=settings.trusted)
-        notify(describe_permissions(settings, self.options, agents, _working_agent(session, ready.prompt)))
-        for line in ready.notices:
+        notify(describe_permissions(settings, self.options, agents, _working_agent(session, built.prompt)))
+        for line in built.notices:
             notify(line)
-        more = f"\n\n{self.context}" if self.context else ""
-        return _extend_prompt(ready.prompt, lambda text: add_instructions(text + more))
+        context = f"\n\n{self.context}" if self.context else ""
+        return _extend_prompt(built.prompt, lambda text: add_instructions(text + context))
 
 
 def _extend_prompt(prompt: Prompt, extend: Callable[[str], str]) -> Prompt:
-    """The words that whoever works is told, made longer: those of a task, else the prompt's own, which come first."""
+    """Extend the text of a subagent's task, or else the prompt's own text, which is the first block."""
     if prompt.target and prompt.target.task:
-        cast = msgspec.structs.replace(prompt.target, task=extend(prompt.target.task))
-        return msgspec.structs.replace(prompt, target=cast)
-    words, *more = prompt.blocks
-    said = words.text if isinstance(words, TextContent) else ""
-    return msgspec.structs.replace(prompt, blocks=(TextContent(extend(said)), *more))
+        target = msgspec.structs.replace(prompt.target, task=extend(prompt.target.task))
+        return msgspec.structs.replace(prompt, target=target)
+    first, *more = prompt.blocks
+    text = first.text if isinstance(first, TextContent) else ""
+    return msgspec.structs.replace(prompt, blocks=(TextContent(extend(text)), *more))
 
 
 def _working_agent(session: Session, prompt: Prompt) -> str:
-    """The agent of ours that works on a prompt; whoever thinks elsewhere is bound by what holds for all."""
+    """Return the agent that runs the prompt; for other backends, the default agent."""
     if session.info.backend != "engine":
         return DEFAULT_AGENT
     if prompt.target and prompt.target.agent and not prompt.target.task:
@@ -100,7 +100,7 @@ def _working_agent(session: Session, prompt: Prompt) -> str:
 
 @contextmanager
 def record_startup_error(output: RunOutput) -> Iterator[None]:
-    """An error before the run begins is a record too, where records are wanted."""
+    """Also write an error before the run starts as a record, if the output is machine-readable."""
     try:
         yield
     except OstlerError as error:

@@ -1,4 +1,4 @@
-"""Runs a person's own programs around tools and turns; one that should have a say and fails, refuses."""
+"""Runs the user's hook programs around tool calls and turns; a failing guard hook denies."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,74 +24,73 @@ MAX_CONTINUATIONS = 3
 
 
 class HookRunner:
-    """The hooks of one session, run in its workspace with what happens as JSON on their standard input."""
+    """Runs the hooks of one session in its workspace, with the event as JSON on standard input."""
 
     def __init__(self, hooks: Sequence[HookSpec], folder: SourceFolder) -> None:
-        """What a hook runs of the workspace is remembered as it is now: a model may change it, and must not thereby
-        have it run."""
+        """Hash the hooks' programs in the workspace now: one that the model changes later is not run."""
         self._hooks = hooks
         self._folder = folder
         self._cwd = folder.root
         self._programs = {hook: hash_programs(folder, hook.command) for hook in hooks}
 
     async def before(self, call: ToolCall, context: BackendContext) -> str:
-        """Why a call is refused; nothing when no hook objects. A hook that cannot say so counts as an objection."""
-        told = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
-        why, _ = await self._ask_all("before_tool", call.tool, told)
-        if why:
-            context.emit(Notice("warning", f"{call.tool} was refused: {why}"))
-        return why
+        """Return why a call is denied, or an empty string. A hook that fails denies the call."""
+        payload = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
+        reason, _ = await self._ask_all("before_tool", call.tool, payload)
+        if reason:
+            context.emit(Notice("warning", f"a hook denied {call.tool}: {reason}"))
+        return reason
 
     async def after(self, call: ToolCall, result: ToolResult, context: BackendContext) -> None:
-        """What a hook objects to is told to the model; the call itself is done."""
-        told = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
-        told |= {"result": {"status": result.status, "text": result.for_model}}
-        for why in await self._collect_objections("after_tool", call.tool, told, context):
-            context.emit(Reminded(f"A hook of the user says about this call of {call.tool}: {why}"))
+        """Report the objections of hooks to the model, after the call."""
+        payload = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
+        payload |= {"result": {"status": result.status, "text": result.for_model}}
+        for reason in await self._collect_objections("after_tool", call.tool, payload, context):
+            context.emit(Reminded(f"A hook of the user reported about your {call.tool} call: {reason}"))
 
     async def on_prompt(self, prompt: Prompt, context: BackendContext) -> str:
-        """Why a prompt is refused; what hooks have to add to it is told to the model."""
-        why, added = await self._ask_all("prompt_submitted", "", {"prompt": prompt.text})
-        if added and not why:
+        """Return why a prompt is denied, or an empty string. Context that hooks add is sent to the model."""
+        reason, added = await self._ask_all("prompt_submitted", "", {"prompt": prompt.text})
+        if added and not reason:
             context.emit(Reminded("\n".join(added)[:MAX_CONTEXT_LENGTH]))
-        return why
+        return reason
 
     async def on_turn_end(self, ended: TurnEnded, context: BackendContext, *, again: bool = False) -> str:
-        """Why the turn should go on; nothing when every hook lets it end, or only failed."""
-        told = {"reason": ended.reason, "again": again}
-        return "\n".join(await self._collect_objections("turn_end", "", told, context))
+        """Return why the turn must continue, or an empty string. A hook that fails is ignored here."""
+        payload = {"reason": ended.reason, "again": again}
+        return "\n".join(await self._collect_objections("turn_end", "", payload, context))
 
     async def _ask_all(self, event: HookEvent, tool: str, payload: Mapping[str, Any]) -> tuple[str, list[str]]:
-        """The first objection, and what was said beside."""
+        """Return the first objection and the context added before it."""
         added: list[str] = []
         for hook in self._matching(event, tool):
             try:
-                ran = await self._run(hook, payload)
+                result = await self._run(hook, payload)
             except ToolError as failure:
-                return f"the hook {hook.name} could not run: {failure}", added
-            if failed := _failure(hook, ran):
-                return f"the hook {hook.name} failed: {failed}", added
-            if why := _objection(ran):
-                return why, added
-            added += filter(None, [_added_context(hook, ran.stdout)])
+                return f"hook {hook.name} could not run: {failure}", added
+            if failed := _failure(hook, result):
+                return f"hook {hook.name} failed: {failed}", added
+            if reason := _objection(result):
+                return reason, added
+            added += filter(None, [_added_context(hook, result.stdout)])
         return "", added
 
     async def _collect_objections(
         self, event: HookEvent, tool: str, payload: Mapping[str, Any], context: BackendContext
     ) -> list[str]:
-        """All objections; a hook that fails is shown, and has none."""
-        found: list[str] = []
+        """Return all objections; a hook that fails only causes a notice."""
+        objections: list[str] = []
         for hook in self._matching(event, tool):
             try:
-                ran = await self._run(hook, payload)
+                result = await self._run(hook, payload)
             except ToolError as failure:
-                context.emit(Notice("warning", f"the hook {hook.name} could not run: {failure}"))
+                context.emit(Notice("warning", f"hook {hook.name} could not run: {failure}"))
                 continue
-            if failed := _failure(hook, ran):
-                context.emit(Notice("warning", f"the hook {hook.name} failed: {failed}"))
-            elif why := _objection(ran):
-                found.append(why)
-        return found
+            if failed := _failure(hook, result):
+                context.emit(Notice("warning", f"hook {hook.name} failed: {failed}"))
+            elif reason := _objection(result):
+                objections.append(reason)
+        return objections
 
     def _matching(self, event: HookEvent, tool: str) -> list[HookSpec]:
         return [hook for hook in self._hooks if hook.event == event and hook.matches(tool)]
@@ -105,7 +104,7 @@ class HookRunner:
         for path, sha in self._programs[hook].items():
             if hash_programs(self._folder, hook.command).get(path) != sha:
                 raise ToolError(
-                    f"its program {path} changed while this session runs", hint="look at it, then begin anew"
+                    f"its program {path} changed during this session", hint="review it and start a new session"
                 )
         stdin = json.dumps(hook_input(hook, payload, self._cwd)).encode()
         env = {**command_environment(os.environ), "CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else None
@@ -113,7 +112,7 @@ class HookRunner:
 
 
 class HookedBackend:
-    """A backend whose turns begin and end with the hooks for those moments."""
+    """Wraps a backend and runs the hooks for prompts and turn ends."""
 
     def __init__(self, backend: Backend, hooks: HookRunner) -> None:
         self._backend = backend
@@ -128,9 +127,9 @@ class HookedBackend:
         return info
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
-        if prompt and (why := await self._hooks.on_prompt(prompt, self._context)):
+        if prompt and (reason := await self._hooks.on_prompt(prompt, self._context)):
             _revert_prompt(self._context)
-            raise UsageError(f"the prompt was refused: {why}", code="hook")
+            raise UsageError(f"a hook denied the prompt: {reason}", code="hook")
         try:
             ended = await self._backend.run_turn(prompt)
         except Exception:
@@ -139,15 +138,15 @@ class HookedBackend:
         return await self._continue_while_denied(ended, prompt)
 
     async def _continue_while_denied(self, ended: TurnEnded, prompt: Prompt | None) -> TurnEnded:
-        """A turn that is done goes on while a hook objects, a few times."""
+        """Continue a finished turn while a hook objects, up to `MAX_CONTINUATIONS` times."""
         for number in range(MAX_CONTINUATIONS + 1):
-            why = await self._hooks.on_turn_end(ended, self._context, again=number > 0)
-            if not why or ended.reason != "done" or prompt is None or not self._can_continue:
+            reason = await self._hooks.on_turn_end(ended, self._context, again=number > 0)
+            if not reason or ended.reason != "done" or prompt is None or not self._can_continue:
                 return ended
             if number < MAX_CONTINUATIONS:
-                self._context.emit(Reminded(f"A hook of the user does not let this turn end yet: {why}"))
+                self._context.emit(Reminded(f"A hook of the user requires more work in this turn: {reason}"))
                 ended = await self._backend.run_turn(_continuation_prompt(prompt))
-        self._context.emit(Notice("warning", f"a hook still objects after {MAX_CONTINUATIONS} more tries: {why}"))
+        self._context.emit(Notice("warning", f"a hook still objects after {MAX_CONTINUATIONS} more attempts: {reason}"))
         return ended
 
     async def apply(self, change: SessionChange) -> bool:
@@ -158,30 +157,31 @@ class HookedBackend:
 
 
 def _continuation_prompt(prompt: Prompt) -> Prompt:
-    """The same prompt for more of its turn: what was handed out is not handed out again."""
-    cast = msgspec.structs.replace(prompt.target, task="") if prompt.target and not prompt.target.task else None
-    return msgspec.structs.replace(prompt, target=cast)
+    """Return the prompt without its task, which must not be started again."""
+    target = msgspec.structs.replace(prompt.target, task="") if prompt.target and not prompt.target.task else None
+    return msgspec.structs.replace(prompt, target=target)
 
 
 def _revert_prompt(context: BackendContext) -> None:
-    """A refused prompt is never sent, not with a later one either."""
+    """Revert the turn's start, so that the denied prompt is not sent with a later one."""
     records = context.records()
-    begun = next(at for at in reversed(range(len(records))) if records.type_at(at) == "turn_started")
-    context.emit(Reverted(records[begun].seq - 1))
+    indexes = reversed(range(len(records)))
+    start = next(index for index in indexes if records.type_at(index) == "turn_started")
+    context.emit(Reverted(records[start].seq - 1))
 
 
 def _failure(hook: HookSpec, result: CommandResult) -> str:
-    """Why a hook's answer is none: it cannot be taken for a yes."""
+    """Return why the hook failed, or an empty string if its answer is valid."""
     if result.exit_code == EXIT_DENY:
         return ""
     if result.exit_code != 0:
-        return "it took too long" if result.timed_out else " ".join(_reason(result).split())
+        return "timeout" if result.timed_out else " ".join(_reason(result).split())
     answer = _parse_answer(result.stdout)
     if answer is None and hook.style == "ostler":
-        return "what it printed is no JSON object"
+        return "its output is not a JSON object"
     decision = (answer or {}).get("decision")
-    known = decision is None or (isinstance(decision, str) and decision in DECISIONS)
-    return "" if known else f"its decision {str(decision)[:40]!r} is none of {', '.join(DECISIONS)}"
+    valid = decision is None or (isinstance(decision, str) and decision in DECISIONS)
+    return "" if valid else f"its decision {str(decision)[:40]!r} is not one of {', '.join(DECISIONS)}"
 
 
 def _objection(result: CommandResult) -> str:
@@ -189,17 +189,17 @@ def _objection(result: CommandResult) -> str:
         return _reason(result)
     answer = _parse_answer(result.stdout) or {}
     if answer.get("decision") in ("deny", "block"):
-        return str(answer.get("reason") or "a hook denies it")[:MAX_REASON_LENGTH]
+        return str(answer.get("reason") or "denied by a hook")[:MAX_REASON_LENGTH]
     more = answer.get("hookSpecificOutput")
     if isinstance(more, dict) and more.get("permissionDecision") in ("deny", "ask"):
-        return str(more.get("permissionDecisionReason") or "a hook denies it")[:MAX_REASON_LENGTH]
+        return str(more.get("permissionDecisionReason") or "denied by a hook")[:MAX_REASON_LENGTH]
     if answer.get("continue") is False:
-        return str(answer.get("stopReason") or "a hook stops it")[:MAX_REASON_LENGTH]
+        return str(answer.get("stopReason") or "stopped by a hook")[:MAX_REASON_LENGTH]
     return ""
 
 
 def _added_context(hook: HookSpec, stdout: str) -> str:
-    """What a hook adds to a prompt."""
+    """Return the context that a hook adds to a prompt."""
     answer = _parse_answer(stdout) or {}
     more = answer.get("hookSpecificOutput")
     added = more.get("additionalContext") if isinstance(more, dict) else answer.get("context")
@@ -209,17 +209,17 @@ def _added_context(hook: HookSpec, stdout: str) -> str:
 
 
 def _parse_answer(stdout: str) -> dict[str, Any] | None:
-    """What a hook answers: nothing where it printed other words, None where it began an object and broke it.
+    """Return the JSON object in the output, an empty one for other text, or None for broken JSON.
 
-    A shell's greeting or a program's warning before the object does not take its word away.
+    Lines before the object, such as warnings, are ignored.
     """
-    said = stdout.lstrip("\ufeff \t\r\n")
-    begun = said.startswith("{")
+    text = stdout.lstrip("\ufeff \t\r\n")
+    is_object = text.startswith("{")
     try:
-        answer = json.loads(said if begun else said[said.find("\n{") :])
+        answer = json.loads(text if is_object else text[text.find("\n{") :])
     except (ValueError, RecursionError):
-        answer = None if begun else {}
-    return answer if begun or isinstance(answer, dict) else {}
+        answer = None if is_object else {}
+    return answer if is_object or isinstance(answer, dict) else {}
 
 
 def _reason(result: CommandResult) -> str:

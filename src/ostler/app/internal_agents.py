@@ -1,4 +1,4 @@
-"""Whether a model names sessions, and which: not one on this machine, which has better things to do, unless wanted."""
+"""Decides whether and with which model sessions get titles and summaries."""
 
 import os
 from collections.abc import Callable
@@ -15,10 +15,10 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
 def make_internal_agents(settings: Settings, options: RunOptions, role: Callable[[str], AgentRole]) -> InternalAgents:
-    """The hidden agents of a session; a run that keeps nothing names nothing."""
-    wanted = settings.config.session.titles
+    """Build the internal agents. A local model only makes titles if `session.titles` is `always`."""
+    titles = settings.config.session.titles
     flags = options.model
-    if wanted == "never" or options.ephemeral or embedded_name(settings, flags):
+    if titles == "never" or options.ephemeral or embedded_name(settings, flags):
         return InternalAgents(role)
     profile = active_profile(
         settings,
@@ -27,9 +27,9 @@ def make_internal_agents(settings: Settings, options: RunOptions, role: Callable
         flag_key=flags.get("api_key", ""),
         flag_base_url=flags.get("base_url", ""),
     )
-    return InternalAgents(role, wanted == "always" or not _is_local(profile), profile.small if profile else "")
+    return InternalAgents(role, titles == "always" or not _is_local(profile), profile.small if profile else "")
 
 
 def _is_local(profile: Profile | None) -> bool:
-    """Whether the model is on this machine, as far as its address tells."""
+    """Return whether the model runs on this machine, judging by its address."""
     return profile is None or not profile.base_url or host_of(profile.base_url) in LOCAL_HOSTS

@@ -1,4 +1,4 @@
-"""Starts the log of this process, once, with a file of its own for each session."""
+"""Starts logging for this process, with one extra file per session."""
 
 import logging
 import os
@@ -17,10 +17,10 @@ MB = 1024 * 1024
 
 
 def make_session_log(settings: Settings, session_id: str, folder: Path, *extra_secrets: str) -> SessionLog:
-    """What logs a session into its own folder and into the one log; `known` are secrets that only a flag tells."""
+    """Return a log that writes to the session's folder and to the common file; `extra_secrets` are masked too."""
     handler = _get_handler(settings, extra_secrets)
-    most = settings.config.logs.max_mb * MB
-    handler.add_session_file(session_id, LogFile(folder / SESSION_LOG_NAME, most, 1))
+    max_bytes = settings.config.logs.max_mb * MB
+    handler.add_session_file(session_id, LogFile(folder / SESSION_LOG_NAME, max_bytes, 1))
     return SessionLog(session_id, lambda: handler.remove_session_file(session_id))
 
 
@@ -31,14 +31,14 @@ def _get_handler(settings: Settings, extra_secrets: tuple[str, ...]) -> LogHandl
             return handler
     logs = settings.config.logs
     folder = require_home(os.environ) / expand_path(logs.path or "logs", os.environ)
-    with suppress(OSError):  # a log that cannot be written must not stop anybody
+    with suppress(OSError):  # a failing log must not stop the session
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    made = LogHandler(
+    handler = LogHandler(
         LogFile(folder / LOG_NAME, logs.max_mb * MB, logs.keep), lambda: _make_redact(settings, extra_secrets)
     )
     logger.setLevel(logs.level.upper())
-    logger.addHandler(made)
-    return made
+    logger.addHandler(handler)
+    return handler
 
 
 def _make_redact(settings: Settings, extra_secrets: tuple[str, ...]) -> Callable[[str], str]:

@@ -1,4 +1,4 @@
-"""Calls by hand: one by itself, or several in one session, through the same door and policy as a model's."""
+"""Runs tool calls without a model, for `ostler tool call` and `ostler tool calls`."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
@@ -14,18 +14,18 @@ from ostler.session.session import LocalSession
 from ostler.tools.host import LocalToolHost, failed_result
 
 Notify = Callable[[str], None]
-# What would be lost with the only call of a session.
+# Calls whose effect would be lost when a session of one call ends.
 _LOST_WITH_SESSION: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "bash": ("a background job", lambda params: params.background and params.action == "run"),
+    "bash": ("a background command", lambda params: params.background and params.action == "run"),
     "write_chunk": (
-        "a piece that waits for the final one",
+        "an unfinished file",
         lambda params: params.mode == "gather" and not params.final,
     ),
 }
 
 
 class ManualCalls:
-    """A session without a model, for whoever makes the calls."""
+    """A session without a model; the caller makes the tool calls."""
 
     def __init__(self, session: LocalSession, host: LocalToolHost, workspace: Workspace) -> None:
         self._session = session
@@ -33,20 +33,19 @@ class ManualCalls:
         self._workspace = workspace
 
     async def call(self, call: ToolCall) -> ToolResult:
-        """One of several calls: what one reads, plans or starts is there for the next."""
+        """Make one of several calls, which share what they read, plan and start."""
         return await self._session.call(call)
 
     async def call_once(self, call: ToolCall) -> ToolResult:
-        """The only call of its session.
+        """Make the only call of the session.
 
-        A file it writes counts as read, for whoever makes the call has the last word on it. What only a later call
-        could use is refused: there will be none.
+        It may overwrite a file that was not read before. A call whose effect only a later call could use fails.
         """
-        with contextlib.suppress(ToolError):  # the door says it better
-            understood = await self._host.resolve(call)
-            name, params = understood.tool.spec.name, understood.params
-            what, leaves = _LOST_WITH_SESSION.get(name, ("", lambda params: False))
-            if leaves(params):
+        with contextlib.suppress(ToolError):  # the tool host reports the error
+            resolved = await self._host.resolve(call)
+            name, params = resolved.tool.spec.name, resolved.params
+            what, is_lost = _LOST_WITH_SESSION.get(name, ("", lambda params: False))
+            if is_lost(params):
                 return failed_result(call.id, _no_later_call_error(what))
             if name in ("write", "write_chunk") and self._workspace.resolve(params.path).exists:
                 await self._workspace.read_text(params.path)
@@ -54,22 +53,22 @@ class ManualCalls:
 
 
 def _without_output_file(result: ToolResult) -> ToolResult:
-    """The result without the name of the file with the whole output, which goes with the session."""
-    spill = result.data.get("spill") if isinstance(result.data, dict) else ""
-    if not spill:
+    """Remove the path of the file with the full output, which is deleted with the session."""
+    output_file = result.data.get("spill") if isinstance(result.data, dict) else ""
+    if not output_file:
         return result
-    told = result.for_model.replace(spill, "gone with this call; send it to a file of your own to keep it")
-    return msgspec.structs.replace(result, for_model=told, data={**result.data, "spill": ""})
+    text = result.for_model.replace(output_file, "deleted after this call; redirect the output to a file to keep it")
+    return msgspec.structs.replace(result, for_model=text, data={**result.data, "spill": ""})
 
 
 def _no_later_call_error(what: str) -> ToolError:
-    said = f"this call would leave {what} for later calls, and it is the only one of its session"
-    return ToolError(said, code="alone", hint="give several calls, one a line, to `ostler tool calls`")
+    message = f"this call starts {what}, which only a later call of the same session could use"
+    return ToolError(message, code="alone", hint="use `ostler tool calls` with one call per line")
 
 
 @contextlib.asynccontextmanager
 async def open_manual_calls(options: RunOptions, *, notify: Notify) -> AsyncIterator[ManualCalls]:
-    """The settings, ground, door and policy of a run that nobody attends."""
+    """Open a session with the settings, workspace, tool host and policy of a non-interactive run."""
     from ostler import __version__
     from ostler.app.session_manager import workspace_path
     from ostler.app.session_policy import make_policy

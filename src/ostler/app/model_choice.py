@@ -1,4 +1,4 @@
-"""Which model, when: flag, environment, profile, a local server, the embedded one, else the ways to one."""
+"""Chooses the model: flag, environment, profile, local server, then embedded model."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 SETUP_HINT = (
     "start a local server (vLLM, Ollama, llama.cpp, LM Studio), or set OSTLER_BASE_URL and OSTLER_MODEL "
-    "(and OSTLER_API_KEY), or write a profile into ~/.ostler/config.json, or install a small one (1.2 GB): "
-    "ostler model install, or see it work without one: ostler demo"
+    "(and OSTLER_API_KEY), or add a profile to ~/.ostler/config.json, or install a small model (1.2 GB): "
+    "ostler model install, or try it without a model: ostler demo"
 )
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
-    """The model that was taken: in a line for the person, and how to make its client.
+    """The chosen model: a description for the user and a factory of its client.
 
-    `make` takes the name of another profile, or of another model at the same endpoint, or nothing for the chosen one.
-    A model with little room brings a prompt of its own, and makes do with some of the tools.
+    `make` takes the name of another profile or of another model at the same endpoint; empty means the chosen model.
+    A model with a small context window has its own `prompt`, and `tools` selects the tools that it can handle.
     """
 
     description: str
@@ -40,7 +40,7 @@ class ModelChoice(msgspec.Struct, frozen=True):
 
 
 async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mapping[str, str]) -> ModelChoice:
-    """The first of the ways that leads to a model."""
+    """Return the first model that is found. Raises `UsageError` if there is none."""
     if name := embedded_name(settings, flags):
         from ostler.app.embedded_model import embedded_choice
 
@@ -52,9 +52,9 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
         flag_key=flags.get("api_key", ""),
         flag_base_url=flags.get("base_url", ""),
     )
-    told = {name: flags[name] for name in ("api_kind", "dialect", "thinking") if flags.get(name)}
-    if told:
-        profile = msgspec.structs.replace(profile or Profile(name="flags"), **told)
+    overrides = {name: flags[name] for name in ("api_kind", "dialect", "thinking") if flags.get(name)}
+    if overrides:
+        profile = msgspec.structs.replace(profile or Profile(name="flags"), **overrides)
     others = _OtherProfiles(settings, env, explain_cache=bool(flags.get("explain_cache")))
     if profile is None or not profile.base_url:
         return await _choose_local(profile, others, env)
@@ -62,30 +62,30 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
         profile = await _with_first_model(profile)
     from ostler.models.base_url import strip_secrets
 
-    standby = others.fallbacks(profile)
-    then = f", then {', '.join(one.name for one in standby)}" if standby else ""
-    if lacking := others.unusable_fallbacks(profile):
-        then += f", not {', '.join(lacking)}, for a variable is not set (ostler doctor)"
+    fallbacks = others.fallbacks(profile)
+    suffix = f"; fallback {', '.join(fallback.name for fallback in fallbacks)}" if fallbacks else ""
+    if skipped := others.unusable_fallbacks(profile):
+        suffix += f"; fallback {', '.join(skipped)} skipped: environment variable not set (see `ostler doctor`)"
     return _make_choice(
-        profile, f"{profile.model} at {strip_secrets(profile.base_url)}" + _profile_label(profile) + then, others
+        profile, f"{profile.model} at {strip_secrets(profile.base_url)}" + _profile_label(profile) + suffix, others
     )
 
 
 def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
-    """`embedded` or `embedded/NAME`, where that is what was asked for and no profile is called so."""
-    wanted = flags.get("model") or settings.config.model or settings.config.models.active or ""
-    if wanted.partition("/")[0] != "embedded" or flags.get("base_url"):
+    """Return `embedded` or `embedded/NAME` if that model is selected, else an empty string."""
+    name = flags.get("model") or settings.config.model or settings.config.models.active or ""
+    if name.partition("/")[0] != "embedded" or flags.get("base_url"):
         return ""
-    return "" if any(candidate.entry.name == wanted for candidate in list_candidates(settings)) else wanted
+    return "" if any(candidate.entry.name == name for candidate in list_candidates(settings)) else name
 
 
 def _profile_label(profile: Profile) -> str:
-    named = f" (profile {profile.name})" if profile.name not in (profile.model, "environment", "flags") else ""
-    return f"{named}, {profile.api_kind} API"
+    label = f" (profile {profile.name})" if profile.name not in (profile.model, "environment", "flags") else ""
+    return f"{label}, {profile.api_kind} API"
 
 
 class _OtherProfiles:
-    """The profiles beside the chosen one: those to go on with, and those that a person may change to."""
+    """The other profiles: the fallbacks, and those that the user may switch to."""
 
     def __init__(self, settings: Settings, env: Mapping[str, str], *, explain_cache: bool) -> None:
         self._settings = settings
@@ -93,20 +93,20 @@ class _OtherProfiles:
         self.explain_cache = explain_cache
 
     def fallbacks(self, profile: Profile) -> list[Profile]:
-        """Where a profile's work goes when it fails, resolved now, so that a wrong name is told at once."""
+        """Return the usable fallbacks of a profile. Raises `UsageError` for an unknown name or a missing model."""
         names = dict.fromkeys(name for name in profile.fallback if name != profile.name)
         others = [other for name in names if (other := self._find_usable(name))]
         for other in others:
             if not other.model:
-                raise UsageError(f"the profile {other.name!r}, a fallback of {profile.name!r}, needs a model")
+                raise UsageError(f"profile {other.name!r}, a fallback of {profile.name!r}, needs a model")
         return others
 
     def unusable_fallbacks(self, profile: Profile) -> list[str]:
-        """Those of its fallbacks that cannot be used now."""
+        """Return the fallbacks that refer to an unset environment variable."""
         return [name for name in profile.fallback if name != profile.name and self._find_usable(name) is None]
 
     def _find_usable(self, name: str) -> Profile | None:
-        """A profile that only waits for another's failure may lack its key here: then it is no way out."""
+        """Return a profile, or None if it refers to an unset environment variable."""
         try:
             return profile_by_name(self._settings, self._env, name)
         except UsageError as error:
@@ -115,54 +115,54 @@ class _OtherProfiles:
             return None
 
     def find(self, name: str) -> Profile | None:
-        """The profile of that very name."""
+        """Return the profile of exactly this name, or None."""
         names = {candidate.entry.name for candidate in list_candidates(self._settings)}
         return profile_by_name(self._settings, self._env, name) if name in names else None
 
 
 def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> ModelChoice:
-    def change_to(name: str) -> ModelClient:
+    def make(name: str) -> ModelClient:
         other = others.find(name) if name not in ("", profile.name) else None
         if other is None and name.partition("/")[0] == "embedded":
             raise UsageError(
-                "the embedded model has a prompt, tools and a window of its own, and cannot go on with this session",
-                hint=f"begin one with it: ostler --model {name[:80]}",
+                "cannot switch to the embedded model, which has its own prompt and tools",
+                hint=f"start a new session: ostler --model {name[:80]}",
             )
-        meant = other or profile
+        selected = other or profile
         model = "" if other or name == profile.name else name
-        return make_model(meant, model, others.fallbacks(meant), explain_cache=others.explain_cache)
+        return make_model(selected, model, others.fallbacks(selected), explain_cache=others.explain_cache)
 
-    return ModelChoice(description, change_to)
+    return ModelChoice(description, make)
 
 
 def make_model(
     profile: Profile, model: str = "", fallback: Sequence[Profile] = (), *, explain_cache: bool = False
 ) -> ModelClient:
-    """The model of a profile in its dialect. It asks the server for its window meanwhile, so a loop must run."""
+    """Make the model client of a profile. Needs a running loop: it fetches the context window in the background."""
     from ostler.models.dialects.dialect import apply_dialect
 
     client = make_http_client(profile, model, explain_cache=explain_cache)
     client.start_window_fetch()
-    speaker = apply_dialect(client, profile.dialect, aliases=_tool_aliases())
+    dialect_client = apply_dialect(client, profile.dialect, aliases=_tool_aliases())
     if not fallback:
-        return speaker
+        return dialect_client
     from ostler.models.fallback import FallbackModel, FallbackProfile
 
     others = [
         FallbackProfile(other.name, partial(make_model, other, explain_cache=explain_cache)) for other in fallback
     ]
-    return FallbackModel(speaker, others, name=profile.name)
+    return FallbackModel(dialect_client, others, name=profile.name)
 
 
 def _tool_aliases() -> dict[str, str]:
-    """What tools are called elsewhere, each with its name here."""
+    """Return the tool names of other agents, each with the name used here."""
     from ostler.core.tool_aliases import TOOL_ALIASES
 
-    return {word: tool for tool, words in TOOL_ALIASES.items() for word in words.split()}
+    return {alias: tool for tool, aliases in TOOL_ALIASES.items() for alias in aliases.split()}
 
 
 def make_http_client(profile: Profile, model: str = "", *, explain_cache: bool = False) -> "HttpModel":
-    """The bare client of a profile; nothing is connected yet."""
+    """Make the HTTP client of a profile, without connecting it."""
     from ostler.models.client_factory import make_client
 
     return make_client(
@@ -173,63 +173,63 @@ def make_http_client(profile: Profile, model: str = "", *, explain_cache: bool =
         context_window=profile.context,
         headers={name: value.reveal() for name, value in profile.headers.items()},
         extra=profile.options,
-        settings=_make_terms(profile),
+        settings=_make_model_settings(profile),
         network=_make_network(profile),
         explain_cache=explain_cache,
     )
 
 
-def _make_terms(profile: Profile) -> "ModelSettings":
+def _make_model_settings(profile: Profile) -> "ModelSettings":
     from ostler.models.model_settings import ModelSettings, Sampling, TokenPrice
 
     sampling = Sampling(profile.max_output_tokens, profile.temperature, profile.top_p, profile.thinking)
-    told = profile.price
-    price = TokenPrice(told.input, told.output, told.cached) if told else None
+    configured = profile.price
+    price = TokenPrice(configured.input, configured.output, configured.cached) if configured else None
     return ModelSettings(profile.provider, sampling, price)
 
 
 def _make_network(profile: Profile) -> "NetworkConfig":
-    """How the profile's server is reached and how long it may be silent."""
+    """Return the proxy, TLS files and timeouts of a profile."""
     from ostler.models.client_factory import NetworkConfig
     from ostler.models.stall_detector import StallTimeouts
     from ostler.models.tls import TlsFiles
 
     files = [os.path.expanduser(path) for path in (profile.ca, profile.client_cert, profile.client_key)]
-    trust = TlsFiles(*files) if any(files) else None
+    tls_files = TlsFiles(*files) if any(files) else None
     proxy = profile.proxy.reveal() if profile.proxy else ""
     if profile.timeout is None:
-        return NetworkConfig(proxy=proxy, tls_files=trust)
-    patience = StallTimeouts(first=profile.timeout, silent=profile.timeout, tick=min(1.0, profile.timeout / 2))
-    return NetworkConfig(proxy=proxy, tls_files=trust, connect_timeout=min(10.0, profile.timeout), timeouts=patience)
+        return NetworkConfig(proxy=proxy, tls_files=tls_files)
+    timeouts = StallTimeouts(first=profile.timeout, silent=profile.timeout, tick=min(1.0, profile.timeout / 2))
+    return NetworkConfig(
+        proxy=proxy, tls_files=tls_files, connect_timeout=min(10.0, profile.timeout), timeouts=timeouts
+    )
 
 
 async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Mapping[str, str]) -> ModelChoice:
     from ostler.models.local_servers import find_local_servers
 
-    asked = profile or Profile(name="")
-    wanted = asked.model
+    requested = profile or Profile(name="")
+    name = requested.model
     servers = await find_local_servers()
     for server in servers:
-        model = wanted or server.models[0]
+        model = name or server.models[0]
         if model in server.models:
-            found = msgspec.structs.replace(asked, name=server.name, model=model, base_url=server.base_url)
-            return _make_choice(found, f"{model} at {server.base_url} ({server.name}, found on this machine)", others)
+            local = msgspec.structs.replace(requested, name=server.name, model=model, base_url=server.base_url)
+            return _make_choice(local, f"{model} at {server.base_url} ({server.name}, found on this machine)", others)
     if servers:
-        names = ", ".join(name for server in servers for name in server.models[:20])
-        raise UsageError(f"no server on this machine has the model {wanted!r}", hint=f"they have {names}")
-    if wanted:
-        raise UsageError(
-            f"the model {wanted!r} has no endpoint, and no model server answers on this machine", hint=SETUP_HINT
-        )
+        names = ", ".join(model for server in servers for model in server.models[:20])
+        raise UsageError(f"no local server has the model {name!r}", hint=f"available: {names}")
+    if name:
+        raise UsageError(f"model {name!r} has no endpoint, and no local model server is running", hint=SETUP_HINT)
     from ostler.app.embedded_model import embedded_choice, is_installed
 
     if is_installed(env):
         return embedded_choice(env)
-    raise UsageError("there is no model to work with", code="no_model", hint=SETUP_HINT)
+    raise UsageError("no model configured", code="no_model", hint=SETUP_HINT)
 
 
 async def _with_first_model(profile: Profile) -> Profile:
-    """An endpoint without a model's name: the first one the server has."""
+    """Return the profile with the server's first model. Raises `UsageError` if it has none."""
     from ostler.models.base_url import strip_secrets
 
     client = make_http_client(profile, "unnamed")
@@ -238,5 +238,5 @@ async def _with_first_model(profile: Profile) -> Profile:
     finally:
         await client.aclose()
     if not entries:
-        raise UsageError(f"{strip_secrets(profile.base_url)} has no model", hint="name one with --model")
+        raise UsageError(f"{strip_secrets(profile.base_url)} lists no model", hint="name one with --model")
     return msgspec.structs.replace(profile, model=entries[0].id)

@@ -1,4 +1,4 @@
-"""The security profile as an option of a session, for a person to change while it runs."""
+"""Adds the security profile to a backend's session options."""
 
 from typing import cast, get_args
 
@@ -14,14 +14,14 @@ from ostler.policy.verdict import Profile
 
 OPTION = "profile"
 PROFILE_LABELS: dict[Profile, str] = {
-    "paranoid": "paranoid: every tool asks",
-    "balanced": "balanced: reading passes, changes ask",
-    "god_mode": "god_mode: all passes but what is dangerous",
+    "paranoid": "paranoid: ask before every tool call",
+    "balanced": "balanced: allow reads, ask before changes",
+    "god_mode": "god_mode: allow everything except dangerous calls",
 }
 
 
 class ProfileOptionBackend:
-    """A backend with one more option, offered where a person is. A resumed session begins with the settings' again."""
+    """Wraps a backend and adds the option in interactive sessions. Resuming resets it to the settings."""
 
     def __init__(self, backend: Backend, active_agent: ActiveAgent) -> None:
         self._backend = backend
@@ -42,7 +42,9 @@ class ProfileOptionBackend:
         if not (isinstance(change, SetOption) and change.id == OPTION):
             return await self._backend.apply(change)
         if change.value not in get_args(Profile):
-            raise UsageError(f"a security profile is one of {', '.join(PROFILE_LABELS)}, not {change.value[:40]!r}")
+            raise UsageError(
+                f"unknown security profile {change.value[:40]!r}", hint=f"available: {', '.join(PROFILE_LABELS)}"
+            )
         self._active_agent.profile = cast("Profile", change.value)
         return True
 

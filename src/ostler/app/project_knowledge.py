@@ -1,4 +1,4 @@
-"""Joins what the files of a workspace tell to a session: the parts of its prompt, its skills, agents and commands."""
+"""Loads what the workspace's files define: prompt sections, skills, agents, commands, checks."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ProjectKnowledge:
-    """What the files of one workspace tell, each kind looked for when it is first wanted."""
+    """The definitions in the files of one workspace; each kind is loaded on first use."""
 
     def __init__(self, cwd: str, settings: Settings, env: Mapping[str, str] | None = None) -> None:
         self._cwd = cwd
@@ -31,7 +31,7 @@ class ProjectKnowledge:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What was wrong with the files that were looked at so far."""
+        """The problems in the files that were read so far."""
         return self._sources.notes
 
     @cached_property
@@ -39,24 +39,24 @@ class ProjectKnowledge:
         return find_sources(self._cwd, self._env)
 
     def prompt_sections(self, base_prompt: str, *, with_skills: bool) -> list[PromptSection]:
-        """What every request begins with, in order; the skills only where there is a tool to load one."""
+        """Return the sections of the system prompt in order; skills only if there is a tool to load them."""
         loader = RulesFileLoader()
-        parts = [PromptSection("system prompt", "Ostler", base_prompt), *rules_sections(self._sources, loader)]
+        sections = [PromptSection("system prompt", "Ostler", base_prompt), *rules_sections(self._sources, loader)]
         if self._settings.config.instructions:
             from ostler.knowledge.instruction_files import instruction_sections
 
-            parts += instruction_sections(self._sources, self._settings.config.instructions, loader)
+            sections += instruction_sections(self._sources, self._settings.config.instructions, loader)
         index = self.skills.index_section() if with_skills else None
         if index:
-            parts.append(index)
-        return [*parts, make_environment_section(self._sources.workspace)]
+            sections.append(index)
+        return [*sections, make_environment_section(self._sources.workspace)]
 
     def rules_for_path(self, path: str) -> Sequence[RulesFile]:
-        """The rules of the folders between the workspace's root and a path."""
+        """Return the rules files of the folders between the workspace's root and a path."""
         return nested_rules(self._sources.workspace, path, ())
 
     def problems(self, *, trusted: bool) -> list[str]:
-        """What is wrong with any of the files, each said once."""
+        """Read all files and return their problems, without duplicates."""
         self.agents(trusted=trusted)
         self.commands()
         self.prompt_sections("", with_skills=True)
@@ -74,7 +74,7 @@ class ProjectKnowledge:
         return SkillCatalogue(find_skills(self._sources, self._settings.config.skills.paths), self._is_skill_denied)
 
     def skill_tools(self) -> list[Tool[Any]]:
-        """The tool that loads a skill, where there is one to load."""
+        """Return the tool that loads skills, or nothing if there are no skills."""
         if not self.skills.list_skills():
             return []
         from ostler.tools.skill import SkillTool
@@ -82,7 +82,7 @@ class ProjectKnowledge:
         return [SkillTool(lambda: self.skills)]
 
     def agents(self, *, trusted: bool = False) -> "dict[str, AgentDefinition]":
-        """Agents by name; what a project's files say only narrows them unless it is trusted."""
+        """Return the agents by name. Untrusted project files can only restrict them."""
         from ostler.knowledge.agent_loader import load_agents
 
         if trusted not in self._agents:
@@ -90,27 +90,27 @@ class ProjectKnowledge:
         return self._agents[trusted]
 
     def commands(self) -> "dict[str, CustomCommand]":
-        """Slash commands by name."""
+        """Return the custom slash commands by name."""
         from ostler.knowledge.custom_commands import find_commands
 
         return find_commands(self._sources)
 
     def checks(self, changed: Sequence[str]) -> list[str]:
-        """The commands that check some changed files."""
+        """Return the commands that check the changed files."""
         from ostler.knowledge.checks import find_checks
 
         validation = self._settings.config.validation
         return [check.command for check in find_checks(validation, _root_file_names(self._cwd), self._read, changed)]
 
     def has_checks(self) -> bool:
-        """Whether any file has a check here."""
+        """Return whether there is a check for any file."""
         from ostler.knowledge.checks import has_checks
 
         return has_checks(self._settings.config.validation, _root_file_names(self._cwd), self._read)
 
     def _read(self, name: str) -> str | None:
-        found = self._sources.workspace.read(name)
-        return found.text if found else None
+        file = self._sources.workspace.read(name)
+        return file.text if file else None
 
     def _is_skill_denied(self, name: str) -> bool:
         from ostler.core.permission import Need, Permission
@@ -122,9 +122,9 @@ class ProjectKnowledge:
 
 
 def _root_file_names(cwd: str) -> list[str]:
-    """What lies in the root, and as paths in the folders of tests."""
-    found = os.listdir(cwd)
+    """Return the names in the root folder and the paths in its test folders."""
+    names = os.listdir(cwd)
     for folder in ("tests", "test"):
         with suppress(OSError):
-            found += (f"{folder}/{name}" for name in os.listdir(os.path.join(cwd, folder)))
-    return found
+            names += (f"{folder}/{name}" for name in os.listdir(os.path.join(cwd, folder)))
+    return names

@@ -1,4 +1,4 @@
-"""The folder that is worked in, as whoever was started there means it, and what Ostler keeps of it."""
+"""Resolves the workspace path and Ostler's data folder for it."""
 
 import os
 from pathlib import Path
@@ -8,16 +8,16 @@ from ostler.settings.home import ensure_home, project_id
 
 
 def workspace_path(cwd: str) -> Path:
-    """The workspace as an absolute path; it must be a folder."""
+    """Return the workspace as an absolute path. Raises `UsageError` if it is not a folder."""
     try:
         path = Path(cwd).resolve()
     except OSError:
-        raise UsageError("the folder this was started in is gone", hint="go to one that is there") from None
+        raise UsageError("the current directory was deleted", hint="change to another directory") from None
     if not path.is_dir():
-        raise UsageError(f"--cwd {cwd}: there is no such folder")
+        raise UsageError(f"--cwd {cwd}: no such folder")
     return path
 
 
 def project_folder(cwd: Path) -> Path:
-    """What Ostler keeps of a workspace."""
+    """Return the folder where Ostler stores data about a workspace."""
     return ensure_home(os.environ) / "projects" / project_id(cwd)

@@ -1,4 +1,4 @@
-"""Ostler as a library: a session with any model or backend, turns played to their end, all that happened as values."""
+"""The public Python API: `open_session`, `run` and their result types."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ ApprovalCallback = Callable[[PermissionAsked], Awaitable[Decision | bool]]
 
 
 class SessionFlags(TypedDict, total=False):
-    """What `ostler run` takes as flags; here nothing is written or run without them either."""
+    """The flags of `ostler run`, with the same meaning."""
 
     agent: str
     write: bool
@@ -51,14 +51,14 @@ class SessionFlags(TypedDict, total=False):
 
 
 class CompletedCall(msgspec.Struct, frozen=True):
-    """A call and what became of it."""
+    """A tool call and its result."""
 
     call: ToolCall
     result: ToolResult
 
 
 class TurnResult(msgspec.Struct, frozen=True):
-    """A turn that is over: the answer, why it ended, the calls with their results, and every event in order."""
+    """A finished turn: the answer, how it ended, the tool calls with results, and all events in order."""
 
     answer: str
     ended: TurnEnded
@@ -72,7 +72,7 @@ class TurnResult(msgspec.Struct, frozen=True):
 
 
 class Conversation:
-    """An open session. `notes` are the lines that a person at a terminal would have been told."""
+    """An open session. `notes` are the messages that the command line would print."""
 
     def __init__(self, session: Session, notes: list[str], ask: ApprovalCallback | None) -> None:
         self.session = session
@@ -84,22 +84,22 @@ class Conversation:
 
     @property
     def id(self) -> str:
-        """What `resume` takes to go on with it later."""
+        """The session id; pass it as `resume` to continue the session later."""
         return self.session.id
 
     async def run(self, prompt: str | Prompt) -> TurnResult:
-        """Play one turn to its end; whoever cancels this call cancels the turn."""
+        """Run one turn and return its result. Cancelling the call cancels the turn."""
         events = [event async for event in self.stream(prompt)]
         return _turn_result(events)
 
     async def stream(self, prompt: str | Prompt) -> AsyncIterator[Event]:
-        """The events of one turn as they happen; the last is its `TurnEnded`."""
-        asked = self._make_prompt(prompt)
+        """Run one turn and yield its events as they happen; the last one is `TurnEnded`."""
+        request = self._make_prompt(prompt)
         await self._wait_for_abandoned_turn()
-        with closing(self.session.subscribe(since=2**62)) as reading:
-            turn = self.session.start(asked)
+        with closing(self.session.subscribe(since=2**62)) as subscription:
+            turn = self.session.start(request)
             try:
-                async for envelope in reading:
+                async for envelope in subscription:
                     self._answer(envelope)
                     yield envelope.event
                     if isinstance(envelope.event, TurnEnded) and envelope.event.turn_id == turn.id:
@@ -107,11 +107,11 @@ class Conversation:
             finally:
                 self._abandoned_turn = turn
                 await _cancel_and_wait(turn)
-                for asking in self._approval_tasks:
-                    asking.cancel()
+                for task in self._approval_tasks:
+                    task.cancel()
 
     async def _wait_for_abandoned_turn(self) -> None:
-        """A stream whose loop was left is closed by the event loop: one round to hear of it, and one to begin."""
+        """Wait for a turn whose stream the caller left; the event loop needs two iterations to close the stream."""
         for _ in range(2):
             await asyncio.sleep(0)
         if self._abandoned_turn:
@@ -121,15 +121,15 @@ class Conversation:
         if isinstance(prompt, Prompt):
             return prompt
         if not str(prompt or "").strip():
-            raise UsageError("there is no prompt", hint="give words, or a Prompt")
+            raise UsageError("no prompt", hint="pass a text or a Prompt")
         self._prompt_count += 1
         return Prompt(f"library-{self.session.opened_after_seq}-{self._prompt_count}", (TextContent(prompt),))
 
     def _answer(self, envelope: Envelope) -> None:
-        """Asks go to whoever was given for them; questions to nobody."""
+        """Send approval requests to the `ask` callback; decline questions."""
         match envelope.event:
-            case PermissionAsked() as asked if self._ask:
-                task = asyncio.create_task(self._decide(asked, self._ask), name="ask")
+            case PermissionAsked() as request if self._ask:
+                task = asyncio.create_task(self._decide(request, self._ask), name="ask")
                 self._approval_tasks.add(task)
                 task.add_done_callback(self._approval_tasks.discard)
             case QuestionAsked(question):
@@ -138,12 +138,12 @@ class Conversation:
                 pass
 
     async def _decide(self, request: PermissionAsked, ask: ApprovalCallback) -> None:
-        """A callback that fails is a refusal that says so; nothing waits for an answer that will not come."""
+        """Answer a request with the callback's result; if the callback raises, deny with the error as feedback."""
         try:
-            said = await ask(request)
+            answer = await ask(request)
         except Exception as error:
-            said = Decision("deny", by="person", feedback=f"the callback failed: {type(error).__name__}: {error}")
-        decision = said if isinstance(said, Decision) else Decision("allow" if said else "deny", by="person")
+            answer = Decision("deny", by="person", feedback=f"the callback failed: {type(error).__name__}: {error}")
+        decision = answer if isinstance(answer, Decision) else Decision("allow" if answer else "deny", by="person")
         self.session.answer(request.ask_id, decision)
 
 
@@ -159,10 +159,10 @@ async def open_session(
     resume: str = "",
     **flags: Unpack[SessionFlags],
 ) -> AsyncIterator[Conversation]:
-    """A session on a folder, closed at the end of the block.
+    """Open a session in a folder; it is closed at the end of the block.
 
-    `model` is a profile's or model's name, or a client of your own; without one, what `ostler run` would take.
-    `backend` thinks in place of the engine. Where `ask` is given, what needs consent is asked there; else refused.
+    `model` is the name of a profile or model, or your own client; by default the same model as in `ostler run`.
+    `backend` replaces the engine. `ask` answers approval requests; without it they are denied.
     """
     notes: list[str] = []
     _check_argument("model", model, ("name", "context_limit", "stream"), str)
@@ -190,20 +190,20 @@ def run(
     api_key: str = "",
     **flags: Unpack[SessionFlags],
 ) -> TurnResult:
-    """One prompt in a session of its own, for code that is not asynchronous."""
+    """Run one prompt in its own session, from synchronous code."""
 
-    async def play() -> TurnResult:
+    async def run_prompt() -> TurnResult:
         async with open_session(
             cwd, model=model, backend=backend, base_url=base_url, api_key=api_key, **flags
         ) as conversation:
             return await conversation.run(prompt)
 
-    if _in_event_loop():  # asyncio's own complaint does not say what to do instead
+    if _in_event_loop():  # asyncio's own error does not say what to do instead
         raise UsageError(
-            "ostler.run cannot wait inside asynchronous code",
-            hint="there, as in a notebook: async with ostler.open_session(…) as conversation",
+            "ostler.run cannot be used in asynchronous code or a notebook",
+            hint="use: async with ostler.open_session(…) as conversation",
         )
-    return asyncio.run(play())
+    return asyncio.run(run_prompt())
 
 
 def _in_event_loop() -> bool:
@@ -215,69 +215,67 @@ def _in_event_loop() -> bool:
 
 
 def _check_argument(argument: str, value: object, attributes: tuple[str, ...], other_type: type) -> None:
-    """What is no such thing is told here, not in the middle of a turn."""
-    lacks = [name for name in attributes if not hasattr(value, name)]
-    if lacks and not isinstance(value, other_type):
-        raise UsageError(
-            f"what was given as {argument} has no {', '.join(lacks)}", hint="docs/python.md tells what it needs"
-        )
+    """Raise `UsageError` if the value lacks an attribute, instead of failing in the middle of a turn."""
+    missing = [name for name in attributes if not hasattr(value, name)]
+    if missing and not isinstance(value, other_type):
+        raise UsageError(f"argument {argument} has no {', '.join(missing)}", hint="see docs/python.md")
 
 
 def _make_options(cwd: str, names: dict[str, str], flags: SessionFlags) -> RunOptions:
-    """The flags as the command line would have checked them."""
+    """Validate the flags like the command line and return them as `RunOptions`."""
     if unknown := sorted(flags.keys() - SessionFlags.__annotations__.keys()):
         raise UsageError(
-            f"open_session has no argument {unknown[0]!r}", hint=f"there is: {', '.join(SessionFlags.__annotations__)}"
+            f"open_session has no argument {unknown[0]!r}", hint=f"available: {', '.join(SessionFlags.__annotations__)}"
         )
     try:
         options = msgspec.convert({"cwd": cwd, "model": names, **flags}, RunOptions)
     except msgspec.ValidationError as error:
-        raise UsageError(f"an argument of open_session is wrong: {error}") from None
+        raise UsageError(f"invalid argument of open_session: {error}") from None
     if options.profile not in ("", *get_args(Profile)):
-        raise UsageError(f"there is no profile {options.profile!r}", hint=f"there is: {', '.join(get_args(Profile))}")
+        raise UsageError(f"unknown profile {options.profile!r}", hint=f"available: {', '.join(get_args(Profile))}")
     _check_limits(flags)
     return msgspec.structs.replace(options, write=options.write or options.yolo)
 
 
 def _check_limits(flags: SessionFlags) -> None:
-    """A limit that is given is one: nothing and less would mean none, or no turn at all."""
+    """Raise `UsageError` if a limit is zero, negative or too large."""
     for name in ("max_steps", "max_tokens", "max_cost", "max_time"):
-        least, most = (1, sys.maxsize) if name in ("max_steps", "max_tokens") else (sys.float_info.min, 1e9)
-        if name in flags and not least <= flags[name] <= most:
+        minimum, maximum = (1, sys.maxsize) if name in ("max_steps", "max_tokens") else (sys.float_info.min, 1e9)
+        if name in flags and not minimum <= flags[name] <= maximum:
             raise UsageError(
-                f"{name}={flags[name]} limits nothing",
-                hint="give a whole number from 1 on" if least == 1 else "give more than 0 and at most 1e9",
+                f"invalid limit {name}={flags[name]}",
+                hint="use an integer of at least 1" if minimum == 1 else "use a number above 0 and up to 1e9",
             )
 
 
 def _fixed_model(client: ModelClient) -> ModelChoice:
-    """A client that was handed in is the only model there is."""
+    """Return a choice that always uses the given client."""
 
     def make(name: str) -> ModelClient:
         if name not in ("", client.name):
-            raise UsageError(f"this session was opened with the model {client.name!r} alone, there is no {name[:80]!r}")
+            raise UsageError(f"unknown model {name[:80]!r}; this session was opened with {client.name!r} only")
         return _BorrowedModel(client)
 
-    return ModelChoice(f"{client.name}, given by the program", make)
+    return ModelChoice(f"{client.name}, set by the program", make)
 
 
 class _BorrowedModel(ModelClientWrapper):
-    """A client that whoever made it also closes."""
+    """A client that the caller created and closes."""
 
     async def aclose(self) -> None:
-        """Not ours to close."""
+        """Do nothing: the caller closes the client."""
 
 
 async def _cancel_and_wait(turn: Turn) -> None:
-    """A turn that nobody follows to its end is cancelled; one that is over stays as it is."""
+    """Cancel the turn if it is still running and wait for its end."""
     turn.cancel()
     await turn.wait()
 
 
 def _turn_result(events: list[Event]) -> TurnResult:
     calls = {event.call.id: event.call for event in events if isinstance(event, ToolCalled)}
-    used = [event.result for event in events if isinstance(event, ToolFinished)]
+    results = [event.result for event in events if isinstance(event, ToolFinished)]
     answers = [e.message.text for e in events if isinstance(e, MessageDone) and not e.message.is_intermediate]
     ended = next(event for event in reversed(events) if isinstance(event, TurnEnded))
-    tools = tuple(CompletedCall(calls[result.call_id], result) for result in used if result.call_id in calls)
+    tools = tuple(CompletedCall(calls[result.call_id], result) for result in results if result.call_id in calls)
     return TurnResult(answers[-1] if answers else "", ended, tools, tuple(events))

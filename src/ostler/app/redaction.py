@@ -1,4 +1,4 @@
-"""Makes the redactor of this machine: the names and shapes of secrets, the user's own, and the secrets in use."""
+"""Builds the redactor for exports and logs from the settings and the secrets in use."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,24 +19,26 @@ BASE_URL_VARIABLES = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
 
 
 def make_redactor(settings: Settings, env: Mapping[str, str], *extra_secrets: str) -> Redactor:
-    """`known` are secrets that only the caller knows of, such as a key given as a flag."""
-    own = settings.config.context
-    keys = (*DEFAULT_KEYS, *own.redact_keys)
+    """Build a redactor; `extra_secrets` are those that only the caller knows, such as a key flag."""
+    context = settings.config.context
+    keys = (*DEFAULT_KEYS, *context.redact_keys)
     in_use = {*extra_secrets, *_configured_secrets(settings, env), *_environment_secrets(env, SecretNames(keys))}
     try:
-        return Redactor(keys, own.redact_patterns, sorted(text for text in in_use if len(text) >= MIN_SECRET_LENGTH))
+        return Redactor(
+            keys, context.redact_patterns, sorted(text for text in in_use if len(text) >= MIN_SECRET_LENGTH)
+        )
     except ValueError as error:
-        raise UsageError(str(error).rstrip("."), hint="mend context.redact_patterns in the config") from None
+        raise UsageError(str(error).rstrip("."), hint="fix context.redact_patterns in the config") from None
 
 
 def make_record_redactor(settings: Settings, env: Mapping[str, str], *, enabled: bool) -> RecordRedactor:
-    """What an export passes through; off, nothing is taken out."""
+    """Build the redactor of an export; with `enabled` false it masks nothing."""
     keys = (*DEFAULT_KEYS, *settings.config.context.redact_keys)
     return RecordRedactor(make_redactor(settings, env) if enabled else None, keys)
 
 
 def _configured_secrets(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
-    """The secrets of the config, what its references stand for, and the values in the queries of its URLs."""
+    """Yield the secrets of the config, the values of its references and the query values of its URLs."""
     folders = {Path(layer.file).parent for layer in settings.layers if layer.file}
     for text in (*_secret_texts(settings.config), *(env.get(name, "") for name in BASE_URL_VARIABLES)):
         for secret in secrets_in_url(text) if URL_PATTERN.match(text) else (text,):
@@ -45,7 +47,7 @@ def _configured_secrets(settings: Settings, env: Mapping[str, str]) -> Iterator[
 
 
 def _secret_texts(value: object) -> Iterator[str]:
-    """Every secret, and every text that leads to one."""
+    """Yield every secret and every URL with a query."""
     match value:
         case Secret():
             yield value.reveal()

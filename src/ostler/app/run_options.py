@@ -1,10 +1,10 @@
-"""What the command line says about a run, before settings are read."""
+"""Command-line options of a run as plain values."""
 
 import msgspec
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """Flags as plain values; empty means not given."""
+    """The parsed flags; empty values are unset."""
 
     cwd: str
     model: dict[str, str] = {}

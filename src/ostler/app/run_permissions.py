@@ -1,4 +1,4 @@
-"""What a run without a person may do, in one line: the policy is asked, so that the line cannot differ from it."""
+"""The one-line summary of what a non-interactive run is allowed to do, computed from the policy."""
 
 from collections.abc import Mapping
 
@@ -20,16 +20,19 @@ WRITE_TOOLS = ("write", "edit", "patch")
 def describe_permissions(
     settings: Settings, options: RunOptions, agents: Mapping[str, AgentDefinition], agent: str = DEFAULT_AGENT
 ) -> str:
-    """As the flags, the profile, the rules and the agent have it for what nobody named in particular."""
+    """Return the summary, computed for an arbitrary file and command with the given flags and agent."""
     sandbox = settings.config.security.sandbox
     policy = make_policy(settings, options, interactive=False)
-    choice = ActiveAgent(agents, policy, options, SessionShell("", writable=options.write, sandbox=sandbox))
-    choice.select(agent)
-    may = [*_file_permissions(choice), *_command_permissions(choice, options, sandboxed=sandbox != "off")]
-    named = [f"--allow {rule}" for rule in options.allow if _flag_is_allowed(choice.policy(), rule)]
-    trusted = ["trusts this project's settings"] if options.trust else []
-    whoever = "may" if agent == DEFAULT_AGENT else f"{agent} may"
-    return f"{whoever}: {'; '.join([*may, *named] or ['nothing by itself'])}{''.join(f' · {told}' for told in trusted)}"
+    active_agent = ActiveAgent(agents, policy, options, SessionShell("", writable=options.write, sandbox=sandbox))
+    active_agent.select(agent)
+    allowed = [
+        *_file_permissions(active_agent),
+        *_command_permissions(active_agent, options, sandboxed=sandbox != "off"),
+        *(f"--allow {rule}" for rule in options.allow if _flag_is_allowed(active_agent.policy(), rule)),
+    ]
+    trusted = " · project settings trusted" if options.trust else ""
+    subject = "allowed" if agent == DEFAULT_AGENT else f"allowed for {agent}"
+    return f"{subject}: {'; '.join(allowed) or 'nothing (reads, changes and commands are denied)'}{trusted}"
 
 
 def _file_permissions(active_agent: ActiveAgent) -> list[str]:
@@ -38,22 +41,22 @@ def _file_permissions(active_agent: ActiveAgent) -> list[str]:
     writes = any(map(active_agent.allows_tool, WRITE_TOOLS)) and _is_allowed(policy, Need("write", ANY_FILE))
     if reads and _is_allowed(policy, Need("external_directory", OUTSIDE_FILE)):
         return ["read anywhere", *(["change the workspace"] if writes else [])]
-    words = " and ".join(word for word, passes in (("read", reads), ("change", writes)) if passes)
-    return [f"{words} the workspace"] if words else []
+    verbs = " and ".join(verb for verb, allowed in (("read", reads), ("change", writes)) if allowed)
+    return [f"{verbs} the workspace"] if verbs else []
 
 
 def _command_permissions(active_agent: ActiveAgent, options: RunOptions, *, sandboxed: bool) -> list[str]:
-    passes = active_agent.allows_tool("bash") and _is_allowed(
+    allowed = active_agent.allows_tool("bash") and _is_allowed(
         active_agent.policy(), Need("bash", ANY_COMMAND, sandboxed=sandboxed)
     )
-    if not passes:
+    if not allowed:
         return []
-    held = "" if options.write and not active_agent.read_only else ", where they change nothing"
-    return [f"run commands in the sandbox{held}" if sandboxed else "run commands, without a sandbox"]
+    read_only = "" if options.write and not active_agent.read_only else ", read-only"
+    return [f"run commands in the sandbox{read_only}" if sandboxed else "run commands, without a sandbox"]
 
 
 def _flag_is_allowed(policy: Policy, flag: str) -> bool:
-    """Whether the agent leaves what a flag allows."""
+    """Return whether the agent's policy allows what the flag allows."""
     rule = parse_flag(flag)
     return _is_allowed(policy, Need(rule.key, rule.pattern))
 

@@ -1,4 +1,4 @@
-"""The desk where a person looks after sessions that are not being played."""
+"""Implements `ostler sessions`: list, search, show, export, import, fork, rename, delete, repair."""
 
 import os
 import sys
@@ -29,7 +29,7 @@ EXPORT_FORMATS = {".md": "markdown", ".html": "html", ".htm": "html", ".json": "
 
 
 class SessionAdmin:
-    """All of `ostler sessions`: what it returns is to be printed."""
+    """The operations of `ostler sessions`; most return text to print."""
 
     def __init__(self, cwd: str, *, all_workspaces: bool, notify: Callable[[str], None]) -> None:
         self._cwd = workspace_path(cwd)
@@ -53,10 +53,10 @@ class SessionAdmin:
         return self._open_indexes[-1]
 
     def list(self, limit: int, *, as_json: bool) -> str:
-        found = self._index.sessions(self._scope, limit)
+        sessions = self._index.sessions(self._scope, limit)
         if as_json:
-            return _json([{**msgspec.to_builtins(one.meta), "bytes": one.size} for one in found])
-        return session_admin_text.format_list(found, with_folder=not self._scope)
+            return _json([{**msgspec.to_builtins(session.meta), "bytes": session.size} for session in sessions])
+        return session_admin_text.format_list(sessions, with_folder=not self._scope)
 
     def search(self, query: str, limit: int, *, as_json: bool) -> str:
         hits = self._index.search(query, self._scope, limit)
@@ -65,33 +65,34 @@ class SessionAdmin:
         return session_admin_text.format_hits(hits, sys.stdout)
 
     def stats(self, limit: int, *, as_json: bool) -> str:
-        spent = self._index.usage(self._scope)
+        usage = self._index.usage(self._scope)
         sessions = self._index.sessions(self._scope, sys.maxsize, children=True)
         if as_json:
-            totals = {"sessions": len(sessions), "turns": sum(one.meta.turns for one in sessions)}
-            return _json({**totals, "bytes": sum(one.size for one in sessions), "usage": msgspec.to_builtins(spent)})
-        return session_admin_text.format_stats(sessions, spent, limit)
+            totals = {"sessions": len(sessions), "turns": sum(session.meta.turns for session in sessions)}
+            size = sum(session.size for session in sessions)
+            return _json({**totals, "bytes": size, "usage": msgspec.to_builtins(usage)})
+        return session_admin_text.format_stats(sessions, usage, limit)
 
     def show(self, session_ref: str, *, full: bool, as_json: bool) -> str:
-        meta, past = self._read_session(session_ref)
-        said = _messages(ActiveRecords(past))
+        meta, records = self._read_session(session_ref)
+        messages = _messages(ActiveRecords(records))
         if as_json:
-            return _json({"session": msgspec.to_builtins(meta), "messages": msgspec.to_builtins(list(said))})
-        return session_admin_text.format_conversation(meta, said, full=full)
+            return _json({"session": msgspec.to_builtins(meta), "messages": msgspec.to_builtins(list(messages))})
+        return session_admin_text.format_conversation(meta, messages, full=full)
 
     def export(self, session_ref: str, kind: str | None, output: str | None, *, redact: bool) -> Iterator[bytes]:
         kind = kind or EXPORT_FORMATS.get(Path(output or "").suffix.lower(), "markdown")
-        pieces = self._export_chunks(session_ref, kind, redact)
+        chunks = self._export_chunks(session_ref, kind, redact)
         if not output:
-            yield from pieces
+            yield from chunks
             return
         try:
             with open(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.writelines(pieces)
+                file.writelines(chunks)
         except FileExistsError:
-            raise UsageError(f"{output} is there already", hint="choose another name, or remove it first") from None
+            raise UsageError(f"{output} already exists", hint="choose another name, or remove the file") from None
         except OSError as error:
-            raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+            raise UsageError(f"cannot write {output}: {error.strerror}") from None
 
     def _export_chunks(self, session_ref: str, kind: str, redact: bool) -> Iterable[bytes]:
         from ostler.app.redaction import make_record_redactor
@@ -99,13 +100,14 @@ class SessionAdmin:
         from ostler.journal.export_json import to_json
         from ostler.journal.export_markdown import to_markdown
 
-        meta, past = self._read_session(session_ref)
-        clean = make_record_redactor(self._settings, os.environ, enabled=redact)
+        meta, records = self._read_session(session_ref)
+        redactor = make_record_redactor(self._settings, os.environ, enabled=redact)
         if kind == "json":
-            return to_json(meta, past, clean.redact_tree)
-        make = to_html if kind == "html" else to_markdown
+            return to_json(meta, records, redactor.redact_tree)
+        convert = to_html if kind == "html" else to_markdown
         return (
-            piece.encode("utf-8", "replace") for piece in make(meta, _messages(ActiveRecords(past)), clean.redact_text)
+            text.encode("utf-8", "replace")
+            for text in convert(meta, _messages(ActiveRecords(records)), redactor.redact_text)
         )
 
     def import_file(self, file: str) -> str:
@@ -114,13 +116,15 @@ class SessionAdmin:
         try:
             data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         except OSError as error:
-            raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+            raise UsageError(f"cannot read {file}: {error.strerror}") from None
         ensure_home(os.environ)
         opened = SessionOpened("", str(self._cwd), "engine", __version__)
-        place, left = from_json(data, self._store, self._project, opened)
-        if left:
-            self._notify(f"{left} records were left behind: rules, settings and prompts are not taken from elsewhere")
-        return f"{place.id}\n"
+        session, skipped = from_json(data, self._store, self._project, opened)
+        if skipped:
+            self._notify(
+                f"{skipped} records were not imported: permission rules, settings and system prompts are never imported"
+            )
+        return f"{session.id}\n"
 
     def find(self, session_ref: str) -> str:
         return self._find(session_ref).id
@@ -140,18 +144,18 @@ class SessionAdmin:
             journal.close()
 
     def delete(self, session_refs: Sequence[str]) -> Sequence[str]:
-        places = [self._find(name) for name in session_refs]
-        for place in places:
-            self._store.delete(place)
+        sessions = [self._find(session_ref) for session_ref in session_refs]
+        for session in sessions:
+            self._store.delete(session)
         self._index.purge()
-        return [place.id for place in places]
+        return [session.id for session in sessions]
 
     def repair(self, session_ref: str) -> Sequence[str]:
         from ostler.session.offline import repair_journal
 
         journal = self._store.open(self._find(session_ref))
         try:
-            return repair_journal(journal) or ["nothing is damaged, nothing was left open"]
+            return repair_journal(journal) or ["no damage found; nothing to repair"]
         finally:
             journal.close()
 
@@ -159,16 +163,16 @@ class SessionAdmin:
         return self._store.find(session_ref, self._project)
 
     def _read_session(self, session_ref: str) -> tuple[SessionMeta, Records]:
-        place = self._find(session_ref)
+        session = self._find(session_ref)
         try:
-            past = read_journal(place.journal_path)
+            records = read_journal(session.journal_path)
         except OSError as error:
-            raise UsageError(f"session {place.id} cannot be read: {error.strerror}") from None
-        for told in past.damage.describe(place.id):
-            self._notify(told)
-        meta = MetaFile(place.folder, place.id)
-        meta.catch_up(past)
-        return meta.meta, past
+            raise UsageError(f"cannot read session {session.id}: {error.strerror}") from None
+        for message in records.damage.describe(session.id):
+            self._notify(message)
+        meta = MetaFile(session.folder, session.id)
+        meta.catch_up(records)
+        return meta.meta, records
 
 
 def _messages(records: Iterable[Envelope]) -> Iterator[ConversationMessage]:

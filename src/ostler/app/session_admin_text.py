@@ -1,4 +1,4 @@
-"""How `ostler sessions` tells what it found, in lines for a terminal or a pipe."""
+"""Text output of `ostler sessions`."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,29 +16,31 @@ MAX_OUTPUT_LINES = 12
 
 
 def format_list(sessions: Sequence[IndexedSession], *, with_folder: bool) -> str:
-    """One line each."""
-    return "".join(f"{_session_line(one, with_folder)}\n" for one in sessions) or "there is no session here yet\n"
+    """Return a line for each session."""
+    lines = [f"{_session_line(session, with_folder)}\n" for session in sessions]
+    return "".join(lines) or "no sessions yet\n"
 
 
 def format_hits(hits: Sequence[SearchHit], out: TextIO) -> str:
-    """Two lines each: the session, and where it has the words."""
+    """Return two lines for each hit: the session and the matching text."""
     paint = Styler(is_colour_enabled(out, os.environ))
-    return "".join(
-        f"{_session_line(hit.session, True)}\n    #{hit.number} {_role_label(hit)}: {_highlighted_snippet(hit, paint)}\n"
-        for hit in hits
-    )
+    lines: list[str] = []
+    for hit in hits:
+        lines.append(_session_line(hit.session, True))
+        lines.append(f"    #{hit.number} {_role_label(hit)}: {_highlighted_snippet(hit, paint)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def hit_fields(hit: SearchHit) -> dict[str, Any]:
-    """A hit for machines."""
+    """Return a hit as JSON fields."""
     meta = hit.session.meta
-    told = {"session": meta.id, "cwd": meta.cwd, "title": meta.title, "changed": meta.changed}
+    fields = {"session": meta.id, "cwd": meta.cwd, "title": meta.title, "changed": meta.changed}
     snippet = hit.snippet.replace(HIT_START, "").replace(HIT_END, "")
-    return {**told, "number": hit.number, "role": hit.role, "time": format_time(hit.time), "snippet": snippet}
+    return {**fields, "number": hit.number, "role": hit.role, "time": format_time(hit.time), "snippet": snippet}
 
 
 def format_conversation(meta: SessionMeta, messages: Iterable[ConversationMessage], *, full: bool) -> str:
-    """The conversation with the number of every message."""
+    """Return the conversation with numbered messages; tool output is shortened unless `full`."""
     from ostler.journal.export_markdown import header_fields
 
     head = [sanitise(meta.title) or meta.id, *(f"  {name}: {sanitise(value)}" for name, value in header_fields(meta))]
@@ -46,23 +48,24 @@ def format_conversation(meta: SessionMeta, messages: Iterable[ConversationMessag
 
 
 def format_stats(sessions: Sequence[IndexedSession], usage: Sequence[UsageRow], limit: int) -> str:
-    """What was used, by model and by day."""
-    turns, size = sum(one.meta.turns for one in sessions), sum(one.size for one in sessions)
+    """Return tokens and cost by model and by day."""
+    turns, size = sum(session.meta.turns for session in sessions), sum(session.size for session in sessions)
     lines = [f"{len(sessions)} sessions, {turns} turns, {size / 1e6:.1f} MB on disk"]
-    lines += _usage_lines("model", {one.model: [other for other in usage if other.model == one.model] for one in usage})
-    days = {one.day: [other for other in usage if other.day == one.day] for one in usage}
+    models = {row.model: [other for other in usage if other.model == row.model] for row in usage}
+    lines += _usage_lines("model", models)
+    days = {row.day: [other for other in usage if other.day == row.day] for row in usage}
     return "\n".join([*lines, *_usage_lines("day", dict(sorted(days.items(), reverse=True)[:limit]))]) + "\n"
 
 
 def _usage_lines(label: str, groups: dict[str, list[UsageRow]]) -> Iterator[str]:
     if groups:
         yield f"\n{label:<28} {'calls':>8} {'in':>12} {'out':>10} {'cached':>12} {'cost':>10}"
-    for name, items in groups.items():
-        sums = [sum(getattr(one, field) for one in items) for field in ("calls", "tokens_in", "tokens_out")]
-        cached, cost = sum(one.tokens_cached for one in items), sum(one.cost for one in items)
-        known = "unknown" if all(one.unpriced == one.calls for one in items) else f"${cost:.4f}"
-        more = "+" if known != "unknown" and any(one.unpriced for one in items) else ""
-        yield f"{sanitise(name)[:28]:<28} {sums[0]:>8} {sums[1]:>12} {sums[2]:>10} {cached:>12} {known + more:>10}"
+    for name, rows in groups.items():
+        sums = [sum(getattr(row, field) for row in rows) for field in ("calls", "tokens_in", "tokens_out")]
+        cached, cost = sum(row.tokens_cached for row in rows), sum(row.cost for row in rows)
+        price = "unknown" if all(row.unpriced == row.calls for row in rows) else f"${cost:.4f}"
+        more = "+" if price != "unknown" and any(row.unpriced for row in rows) else ""
+        yield f"{sanitise(name)[:28]:<28} {sums[0]:>8} {sums[1]:>12} {sums[2]:>10} {cached:>12} {price + more:>10}"
 
 
 def _session_line(session: IndexedSession, with_folder: bool) -> str:
@@ -78,20 +81,20 @@ def _role_label(hit: SearchHit) -> str:
 
 
 def _highlighted_snippet(hit: SearchHit, paint: Styler) -> str:
-    pieces = [piece.split(HIT_END, 1) for piece in hit.snippet.split(HIT_START)]
-    marked = (paint(sanitise(piece[0]), "bold") + sanitise(piece[1]) for piece in pieces[1:] if len(piece) == 2)
-    return " ".join((sanitise(pieces[0][0]) + "".join(marked)).split())
+    parts = [part.split(HIT_END, 1) for part in hit.snippet.split(HIT_START)]
+    marked = (paint(sanitise(part[0]), "bold") + sanitise(part[1]) for part in parts[1:] if len(part) == 2)
+    return " ".join((sanitise(parts[0][0]) + "".join(marked)).split())
 
 
 def _message_lines(message: ConversationMessage, full: bool) -> Iterator[str]:
     from ostler.journal.export_markdown import arguments_text
 
-    call = f" {message.call_id} {message.status}" if message.role == "tool" else ""
-    yield f"\n#{message.number} {ROLE_LABELS[message.role]}{sanitise(call)}  {format_time(message.time)}"
+    label = f" {message.call_id} {message.status}" if message.role == "tool" else ""
+    yield f"\n#{message.number} {ROLE_LABELS[message.role]}{sanitise(label)}  {format_time(message.time)}"
     text = message.text if full or message.role != "tool" else truncate_lines(message.text, MAX_OUTPUT_LINES).text
     yield from (f"  {line}" for line in sanitise(text).splitlines())
     for image in message.images:
         yield f"  (image {sanitise(image.name)} {sanitise(image.mime)})"
-    for made in message.calls:
-        arguments = " ".join(arguments_text(made).split())
-        yield f"  ⏺ {sanitise(made.tool)} {sanitise(arguments if full else arguments[:140])}  [{sanitise(made.id)}]"
+    for call in message.calls:
+        arguments = " ".join(arguments_text(call).split())
+        yield f"  ⏺ {sanitise(call.tool)} {sanitise(arguments if full else arguments[:140])}  [{sanitise(call.id)}]"

@@ -1,4 +1,4 @@
-"""The house on this machine: it opens sessions by joining settings, journal, ground, tools, policy and backend."""
+"""Opens, lists and deletes sessions on this machine."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from ostler.app.known_secrets import secrets_in_use
 from ostler.app.model_choice import ModelChoice, choose_model
 from ostler.app.profile_option import ProfileOptionBackend
 from ostler.app.project_knowledge import ProjectKnowledge
-from ostler.app.project_paths import project_folder as project_folder  # many ask the house for both
+from ostler.app.project_paths import project_folder as project_folder  # re-exported for callers
 from ostler.app.project_paths import workspace_path as workspace_path
 from ostler.app.run_options import RunOptions
 from ostler.app.session_policy import make_policy
@@ -49,7 +49,7 @@ MAX_PROBLEMS_SHOWN = 8
 
 
 class LocalSessionManager:
-    """What a face is given; made once per process."""
+    """Builds sessions from settings, journal, workspace, tools, policy and backend."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class LocalSessionManager:
         model: ModelChoice | None = None,
         backend: Backend | None = None,
     ) -> None:
-        """`say` is told in a line each what a person should know; `model` is for whoever has chosen one already, and
-        `backend` for whoever brings along what thinks in the one session that is opened."""
+        """`notify` receives messages for the user. `model` and `backend` replace those of the settings; a given
+        `backend` can serve only one session."""
         self._options = options
         self._notify = notify
         self._model = model
@@ -73,56 +73,61 @@ class LocalSessionManager:
         settings = self._load_settings(cwd)
         await clean_up_killed_sessions(self._notify)
         request = self._with_backend(request, cwd, settings)
-        own = workspace if isinstance(workspace, SessionWorkspace) else None
+        own_workspace = workspace if isinstance(workspace, SessionWorkspace) else None
         if not (workspace or tools):
-            own = make_workspace(cwd, settings, self._options, interactive=request.interactive)
+            own_workspace = make_workspace(cwd, settings, self._options, interactive=request.interactive)
         agents = self._load_agents(cwd, settings)
-        if own:
-            own.grant_folders(request.directories)
+        if own_workspace:
+            own_workspace.grant_folders(request.directories)
         policy = make_policy(settings, self._options, request.directories, interactive=request.interactive)
-        choice = ActiveAgent(agents, policy, self._options, own.shell if own else None)
+        active_agent = ActiveAgent(agents, policy, self._options, own_workspace.shell if own_workspace else None)
         journal = partial(self._open_journal, settings, cwd)
         budget = tree_budget(settings, self._options)
-        below = None
-        if own:
+        subagents = None
+        if own_workspace:
             from ostler.app.subagents import Subagents
 
-            bench = partial(_child_tools, own, settings)
-            below = Subagents(cwd, settings, self._options, agents, choice, journal, budget, bench)
-        workspace = workspace or own or make_workspace(cwd, settings, self._options, interactive=request.interactive)
-        joined = self._acp_parts(request, cwd, workspace, settings)
-        if joined:
-            tools = joined.tools
-        tools = tools or make_tool_host(workspace, settings, choice.allows_tool, below.task_agents() if below else {})
-        given, undo = joined.backend if joined else self._custom_backend, self._make_undo(cwd, request, own)
-        news = undo.changed_files if undo else no_changed_files
-        backend = await self._make_backend(given, request.backend, cwd, tools, settings, choice, budget, news)
-        if below:
-            below.model = self._model
+            child_tools = partial(_child_tools, own_workspace, settings)
+            subagents = Subagents(cwd, settings, self._options, agents, active_agent, journal, budget, child_tools)
+        workspace = (
+            workspace or own_workspace or make_workspace(cwd, settings, self._options, interactive=request.interactive)
+        )
+        task_agents = subagents.task_agents() if subagents else {}
+        acp = self._acp_parts(request, cwd, workspace, settings)
+        if acp:
+            tools = acp.tools
+        tools = tools or make_tool_host(workspace, settings, active_agent.allows_tool, task_agents)
+        custom, undo = acp.backend if acp else self._custom_backend, self._make_undo(cwd, request, own_workspace)
+        changed_files = undo.changed_files if undo else no_changed_files
+        backend = await self._make_backend(
+            custom, request.backend, cwd, tools, settings, active_agent, budget, changed_files
+        )
+        if subagents:
+            subagents.model = self._model
         session = LocalSession(
             backend=backend,
             tools=tools,
-            policy=choice.policy,
+            policy=active_agent.policy,
             standing_rules=None if self._options.ephemeral else project_grants(cwd),
             undo=undo,
-            spawner=below.spawn if below and below.task_agents() else None,
+            spawner=subagents.spawn if subagents and task_agents else None,
             cwd=str(cwd),
             mask=make_mask(secrets_in_use(settings, os.environ, self._options.model.get("api_key", ""))),
-            journal=journal(request.resume, fork=request.fork),  # last: whatever fails before it leaves nothing held
+            journal=journal(request.resume, fork=request.fork),  # last, so that an earlier failure leaves no lock
         )
-        name = joined.name if joined else request.backend
+        name = acp.name if acp else request.backend
         await session.open(version=__version__, backend=name, options=self._initial_options(request))
         return session
 
     def _with_backend(self, request: OpenSessionRequest, cwd: Path, settings: Settings) -> OpenSessionRequest:
-        """Where no backend is named: the agent that the session was with before, else the engine."""
+        """Fill in the backend of the resumed session, or the engine, if the request names none."""
         if request.backend:
             return request
         resumes = request.resume and not self._options.ephemeral
-        before = find_acp_backend(settings, cwd, request.resume) if resumes else ""
-        if before:
-            self._notify(f"backend: {before}, which this session is with")
-        return msgspec.structs.replace(request, backend=before or "engine")
+        previous = find_acp_backend(settings, cwd, request.resume) if resumes else ""
+        if previous:
+            self._notify(f"backend: {previous} (this session was started with it)")
+        return msgspec.structs.replace(request, backend=previous or "engine")
 
     def _initial_options(self, request: OpenSessionRequest) -> dict[str, str]:
         return {**({"agent": self._options.agent} if self._options.agent else {}), **request.options}
@@ -131,28 +136,30 @@ class LocalSessionManager:
         settings = load_settings(cwd, trust=self._options.trust)
         for note in (*settings.notes, *map(str, settings.problems)):
             self._notify(note)
-        if held := count_untrusted(cwd, settings):
-            self._notify(f"{held} settings of this project wait for trust: ostler trust shows them")
+        if count := count_untrusted(cwd, settings):
+            self._notify(f"{count} project settings are ignored until you trust them: review them with `ostler trust`")
         return settings
 
     def _load_agents(self, cwd: Path, settings: Settings) -> dict[str, AgentDefinition]:
-        """Whoever can work here; what is wrong with the workspace's files is said meanwhile."""
+        """Load the agents and report problems in the workspace's files."""
         knowledge = ProjectKnowledge(str(cwd), settings)
         agents = knowledge.agents(trusted=settings.trusted)
         problems = knowledge.problems(trusted=settings.trusted)
         for problem in problems[:MAX_PROBLEMS_SHOWN]:
             self._notify(problem)
         if len(problems) > MAX_PROBLEMS_SHOWN:
-            self._notify(f"and {len(problems) - MAX_PROBLEMS_SHOWN} more such things are wrong with files here")
+            self._notify(
+                f"and {len(problems) - MAX_PROBLEMS_SHOWN} more problems in this workspace's configuration files"
+            )
         return agents
 
     def _acp_parts(
         self, request: OpenSessionRequest, cwd: Path, workspace: Workspace, settings: Settings
     ) -> "AcpParts | None":
-        """Somebody's agent, with the door it needs; nothing where the backend is none."""
+        """Build the backend and the tool host of an ACP agent; None for other backends."""
         if not request.backend.startswith("acp:"):
             return None
-        from ostler.app.acp_parts import make_acp_parts
+        from ostler.app.acp_backend import make_acp_parts
 
         return make_acp_parts(request, cwd, workspace, settings, self._options.model)
 
@@ -188,8 +195,8 @@ class LocalSessionManager:
         changed_files: ChangedFiles,
     ) -> Backend:
         if name != "engine":
-            raise UsageError(f"there is no backend {name!r}", hint="there are: engine, acp:NAME")
-        hidden = (
+            raise UsageError(f"unknown backend {name!r}", hint="use engine or acp:NAME")
+        internal_agents = (
             make_internal_agents(settings, self._options, active_agent.internal_role)
             if self._makes_titles
             else InternalAgents(active_agent.internal_role)
@@ -197,9 +204,16 @@ class LocalSessionManager:
         if self._model is None:
             self._model = await choose_model(settings, self._options.model, os.environ)
             self._notify(f"model: {self._model.description}")
-        roles = active_agent.select
         return make_engine(
-            str(cwd), self._model, tools.specs, settings, self._options, roles, budget, hidden, changed_files
+            str(cwd),
+            self._model,
+            tools.specs,
+            settings,
+            self._options,
+            active_agent.select,
+            budget,
+            internal_agents,
+            changed_files,
         )
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:
@@ -209,7 +223,7 @@ class LocalSessionManager:
         await asyncio.to_thread(self._delete_session, session_id)
 
     def _delete_session(self, session_id: str) -> None:
-        """For good: also what the index knows of it."""
+        """Delete a session from disk and from the index."""
         cwd = workspace_path(self._options.cwd)
         settings = load_settings(cwd)
         store, index = session_store(settings), session_index(settings)
@@ -220,21 +234,20 @@ class LocalSessionManager:
             index.close()
 
     def _list_sessions(self, query: SessionQuery) -> Sequence[SessionSummary]:
-        """In a thread: the index may have to be read up first."""
         cwd = workspace_path(query.cwd or self._options.cwd)
         index = session_index(load_settings(cwd))
         project = project_id(cwd) if query.cwd else ""
         try:
             if query.text:
                 return [make_summary(hit.session) for hit in index.search(query.text, project, query.limit)]
-            return [make_summary(listed) for listed in index.sessions(project, query.limit)]
+            return [make_summary(session) for session in index.sessions(project, query.limit)]
         finally:
             index.close()
 
     def _make_undo(
         self, cwd: Path, request: OpenSessionRequest, own_workspace: SessionWorkspace | None
     ) -> "WorkspaceUndo | ChangeDetector | None":
-        """Where something may be changed, what was there before is kept, or is at least known."""
+        """Return checkpoints if the session may change files; an ephemeral one only detects changes."""
         if not (request.interactive or self._options.write):
             return None
         if self._options.ephemeral:
@@ -244,27 +257,27 @@ class LocalSessionManager:
         from ostler.app.undo import WorkspaceUndo, open_checkpoints
         from ostler.app.undo_gaps import ReportedGaps
 
-        past, known = open_checkpoints(cwd, project_folder(cwd)), ReportedGaps(project_folder(cwd))
-        return WorkspaceUndo(past, known, own_workspace.shell.is_busy) if own_workspace else WorkspaceUndo(past, known)
+        checkpoints, gaps = open_checkpoints(cwd, project_folder(cwd)), ReportedGaps(project_folder(cwd))
+        if own_workspace is None:
+            return WorkspaceUndo(checkpoints, gaps)
+        return WorkspaceUndo(checkpoints, gaps, own_workspace.shell.is_busy)
 
     def _open_journal(self, settings: Settings, cwd: Path, resume: str = "", *, fork: bool = False) -> Journal:
         if not self._options.ephemeral:
             return open_journal(settings, cwd, resume, fork, self._options.model.get("api_key", ""))
         if resume:
-            raise UsageError(
-                "--ephemeral keeps nothing, so it cannot go on with a session", hint="leave one of them out"
-            )
+            raise UsageError("an --ephemeral run cannot resume a session", hint="remove --ephemeral")
         return MemoryJournal(new_session_id())
 
 
 def _child_tools(
     workspace: SessionWorkspace, settings: Settings, active_agent: ActiveAgent
 ) -> tuple[ToolRunner, SessionShell]:
-    """The built-in tools on what the parent sees."""
-    own = workspace.for_child()
-    return make_tool_host(own, settings, active_agent.allows_tool), own.shell
+    """Return the tool host and the shell of a child session, on the parent's files."""
+    child_workspace = workspace.for_child()
+    return make_tool_host(child_workspace, settings, active_agent.allows_tool), child_workspace.shell
 
 
 def project_grants(cwd: Path) -> ProjectGrants:
-    """The standing rules a person gave for a workspace."""
+    """Return the store of the standing rules that the user set for a workspace."""
     return ProjectGrants(project_folder(cwd))

@@ -1,4 +1,4 @@
-"""Makes a session's policy from settings and flags."""
+"""Builds a session's policy from settings and flags."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,16 @@ from ostler.settings.effective import Settings
 def make_policy(
     settings: Settings, options: RunOptions, directories: Sequence[str] = (), *, interactive: bool
 ) -> Policy:
-    """Baseline, then the settings' rules in their layers' order; flags pass what they name.
+    """Return a policy with the baseline, the rules of the settings layers in order, and the flags.
 
-    `directories` may be read besides the workspace, unless a person's rule says otherwise.
+    `directories` can be read like the workspace, unless a rule of the user denies it.
     """
     security = settings.config.security
     baseline = (*(BASELINE_READING_ANYWHERE if options.yolo else BASELINE), *_directory_rules(directories))
     return Policy(
         rules=(*baseline, *_delete_rules(settings), *settings.rules()),
         restrictions=(tuple(settings.restricting_rules()),),
-        profile=options.profile or security.profile,  # type: ignore[arg-type]  # argparse took only these
+        profile=options.profile or security.profile,  # type: ignore[arg-type]  # validated by argparse
         whitelist=security.whitelist,
         flags=_flag_rules(options, interactive=interactive),
         interactive=interactive,
@@ -42,7 +42,7 @@ def _delete_rules(settings: Settings) -> tuple[Rule, ...]:
 
 
 def _flag_rules(options: RunOptions, *, interactive: bool) -> tuple[Rule, ...]:
-    """What may pass unasked: what the flags name, and without a person what is decided call by call anyway."""
+    """Return the rules of the flags; a non-interactive session has additional ones."""
     flags = YOLO_FLAG if options.yolo else WRITE_FLAG if options.write else ()
-    unattended = () if interactive else NON_INTERACTIVE
-    return (*unattended, *flags, *(parse_flag(text) for text in options.allow))
+    non_interactive = () if interactive else NON_INTERACTIVE
+    return (*non_interactive, *flags, *(parse_flag(text) for text in options.allow))

@@ -1,4 +1,4 @@
-"""Joins the settings to what is kept: where sessions, their index and the cache are, and how one is opened."""
+"""Opens journals, the session store and the index according to the settings."""
 
 import os
 from collections.abc import Callable
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def session_store(settings: Settings) -> JournalStore:
-    """All sessions of this person."""
+    """Return the store of all the user's sessions."""
     return JournalStore(require_home(os.environ) / expand_path(settings.config.session.path or "projects", os.environ))
 
 
 def cache_folder(settings: Settings) -> Path:
-    """What can be made again."""
+    """Return the folder of files that can be rebuilt."""
     return require_home(os.environ) / expand_path(settings.config.cache.path or "cache", os.environ)
 
 
-def session_index(settings: Settings, notify: Callable[[str], None] = lambda told: None) -> "SessionIndex":
-    """The index over them."""
+def session_index(settings: Settings, notify: Callable[[str], None] = lambda message: None) -> "SessionIndex":
+    """Return the index of the session store."""
     import zlib
 
     from ostler.journal.session_index import SessionIndex
@@ -38,43 +38,43 @@ def session_index(settings: Settings, notify: Callable[[str], None] = lambda tol
 
 
 def open_journal(settings: Settings, cwd: Path, resume: str, fork: bool, *extra_secrets: str) -> FileJournal:
-    """The journal of a new session, of the one that is meant, or of a copy; `known` are secrets no log may tell."""
+    """Open the journal of a new session, of the resumed one or of a copy; `extra_secrets` are masked in its log."""
     from ostler.app.cleanup import start_cleanup
     from ostler.app.logging_setup import make_session_log
 
     ensure_home(os.environ)
     store, project = session_store(settings), project_id(cwd)
-    place = _find_resumed(store, project, cwd, resume) if resume else store.session(project, new_session_id())
+    session = _find_resumed(store, project, cwd, resume) if resume else store.session(project, new_session_id())
     if fork:
-        from ostler.journal.fork import fork as copied
+        from ostler.journal.fork import fork as fork_session
 
-        place = copied(store, place)
-    journal = store.open(place, make_session_log(settings, place.id, place.folder, *extra_secrets))
-    start_cleanup(settings, place.id)
+        session = fork_session(store, session)
+    journal = store.open(session, make_session_log(settings, session.id, session.folder, *extra_secrets))
+    start_cleanup(settings, session.id)
     return journal
 
 
 def find_acp_backend(settings: Settings, cwd: Path, resume: str) -> str:
-    """The ACP agent that a session is with, as `--backend` takes it; empty where Ostler itself works in it."""
+    """Return the ACP backend of a stored session as a `--backend` value; empty for other backends."""
     from ostler.journal.session_meta import read_meta
 
-    place = _find_resumed(session_store(settings), project_id(cwd), cwd, resume)
-    meta = read_meta(place.folder, place.id)
+    session = _find_resumed(session_store(settings), project_id(cwd), cwd, resume)
+    meta = read_meta(session.folder, session.id)
     return meta.backend if meta and meta.backend.startswith("acp:") else ""
 
 
 def _find_resumed(store: JournalStore, project: str, cwd: Path, resume: str) -> StoredSession:
-    place = store.find(resume, project)
-    if place.project == project:
-        return place
+    session = store.find(resume, project)
+    if session.project == project:
+        return session
     from ostler.journal.session_meta import read_meta
 
-    meta = read_meta(place.folder, place.id)
-    hint = f"go on with it there: --cwd {meta.cwd}" if meta and meta.cwd else "go on with it there"
-    raise UsageError(f"there is no session {place.id!r} for {cwd}, it belongs to another workspace", hint=hint)
+    meta = read_meta(session.folder, session.id)
+    hint = f"resume it there: --cwd {meta.cwd}" if meta and meta.cwd else "resume it there"
+    raise UsageError(f"session {session.id!r} belongs to another workspace, not to {cwd}", hint=hint)
 
 
 def make_summary(session: "IndexedSession") -> SessionSummary:
-    """One line of a list."""
+    """Return the summary of an indexed session."""
     meta = session.meta
     return SessionSummary(meta.id, meta.cwd, meta.title, meta.started, meta.changed, meta.turns)

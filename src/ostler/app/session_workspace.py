@@ -1,4 +1,4 @@
-"""Makes the ground of a session: the workspace's files, and commands through the session's own processes."""
+"""Builds a session's workspace: files, and a shell with its sandbox."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class SessionShell:
-    """The commands of one session, in the foreground and behind; nothing starts before the first."""
+    """Runs the foreground and background commands of one session. Starts nothing before the first command."""
 
     def __init__(self, root: str, *, writable: bool, sandbox: str) -> None:
         self._root = root
@@ -38,7 +38,7 @@ class SessionShell:
         self._processes: SessionProcesses | None = None
 
     def for_child(self) -> "SessionShell":
-        """The same for a child session: its commands are its own."""
+        """Return a separate shell with the same settings for a child session."""
         return SessionShell(self._root, writable=self._writable, sandbox=self._sandbox)
 
     async def is_sandboxed(self) -> bool:
@@ -55,13 +55,13 @@ class SessionShell:
         )
 
     async def start(self, request: CommandRequest) -> str:
-        confinement = await self._policy_for(request)
+        policy = await self._policy_for(request)
         return await self._ensure_processes().start_background(
-            request.command, cwd=request.cwd, env=request.env, policy=confinement
+            request.command, cwd=request.cwd, env=request.env, policy=policy
         )
 
     def is_busy(self) -> bool:
-        """Whether a background command runs."""
+        """Return whether a background command is running."""
         return self._processes is not None and any(job.state == "running" for job in self._processes.list_background())
 
     def list(self) -> Sequence[BackgroundJob]:
@@ -81,33 +81,36 @@ class SessionShell:
     def _sandbox_policy(self) -> "SandboxPolicy":
         from ostler.processes.sandbox_policy import SandboxPolicy
 
-        own = _ostler_home()
-        writable = (self._root,) if self._writable and not (own and _is_inside(self._root, own)) else ()
+        home = _ostler_home()
+        writable = (self._root,) if self._writable and not (home and _is_inside(self._root, home)) else ()
         return SandboxPolicy(
-            mode=self._sandbox,  # type: ignore[arg-type]  # settings took only these
+            mode=self._sandbox,  # type: ignore[arg-type]  # validated by the settings
             writable=writable,
-            read_only=(own,) if own else (),
+            read_only=(home,) if home else (),
             hidden=_existing_credentials(self._root),
         )
 
     async def _policy_for(self, request: CommandRequest) -> "SandboxPolicy | None":
-        """What differs from the usual for one command: the network it may have, the workspace it may not change."""
+        """Return the sandbox policy of one command, or None for the default.
+
+        Raises `ToolError` for a redirection into a file if writing is not allowed and there is no sandbox.
+        """
         if (
             (self.read_only or not self._writable)
             and redirects_to_file(request.command)
             and not await self.is_sandboxed()
         ):
             raise ToolError(
-                "nothing may be written here, and there is no sandbox that would hold a redirection",
-                hint="leave the redirection out",
+                "this session is read-only, and no sandbox confines the redirection",
+                hint="run the command without it",
             )
         if not (request.network or self.read_only):
             return None
-        usual = self._sandbox_policy()
+        default = self._sandbox_policy()
         if not self.read_only:
-            ours = tuple(path for path in usual.hidden if os.path.realpath(path) in usual.read_only)
-            return msgspec.structs.replace(usual, network=True, hidden=ours)
-        return msgspec.structs.replace(usual, writable=(), network=request.network)
+            hidden = tuple(path for path in default.hidden if os.path.realpath(path) in default.read_only)
+            return msgspec.structs.replace(default, network=True, hidden=hidden)
+        return msgspec.structs.replace(default, writable=(), network=request.network)
 
     def _ensure_processes(self) -> "SessionProcesses":
         if self._processes is None:
@@ -120,23 +123,23 @@ class SessionShell:
 
 
 def redirects_to_file(command: str) -> bool:
-    """Whether a command line could send output into a file; what goes nowhere, or with the rest, is none."""
+    """Return whether a command could redirect output to a file other than `/dev/null`."""
     return ">" in _HARMLESS_REDIRECTION.sub("", command)
 
 
 def running_marks_dir() -> str:
-    """Where it is kept what commands of a session that is killed may leave; nowhere without a home."""
-    own = _ostler_home()
-    return os.path.join(own, "running") if own else ""
+    """Return the folder of the markers of running sessions, or an empty string without a home folder."""
+    home = _ostler_home()
+    return os.path.join(home, "running") if home else ""
 
 
 async def clean_up_killed_sessions(notify: Callable[[str], None]) -> None:
-    """Before anybody works here: what commands of killed sessions left for git to run is set aside, and told."""
+    """Quarantine files that commands of killed sessions left for git to run, and report them."""
     try:
-        left = os.listdir(running_marks_dir())
+        markers = os.listdir(running_marks_dir())
     except OSError:
         return
-    if left:
+    if markers:
         from ostler.processes.git_guard_marker import recover_stale_markers
 
         for note in await recover_stale_markers(running_marks_dir()):
@@ -144,8 +147,8 @@ async def clean_up_killed_sessions(notify: Callable[[str], None]) -> None:
 
 
 def _ostler_home() -> str:
-    found = find_home(os.environ)
-    return os.path.realpath(found) if found else ""
+    home = find_home(os.environ)
+    return os.path.realpath(home) if home else ""
 
 
 def _is_inside(path: str, folder: str) -> bool:
@@ -153,14 +156,14 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _existing_credentials(root: str) -> tuple[str, ...]:
-    """Where keys lie in a home, and in ours; without a network no honest command needs them."""
+    """Return the paths with credentials that exist; commands without network access do not need them."""
     home = os.path.expanduser("~")
-    kept = {*(os.path.join(home, name) for name in CREDENTIAL_PATHS), *filter(None, [_ostler_home()])}
-    return tuple(path for path in sorted(kept) if os.path.lexists(path) and not _is_inside(root, path))
+    paths = {*(os.path.join(home, name) for name in CREDENTIAL_PATHS), *filter(None, [_ostler_home()])}
+    return tuple(path for path in sorted(paths) if os.path.lexists(path) and not _is_inside(root, path))
 
 
 class SessionWorkspace(LocalWorkspace):
-    """A workspace with a shell."""
+    """A local workspace with the session's shell."""
 
     def __init__(self, root: str, shell: SessionShell, *, read_anywhere: bool) -> None:
         super().__init__(root, run=shell.run, read_anywhere=read_anywhere)
@@ -173,7 +176,7 @@ class SessionWorkspace(LocalWorkspace):
         self._granted_folders = (*self._granted_folders, *paths)
 
     def for_child(self) -> "SessionWorkspace":
-        """The same files as a child session sees them: its commands, and what it has read, are its own."""
+        """Return the workspace of a child session: the same files, but its own commands and read state."""
         workspace = self._copy()
         workspace.grant_folders(self._granted_folders)
         return workspace
@@ -193,22 +196,22 @@ class SessionWorkspace(LocalWorkspace):
         return await self._shell.is_sandboxed()
 
     async def aclose(self) -> None:
-        """End whatever still runs, and let the folder go."""
+        """Stop all commands and close the workspace."""
         await self._shell.aclose()
         self.close()
 
 
 def make_workspace(cwd: Path, settings: Settings, options: RunOptions, *, interactive: bool) -> SessionWorkspace:
-    """The ground for one session; without a person and without --write, commands cannot write in the workspace."""
+    """Build the workspace of a session. In a non-interactive one commands can write only with --write."""
     root = str(cwd)
     shell = SessionShell(root, writable=interactive or options.write, sandbox=settings.config.security.sandbox)
-    outside = _readable_outside(settings)
-    workspace = SessionWorkspace(root, shell, read_anywhere=options.yolo or "" in outside)
-    workspace.grant_folders([folder for folder in outside if folder.startswith("/")])
+    folders = _readable_outside(settings)
+    workspace = SessionWorkspace(root, shell, read_anywhere=options.yolo or "" in folders)
+    workspace.grant_folders([folder for folder in folders if folder.startswith("/")])
     return workspace
 
 
 def _readable_outside(settings: Settings) -> list[str]:
-    """Where rules let files be read outside, each as its rule says: the policy has the word on every call."""
+    """Return the outside folders that rules may allow to read; the policy still decides on every call."""
     rules = (rule for rule in settings.rules() if rule.key == "external_directory" and rule.action != "deny")
     return [pattern_folder(rule.pattern) for rule in rules]

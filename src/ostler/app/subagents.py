@@ -1,4 +1,4 @@
-"""Starts child sessions for the tasks a model hands out: some side by side, none below another."""
+"""Starts child sessions for tasks; several may run in parallel, and children cannot start others."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,12 +23,12 @@ from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.session.session import LocalSession
 from ostler.settings.effective import Settings
 
-# What a child works with, on its parent's ground: the door for who works in it, and the shell if commands run here.
+# Returns the tool host of a child on its parent's workspace, and its shell if commands run in this process.
 ChildTools = Callable[[ActiveAgent], tuple[ToolRunner, SessionShell | None]]
 
 
 class Subagents:
-    """The children of one session. Each has a context, a journal and processes of its own."""
+    """The children of one session. Each has its own context, journal and processes."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class Subagents:
         self.model: ModelChoice | None = None
 
     def task_agents(self) -> dict[str, str]:
-        """Who can be given a task, each with a line on what it is for; nobody where none may be started."""
+        """Return the agents that accept tasks with their descriptions; empty if subagents are disabled."""
         if not self._settings.config.limits.subagents:
             return {}
         return {agent.name: agent.description for agent in self._agents.values() if agent.accepts_tasks}
 
     async def spawn(self, parent: LocalSession, task: ChildTask) -> ToolResult:
-        """Play a task to its end; what there is of an answer is kept when it is cut short."""
+        """Run a task and return its answer. If it is interrupted, the result has the output so far."""
         async with self._slots:
             try:
                 child = await self._open_child(parent, task)
@@ -70,21 +70,22 @@ class Subagents:
     async def _open_child(self, parent: LocalSession, task: ChildTask) -> ChildSession:
         if self.model is None or task.agent not in self.task_agents():
             raise UsageError(
-                f"no agent {task.agent[:80]!r} takes tasks", hint=f"there is: {', '.join(self.task_agents())}"
+                f"agent {task.agent[:80]!r} cannot be used as a subagent",
+                hint=f"available: {', '.join(self.task_agents())}",
             )
         policy, options = self._active_agent.policy(), self._options
-        choice = ActiveAgent(self._agents, policy, options, parent=self._active_agent)
-        tools, choice.shell = self._child_tools(choice)
-        take = partial(choice.select, child=True)
+        active_agent = ActiveAgent(self._agents, policy, options, parent=self._active_agent)
+        tools, active_agent.shell = self._child_tools(active_agent)
+        select = partial(active_agent.select, child=True)
         child = ChildSession(
             parent,
             task,
-            choice.policy,
+            active_agent.policy,
             deny_asks=policy.profile == "god_mode" and self._agents[task.agent].read_only,
-            backend=make_engine(str(self._cwd), self.model, tools.specs, self._settings, options, take, self._budget),
+            backend=make_engine(str(self._cwd), self.model, tools.specs, self._settings, options, select, self._budget),
             tools=tools,
             cwd=str(self._cwd),
-            journal=self._journal(),  # last: whatever fails before it leaves nothing held
+            journal=self._journal(),  # last, so that an earlier failure leaves no lock
         )
         await child.open(version=__version__, backend="engine", options={"agent": task.agent}, parent_id=parent.id)
         return child
@@ -109,11 +110,11 @@ async def _run_child(parent: LocalSession, child: ChildSession, task: ChildTask)
 def _result(child: ChildSession, task: ChildTask, ended: TurnEnded) -> ToolResult:
     data = {"session": child.id, "agent": task.agent, "reason": ended.reason}
     if ended.reason == "done":
-        shown = Display(f"{task.agent}: {task.title}")
-        return ToolResult(task.id, "ok", child.texts[-1] if child.texts else "(it said nothing)", shown, data)
-    why = ended.limit or (str(ended.fault) if ended.fault else "")
-    cut = f"The task was cut short: {ended.reason}{f' ({why})' if why else ''}."
-    said = "\n\n".join(child.texts)  # the last words may be a torn piece, and what was found out stands before them
-    text = f"{cut} What it had said:\n{said}" if said else f"{cut} It had said nothing yet."
+        display = Display(f"{task.agent}: {task.title}")
+        return ToolResult(task.id, "ok", child.texts[-1] if child.texts else "(no output)", display, data)
+    detail = ended.limit or (str(ended.fault) if ended.fault else "")
+    summary = f"The task was interrupted: {ended.reason}{f' ({detail})' if detail else ''}."
+    output = "\n\n".join(child.texts)  # all texts: the last one may be incomplete
+    text = f"{summary} Output so far:\n{output}" if output else f"{summary} No output before that."
     status = "cancelled" if ended.reason == "cancelled" else "failed"
-    return ToolResult(task.id, status, text, Display(cut), data, fault=ended.fault)  # type: ignore[arg-type]  # both are
+    return ToolResult(task.id, status, text, Display(summary), data, fault=ended.fault)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Makes the one door with the tools behind it."""
+"""Builds the tool host with the built-in tools and the hooks."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ def make_tool_host(
     is_offered: Callable[[str], bool] = lambda tool: True,
     task_agents: Mapping[str, str] = MappingProxyType({}),
 ) -> LocalToolHost:
-    """The built-in tools on a ground: some a model is told of, all of them at hand. `takers` take tasks."""
+    """Build a tool host. `is_offered` selects the tools that models see; `task_agents` accept tasks."""
     from ostler.app.project_knowledge import ProjectKnowledge
 
     tools = [*builtin_tools(settings), *ProjectKnowledge(workspace.root, settings).skill_tools()]
@@ -31,13 +31,13 @@ def make_tool_host(
 
 
 def make_hook_runner(settings: Settings, cwd: str) -> "HookRunner | None":
-    """The person's programs around tools and turns, where there are any."""
+    """Return a runner for the configured hooks, or None if there are none."""
     from ostler.knowledge.hooks import claude_project_hooks, configured_hooks
     from ostler.knowledge.source_folders import find_sources
 
     sources = find_sources(cwd, os.environ)
-    foreign = claude_project_hooks(sources.workspace) if settings.trusted and not sources.workspace_is_home else []
-    hooks = [*configured_hooks(settings), *foreign]
+    claude_hooks = claude_project_hooks(sources.workspace) if settings.trusted and not sources.workspace_is_home else []
+    hooks = [*configured_hooks(settings), *claude_hooks]
     if not hooks:
         return None
     from ostler.app.hooks import HookRunner
@@ -46,7 +46,7 @@ def make_hook_runner(settings: Settings, cwd: str) -> "HookRunner | None":
 
 
 def builtin_tools(settings: Settings) -> list[Tool[Any]]:
-    """Every tool a model is offered; those that a shell would make needless only where there is none."""
+    """Return the tools offered to models; those that replace shell commands only if there is no shell."""
     from ostler.tools.edit import EditTool
     from ostler.tools.glob import GlobTool
     from ostler.tools.grep import GrepTool
@@ -77,7 +77,7 @@ def builtin_tools(settings: Settings) -> list[Tool[Any]]:
 
 
 def shell_replacement_tools() -> list[Tool[Any]]:
-    """What a model would else do by commands."""
+    """Return the tools that replace common shell commands."""
     from ostler.tools.git_blame import GitBlameTool
     from ostler.tools.git_diff import GitDiffTool
     from ostler.tools.git_log import GitLogTool
@@ -100,7 +100,7 @@ def shell_replacement_tools() -> list[Tool[Any]]:
 
 
 def other_tools() -> list[Tool[Any]]:
-    """Tools for whoever knows them by name; `task` and `skill` are offered where there is something for them to do."""
+    """Return tools that can be called by name but are not offered to models by default."""
     from ostler.knowledge.skills import SkillCatalogue
     from ostler.tools.skill import SkillTool
     from ostler.tools.task import TaskTool

@@ -1,4 +1,4 @@
-"""Settings for a workspace, with as much of the project's own as the person trusts it with."""
+"""Loads settings, including the project's own where the user trusts it."""
 
 import os
 from collections.abc import Callable
@@ -12,42 +12,41 @@ from ostler.settings.trust import TrustGrant, TrustItems, TrustStore, project_tr
 
 
 def load_settings(cwd: Path, *, trust: bool = False) -> Settings:
-    """The settings in force: a project's own count in full with the flag, or while they are as they were trusted."""
+    """Load the settings. The project's own apply fully with `trust`, or if they are unchanged since trust was given."""
     settings = load(cwd, os.environ)
     return settings.with_trust() if trust or _is_granted(cwd, settings) else settings
 
 
 def load_settings_leniently(cwd: Path, notify: Callable[[str], None]) -> Settings:
-    """The same for a command that runs nothing here: files of the project that cannot be used are told and left out."""
+    """Load the settings for a read-only command: if the project's files are invalid, report and skip them."""
     try:
         return load_settings(cwd)
     except UsageError as error:
         settings = load(cwd, os.environ, project=False)
-        notify(f"{error.fault.message} (so this project's settings are left out)")
+        notify(f"{error.fault.message} (this project's settings are ignored)")
         return settings
 
 
 def collect_trust_items(cwd: Path, settings: Settings) -> TrustItems:
-    """All that trust in a project is about: its config, what its agents, commands and hooks want beyond words, and
-    the ACP agents it names."""
+    """Return everything that needs trust in a project: config, agents, commands, hooks and ACP agents."""
     from ostler.app.acp_trust import agent_trust_items
     from ostler.knowledge.source_folders import find_sources
     from ostler.knowledge.trust_items import trust_items
 
-    parts = project_trust_items(settings)
+    items = project_trust_items(settings)
     sources = find_sources(str(cwd), os.environ)
     lines = [*trust_items(sources, settings), *agent_trust_items(cwd, sources)]
     if not lines:
-        return parts
+        return items
     import hashlib
     import json
 
-    data = json.dumps([parts.digest, lines]).encode()
-    return TrustItems(data, hashlib.sha256(data).hexdigest(), (*parts.lines, *lines))
+    data = json.dumps([items.digest, lines]).encode()
+    return TrustItems(data, hashlib.sha256(data).hexdigest(), (*items.lines, *lines))
 
 
 def count_untrusted(cwd: Path, settings: Settings) -> int:
-    """How many things of a project wait for trust."""
+    """Return the number of project settings that are ignored until the project is trusted."""
     if settings.trusted:
         return 0
     return (
@@ -58,19 +57,19 @@ def count_untrusted(cwd: Path, settings: Settings) -> int:
 
 
 def trust_store() -> TrustStore:
-    """The grants in Ostler's home."""
+    """Return the store of trust grants."""
     return TrustStore(require_home(os.environ))
 
 
 def trust_diff(grant: TrustGrant | None, lines: tuple[str, ...]) -> list[str]:
-    """What trust would be about: all of it, or what changed since it was last given."""
+    """Return the lines to show before trust is given, marked `+` and `-` if there is an earlier grant."""
     if grant is None:
         return [f"  {line}" for line in lines]
-    gone = [f"- {line}" for line in grant.parts if line not in lines]
-    return gone + [f"{'  ' if line in grant.parts else '+ '}{line}" for line in lines]
+    removed = [f"- {line}" for line in grant.parts if line not in lines]
+    return removed + [f"{'  ' if line in grant.parts else '+ '}{line}" for line in lines]
 
 
 def _is_granted(cwd: Path, settings: Settings) -> bool:
-    """Whether there is a grant, and what it is about is still so."""
+    """Return whether trust was granted and the settings are unchanged since."""
     grant = trust_store().find_grant(cwd) if find_home(os.environ) is not None else None
     return grant is not None and grant.digest == collect_trust_items(cwd, settings).digest

@@ -1,4 +1,4 @@
-"""Joins sessions to the workspace's checkpoints, and whoever takes something back to both."""
+"""Connects sessions and the undo command to the workspace's checkpoints."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -12,12 +12,12 @@ from ostler.workspace.undo_types import UndoPlan
 
 
 class WorkspaceUndo:
-    """The undo of one workspace as a session needs it."""
+    """Implements the `Undo` protocol of a session with checkpoints."""
 
     def __init__(
         self, checkpoints: Checkpoints, reported_gaps: ReportedGaps, is_busy: Callable[[], bool] = lambda: True
     ) -> None:
-        """`known` is what the person was told; `busy` says whether anything may change files when no tool runs."""
+        """`reported_gaps` are known to the user; `is_busy` returns whether background commands may change files."""
         self._checkpoints = checkpoints
         self._reported_gaps = reported_gaps
         self._gaps: list[str] | None = None
@@ -31,7 +31,7 @@ class WorkspaceUndo:
         return self._reported_gaps.unreported(self._gaps)
 
     def heartbeat(self, turn_id: str) -> None:
-        """Whatever is new is told with the first effect."""
+        """Mark a side effect; the first one marks the gaps as reported."""
         if self._gaps is not None:
             self._reported_gaps.mark_reported(self._gaps)
             self._gaps = None
@@ -42,7 +42,7 @@ class WorkspaceUndo:
             self._checkpoints.mark_idle(turn_id)
 
     async def changed_files(self) -> Sequence[str]:
-        """The files that changed since this was last asked in the turn that runs, or since it began."""
+        """Return the files changed since the last call in this turn, or since its start."""
         return await self._checkpoints.changed_files(self._turn_id)
 
     async def finish(self, turn_id: str) -> None:
@@ -50,14 +50,15 @@ class WorkspaceUndo:
 
 
 def open_checkpoints(root: Path, folder: Path) -> Checkpoints:
-    """The past of a workspace, kept in its folder of Ostler's home."""
+    """Open the checkpoints of a workspace, stored in its project folder."""
     return Checkpoints(str(root), str(folder / "checkpoints"), ostler_dir=str(require_home(os.environ)))
 
 
 async def make_plan(checkpoints: Checkpoints, direction: str, turn: str = "") -> UndoPlan:
-    """The named turn's plan; else undo looks for the newest turn that stands, redo for the oldest that was undone.
+    """Return the plan of the named turn, or of the newest turn to undo or the oldest undone turn to redo.
 
-    One of which everything was changed since is not passed over for another: its plan says so.
+    A turn whose files all changed since is not skipped: its plan has the conflicts. Raises `UsageError` if there is no
+    such turn.
     """
     make = checkpoints.plan_undo if direction == "undo" else checkpoints.plan_redo
     if turn:
@@ -65,19 +66,19 @@ async def make_plan(checkpoints: Checkpoints, direction: str, turn: str = "") ->
     turns, undone = await checkpoints.turns(), await checkpoints.undone_turns()
     for candidate in reversed(turns) if direction == "undo" else [turn for turn in turns if turn in undone]:
         plan = await make(candidate)
-        stuck = (plan.conflicts or plan.uncovered) and not (direction == "undo" and candidate in undone)
-        if plan.restore or plan.delete or stuck:
+        has_conflicts = (plan.conflicts or plan.uncovered) and not (direction == "undo" and candidate in undone)
+        if plan.restore or plan.delete or has_conflicts:
             return plan
-    raise UsageError(f"there is nothing to {direction} in this workspace")
+    raise UsageError(f"nothing to {direction} in this workspace")
 
 
 async def apply_undo(checkpoints: Checkpoints, direction: str, turns: Sequence[str]) -> list[str]:
-    """Carry out what turns amount to, in that order, and tell it; one that changed nothing adds nothing."""
+    """Undo or redo turns in the given order and return a line for each path."""
     known = set(await checkpoints.turns()) if turns else set()
     lines: list[str] = []
     for turn in [turn for turn in turns if turn in known] if turns else [""]:
         plan = await make_plan(checkpoints, direction, turn)
-        done = await checkpoints.undo(plan)
-        lines += [f"restored {path}" for path in done.restored] + [f"removed  {path}" for path in done.deleted]
-        lines += [f"left     {gap.path}: {gap.reason}" for gap in (*plan.conflicts, *plan.uncovered, *done.skipped)]
+        result = await checkpoints.undo(plan)
+        lines += [f"restored {path}" for path in result.restored] + [f"removed  {path}" for path in result.deleted]
+        lines += [f"left     {gap.path}: {gap.reason}" for gap in (*plan.conflicts, *plan.uncovered, *result.skipped)]
     return lines

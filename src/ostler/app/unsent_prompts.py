@@ -1,4 +1,4 @@
-"""Finds what waited to be sent when a process was killed: it stands in the journals of this workspace."""
+"""Recovers queued prompts from sessions whose process was killed."""
 
 import os
 
@@ -9,35 +9,36 @@ from ostler.journal.journal_store import JournalStore, StoredSession
 from ostler.journal.lock import is_locked
 from ostler.session.offline import take_queued
 
-# Whoever was killed wrote to one of the newest sessions.
+# A killed process wrote to one of the newest sessions.
 RECENT_SESSIONS = 5
-# What waits was told in the turn that was cut, so not far from the end; a prompt is not held up by a long past.
+# The queue was recorded in the interrupted turn, near the end of the journal; reading all of it would be slow.
 TAIL_BYTES = 4 * 1024 * 1024
 _QUEUED_MARKER = b'"queued"'
 
 
 def take_unsent_prompts(store: JournalStore, project: str) -> str:
-    """What sessions that nobody plays any more had waiting; it is taken, so nobody else gets it."""
+    """Return the queued prompts of recent sessions that no process has open, and remove them there."""
     newest = sorted(store.sessions(project), key=_modified_at, reverse=True)[:RECENT_SESSIONS]
     texts: list[str] = []
-    for place in reversed(newest):
-        if not is_locked(place.folder) and _has_queued(place):
-            texts += _take_queued(store, place)
+    for session in reversed(newest):
+        if not is_locked(session.folder) and _has_queued(session):
+            texts += _take_queued(store, session)
     return "\n".join(texts)
 
 
 def _has_queued(session: StoredSession) -> bool:
-    """Whether the last word on what waits there is that something does; most journals have none."""
+    """Return whether the last `queued` record has prompts; a search in the tail rules out most journals."""
     try:
         with session.journal_path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             if _QUEUED_MARKER not in file.read():
                 return False
-        past = read_journal(session.journal_path)
+        records = read_journal(session.journal_path)
     except (OSError, OstlerError):
         return False
-    last = next((at for at in reversed(range(len(past))) if past.type_at(at) == "queued"), None)
-    event = past[last].event if last is not None else None
+    indexes = reversed(range(len(records)))
+    last = next((index for index in indexes if records.type_at(index) == "queued"), None)
+    event = records[last].event if last is not None else None
     return isinstance(event, Queued) and bool(event.texts)
 
 

@@ -1,4 +1,4 @@
-"""What differs from the last commit: git's own diff, asked so that no repository can make it run a program."""
+"""Diff of the working tree against the last commit, using git safely."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,29 +20,29 @@ MAX_BYTES = 1_000_000
 
 
 async def diff_working_tree(cwd: Path, settings: Settings, options: RunOptions, path: str) -> str:
-    """A unified diff of the work tree, or of one path in it."""
+    """Return a unified diff of the working tree, or of one path in it."""
     workspace = make_workspace(cwd, settings, options, interactive=False)
     try:
-        asked = GitDiffParams(path=path, from_ref="HEAD", max_bytes=MAX_BYTES)
-        result = await GitDiffTool().run(asked, _ReadOnlyToolContext(workspace))
+        params = GitDiffParams(path=path, from_ref="HEAD", max_bytes=MAX_BYTES)
+        result = await GitDiffTool().run(params, _ReadOnlyToolContext(workspace))
     except OstlerError as error:
-        raise UsageError(error.fault.message) from None  # its hint is for a model
+        raise UsageError(error.fault.message) from None  # the hint is written for models
     finally:
         await workspace.aclose()
     return str(result.data["data"]["diff"])
 
 
 class _ReadOnlyToolContext(msgspec.Struct, frozen=True):
-    """All that a tool needs which only looks."""
+    """Tool context for a read-only tool outside a session."""
 
     workspace: Workspace
     call_id: str = "diff"
 
     def progress(self, display: Display) -> None:
-        """Nobody watches."""
+        """Ignore it: there is no display."""
 
     def persist(self, event: Event) -> None:
-        """Nothing happens that would have to be kept."""
+        """Ignore it: there is no journal."""
 
     def events(self) -> Sequence[Event]:
         return ()

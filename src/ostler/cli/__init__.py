@@ -1,1 +1,1 @@
-"""The command line: argv to settings and a face; each command's file is imported only when that command runs."""
+"""Command-line interface; each command's module is imported only when that command runs."""

@@ -1,4 +1,4 @@
-"""`ostler acp comply CMD`: does an agent keep to the protocol?"""
+"""`ostler acp comply CMD`: runs the protocol conformance checks against an ACP agent."""
 
 import argparse
 
@@ -6,40 +6,49 @@ from ostler.cli.arguments import Parser, seconds
 from ostler.core.errors import UsageError
 
 EPILOG = """\
-exit status: 0 it keeps to the protocol · 1 it does not · 2 usage. What is only advised does not count without --strict.
+exit status: 0 the agent conforms · 1 it does not · 2 usage error. Recommendations are only enforced with --strict.
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Parse, then run the suite."""
-    parser = Parser("ostler acp comply", description="Put an ACP agent to the test.", epilog=EPILOG)
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
-    parser.add_argument("--only", metavar="AREA", action="append", default=[], help="an area or an id; repeatable")
-    parser.add_argument("--prompt", metavar="TEXT", default="", help="what to say where any words will do")
-    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, default=60.0, help="how long an answer may take")
-    parser.add_argument("--cwd", metavar="DIR", default="", help="where it works (default: an empty scratch folder)")
-    parser.add_argument("-a", "--agent", metavar="NAME", default="", help="an agent of your settings, instead of CMD")
-    parser.add_argument("--strict", action="store_true", help="advice counts too")
-    parser.add_argument("command", metavar="CMD", nargs=argparse.REMAINDER, help="the agent and its arguments")
-    given = parser.parse_args(arguments)
-    command = given.command[1:] if given.command[:1] == ["--"] else given.command
-    if bool(command) == bool(given.agent):
+    """Parse the arguments and run the suite."""
+    parser = Parser(
+        "ostler acp comply", description="Test whether an ACP agent conforms to the protocol.", epilog=EPILOG
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="output format")
+    parser.add_argument(
+        "--only", metavar="AREA", action="append", default=[], help="run only this area or check id; repeatable"
+    )
+    parser.add_argument("--prompt", metavar="TEXT", default="", help="prompt to send where the text does not matter")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=seconds, default=60.0, help="time limit for each answer (default: 60)"
+    )
+    parser.add_argument(
+        "--cwd", metavar="DIR", default="", help="the agent's working directory (default: a temporary folder)"
+    )
+    parser.add_argument("-a", "--agent", metavar="NAME", default="", help="a configured agent, instead of CMD")
+    parser.add_argument("--strict", action="store_true", help="also fail on recommendations")
+    parser.add_argument("command", metavar="CMD", nargs=argparse.REMAINDER, help="the agent's command line")
+    args = parser.parse_args(arguments)
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if bool(command) == bool(args.agent):
         raise UsageError(
-            "which agent?", hint="write its command last, `ostler acp comply gemini --acp`, or name it: -a"
+            "exactly one of CMD and --agent is required",
+            hint="add a command, `ostler acp comply gemini --acp`, or a configured agent with -a NAME",
         )
 
     import asyncio
 
     from ostler.app.conformance.report import DEFAULT_PROMPT, ConformanceRun
 
-    comply = ConformanceRun(
+    suite = ConformanceRun(
         tuple(command),
-        tuple(name.lower() for name in given.only),
-        given.prompt or DEFAULT_PROMPT,
-        given.timeout,
-        given.cwd,
-        given.output == "json",
-        given.strict,
-        given.agent,
+        tuple(name.lower() for name in args.only),
+        args.prompt or DEFAULT_PROMPT,
+        args.timeout,
+        args.cwd,
+        args.output == "json",
+        args.strict,
+        args.agent,
     )
-    return asyncio.run(comply.run())
+    return asyncio.run(suite.run())

@@ -1,16 +1,18 @@
-"""`ostler acp replay LOG`: a recorded conversation, shown as it would have been."""
+"""`ostler acp replay LOG`: prints a recorded ACP connection."""
 
 from ostler.cli.arguments import Parser
 
 
 def main(arguments: list[str]) -> int:
-    """Parse, then show."""
-    parser = Parser("ostler acp replay", description="Show a recorded conversation with an ACP agent.")
-    parser.add_argument("log", metavar="LOG", help="what `ostler acp run -o jsonl` printed, or - for standard input")
-    parser.add_argument("-o", "--output", choices=("text", "simple"), default="text")
-    parser.add_argument("--check", action="store_true", help="hold every frame to the protocol; a fault is status 1")
-    given = parser.parse_args(arguments)
+    """Parse the arguments and print the recording."""
+    parser = Parser("ostler acp replay", description="Print a recorded connection to an ACP agent.")
+    parser.add_argument(
+        "log", metavar="LOG", help="a file with the output of `ostler acp run -o jsonl`, or - for standard input"
+    )
+    parser.add_argument("-o", "--output", choices=("text", "simple"), default="text", help="output format")
+    parser.add_argument("--check", action="store_true", help="validate every frame; exit with status 1 on a violation")
+    args = parser.parse_args(arguments)
 
     from ostler.app.acp_replay import replay
 
-    return replay(given.log, given.output, check=given.check)
+    return replay(args.log, args.output, check=args.check)

@@ -1,4 +1,4 @@
-"""What several commands take: the workspace, the model and what a run without a person may do."""
+"""Defines the argument parser and the option groups that several commands share."""
 
 import argparse
 import os
@@ -11,17 +11,17 @@ _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose complaint is one sentence and exit 2, and which takes no half of an option's name for it."""
+    """An `ArgumentParser` that raises `UsageError` and does not accept abbreviated options."""
 
     def __init__(self, prog: str | None = None, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, formatter_class=_formatter, **options)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}", hint=f"`{self.prog} --help` tells what it takes")
+        raise UsageError(f"{message}", hint=f"see `{self.prog} --help`")
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    """argparse makes one for every option, and would ask `shutil` each time how wide the terminal is."""
+    """Return a formatter with a fixed width: argparse creates one per option and would query the terminal each time."""
     return argparse.HelpFormatter(prog, width=_columns() - 2)
 
 
@@ -33,91 +33,112 @@ def _columns() -> int:
 
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cwd", metavar="DIR", default=".", help="the workspace (default: this folder)")
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="the workspace (default: the current directory)")
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
-    told = "who thinks: engine (the default), or acp:NAME for an ACP agent; an earlier session knows its own"
-    parser.add_argument("--backend", metavar="NAME", default="", help=told)
+    text = "backend: engine (default) or acp:NAME for an ACP agent; a resumed session keeps its backend"
+    parser.add_argument("--backend", metavar="NAME", default="", help=text)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("model")
-    group.add_argument("-m", "--model", metavar="NAME", help="a profile's name, a model's id, or embedded")
-    group.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint")
-    group.add_argument("--api-key", metavar="KEY", help="its key (better: set OSTLER_API_KEY)")
-    group.add_argument("--api-kind", choices=("openai", "anthropic"), help="how the endpoint speaks")
+    group.add_argument("-m", "--model", metavar="NAME", help="a profile name, a model id, or embedded")
+    group.add_argument("--base-url", metavar="URL", help="address of the model's endpoint")
+    group.add_argument("--api-key", metavar="KEY", help="API key (safer: set OSTLER_API_KEY)")
+    group.add_argument("--api-kind", choices=("openai", "anthropic"), help="API of the endpoint")
     group.add_argument(
-        "--dialect", choices=("native", "xnl", "text"), help="how tools are called: the API's own calls, or in the text"
+        "--dialect", choices=("native", "xnl", "text"), help="tool call format: native API calls, or calls in the text"
     )
-    group.add_argument("--thinking", choices=("off", "low", "medium", "high"), help="how much the model shall reason")
+    group.add_argument("--thinking", choices=("off", "low", "medium", "high"), help="reasoning effort")
     group.add_argument(
         "--explain-cache",
         action="store_const",
         const="yes",
-        help="tell what each request begins with of the one before, as prefix caches need it",
+        help="report how much of each request a prefix cache can reuse",
     )
 
 
 def add_permission_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what it may do without asking")
-    group.add_argument("--write", action="store_true", help="change files in the workspace")
-    group.add_argument("--yolo", action="store_true", help="--write, and read anywhere")
-    group.add_argument("--allow", metavar="RULE", action="append", default=[], help="e.g. 'bash:git *'; repeatable")
-    group.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), help="the security profile")
-    group.add_argument("--trust-project", action="store_true", help="let the project's own settings widen and run")
+    group = parser.add_argument_group("permissions")
+    group.add_argument("--write", action="store_true", help="allow changing files in the workspace")
+    group.add_argument("--yolo", action="store_true", help="like --write, and allow reading files anywhere")
+    group.add_argument(
+        "--allow",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help="allow calls that match RULE, e.g. 'bash:git *'; repeatable",
+    )
+    group.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), help="security profile")
+    group.add_argument(
+        "--trust-project",
+        action="store_true",
+        help="trust the project's settings for this run: they may extend permissions and run programs",
+    )
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:
-    """With which session to go on; a variable that is not set names none, and is no wish for a new one."""
-    parser.add_argument("--resume", metavar="SESSION", type=non_empty, help="go on with an earlier session")
+    """Add `--resume` and `--continue`. An empty id is an error: it is probably an unset shell variable."""
     parser.add_argument(
-        "-c", "--continue", dest="resume", action="store_const", const="last", help="go on with this folder's last one"
+        "--resume", metavar="SESSION", type=non_empty, help="resume a session: its id, a part of it, or last"
+    )
+    parser.add_argument(
+        "-c",
+        "--continue",
+        dest="resume",
+        action="store_const",
+        const="last",
+        help="resume the workspace's last session",
     )
 
 
 def non_empty(text: str) -> str:
-    """Something that is there."""
+    """Argument type: text that is not blank."""
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty")
     return text
 
 
 def seconds(text: str) -> float:
-    """A time that can pass."""
+    """Argument type: a positive number of seconds."""
     value = float(text)
     if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
     return value
 
 
 def count(text: str) -> int:
-    """A number of things, at least one."""
+    """Argument type: an integer of at least 1."""
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
     return value
 
 
 def dollars(text: str) -> float:
-    """A sum that can be spent."""
+    """Argument type: a positive amount in US dollars."""
     value = float(text)
     if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is no sum of US dollars")
+        raise argparse.ArgumentTypeError(f"{text} is not a positive amount of US dollars")
     return value
 
 
 def add_limit_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("the most that a turn may use")
-    group.add_argument("--max-steps", "--max-turns", metavar="N", type=count, default=0, help="model calls")
-    group.add_argument("--max-tokens", metavar="N", type=count, default=0, help="tokens, in and out")
-    group.add_argument("--max-cost", metavar="USD", type=dollars, default=0, help="US dollars")
-    group.add_argument("--max-time", metavar="SECONDS", type=seconds, default=0, help="seconds")
-    parser.add_argument("--ephemeral", action="store_true", help="keep nothing on disk")
+    group = parser.add_argument_group("limits of a turn")
+    group.add_argument(
+        "--max-steps", "--max-turns", metavar="N", type=count, default=0, help="maximum number of model calls"
+    )
+    group.add_argument(
+        "--max-tokens", metavar="N", type=count, default=0, help="maximum number of input and output tokens"
+    )
+    group.add_argument("--max-cost", metavar="USD", type=dollars, default=0, help="maximum cost in US dollars")
+    group.add_argument("--max-time", metavar="SECONDS", type=seconds, default=0, help="maximum duration")
+    parser.add_argument("--ephemeral", action="store_true", help="do not save the session")
 
 
 def run_options(args: argparse.Namespace) -> RunOptions:
-    """The flags as plain values."""
+    """Return the parsed flags as `RunOptions`."""
     return RunOptions(
         cwd=args.cwd,
         agent=getattr(args, "agent", ""),
@@ -137,6 +158,6 @@ def run_options(args: argparse.Namespace) -> RunOptions:
 
 
 def model_flags(args: argparse.Namespace) -> dict[str, str]:
-    """The model flags that were given."""
+    """Return the model flags that are set."""
     flags = {name: getattr(args, name) for name in _MODEL_FLAGS}
     return {name: value for name, value in flags.items() if value}

@@ -1,4 +1,4 @@
-"""`ostler chat`, and `ostler` alone in a terminal: a prompt on the workspace."""
+"""`ostler chat`: starts an interactive session in the terminal; also the default in a terminal."""
 
 from ostler.cli.arguments import (
     Parser,
@@ -11,21 +11,21 @@ from ostler.cli.arguments import (
     run_options,
 )
 
-EPILOG = "In the prompt: /help lists the commands, !command runs one, @path attaches a file, Ctrl-D leaves."
+EPILOG = "At the prompt: /help lists the commands, !command runs a shell command, @path attaches a file, Ctrl-D exits."
 
 
 def main(arguments: list[str]) -> int:
-    """Parse, then talk until the person leaves."""
-    parser = Parser("ostler chat", description="Work on this folder at a prompt.", epilog=EPILOG)
-    parser.add_argument("--plain", action="store_true", help="plain lines only: nothing moves, menus have numbers")
+    """Parse the arguments and run the interactive client until the user exits."""
+    parser = Parser("ostler chat", description="Start an interactive session in this workspace.", epilog=EPILOG)
+    parser.add_argument("--plain", action="store_true", help="print plain lines only, with numbered menus")
     add_resume_options(parser)
     add_workspace(parser)
     add_backend(parser)
     add_model(parser)
     add_permission_options(parser)
     add_limit_options(parser)
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
 
     from ostler.app.chat import ChatClient
 
-    return ChatClient(run_options(given), given.resume or "", given.plain).run()
+    return ChatClient(run_options(args), args.resume or "", args.plain).run()

@@ -1,4 +1,4 @@
-"""`ostler config`: the settings in force, where each came from, what is wrong with them, and their schema."""
+"""`ostler config`: shows the effective settings and their origin, checks config files, prints their JSON Schema."""
 
 import json
 import os
@@ -10,21 +10,24 @@ from ostler.cli.arguments import Parser, add_workspace
 
 
 def main(arguments: list[str]) -> int:
-    """Dispatch to one of the three."""
+    """Parse the arguments and run a subcommand."""
     parser = Parser(
-        "ostler config", description="The settings: JSONC in ~/.ostler and in the project's .ostler folder."
+        "ostler config",
+        description="Show or check the settings: JSONC files in ~/.ostler and in the project's .ostler folder.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="show|check|schema")
-    show = actions.add_parser("show", help="the settings in force, as JSONC")
-    show.add_argument("--origin", action="store_true", help="say of each value where it comes from")
-    show.add_argument("--trust-project", action="store_true", help="as they would be if the project were trusted")
-    check = actions.add_parser("check", help="say everything that is wrong with the files; exit 2 if something is")
-    check.add_argument("files", nargs="*", metavar="FILE", help="these files instead of the ones in use")
+    show = actions.add_parser("show", help="print the effective settings as JSONC")
+    show.add_argument("--origin", action="store_true", help="add the origin of each value")
+    show.add_argument("--trust-project", action="store_true", help="show them as if the project were trusted")
+    check = actions.add_parser(
+        "check", help="report all errors in the config files; exit with status 2 if there are any"
+    )
+    check.add_argument("files", nargs="*", metavar="FILE", help="files to check (default: the files in use)")
     for action in (show, check):
         add_workspace(action)
-    actions.add_parser("schema", help="the JSON Schema, for editors")
-    given = parser.parse_args(arguments)
-    return {"show": _show, "check": _check, "schema": _schema}[given.action](given)
+    actions.add_parser("schema", help="print the JSON Schema, for editors")
+    args = parser.parse_args(arguments)
+    return {"show": _show, "check": _check, "schema": _schema}[args.action](args)
 
 
 def _show(args: Namespace) -> int:
@@ -47,7 +50,7 @@ def _check(args: Namespace) -> int:
     for problem in problems:
         sys.stdout.write(f"{problem}\n")
     if not problems:
-        sys.stdout.write("".join(f"{file}: nothing wrong\n" for file in files) or "there are no config files\n")
+        sys.stdout.write("".join(f"{file}: no errors\n" for file in files) or "no config files\n")
     return 2 if problems else 0
 
 

@@ -1,20 +1,22 @@
-"""`ostler demo`: the main job, on a scratch folder."""
+"""`ostler demo`: fixes a failing test in a temporary folder, with your model or with a recording."""
 
 from ostler.cli.arguments import Parser, add_model, model_flags
 
 
 def main(arguments: list[str]) -> int:
-    """Parse and play."""
+    """Parse the arguments and run the demo."""
     parser = Parser(
         "ostler demo",
-        description="Make a scratch folder with a failing test and let the agent find and fix it: with the model that "
-        "would be used, else with a recording of one. Everything else is real.",
+        description="Create a temporary folder with a failing test and let the agent fix it: with your model, or with "
+        "recorded model replies if none is available. The tools, edits and tests are real.",
     )
-    parser.add_argument("--recording", action="store_true", help="play the recording even where there is a model")
-    parser.add_argument("--keep", action="store_true", help="leave the scratch folder for you to look at")
+    parser.add_argument(
+        "--recording", action="store_true", help="use the recorded replies even if a model is available"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     add_model(parser)
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
 
     from ostler.app.demo.run import Demo
 
-    return Demo(model_flags(given), recording=given.recording, keep=given.keep).run()
+    return Demo(model_flags(args), recording=args.recording, keep=args.keep).run()

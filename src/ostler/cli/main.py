@@ -1,47 +1,47 @@
-"""The table of commands, the help made from it, and the one place where errors become a sentence and a status."""
+"""Defines the command table, prints `--help`, dispatches to a command and turns errors into exit statuses."""
 
 import sys
 
+# Name: (module, or module:function if it is not `main`; description).
 COMMANDS = {
-    "chat": ("ostler.cli.chat", "work on this folder at a prompt; also what `ostler` alone does in a terminal"),
-    "run": ("ostler.cli.run", "work on one prompt without a person, for scripts and pipes"),
-    "demo": ("ostler.cli.demo", "watch it find and fix a failing test in a scratch folder"),
-    "tool": ("ostler.cli.tool", "list the tools, show one, or call one without a model"),
-    "model": ("ostler.cli.model", "install, list or remove a small model of Ostler's own"),
-    "sessions": ("ostler.cli.sessions", "find, show, export, fork, rename, mend or delete what was kept"),
-    "acp": ("ostler.cli.acp", "the Agent Client Protocol: be the agent of an editor, drive any other, test one"),
-    "config": ("ostler.cli.config", "show, check or describe the settings"),
-    "permissions": ("ostler.cli.permissions", "say what would be allowed, asked or denied, and why"),
-    "undo": ("ostler.cli.undo", "take back what the last turn changed, whatever changed it"),
-    "redo": ("ostler.cli.redo", "do again what was taken back last"),
-    "trust": ("ostler.cli.trust", "let this project's own settings widen and run, as they are now"),
-    "redact": ("ostler.cli.redact", "copy a pipe without its secrets"),
-    "xnl": ("ostler.cli.xnl", "look at text in XNL: its tree, its form, the calls in it"),
-    "doctor": ("ostler.cli.doctor", "look at this machine and say what is missing"),
+    "chat": ("ostler.cli.chat", "start an interactive session (default in a terminal)"),
+    "run": ("ostler.cli.run", "run one prompt non-interactively, for scripts and pipes"),
+    "demo": ("ostler.cli.demo", "watch the agent fix a failing test in a temporary folder"),
+    "tool": ("ostler.cli.tool", "list, show or call tools without a model"),
+    "model": ("ostler.cli.model", "install, list or remove small embedded models"),
+    "sessions": ("ostler.cli.sessions", "list, show, search, export, fork, rename, repair or delete sessions"),
+    "acp": ("ostler.cli.acp", "use the Agent Client Protocol: serve an editor, run or test an agent"),
+    "config": ("ostler.cli.config", "show or check the settings, print their JSON Schema"),
+    "permissions": ("ostler.cli.permissions", "explain permission decisions, list or revoke rules"),
+    "undo": ("ostler.cli.undo", "undo the file changes of a turn"),
+    "redo": ("ostler.cli.undo:redo", "redo the file changes of an undone turn"),
+    "trust": ("ostler.cli.trust", "trust this project's settings, or revoke the trust"),
+    "redact": ("ostler.cli.redact", "remove secrets from piped text"),
+    "xnl": ("ostler.cli.xnl", "parse or format XNL text, list the tool calls in it"),
+    "doctor": ("ostler.cli.doctor", "check this machine and report what is missing"),
 }
 
-GC_THRESHOLD = 50_000  # a start makes that many objects to stay; looking for garbage each 700 finds none
+GC_THRESHOLD = 50_000  # startup creates many long-lived objects; the default of 700 would scan them for nothing
 
 HELP = """\
 usage: ostler [--version] [--help] COMMAND …
-       ostler [options of chat]
+       ostler [OPTIONS]   (same as `ostler chat [OPTIONS]`)
 
-A harness for coding agents: any model, any backend, any face; you keep the last word.
+A harness for coding agents: any model, any backend, any frontend. You decide what it may do.
 
 commands:
 {commands}
 
-`ostler COMMAND --help` tells more of each.
+Run `ostler COMMAND --help` for the options of a command.
 """
 
 
 def help_text() -> str:
-    """What `--help` prints."""
-    return HELP.format(commands="\n".join(f"  {name:<12} {told}" for name, (_, told) in COMMANDS.items()))
+    return HELP.format(commands="\n".join(f"  {name:<12} {description}" for name, (_, description) in COMMANDS.items()))
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Run a command; its status is ours."""
+    """Run the command that the arguments name and return its exit status."""
     if not arguments and _in_terminal():
         return _run_command("chat", [])
     if not arguments or arguments[0] in ("--help", "-h", "help"):
@@ -63,8 +63,8 @@ def _report_unknown(name: str) -> int:
     from ostler.text.closest_name import closest_name
 
     near = closest_name(name, COMMANDS)
-    hint = f"; did you mean {near}?" if near else "; `ostler --help` lists them"
-    sys.stderr.write(f"ostler: there is no command {name!r}{hint}\n")
+    hint = f"; did you mean {near}?" if near else "; see `ostler --help`"
+    sys.stderr.write(f"ostler: unknown command {name!r}{hint}\n")
     return 2
 
 
@@ -76,9 +76,10 @@ def _run_command(name: str, rest: list[str]) -> int:
 
     gc.set_threshold(GC_THRESHOLD)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that cannot show it gets a mark
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # for terminals without UTF-8
     try:
-        status = import_module(COMMANDS[name][0]).main(rest)
+        module, _, function = COMMANDS[name][0].partition(":")
+        status = getattr(import_module(module), function or "main")(rest)
         sys.stdout.flush()
         return int(status)
     except OstlerError as error:
@@ -89,18 +90,18 @@ def _run_command(name: str, rest: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _silence_stdout()  # `ostler … | head`: whoever read has gone, and that is no error
+        _silence_stdout()  # the reader closed the pipe (`ostler … | head`), which is not an error
         return 0
     except OSError as error:
         if error.filename is not None:
             raise
         _silence_stdout()
-        sys.stderr.write(f"ostler: cannot go on: {error.strerror}\n")
+        sys.stderr.write(f"ostler: stopped: {error.strerror}\n")
         return 1
 
 
 def _silence_stdout() -> None:
-    """Nothing more can be written, and nothing may be said about that at exit."""
+    """Redirect stdout to the null device, so that flushing it at exit does not fail."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

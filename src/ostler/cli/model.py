@@ -1,4 +1,4 @@
-"""`ostler model`: install, list and remove the small models that Ostler runs by itself."""
+"""`ostler model`: installs, lists and removes the embedded models."""
 
 import os
 import sys
@@ -9,30 +9,30 @@ from ostler.models.embedded import default_model
 from ostler.models.embedded.weights_store import INSTALL_HINT, WeightsStore, check_gguf
 
 CAUTION = (
-    "It is small: good for a try, a one-file change, a machine without network. It is no substitute for a large model."
+    "It is small: use it for a first try, one-file changes or offline machines. It does not replace a large model."
 )
 
 
 def main(arguments: list[str]) -> int:
-    """Parse and do."""
+    """Parse the arguments and run a subcommand."""
     parser = Parser(
         "ostler model",
-        description="Install a small model that runs in a process of Ostler's own, list what is installed, remove it.",
+        description="Install, list or remove small models that Ostler runs itself, without a server.",
         epilog=f"The model is {default_model.TITLE}, {_format_size(default_model.SIZE)}. {CAUTION}",
     )
-    does = parser.add_subparsers(
-        dest="does", required=True, metavar="install | list | remove NAME", parser_class=Parser
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="install | list | remove NAME", parser_class=Parser
     )
-    install = does.add_parser("install", help="fetch the model and the library that computes it")
-    install.add_argument("--file", metavar="X.gguf", type=Path, help="take this model instead, where it lies")
-    does.add_parser("list", help="what is installed")
-    remove = does.add_parser("remove", help="delete what was fetched, or forget a file of yours")
-    remove.add_argument("name", metavar="NAME")
-    given = parser.parse_args(arguments)
+    install = actions.add_parser("install", help="download the model and its runtime library")
+    install.add_argument("--file", metavar="X.gguf", type=Path, help="use this model file instead, without copying it")
+    actions.add_parser("list", help="list the installed models")
+    remove = actions.add_parser("remove", help="delete a downloaded model, or unregister a file added with --file")
+    remove.add_argument("name", metavar="NAME", help="a name from `ostler model list`")
+    args = parser.parse_args(arguments)
     store = WeightsStore(os.environ)
-    if given.does == "install":
-        return _install(store, given.file)
-    return _list(store) if given.does == "list" else _remove(store, given.name)
+    if args.action == "install":
+        return _install(store, args.file)
+    return _list(store) if args.action == "list" else _remove(store, args.name)
 
 
 def _install(store: WeightsStore, file: Path | None) -> int:
@@ -50,37 +50,38 @@ def _install(store: WeightsStore, file: Path | None) -> int:
             "the library xllamacpp" if file or installer.target.exists() else f"{default_model.TITLE} and its library"
         )
         sys.stderr.write(
-            f"Fetching {what}: {_format_size(fetch)} to download, {_format_size(disk)} of disk in {store.folder}.\n"
+            f"Downloading {what}: {_format_size(fetch)}, using {_format_size(disk)} of disk space in {store.folder}.\n"
         )
-        sys.stderr.write("Ctrl-C stops it; the same command goes on from there.\n")
+        sys.stderr.write("Press Ctrl-C to stop; run the command again to continue.\n")
     try:
-        found = asyncio.run(installer.install(file))
+        model = asyncio.run(installer.install(file))
     finally:
         bar.end()
-    sys.stdout.write(f"{found.name} is installed. {CAUTION}\n")
+    sys.stdout.write(f"{model.name} is installed. {CAUTION}\n")
     sys.stdout.write('Try it: ostler run --model embedded "what is in this folder?"\n')
     return 0
 
 
 def _list(store: WeightsStore) -> int:
-    there = store.list_installed()
-    for number, one in enumerate(there):
-        size = "its file is gone" if one.size is None else _format_size(one.size)
-        where = f"  {one.path.readlink()}" if one.is_linked else ""
-        sys.stdout.write(f"{one.name}  {size}{where}{'  (what `--model embedded` takes)' if number == 0 else ''}\n")
-    if not there:
+    models = store.list_installed()
+    for index, model in enumerate(models):
+        size = "file missing" if model.size is None else _format_size(model.size)
+        target = f"  {model.path.readlink()}" if model.is_linked else ""
+        default = "  (used by `--model embedded`)" if index == 0 else ""
+        sys.stdout.write(f"{model.name}  {size}{target}{default}\n")
+    if not models:
         sys.stdout.write(f"no embedded model is installed; {INSTALL_HINT}\n")
     return 0
 
 
 def _remove(store: WeightsStore, name: str) -> int:
-    gone = store.remove(name)
-    sys.stdout.write(f"{gone.name} is no longer installed\n")
+    removed = store.remove(name)
+    sys.stdout.write(f"removed {removed.name}\n")
     return 0
 
 
 class _ProgressBar:
-    """How far it is: a line that is drawn anew in a terminal, one line for each tenth elsewhere."""
+    """Progress of the download: a bar in a terminal, else a line for every ten percent."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""`ostler permissions`: what the policy says to a command or a call, step by step, and to a whole corpus."""
+"""`ostler permissions`: explains decisions on commands and tool calls, classifies commands, lists and revokes rules."""
 
 import asyncio
 import json
@@ -11,25 +11,33 @@ from ostler.core.errors import UsageError
 
 
 def main(arguments: list[str]) -> int:
-    """Dispatch to one of the two."""
-    parser = Parser("ostler permissions", description="What would be allowed, asked or denied, and why.")
+    """Parse the arguments and run a subcommand."""
+    parser = Parser(
+        "ostler permissions", description="Explain what is allowed, needs approval or is denied; list or revoke rules."
+    )
     actions = parser.add_subparsers(dest="action", required=True, metavar="explain|classify|list|revoke")
-    explain = actions.add_parser("explain", help="the way to the verdict for a command line or a tool call")
-    explain.add_argument("call", nargs="+", help="a shell command, or a tool's name and its arguments as JSON")
-    explain.add_argument("--unattended", action="store_true", help="as in `ostler run`, where nobody can be asked")
-    explain.add_argument("--write", action="store_true", help="as with --write")
-    explain.add_argument("--yolo", action="store_true", help="as with --yolo")
-    explain.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), default="")
-    explain.add_argument("--allow", metavar="RULE", action="append", default=[])
-    explain.add_argument("--trust-project", action="store_true", help="as if the project were trusted")
-    classify = actions.add_parser("classify", help='read {"cmd": …} lines, print the danger of each')
-    listing = actions.add_parser("list", help="the standing rules you gave for this project")
-    revoke = actions.add_parser("revoke", help="take one of them back")
-    revoke.add_argument("number", type=int, help="its number in the list")
+    explain = actions.add_parser(
+        "explain", help="explain the decision on a shell command or a tool call, without running it"
+    )
+    explain.add_argument("call", nargs="+", help="a shell command, or a tool name and its arguments as JSON")
+    explain.add_argument(
+        "--unattended", action="store_true", help="decide as in `ostler run`, which is non-interactive"
+    )
+    explain.add_argument("--write", action="store_true", help="decide as with --write")
+    explain.add_argument("--yolo", action="store_true", help="decide as with --yolo")
+    explain.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), default="", help="security profile")
+    explain.add_argument(
+        "--allow", metavar="RULE", action="append", default=[], help="decide as with --allow RULE; repeatable"
+    )
+    explain.add_argument("--trust-project", action="store_true", help="decide as if the project were trusted")
+    classify = actions.add_parser("classify", help='classify commands: read {"cmd": …} lines, print a verdict for each')
+    listing = actions.add_parser("list", help="list the rules you set for all sessions of this project")
+    revoke = actions.add_parser("revoke", help="revoke one of these rules")
+    revoke.add_argument("number", type=int, help="the rule's number in the list")
     for action in (explain, classify, listing, revoke):
         add_workspace(action)
-    given = parser.parse_args(arguments)
-    return {"explain": _explain, "classify": _classify, "list": _list, "revoke": _revoke}[given.action](given)
+    args = parser.parse_args(arguments)
+    return {"explain": _explain, "classify": _classify, "list": _list, "revoke": _revoke}[args.action](args)
 
 
 def _explain(args: Namespace) -> int:
@@ -44,18 +52,18 @@ def _explain(args: Namespace) -> int:
         trust=args.trust_project,
     )
     tool, call_arguments = _parse_call(args.call)
-    told = asyncio.run(explain(options, tool, call_arguments, interactive=not args.unattended))
-    sys.stdout.write("\n".join(told.lines) + "\n")
-    return {"allow": 0, "ask": 0, "deny": 4}[told.action]
+    explanation = asyncio.run(explain(options, tool, call_arguments, interactive=not args.unattended))
+    sys.stdout.write("\n".join(explanation.lines) + "\n")
+    return {"allow": 0, "ask": 0, "deny": 4}[explanation.action]
 
 
 def _parse_call(words: list[str]) -> tuple[str, dict[str, object]]:
-    """A tool's name with JSON behind it, else a shell command."""
+    """Return the tool and its arguments. Anything but a tool name followed by JSON is a shell command."""
     if len(words) == 2 and words[1].lstrip().startswith("{"):
         try:
             arguments = json.loads(words[1])
         except ValueError as error:
-            raise UsageError(f"the arguments of {words[0]} are not JSON: {error}") from None
+            raise UsageError(f"invalid JSON in the arguments of {words[0]}: {error}") from None
         return words[0], arguments
     return "bash", {"command": " ".join(words)}
 
@@ -74,25 +82,26 @@ def _classify(args: Namespace) -> int:
         try:
             command = json.loads(line)["cmd"]
         except (ValueError, KeyError, TypeError):
-            raise UsageError(f'line {number} of standard input is no {{"cmd": "…"}} object') from None
-        found = analyse(
+            raise UsageError(f'line {number} of standard input is not a {{"cmd": "…"}} object') from None
+        analysis = analyse(
             str(command),
             cwd=str(cwd),
             danger_patterns=security.danger_patterns,
             blacklist_patterns=security.blacklist_patterns,
         )
-        told = {"cmd": command, "verdict": found.verdict, "why": found.reason}
-        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
+        record = {"cmd": command, "verdict": analysis.verdict, "why": analysis.reason}
+        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
     return 0
 
 
 def _list(args: Namespace) -> int:
     from ostler.app.session_manager import project_grants, workspace_path
 
-    standing = project_grants(workspace_path(args.cwd)).granted()
-    for number, one in enumerate(standing, 1):
-        sys.stdout.write(f"{number:>3}  {one.rule.action} {one.rule.key}: {one.rule.pattern}  (given {one.when})\n")
-    if not standing:
+    grants = project_grants(workspace_path(args.cwd)).granted()
+    for number, grant in enumerate(grants, 1):
+        rule = grant.rule
+        sys.stdout.write(f"{number:>3}  {rule.action} {rule.key}: {rule.pattern}  (set {grant.when})\n")
+    if not grants:
         sys.stdout.write("no standing rules\n")
     return 0
 
@@ -100,11 +109,11 @@ def _list(args: Namespace) -> int:
 def _revoke(args: Namespace) -> int:
     from ostler.app.session_manager import project_grants, workspace_path
 
-    book = project_grants(workspace_path(args.cwd))
-    standing = book.granted()
-    if not 1 <= args.number <= len(standing):
-        raise UsageError(f"there is no rule {args.number}", hint="`ostler permissions list` numbers them")
-    rule = standing[args.number - 1].rule
-    book.revoke(rule)
+    store = project_grants(workspace_path(args.cwd))
+    grants = store.granted()
+    if not 1 <= args.number <= len(grants):
+        raise UsageError(f"unknown rule {args.number}", hint="list the numbers with `ostler permissions list`")
+    rule = grants[args.number - 1].rule
+    store.revoke(rule)
     sys.stdout.write(f"revoked: {rule.action} {rule.key}: {rule.pattern}\n")
     return 0

@@ -1,4 +1,4 @@
-"""`ostler redact`: a filter that takes secrets out of whatever is piped through it."""
+"""`ostler redact`: filters secrets out of standard input."""
 
 import os
 import sys
@@ -20,16 +20,16 @@ _VALUE_FOLLOWS = lazy_regex(r"(?:[:=\\|>`^(\[{]|[|>]-|--[\w\-]+[\"']?,?|\b(?:is|
 
 
 def main(arguments: list[str]) -> int:
-    """From standard input to standard output."""
-    parser = Parser("ostler redact", description="Copy standard input to standard output, without secrets.")
+    """Copy standard input to standard output, with secrets masked."""
+    parser = Parser("ostler redact", description="Copy standard input to standard output, with secrets masked.")
     add_workspace(parser)
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
 
     from ostler.app.project_paths import workspace_path
     from ostler.app.redaction import make_redactor
     from ostler.app.trusted_settings import load_settings
 
-    settings = load_settings(workspace_path(given.cwd))
+    settings = load_settings(workspace_path(args.cwd))
     redactor = make_redactor(settings, os.environ)
     names = SecretNames((*DEFAULT_KEYS, *settings.config.context.redact_keys))
     for block in read_blocks(sys.stdin.buffer, names):  # type: ignore[arg-type]  # a BufferedReader at run time
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _redact_block(block: bytes, redact: Callable[[str], str]) -> bytes:
-    """Bytes that are no text come out as they went in, unless a pattern of the user's cannot look at them."""
+    """Redact a block. Bytes that are not UTF-8 stay unchanged, unless a user-defined pattern fails on them."""
     try:
         return redact(block.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -49,23 +49,23 @@ def _redact_block(block: bytes, redact: Callable[[str], str]) -> bytes:
 def read_blocks(source: BufferedReader, names: SecretNames = DEFAULT_NAMES) -> Iterator[bytes]:
     """Yield whole lines as they arrive, cut only where no secret that spans lines, such as a private key, is cut."""
     tracker = _SpanTracker(names)
-    held, safe, rest = b"", 0, b""
+    buffer, safe, rest = b"", 0, b""
     while chunk := source.read1(BLOCK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")
-        size = len(held)
+        size = len(buffer)
         for line in lines:
             before, after = tracker.cuts(line)
             safe = size if before else safe
             size += len(line) + 1
             safe = size if after else safe
-        held += b"".join(line + b"\n" for line in lines)
-        if len(held) + len(rest) >= MAX_HELD_BYTES:
-            held, rest, safe = held + rest, b"", len(held) + len(rest)
+        buffer += b"".join(line + b"\n" for line in lines)
+        if len(buffer) + len(rest) >= MAX_HELD_BYTES:
+            buffer, rest, safe = buffer + rest, b"", len(buffer) + len(rest)
         if safe:
-            yield held[:safe]
-            held, safe = held[safe:], 0
-    if held + rest:
-        yield held + rest
+            yield buffer[:safe]
+            buffer, safe = buffer[safe:], 0
+    if buffer + rest:
+        yield buffer + rest
 
 
 class _SpanTracker:

@@ -1,4 +1,4 @@
-"""`ostler run`: one prompt, no person, an exit status."""
+"""`ostler run`: runs one prompt non-interactively and returns an exit status."""
 
 import os
 import signal
@@ -20,41 +20,49 @@ from ostler.cli.arguments import (
     run_options,
     seconds,
 )
+from ostler.cli.stdin import has_piped_input, read_stdin, wait_for_stdin
 from ostler.core.errors import UsageError
 
 STDIN_WAIT_SECONDS = 3.0
 MAX_STDIN_BYTES = 16 * 1024 * 1024
 EPILOG = """\
-exit status: 0 done · 1 error · 2 usage or settings · 3 a limit was reached · 4 something was refused for want of
-permission · 124 timeout · 130 cancelled
+exit status: 0 success · 1 error · 2 usage or settings error · 3 limit reached · 4 permission denied · 124 timeout ·
+130 cancelled
 """
 
 
 def main(arguments: list[str]) -> int:
-    """Parse, gather the prompt, play it."""
-    parser = Parser("ostler run", description="Work on one prompt without a person.", epilog=EPILOG)
-    parser.add_argument("prompt", nargs="*", help="what to do; with a pipe, its text is appended")
-    parser.add_argument("-o", "--output", choices=("text", "simple", "json", "jsonl"), default="text")
+    """Parse the arguments, read the prompt and run it."""
+    parser = Parser("ostler run", description="Run one prompt non-interactively.", epilog=EPILOG)
+    parser.add_argument("prompt", nargs="*", help="the prompt; piped input is added as context")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "simple", "json", "jsonl"), default="text", help="output format"
+    )
     add_resume_options(parser)
-    parser.add_argument("--fork", action="store_true", help="leave that session as it is, and go on with a copy")
     parser.add_argument(
-        "--output-schema", metavar="FILE", type=non_empty, help="the answer must be JSON that fits this JSON Schema"
+        "--fork", action="store_true", help="with --resume or --continue: continue in a copy of the session"
     )
     parser.add_argument(
-        "--print-schema", action=_PrintSchemaAction, help="print the JSON Schema of -o json and jsonl, and end"
+        "--output-schema",
+        metavar="FILE",
+        type=non_empty,
+        help="require an answer in JSON that matches this JSON Schema",
     )
-    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="end after that long")
-    parser.add_argument("--agent", metavar="NAME", default="", help="who works: build, plan, or one of yours")
+    parser.add_argument(
+        "--print-schema", action=_PrintSchemaAction, help="print the JSON Schema of -o json and jsonl, and exit"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, help="stop after this time, with status 124")
+    parser.add_argument("--agent", metavar="NAME", default="", help="the agent to use: build, plan, or one you defined")
     add_workspace(parser)
     add_backend(parser)
     add_model(parser)
     add_permission_options(parser)
     add_limit_options(parser)
-    given = parser.parse_args(arguments)
-    if given.fork and not given.resume:
-        raise UsageError("--fork copies a session", hint="say which one with --resume or --continue")
-    with _record_early_stop(given.output):
-        return _run(given)
+    args = parser.parse_args(arguments)
+    if args.fork and not args.resume:
+        raise UsageError("--fork needs a session to copy", hint="name it with --resume or --continue")
+    with _record_early_stop(args.output):
+        return _run(args)
 
 
 def _run(args: Namespace) -> int:
@@ -79,8 +87,8 @@ def _run(args: Namespace) -> int:
 
 @contextmanager
 def _record_early_stop(output: str) -> Iterator[None]:
-    """A signal that comes before the run hears signals by itself ends it in the same way, with its record."""
-    before = signal.signal(signal.SIGTERM, _raise_interrupt)
+    """Also write the output's final record if a signal arrives before the run installs its own handlers."""
+    previous = signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
         yield
     except KeyboardInterrupt:
@@ -89,7 +97,7 @@ def _record_early_stop(output: str) -> Iterator[None]:
             _write_cancelled_record(output)
         raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _raise_interrupt(number: int, frame: object) -> None:
@@ -105,7 +113,7 @@ def _write_cancelled_record(output: str) -> None:
 
 
 class _PrintSchemaAction(Action):
-    """Like `--help`: answers at once, whatever else is said."""
+    """Prints the schema and exits, like `--help`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, **options)
@@ -120,36 +128,22 @@ class _PrintSchemaAction(Action):
 
 
 def _read_prompt(words: list[str], timeout: float | None) -> tuple[str, str]:
-    """From the arguments or the pipe, and where both are there, the pipe's as its context; a terminal is never read."""
-    piped = "" if _has_no_piped_input() else _read_stdin(timeout)
-    said, piped = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip(), piped.strip()
-    if not (said or piped):
-        raise UsageError(
-            "there is no prompt", hint='write it as an argument, `ostler run "fix the test"`, or pipe it in'
+    """Return the prompt and its context: with a prompt in the arguments, piped input is the context."""
+    piped = _read_piped_input(timeout).strip() if has_piped_input() else ""
+    text = os.fsencode(" ".join(words)).decode("utf-8", "replace").strip()
+    if not (text or piped):
+        raise UsageError("no prompt", hint='pass it as an argument, `ostler run "fix the test"`, or pipe it in')
+    return (text, piped) if text else (piped, "")
+
+
+def _read_piped_input(timeout: float | None) -> str:
+    """Read the piped input; if nothing arrives, print what the run waits for, and raise after `timeout`."""
+    if not wait_for_stdin(min(timeout or STDIN_WAIT_SECONDS, STDIN_WAIT_SECONDS)):
+        sys.stderr.write(
+            "ostler: waiting for standard input to end; add `< /dev/null` if you do not pipe anything in\n"
         )
-    return (said, piped) if said else (piped, "")
-
-
-def _read_stdin(timeout: float | None) -> str:
-    """All that is piped in; whoever keeps a pipe open without writing is told what is waited for."""
-    import select
-
-    source = sys.stdin.buffer
-    if not select.select([source], [], [], min(timeout or STDIN_WAIT_SECONDS, STDIN_WAIT_SECONDS))[0]:
-        sys.stderr.write("ostler: waiting for standard input to end (`< /dev/null` if there is none)\n")
-        if timeout and not select.select([source], [], [], max(timeout - STDIN_WAIT_SECONDS, 0))[0]:
-            raise UsageError("standard input did not come within --timeout", hint="use `< /dev/null` if there is none")
-    piped = source.read(MAX_STDIN_BYTES + 1)
-    if len(piped) > MAX_STDIN_BYTES:
-        raise UsageError(f"more than {MAX_STDIN_BYTES:,} bytes are piped in", hint="put them into a file, and name it")
-    return piped.decode("utf-8", "replace")
-
-
-def _has_no_piped_input() -> bool:
-    """Whether standard input is closed, a terminal, or something that will never be written to."""
-    if sys.stdin is None or sys.stdin.isatty():
-        return True
-    import stat
-
-    mode = os.fstat(sys.stdin.fileno()).st_mode
-    return not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode))
+        if timeout and not wait_for_stdin(max(timeout - STDIN_WAIT_SECONDS, 0)):
+            raise UsageError(
+                "no standard input within --timeout", hint="add `< /dev/null` if you do not pipe anything in"
+            )
+    return read_stdin(MAX_STDIN_BYTES)

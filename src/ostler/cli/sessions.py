@@ -1,4 +1,4 @@
-"""`ostler sessions`: find, look at, take along, copy, name, mend and delete what was kept."""
+"""`ostler sessions`: lists, shows, searches, exports, imports, forks, renames, repairs and deletes sessions."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -9,57 +9,65 @@ from ostler.cli.arguments import Parser, add_workspace
 if TYPE_CHECKING:
     from ostler.app.session_admin import SessionAdmin
 
-SESSION_HELP = "a session's id, a part of it, or `last`"
+SESSION_HELP = "a session id, a part of it, or `last`"
 
 
 def main(arguments: list[str]) -> int:
-    """One of its own commands."""
-    given = _make_parser().parse_args(arguments)
+    """Parse the arguments and run a subcommand."""
+    args = _make_parser().parse_args(arguments)
 
     from ostler.app.session_admin import SessionAdmin
 
-    with SessionAdmin(given.cwd, all_workspaces=getattr(given, "all", False), notify=_print_notice) as desk:
-        return int(given.run(desk, given))
+    with SessionAdmin(args.cwd, all_workspaces=getattr(args, "all", False), notify=_print_notice) as admin:
+        return int(args.run(admin, args))
 
 
 def _make_parser() -> ArgumentParser:
-    parser = Parser("ostler sessions", description="Find, show, export, copy, name, mend and delete sessions.")
+    parser = Parser(
+        "ostler sessions", description="List, show, search, export, import, fork, rename, repair or delete sessions."
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
 
-    def command(name: str, help: str, *, which: bool = True, several: bool = False) -> ArgumentParser:
-        added: ArgumentParser = commands.add_parser(name, help=help, description=help)
-        if which:
+    def command(name: str, help: str, *, takes_session: bool = True, several: bool = False) -> ArgumentParser:
+        added: ArgumentParser = commands.add_parser(name, help=help, description=f"{help.capitalize()}.")
+        if takes_session:
             added.add_argument("session", help=SESSION_HELP, nargs="+" if several else None)
         add_workspace(added)
         added.set_defaults(run=globals()[f"_{name}"])
         return added
 
-    _add_scope_options(command("list", "the sessions of this workspace, newest first", which=False))
-    shown = command("show", "what was said, with the number of each message")
-    shown.add_argument("--full", action="store_true", help="whole outputs of tools")
-    shown.add_argument("--json", action="store_true", help="as JSON")
-    searched = command("search", "the sessions that have these words", which=False)
-    searched.add_argument("words", nargs="+", help='words, or "a phrase"')
-    _add_scope_options(searched)
-    exported = command("export", "a copy to take along, without secrets; nothing is uploaded")
-    exported.add_argument("-f", "--format", choices=("markdown", "html", "json"), help="default: by the file's ending")
-    exported.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
-    exported.add_argument("--no-redact", action="store_true", help="leave secrets in it")
-    imported = command("import", "a new session out of a JSON export", which=False)
-    imported.add_argument("file", help="the export, or - for standard input")
-    forked = command("fork", "a new session that goes on from here, or from a message")
-    forked.add_argument("--at", metavar="N", type=int, default=0, help="the last message to keep; `show` numbers them")
-    command("rename", "give it a title").add_argument("title", nargs="+")
-    command("delete", "delete for good", several=True)
-    command("repair", "finish what a crash left open, and say what is damaged")
-    _add_scope_options(command("stats", "tokens and cost by model and day", which=False))
+    _add_scope_options(command("list", "list the sessions of this workspace, newest first", takes_session=False))
+    show = command("show", "print a session with numbered messages")
+    show.add_argument("--full", action="store_true", help="print complete tool output")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    search = command("search", "search the sessions for words", takes_session=False)
+    search.add_argument("words", nargs="+", help="words, or a phrase in quotes: '\"a phrase\"'")
+    _add_scope_options(search)
+    export = command("export", "export a session with secrets masked; nothing is uploaded")
+    export.add_argument(
+        "-f", "--format", choices=("markdown", "html", "json"), help="output format (default: by the file extension)"
+    )
+    export.add_argument("-o", "--output", metavar="FILE", help="output file (default: standard output)")
+    export.add_argument("--no-redact", action="store_true", help="do not mask secrets")
+    import_ = command("import", "create a session from a JSON export", takes_session=False)
+    import_.add_argument("file", help="the export file, or - for standard input")
+    fork = command("fork", "copy a session, optionally only up to a message")
+    fork.add_argument(
+        "--at", metavar="N", type=int, default=0, help="the last message to copy, by its number in `show`"
+    )
+    command("rename", "set a session's title").add_argument("title", nargs="+", help="the new title")
+    command("delete", "delete sessions permanently", several=True)
+    command("repair", "finish interrupted turns of a crashed session and report damage")
+    _add_scope_options(command("stats", "show tokens and cost by model and day", takes_session=False))
     return parser
 
 
 def _add_scope_options(parser: ArgumentParser) -> None:
-    parser.add_argument("-a", "--all", action="store_true", help="of all workspaces")
-    parser.add_argument("-n", "--limit", metavar="N", type=int, default=20, help="at most so many (default: 20)")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("-a", "--all", action="store_true", help="include all workspaces")
+    parser.add_argument(
+        "-n", "--limit", metavar="N", type=int, default=20, help="maximum number of entries (default: 20)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _list(admin: "SessionAdmin", args: Namespace) -> int:
@@ -73,15 +81,18 @@ def _show(admin: "SessionAdmin", args: Namespace) -> int:
 def _search(admin: "SessionAdmin", args: Namespace) -> int:
     found = admin.search(" ".join(args.words), args.limit, as_json=args.json)
     if not found:
-        _print_notice("no session here has these words" if not args.all else "no session has these words")
+        _print_notice(
+            "no session matches"
+            if args.all
+            else "no session of this workspace matches; add --all to search all workspaces"
+        )
     _write_stdout(found)
     return 0 if found else 1
 
 
 def _export(admin: "SessionAdmin", args: Namespace) -> int:
-    pieces = admin.export(args.session, args.format, args.output, redact=not args.no_redact)
-    for piece in pieces:
-        sys.stdout.buffer.write(piece)
+    for chunk in admin.export(args.session, args.format, args.output, redact=not args.no_redact):
+        sys.stdout.buffer.write(chunk)
     return 0
 
 

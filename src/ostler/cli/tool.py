@@ -1,4 +1,4 @@
-"""`ostler tool`: the tools as a script sees them, each call through the same door and policy as a model's."""
+"""`ostler tool`: lists tools and calls them from scripts, with the same tool host and policy as a model's calls."""
 
 import json
 import re
@@ -14,89 +14,91 @@ from ostler.core.tools import ToolCall, ToolResult, ToolSpec
 
 T = TypeVar("T")
 EPILOG = """\
-exit status of a call: 0 ok · 1 it failed · 2 usage or settings · 4 refused for want of permission · 130 cancelled
+exit status of a call: 0 success · 1 failure · 2 usage or settings error · 4 permission denied · 130 cancelled
 """
 CALL_DESCRIPTION = """\
-Make one call, a session of its own. A file that `write` is told to replace needs no reading before: the last word is
-yours. What is there for later calls (a plan, a job, a piece of a file) needs `ostler tool calls`.
+Make one call in its own session. `write` can replace a file that was not read before. Calls whose result only a later
+call can use (a todo list, a background command, a part of a file) need `ostler tool calls`.
 """
 EXAMPLE_LINE = '{"tool": "read", "arguments": {"path": "a.txt"}}'
 CALLS_DESCRIPTION = f"""\
-Make the calls that come from a pipe, one a line as {EXAMPLE_LINE}, and print each result as a line
-of JSON as soon as it is there. They are one session: what one call reads, plans or starts is there for the next, and
+Read calls from standard input, one per line as {EXAMPLE_LINE}, and print each
+result as a line of JSON. All calls share one session: later calls see what earlier ones read, planned or started, and
 an existing file must be read before it is written.
 """
 CALLS_EPILOG = """\
-exit status: that of the first call that was not ok, as for `ostler tool call`
+exit status: that of the first unsuccessful call, as for `ostler tool call`
 """
 EXIT_STATUS = {"ok": 0, "failed": 1, "unknown": 1, "denied": 4, "cancelled": 130}
 
 
 def main(arguments: list[str]) -> int:
-    """List the tools, show one's schema, or make one call."""
-    parser = Parser("ostler tool", description="The tools, without a model.", epilog=EPILOG)
+    """Parse the arguments and run a subcommand."""
+    parser = Parser("ostler tool", description="List, show or call tools without a model.", epilog=EPILOG)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="list | schema NAME | call NAME JSON | calls")
-    listed = verbs.add_parser("list", help="the tools, one a line")
-    shown = verbs.add_parser("schema", help="what a tool takes, as JSON Schema")
-    shown.add_argument("name", help="a tool, by any of its names")
-    called = verbs.add_parser(
+    list_ = verbs.add_parser("list", help="list the tools")
+    schema = verbs.add_parser("schema", help="print a tool's parameters as JSON Schema")
+    schema.add_argument("name", help="a tool name or alias")
+    call = verbs.add_parser(
         "call", help="make one call and print its result as JSON", description=CALL_DESCRIPTION, epilog=EPILOG
     )
-    called.add_argument("name", help="a tool, by any of its names")
-    called.add_argument("json", nargs="?", default="", help="its arguments as a JSON object; - reads them from a pipe")
-    piped = verbs.add_parser(
+    call.add_argument("name", help="a tool name or alias")
+    call.add_argument(
+        "json", nargs="?", default="", help="the arguments as a JSON object; - reads them from standard input"
+    )
+    calls = verbs.add_parser(
         "calls",
-        help="make the calls that come from a pipe, all in one session",
+        help="make calls read from standard input, in one session",
         description=CALLS_DESCRIPTION,
         epilog=CALLS_EPILOG,
     )
-    for each in (called, piped):
-        add_permission_options(each)
-    for each in (listed, shown, called, piped):
-        add_workspace(each)
-    given = _parse(parser, arguments)
-    if given.verb == "list":
-        return _list(given.cwd)
-    if given.verb == "schema":
-        return _schema(given.name, given.cwd)
-    return _call(given) if given.verb == "call" else _calls(given)
+    for subparser in (call, calls):
+        add_permission_options(subparser)
+    for subparser in (list_, schema, call, calls):
+        add_workspace(subparser)
+    args = _parse(parser, arguments)
+    if args.verb == "list":
+        return _list(args.cwd)
+    if args.verb == "schema":
+        return _schema(args.name, args.cwd)
+    return _call(args) if args.verb == "call" else _calls(args)
 
 
 def _parse(parser: Parser, arguments: list[str]) -> Namespace:
-    """The arguments, with the JSON of a call before or behind its flags."""
-    given, extra = parser.parse_known_args(arguments)
-    if given.verb == "call" and len(extra) == 1 and not given.json and not extra[0].startswith("--"):
-        given.json = extra.pop()
+    """Parse the arguments; the JSON of a call may come before or after its flags."""
+    args, extra = parser.parse_known_args(arguments)
+    if args.verb == "call" and len(extra) == 1 and not args.json and not extra[0].startswith("--"):
+        args.json = extra.pop()
     if extra:
         parser.error(f"unrecognized arguments: {' '.join(extra)}")
-    return given
+    return args
 
 
 def _load_tools(cwd: str) -> dict[str, tuple[ToolSpec, bool]]:
-    """Every tool's declaration, and whether a model is told of it."""
+    """Return every tool's spec by name, and whether models are offered it."""
     from ostler.app.project_knowledge import ProjectKnowledge
     from ostler.app.session_manager import workspace_path
     from ostler.app.tool_host import builtin_tools, other_tools
     from ostler.app.trusted_settings import load_settings
 
-    place = workspace_path(cwd)
-    settings = load_settings(place)
-    offered = [*builtin_tools(settings), *ProjectKnowledge(str(place), settings).skill_tools()]
+    root = workspace_path(cwd)
+    settings = load_settings(root)
+    offered = [*builtin_tools(settings), *ProjectKnowledge(str(root), settings).skill_tools()]
     others = {tool.spec.name: (tool.spec, False) for tool in other_tools()}
     return others | {tool.spec.name: (tool.spec, True) for tool in offered}
 
 
 def _list(cwd: str) -> int:
     for name, (spec, offered) in sorted(_load_tools(cwd).items(), key=lambda item: (not item[1][1], item[0])):
-        told = re.split(r"[.:;]\s|\.$| \(", spec.description)[0][:90]
-        sys.stdout.write(f"{name:<12} {told}{'' if offered else ' (not offered here)'}\n")
+        summary = re.split(r"[.:;]\s|\.$| \(", spec.description)[0][:90]
+        sys.stdout.write(f"{name:<12} {summary}{'' if offered else ' (not offered here)'}\n")
     return 0
 
 
 def _schema(name: str, cwd: str) -> int:
     spec, _ = _find_tool(name, _load_tools(cwd))
-    told = {"name": spec.name, "kind": spec.kind, "description": spec.description, "schema": spec.schema}
-    sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    record = {"name": spec.name, "kind": spec.kind, "description": spec.description, "schema": spec.schema}
+    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return 0
 
 
@@ -107,14 +109,14 @@ def _find_tool(name: str, tools: dict[str, Any]) -> Any:
     found = resolve_tool_name(name, tools)
     if found is None:
         near = closest_name(name, tools)
-        hint = f"did you mean {near}?" if near else "`ostler tool list` shows those there are"
-        raise UsageError(f"there is no tool {name!r}", hint=hint)
+        hint = f"did you mean {near}?" if near else "list the tools with `ostler tool list`"
+        raise UsageError(f"unknown tool {name!r}", hint=hint)
     return tools[found]
 
 
 def _call(args: Namespace) -> int:
     _find_tool(args.name, _load_tools(args.cwd))
-    raw = _read_stdin() if args.json == "-" else args.json
+    raw = _read_arguments() if args.json == "-" else args.json
     call = ToolCall("call-1", args.name, _parse_object(raw), origin="protocol", raw=raw)
     result = _run_cancellable(_call_once(call, args))
     sys.stdout.write(_result_json(result) + "\n")
@@ -122,11 +124,11 @@ def _call(args: Namespace) -> int:
 
 
 def _run_cancellable(work: Coroutine[Any, Any, T]) -> T:
-    """To its end; SIGTERM and a closed terminal end it as Ctrl-C does, so that nothing of ours is left behind."""
+    """Run to completion; SIGTERM and SIGHUP cancel like Ctrl-C, so that no process keeps running."""
     import asyncio
     import signal
 
-    async def endable() -> T:
+    async def run() -> T:
         task = asyncio.current_task()
         assert task is not None
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -134,40 +136,44 @@ def _run_cancellable(work: Coroutine[Any, Any, T]) -> T:
         return await work
 
     try:
-        return asyncio.run(endable())
+        return asyncio.run(run())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
-def _read_stdin() -> str:
-    """All of the pipe; bytes that are no text stay as halves of characters, which the door refuses."""
-    return sys.stdin.buffer.read().decode("utf-8", "surrogateescape") if sys.stdin else ""
+def _read_arguments() -> str:
+    """Read the arguments from standard input; the tool host rejects the surrogate escapes of invalid UTF-8."""
+    from ostler.cli.stdin import read_stdin
+
+    return read_stdin(errors="surrogateescape") if sys.stdin else ""
 
 
 async def _call_once(call: ToolCall, args: Namespace) -> ToolResult:
     from ostler.app.manual_calls import open_manual_calls
 
-    async with open_manual_calls(_options(args), notify=_print_notice) as hand:
-        return await hand.call_once(call)
+    async with open_manual_calls(_options(args), notify=_print_notice) as manual_calls:
+        return await manual_calls.call_once(call)
 
 
 def _calls(args: Namespace) -> int:
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("there is no pipe to read calls from", hint=f"write them one a line, such as {EXAMPLE_LINE}")
+        raise UsageError(
+            "`ostler tool calls` reads from a pipe", hint=f"pipe in one call per line, such as {EXAMPLE_LINE}"
+        )
     return _run_cancellable(_call_lines(args))
 
 
 async def _call_lines(args: Namespace) -> int:
-    """Each line as it comes, its result as soon as it is there; the exit status is that of the first that failed."""
+    """Run each line as it arrives and print its result. Return the exit status of the first unsuccessful call."""
     from ostler.app.manual_calls import open_manual_calls
     from ostler.cli.stdin import read_lines
 
     status, number = 0, 0
-    async with open_manual_calls(_options(args), notify=_print_notice) as hand:
+    async with open_manual_calls(_options(args), notify=_print_notice) as manual_calls:
         async for line in read_lines(sys.stdin.fileno()):
             number += 1
             call = _parse_line(line, number)
-            result = await hand.call(call) if isinstance(call, ToolCall) else call
+            result = await manual_calls.call(call) if isinstance(call, ToolCall) else call
             sys.stdout.write(_result_json(result) + "\n")
             sys.stdout.flush()
             status = status or EXIT_STATUS[result.status]
@@ -175,13 +181,14 @@ async def _call_lines(args: Namespace) -> int:
 
 
 def _parse_line(line: str, number: int) -> ToolCall | ToolResult:
-    """The call that a line is, or why it is none."""
+    """Return the call in a line, or a failed result if the line is not a call."""
     value = _parse_object(line)
     name = value.get("tool", value.get("name"))
     arguments = value.get("arguments", value.get("input"))
     if not isinstance(name, str):
-        told = f"line {number} is no call; write it as {EXAMPLE_LINE}"
-        return ToolResult(f"call-{number}", "failed", f"Error: {told}", fault=UsageError(told, code="bad_line").fault)
+        message = f"line {number} is not a call; write it as {EXAMPLE_LINE}"
+        fault = UsageError(message, code="bad_line").fault
+        return ToolResult(f"call-{number}", "failed", f"Error: {message}", fault=fault)
     if isinstance(arguments, dict):
         return ToolCall(f"call-{number}", name, arguments, origin="protocol")
     raw = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -204,7 +211,7 @@ def _print_notice(line: str) -> None:
 
 
 def _parse_object(raw: str) -> dict[str, Any]:
-    """The arguments, or nothing when they are no JSON object: the door then looks at the text itself."""
+    """Return the JSON object, or an empty one for other text, which the tool host then tries to repair."""
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
@@ -215,7 +222,7 @@ def _parse_object(raw: str) -> dict[str, Any]:
 def _result_json(result: ToolResult) -> str:
     import msgspec
 
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "call_id": result.call_id,
         "status": result.status,
         "for_model": result.for_model,
@@ -223,5 +230,5 @@ def _result_json(result: ToolResult) -> str:
         "fault": result.fault,
     }
     if result.images:
-        told["images"] = [{"mime": image.mime, "data": image.data, "name": image.name} for image in result.images]
-    return msgspec.json.encode(told).decode()
+        record["images"] = [{"mime": image.mime, "data": image.data, "name": image.name} for image in result.images]
+    return msgspec.json.encode(record).decode()

@@ -1,4 +1,4 @@
-"""`ostler trust`: let a project's own settings widen permissions and run programs, as they are now."""
+"""`ostler trust`: shows, grants or revokes trust in the project's own settings."""
 
 import os
 import sys
@@ -8,18 +8,18 @@ from ostler.cli.arguments import Parser, add_workspace
 
 
 def main(arguments: list[str]) -> int:
-    """Show what trust is about, and give it or take it back."""
+    """Show the settings that need trust, then grant or revoke it."""
     parser = Parser(
         "ostler trust",
-        description="A project's settings that run programs, name endpoints or widen permissions count only once you "
-        "trust them. Trust is for them as they are: when they change, they wait again.",
+        description="Trust the project's settings. Until then, settings that run programs, set endpoints or extend "
+        "permissions are ignored. If they change later, you have to trust them again.",
     )
-    parser.add_argument("--yes", action="store_true", help="trust them without being asked")
-    parser.add_argument("--revoke", action="store_true", help="take trust back")
+    parser.add_argument("--yes", action="store_true", help="trust the settings without asking")
+    parser.add_argument("--revoke", action="store_true", help="revoke the trust")
     add_workspace(parser)
-    given = parser.parse_args(arguments)
-    cwd = Path(given.cwd).resolve()
-    return _revoke(cwd) if given.revoke else _grant(cwd, yes=given.yes)
+    args = parser.parse_args(arguments)
+    cwd = Path(args.cwd).resolve()
+    return _revoke(cwd) if args.revoke else _grant(cwd, yes=args.yes)
 
 
 def _revoke(cwd: Path) -> int:
@@ -34,23 +34,23 @@ def _grant(cwd: Path, *, yes: bool) -> int:
     from ostler.settings.load import load
     from ostler.text.sanitise import escape_invisible
 
-    parts, book = collect_trust_items(cwd, load(cwd, os.environ)), trust_store()
-    if book.is_trusted(cwd, parts.digest):
-        sys.stdout.write(f"{cwd} is trusted with these settings:\n" + _indent_lines(list(parts.lines)))
+    items, store = collect_trust_items(cwd, load(cwd, os.environ)), trust_store()
+    if store.is_trusted(cwd, items.digest):
+        sys.stdout.write(f"{cwd} is trusted, with these settings:\n" + _indent_lines(list(items.lines)))
         return 0
-    if not parts:
-        sys.stdout.write(f"{cwd} has no settings that wait for trust\n")
+    if not items:
+        sys.stdout.write(f"{cwd} has no settings that need trust\n")
         if yes:
-            book.grant(cwd, parts.digest, parts.lines)
-            sys.stdout.write("trusted, so that its check after edits runs unasked\n")
+            store.grant(cwd, items.digest, items.lines)
+            sys.stdout.write("Trusted. The check after edits now runs without asking.\n")
         return 0
-    shown = [escape_invisible(line) for line in trust_diff(book.find_grant(cwd), parts.lines)]
-    sys.stdout.write(f"{cwd} wants these settings:\n" + _indent_lines(shown))
+    lines = [escape_invisible(line) for line in trust_diff(store.find_grant(cwd), items.lines)]
+    sys.stdout.write(f"{cwd} has these settings that need trust:\n" + _indent_lines(lines))
     if not yes and not _ask_consent():
-        sys.stdout.write("not trusted; nothing was changed\n")
+        sys.stdout.write("Not trusted.\n")
         return 4
-    book.grant(cwd, parts.digest, parts.lines)
-    sys.stdout.write("trusted, as they are now\n")
+    store.grant(cwd, items.digest, items.lines)
+    sys.stdout.write("Trusted. If these settings change, you will be asked again.\n")
     return 0
 
 
@@ -59,7 +59,7 @@ def _indent_lines(lines: list[str]) -> str:
 
 
 def _ask_consent() -> bool:
-    """Only a clear yes at a terminal counts; nobody there means no."""
+    """Return whether the user answers yes; False if standard input is not a terminal."""
     if not sys.stdin.isatty():
         return False
-    return input("Trust them? [y/N] ").strip().lower() in ("y", "yes")
+    return input("Trust these settings? [y/N] ").strip().lower() in ("y", "yes")

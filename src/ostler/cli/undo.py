@@ -1,4 +1,4 @@
-"""`ostler undo` and `ostler redo`: take back what a turn changed in the workspace, whatever changed it."""
+"""`ostler undo` and `ostler redo`: revert or reapply the file changes of a turn."""
 
 import asyncio
 import sys
@@ -13,29 +13,27 @@ if TYPE_CHECKING:
     from ostler.workspace.checkpoints import Checkpoints
     from ostler.workspace.undo_types import UndoableTurn
 
-_MAX_PATHS_SHOWN = 3  # paths of a turn in the list
+_MAX_PATHS_SHOWN = 3
 
 
 def main(arguments: list[str]) -> int:
-    """Undo the last turn that can be, or the one named."""
+    """Undo the last turn that can be undone, or the named one."""
     return _main("undo", arguments)
 
 
 def redo(arguments: list[str]) -> int:
-    """Do again what was undone last."""
+    """Redo the last undone turn, or the named one."""
     return _main("redo", arguments)
 
 
 def _main(direction: str, arguments: list[str]) -> int:
-    parser = Parser(
-        f"ostler {direction}", description=f"{direction.capitalize()} what a turn changed in the workspace."
-    )
-    parser.add_argument("turn", nargs="?", default="", help="which turn (default: the last); see --list")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
-    parser.add_argument("--list", action="store_true", help="the turns that can be undone")
+    parser = Parser(f"ostler {direction}", description=f"{direction.capitalize()} the file changes of a turn.")
+    parser.add_argument("turn", nargs="?", default="", help="the turn's id from --list (default: the last turn)")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be done, without doing it")
+    parser.add_argument("--list", action="store_true", help="list the turns that can be undone")
     add_workspace(parser)
-    given = parser.parse_args(arguments)
-    return asyncio.run(_run(direction, given))
+    args = parser.parse_args(arguments)
+    return asyncio.run(_run(direction, args))
 
 
 async def _run(direction: str, args: Namespace) -> int:
@@ -43,14 +41,14 @@ async def _run(direction: str, args: Namespace) -> int:
     from ostler.app.undo import open_checkpoints
 
     cwd = workspace_path(args.cwd)
-    past = open_checkpoints(cwd, project_folder(cwd))
+    checkpoints = open_checkpoints(cwd, project_folder(cwd))
     try:
         if args.list:
-            sys.stdout.write("".join(map(_turn_line, await past.undoable_turns())) or "nothing can be undone\n")
+            sys.stdout.write("".join(map(_turn_line, await checkpoints.undoable_turns())) or "nothing can be undone\n")
             return 0
-        return await _execute_plan(past, direction, args, cwd)
+        return await _execute_plan(checkpoints, direction, args, cwd)
     finally:
-        past.close()
+        checkpoints.close()
 
 
 def _turn_line(turn: "UndoableTurn") -> str:
@@ -74,17 +72,17 @@ async def _execute_plan(checkpoints: "Checkpoints", direction: str, args: Namesp
         sys.stdout.write(f"leave    {gap.path}: {gap.reason}\n")
     if args.dry_run:
         return 0
-    done = await checkpoints.undo(plan)
-    for gap in done.skipped:
+    result = await checkpoints.undo(plan)
+    for gap in result.skipped:
         sys.stdout.write(f"left     {gap.path}: {gap.reason}\n")
-    paths = [*done.restored, *done.deleted]
+    paths = [*result.restored, *result.deleted]
     sys.stdout.write(f"{direction} of {plan.turn_id}: {len(paths)} paths\n")
     if not paths and (plan.conflicts or plan.uncovered):
-        _print_notice(f"nothing could be done; {direction} another turn by its name (ostler undo --list)")
+        _print_notice(f"nothing to {direction} in this turn; choose another one from `ostler undo --list`")
         return 1
     if paths:
         notify_session(cwd, direction, plan.turn_id, paths, _print_notice)
-    return 1 if done.skipped or plan.conflicts else 0
+    return 1 if result.skipped or plan.conflicts else 0
 
 
 def _print_notice(line: str) -> None:

@@ -1,4 +1,4 @@
-"""`ostler xnl`: look at text in XNL: its tree, its canonical form, or the calls in it."""
+"""`ostler xnl`: parses or formats XNL text and lists the tool calls in it."""
 
 import json
 import sys
@@ -13,18 +13,20 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Parse and print; 1 when the text has a fault, which is told with its code and place."""
-    parser = Parser("ostler xnl", description="Look at text in XNL.")
-    parser.add_argument("what", choices=("parse", "format", "calls"), help="the tree as JSON, the text anew, the calls")
-    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text (default: standard input)")
-    parser.add_argument("--pretty", action="store_true", help="with format: one entry a line")
-    given = parser.parse_intermixed_args(arguments)
-    name = "standard input" if given.file == "-" else given.file
-    text = _read_text(given.file, name)
+    """Parse the text and print the result. Errors are printed with code and position; return 1 if there are any."""
+    parser = Parser("ostler xnl", description="Parse or format XNL text, or list the tool calls in it.")
+    parser.add_argument(
+        "what",
+        choices=("parse", "format", "calls"),
+        help="print the document as JSON, the formatted text, or the calls as JSON",
+    )
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="input file (default: standard input)")
+    parser.add_argument("--pretty", action="store_true", help="with format: one entry per line")
+    args = parser.parse_intermixed_args(arguments)
+    name = "standard input" if args.file == "-" else args.file
+    text = _read_text(args.file, name)
     return (
-        _print_calls(text, name)
-        if given.what == "calls"
-        else _print_document(text, name, given.what, pretty=given.pretty)
+        _print_calls(text, name) if args.what == "calls" else _print_document(text, name, args.what, pretty=args.pretty)
     )
 
 
@@ -33,7 +35,7 @@ def _read_text(file: str, name: str) -> str:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8-sig")
     except OSError as error:
-        raise UsageError(f"{name} cannot be read ({error.strerror})") from None
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{name} is not UTF-8", hint="save it as UTF-8") from None
 
@@ -43,10 +45,10 @@ def _print_document(text: str, name: str, what: str, *, pretty: bool) -> int:
 
     try:
         document = xnl.parse(text)
-        written = _json(xnl.to_json(document)) if what == "parse" else xnl.format(document, pretty=pretty)
+        output = _json(xnl.to_json(document)) if what == "parse" else xnl.format(document, pretty=pretty)
     except xnl.XnlError as error:
         return _print_error(_format_error(name, error))
-    sys.stdout.write(f"{written}\n" if written else "")
+    sys.stdout.write(f"{output}\n" if output else "")
     return 0
 
 
@@ -56,10 +58,10 @@ def _print_calls(text: str, name: str) -> int:
     entries = xnl.calls(text)
     sys.stdout.write(_json([xnl.to_json(entry) for entry in entries]) + "\n")
     bad = [entry for entry in entries if isinstance(entry, xnl.BadCall)]
-    told = [f"{name}: {entry.id or 'a block'}: {entry.error}: {entry.message}" for entry in bad]
+    messages = [f"{name}: {entry.id or 'a block'}: {entry.error}: {entry.message}" for entry in bad]
     if error := xnl.unclosed(text):
-        told.append(_format_error(name, error))
-    return max(map(_print_error, told), default=0)
+        messages.append(_format_error(name, error))
+    return max(map(_print_error, messages), default=0)
 
 
 def _format_error(name: str, error: "XnlError") -> str:

@@ -1,1 +1,1 @@
-"""Slash commands, ours and discovered ones, for every face alike: what is typed after a slash becomes an outcome."""
+"""Slash commands, built-in and custom, shared by all frontends."""

@@ -1,4 +1,4 @@
-"""The table of our own commands: their names, what they do, and what they take."""
+"""Table of the built-in slash commands: name, description, argument, aliases."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ ArgumentKind = Literal[
 
 
 class CommandSpec(msgspec.Struct, frozen=True):
-    """One command; `takes` says what its argument is chosen from."""
+    """A built-in command. `argument` is the kind of its argument, `hint` its placeholder in the help."""
 
     description: str
     argument: ArgumentKind = ""
@@ -18,44 +18,42 @@ class CommandSpec(msgspec.Struct, frozen=True):
 
 
 COMMANDS: dict[str, CommandSpec] = {
-    "help": CommandSpec("this list; with a command, what it does", "commands", "[command]"),
-    "new": CommandSpec("begin a new session"),
-    "sessions": CommandSpec("the sessions here, newest first; with words, those that have them", "words", "[words]"),
-    "resume": CommandSpec("go on with an earlier session (alone: the one before this)", "sessions", "[session]"),
-    "fork": CommandSpec("go on in a copy of this session, whole or from before a prompt", "turns", "[number]"),
-    "title": CommandSpec("give this session a title", "words", "words"),
-    "undo": CommandSpec("take back the last prompt: what was said, and what it changed in the files"),
-    "redo": CommandSpec("do again what was taken back"),
-    "revert": CommandSpec(
-        "go back to before a prompt, files and all; alone: the prompts by number", "turns", "[number]"
-    ),
-    "compact": CommandSpec("make the history shorter now: a summary takes its place (also /summarize)"),
-    "uncompact": CommandSpec("take the last summary back: the model is told the conversation itself again"),
-    "context": CommandSpec("how full the context is"),
-    "status": CommandSpec("the session, the model, the context, the sandbox"),
-    "cost": CommandSpec("what was used so far"),
-    "models": CommandSpec(
-        "the models of your settings and of the endpoint; with one, take it from now on", "models", "[model]"
-    ),
-    "agents": CommandSpec("the agents; with a name, work with that one from now on", "agents", "[agent]"),
+    "help": CommandSpec("list the commands, or explain one", "commands", "[command]"),
+    "new": CommandSpec("start a new session"),
+    "sessions": CommandSpec("list the sessions of this folder, newest first, or search them", "words", "[words]"),
+    "resume": CommandSpec("resume a session (default: the previous one)", "sessions", "[session]"),
+    "fork": CommandSpec("continue in a copy of this session, complete or up to a prompt", "turns", "[number]"),
+    "title": CommandSpec("show or set the title of this session", "words", "words"),
+    "undo": CommandSpec("undo the last prompt, including its file changes"),
+    "redo": CommandSpec("redo what was undone last"),
+    "revert": CommandSpec("go back to before a prompt, including files, or list the prompts", "turns", "[number]"),
+    "compact": CommandSpec("replace the history with a summary now (also /summarize)"),
+    "uncompact": CommandSpec("undo the last summary: the model gets the full conversation again"),
+    "context": CommandSpec("show how full the context is"),
+    "status": CommandSpec("show the session, model, context and sandbox"),
+    "cost": CommandSpec("show the tokens and the cost so far"),
+    "models": CommandSpec("list the models of your settings and the endpoint, or switch to one", "models", "[model]"),
+    "agents": CommandSpec("list the agents, or switch to one", "agents", "[agent]"),
     "mode": CommandSpec(
-        "the modes of an ACP agent; else like /agents, of which plan changes nothing", "modes", "[mode]"
+        "list or set the modes of an ACP agent; otherwise the same as /agents (plan is read-only)", "modes", "[mode]"
     ),
-    "thinking": CommandSpec("how much the model reasons before it answers", "thinking", "[level]"),
-    "profile": CommandSpec("when you are asked: paranoid, balanced or god_mode", "profile", "[profile]"),
-    "todo": CommandSpec("the plan"),
-    "skills": CommandSpec("the skills the model can load"),
-    "mcp": CommandSpec("the MCP servers"),
-    "permissions": CommandSpec("the rules you gave; with a number, take that one back", "", "[number]"),
-    "diff": CommandSpec("what differs from the last commit", "files", "[path]"),
+    "thinking": CommandSpec("show or set how much the model reasons before it answers", "thinking", "[level]"),
+    "profile": CommandSpec("show or set when you are asked: paranoid, balanced or god_mode", "profile", "[profile]"),
+    "todo": CommandSpec("show the todo list"),
+    "skills": CommandSpec("list the skills the model can load"),
+    "mcp": CommandSpec("list the MCP servers"),
+    "permissions": CommandSpec("list the rules you added in this session, or revoke one", "", "[number]"),
+    "diff": CommandSpec("show the changes since the last commit", "files", "[path]"),
     "memory": CommandSpec("edit the rules for this folder (AGENTS.md)"),
     "init": CommandSpec("let the model write an AGENTS.md for this folder", "words", "[words]"),
     "export": CommandSpec("write this session to a file (.md, .html or .json), without secrets", "files", "[file]"),
-    "doctor": CommandSpec("what this machine has and lacks"),
-    "details": CommandSpec("show calls in full, or in short again (also Ctrl-O)"),
-    "theme": CommandSpec("the colours; with a name, take that one", "themes", "[theme]"),
-    "steer": CommandSpec("words for the turn that runs, seen before its next step (also Alt-S)", "words", "words"),
-    "quit": CommandSpec("leave (also /exit, Ctrl-D)"),
+    "doctor": CommandSpec("check this machine and show what is missing"),
+    "details": CommandSpec("show tool calls in full, or shortened again (also Ctrl-O)"),
+    "theme": CommandSpec("list the colour themes, or switch to one", "themes", "[theme]"),
+    "steer": CommandSpec(
+        "send text to the running turn; the model sees it before its next step (also Alt-S)", "words", "words"
+    ),
+    "quit": CommandSpec("quit (also /exit, Ctrl-D)"),
 }
 ALIASES = {
     "exit": "quit",
@@ -71,10 +69,10 @@ ALIASES = {
     "unrevert": "redo",
     "?": "help",
 }
-COMPLETION_NAMES = (*COMMANDS, "exit", "summarize")  # what is completed: the requirements' names and ours
+COMPLETION_NAMES = (*COMMANDS, "exit", "summarize")
 _IDLE_ONLY = frozenset(("new", "resume", "fork", "undo", "redo", "revert"))
 
 
 def requires_idle(name: str) -> bool:
-    """Whether a command cannot be run while a turn is."""
+    """Return whether a command can only run between turns."""
     return ALIASES.get(name, name) in _IDLE_ONLY

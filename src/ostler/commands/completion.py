@@ -1,4 +1,4 @@
-"""Completion: what the word before the cursor may be going to mean, for every face that lets one type."""
+"""Completes slash commands, their arguments, `@` mentions and shell paths before the cursor."""
 
 import asyncio
 import re
@@ -24,7 +24,7 @@ _NEEDS_QUOTES = re.compile(r"""[\s"'`<>]""")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """Something that may be meant: it takes the place of the last `replaces` characters before the cursor."""
+    """A candidate. It replaces the last `replace_length` characters before the cursor."""
 
     text: str
     replace_length: int
@@ -33,7 +33,7 @@ class Completion(msgspec.Struct, frozen=True):
 
 
 class CompletionSource:
-    """The candidates of one session; whatever takes too long is left out."""
+    """Finds the candidates for one session."""
 
     def __init__(self, services: CommandServices, commands: CommandDispatcher, themes: Sequence[str] = ()) -> None:
         self._services = services
@@ -41,7 +41,10 @@ class CompletionSource:
         self._themes = themes
 
     async def completions(self, text: str, *, explicit: bool) -> Sequence[Completion]:
-        """For the text before the cursor; `asked`: by a key, not just while typing."""
+        """Return the candidates for the text before the cursor, or none after a timeout or an error.
+
+        `explicit` is true if the user pressed a key for it, false while typing.
+        """
         try:
             async with asyncio.timeout(COMPLETION_TIMEOUT_SECONDS):
                 return await self._completions(text[-MAX_LENGTH:], explicit=explicit)
@@ -63,9 +66,9 @@ class CompletionSource:
         return await self._complete_argument(argument[1], argument[2]) if argument else ()
 
     async def _complete_command(self, prefix: str) -> Sequence[Completion]:
-        ours = [NamedItem(name, COMMANDS[ALIASES.get(name, name)].description) for name in COMPLETION_NAMES]
-        found = _filter_by_prefix([*ours, *await self._commands.external_commands()], prefix)
-        return [_with_space(one) if _takes_argument(one.text) else one for one in found]
+        builtins = [NamedItem(name, COMMANDS[ALIASES.get(name, name)].description) for name in COMPLETION_NAMES]
+        completions = _filter_by_prefix([*builtins, *await self._commands.external_commands()], prefix)
+        return [_with_space(item) if _takes_argument(item.text) else item for item in completions]
 
     async def _complete_argument(self, name: str, prefix: str) -> Sequence[Completion]:
         entry = COMMANDS.get(ALIASES.get(name, name))
@@ -76,11 +79,10 @@ class CompletionSource:
         return _filter_by_prefix(await self._argument_choices(entry.argument), prefix)
 
     async def _argument_choices(self, kind: ArgumentKind) -> Sequence[NamedItem]:
-        """What an argument is chosen from."""
         match kind:
             case "models":
-                ours = (*self._services.profiles(), *(NamedItem(one) for one in await self._services.models()))
-                return self._commands.choices("model") or ours
+                models = (*self._services.profiles(), *(NamedItem(name) for name in await self._services.models()))
+                return self._commands.choices("model") or models
             case "agents":
                 return await self._services.agents()
             case "modes":
@@ -89,12 +91,13 @@ class CompletionSource:
                 return self._commands.choices(kind)
             case "sessions":
                 return [
-                    NamedItem(one.id, one.title or f"{one.turns} turns") for one in await self._services.sessions("")
+                    NamedItem(session.id, session.title or f"{session.turns} turns")
+                    for session in await self._services.sessions("")
                 ]
             case "turns":
                 return [
-                    NamedItem(str(n), shorten_prompt(one.text))
-                    for n, one in enumerate(self._commands.timeline.entries, 1)
+                    NamedItem(str(number), shorten_prompt(entry.text))
+                    for number, entry in enumerate(self._commands.timeline.entries, 1)
                 ]
             case "commands":
                 return [NamedItem(name, entry.description) for name, entry in COMMANDS.items()]
@@ -102,22 +105,21 @@ class CompletionSource:
                 return [NamedItem(theme) for theme in self._themes] if kind == "themes" else ()
 
     async def _complete_shell_path(self, prefix: str) -> Sequence[Completion]:
-        """Paths as a shell takes them."""
-        found = await self._services.files(prefix)
-        return [Completion(_shell_quote(path), len(prefix), sanitise(path)) for path in found]
+        paths = await self._services.files(prefix)
+        return [Completion(_shell_quote(path), len(prefix), sanitise(path)) for path in paths]
 
     async def _complete_path(self, prefix: str, tag: str, mark_length: int) -> Sequence[Completion]:
-        """Paths; in a mention, with the mark before them, and in quotes where they must be."""
-        found = await self._services.files(prefix)
+        """Complete a path; in a mention (`mark_length` > 0) with its `@` and with quotes where needed."""
+        paths = await self._services.files(prefix)
         return [
             Completion(_format_mention(path, tag) if mark_length else path, len(prefix) + mark_length, sanitise(path))
-            for path in found
-            if not (mark_length and '"' in path and "'" in path)  # that no quotes can hold
+            for path in paths
+            if not (mark_length and '"' in path and "'" in path)  # cannot be quoted
         ]
 
 
 def _format_mention(path: str, tag: str) -> str:
-    """A folder may be gone on from, so it is not closed."""
+    """Return the mention of a path. A folder is left open (no space, no closing quote) so that typing can continue."""
     folder = path.endswith("/")
     if not _NEEDS_QUOTES.search(path):
         return f"@{tag}{path}{'' if folder else ' '}"
@@ -126,15 +128,15 @@ def _format_mention(path: str, tag: str) -> str:
 
 
 def _shell_quote(path: str) -> str:
-    """Quoted where it must be, but for the sign of a home."""
+    """Quote a path for the shell if needed, except a leading `~/`."""
     from shlex import quote
 
     return f"~/{quote(path[2:])}" if path.startswith("~/") and path[2:] else quote(path)
 
 
 def _filter_by_prefix(items: Sequence[NamedItem], prefix: str) -> list[Completion]:
-    fitting = (one for one in items if one.name.startswith(prefix))
-    return [Completion(one.name, len(prefix), one.name, sanitise(one.description)) for one in fitting]
+    matching = (item for item in items if item.name.startswith(prefix))
+    return [Completion(item.name, len(prefix), item.name, sanitise(item.description)) for item in matching]
 
 
 def _takes_argument(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Runs a slash command: one of ours, one that files define, or a word about which was meant."""
+"""Runs a slash command by name: a built-in one, a custom one, or a suggestion for a mistyped one."""
 
 from collections.abc import Awaitable, Callable
 
@@ -33,12 +33,14 @@ INIT_PROMPT = (
     "how it is built, tested and checked (the exact commands), how the code is laid out, and which conventions are not "
     "obvious. Keep it short and true; if there is one already, improve it. Do not invent what you have not seen."
 )
-INPUT_HELP = "  !command runs a command, @path attaches a file, @agent:name chooses who works from then on"
+INPUT_HELP = (
+    "  !command runs a command, @path attaches a file, @agent:name selects the agent for this and later prompts"
+)
 CommandHandler = Callable[[str], Awaitable[SlashCommandResult]]
 
 
 class CommandDispatcher:
-    """All commands of one session; it must hear every event the session has, from the first."""
+    """Runs the commands of one session. It must receive every event of the session, from the first."""
 
     def __init__(self, session: Session, services: CommandServices, new_id: Callable[[], str]) -> None:
         self._session = session
@@ -46,68 +48,65 @@ class CommandDispatcher:
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
-        back = UndoCommands(session, services, self.timeline)
-        keeping = SessionCommands(session, services, self.timeline, back)
-        telling = InfoCommands(session, services, self.usage)
-        self.choices = telling.choices
+        undo_commands = UndoCommands(session, services, self.timeline)
+        session_commands = SessionCommands(session, services, self.timeline, undo_commands)
+        info_commands = InfoCommands(session, services, self.usage)
+        self.choices = info_commands.choices
         self._builtins: dict[str, CommandHandler] = {
             name: getattr(owner, name)
             for owner, names in (
-                (back, "undo redo revert"),
-                (keeping, "sessions resume fork export title compact uncompact"),
-                (telling, "status todo models agents mode thinking profile skills mcp permissions context cost doctor"),
+                (undo_commands, "undo redo revert"),
+                (session_commands, "sessions resume fork export title compact uncompact"),
+                (
+                    info_commands,
+                    "status todo models agents mode thinking profile skills mcp permissions context cost doctor",
+                ),
                 (self, "help new diff memory init details theme steer quit"),
             )
             for name in names.split()
         }
 
     def on_event(self, envelope: Envelope) -> None:
-        """Take in what happened."""
         self.usage.on_event(envelope.event)
         if envelope.event.persisted:
             self.timeline.on_event(envelope)
 
     async def run(self, name: str, rest: str) -> SlashCommandResult:
-        """What a command comes to; an `OstlerError` says why it does not."""
-        ours = ALIASES.get(name, name)
-        if ours in self._builtins:
-            if rest and not COMMANDS[ours].hint:
-                raise UsageError(f"/{name} takes no words, and nothing was done", hint=f"/{name} alone")
-            return await self._builtins[ours](rest)
-        if name in (one.name for one in self._session.info.commands):
-            return StartTurn(
-                Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),))
-            )  # the backend knows what it means
-        found = await self._services.expand(name, rest, self._session.call)
-        return StartTurn(found.prompt, tuple(found.notices)) if found else show_lines(await self._unknown_message(name))
+        """Run a command and return its result. Raises `OstlerError`."""
+        builtin = ALIASES.get(name, name)
+        if builtin in self._builtins:
+            if rest and not COMMANDS[builtin].hint:
+                raise UsageError(f"/{name} takes no arguments", hint=f"run /{name} alone")
+            return await self._builtins[builtin](rest)
+        if name in (command.name for command in self._session.info.commands):  # the backend expands it itself
+            return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
+        built = await self._services.expand(name, rest, self._session.call)
+        return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
 
     async def _unknown_message(self, name: str) -> str:
-        theirs = [one.name for one in await self.external_commands()]
-        near = closest_name(name, [*COMMANDS, *ALIASES, *theirs])
+        external = [command.name for command in await self.external_commands()]
+        near = closest_name(name, [*COMMANDS, *ALIASES, *external])
         return f"  there is no /{sanitise(name)}; " + (f"did you mean /{near}?" if near else "/help lists them")
 
     async def help(self, rest: str) -> ShowLines:
-        wanted = rest.removeprefix("/")
-        name = ALIASES.get(wanted, wanted)
+        requested = rest.removeprefix("/")
+        name = ALIASES.get(requested, requested)
         if name in COMMANDS:
             entry = COMMANDS[name]
             return show_lines(f"  /{name} {entry.hint}".rstrip(), f"  {entry.description}")
-        discovered = await self.external_commands()
-        if wanted:
-            theirs = [
-                sanitise(f"  /{one.name}  {one.description}").rstrip() for one in discovered if one.name == wanted
-            ]
-            return show_lines(*(theirs or [await self._unknown_message(wanted)]))
+        external = await self.external_commands()
+        if requested:
+            matching = [_command_line(command) for command in external if command.name == requested]
+            return show_lines(*(matching or [await self._unknown_message(requested)]))
         width = max(len(f"{name} {entry.hint}") for name, entry in COMMANDS.items())
-        ours = [f"  /{f'{name} {entry.hint}':<{width}}  {entry.description}" for name, entry in COMMANDS.items()]
-        theirs = [sanitise(f"  /{one.name}  {one.description}").rstrip() for one in discovered]
-        return show_lines(
-            *ours, *(["", "  from your files and the backend:", *theirs] if theirs else []), "", INPUT_HELP
-        )
+        builtins = [f"  /{f'{name} {entry.hint}':<{width}}  {entry.description}" for name, entry in COMMANDS.items()]
+        more = ["", "  custom commands and commands of the backend:", *map(_command_line, external)] if external else []
+        return show_lines(*builtins, *more, "", INPUT_HELP)
 
     async def external_commands(self) -> list[NamedItem]:
-        """The commands that are not ours."""
-        offered = [NamedItem(one.name, one.description or one.hint) for one in self._session.info.commands]
+        """Return the commands of the backend and the custom ones."""
+        commands = self._session.info.commands
+        offered = [NamedItem(command.name, command.description or command.hint) for command in commands]
         return [*offered, *await self._services.commands()]
 
     async def new(self, rest: str) -> SlashCommandResult:
@@ -126,18 +125,23 @@ class CommandDispatcher:
         return EditFile(self._services.memory())
 
     async def init(self, rest: str) -> SlashCommandResult:
-        words = f"{INIT_PROMPT}\n\n{rest}" if rest else INIT_PROMPT
-        return StartTurn(Prompt(self._new_id(), (TextContent(words),)))
+        text = f"{INIT_PROMPT}\n\n{rest}" if rest else INIT_PROMPT
+        return StartTurn(Prompt(self._new_id(), (TextContent(text),)))
 
     async def diff(self, rest: str) -> SlashCommandResult:
         diff = await self._services.diff(rest)
-        return ShowDiff(diff) if diff.strip() else show_lines("  nothing differs")
+        return ShowDiff(diff) if diff.strip() else show_lines("  no changes")
 
     async def steer(self, rest: str) -> SlashCommandResult:
         if not rest:
-            return show_lines("  say what: /steer words")
-        ready = await self._services.build_prompt(rest)
+            return show_lines("  usage: /steer words")
+        built = await self._services.build_prompt(rest)
         if self._session.turn is None:
-            return StartTurn(ready.prompt, tuple(ready.notices))
-        taken = await self._session.apply(Steer(ready.prompt))
-        return show_lines(f"  ↳ {sanitise(rest)}" if taken else "  nobody took it: this backend cannot be steered")
+            return StartTurn(built.prompt, tuple(built.notices))
+        if not await self._session.apply(Steer(built.prompt)):
+            return show_lines("  not sent: this backend does not accept input during a turn; send it afterwards")
+        return show_lines(f"  ↳ {sanitise(rest)}")
+
+
+def _command_line(command: NamedItem) -> str:
+    return sanitise(f"  /{command.name}  {command.description}").rstrip()

@@ -1,4 +1,4 @@
-"""Commands that tell how things stand, and those that choose a model or an agent."""
+"""Commands that show the session's state (`/status`, `/todo`, `/cost`) or set an option (`/models`, `/agents`)."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,13 @@ from ostler.text.sanitise import sanitise
 
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 MAX_LINE_LENGTH = 100
-MODEL_CHOICE_HINT = "/models NAME or a number: from now on in this session; ostler --model NAME: from the start"
+MODEL_CHOICE_HINT = (
+    "/models NAME or NUMBER switches the model in this session; ostler --model NAME sets it at the start"
+)
 
 
 class InfoCommands:
-    """What is so in a session, in lines."""
+    """The commands that show or set something in one session."""
 
     def __init__(self, session: Session, services: CommandServices, usage: UsageTracker) -> None:
         self._session = session
@@ -33,51 +35,51 @@ class InfoCommands:
             "model": self._usage.option("model"),
             "context": self._usage.context_usage,
             "cost": self._cost_text(),
-            "around": " · ".join(self._services.environment_labels()),
-            "undo": "; ".join(f"not {gap}" for gap in self._services.undo_gaps()),
+            "system": " · ".join(self._services.environment_labels()),
+            "undo": self._undo_text(),
         }
         children = (f"  subagent {line}" for line in self._usage.subagents.lines())
         return show_lines(*(f"  {name:<8} {sanitise(value)}" for name, value in facts.items() if value), *children)
 
     async def todo(self, rest: str) -> ShowLines:
         todos = [f"  {TODO_MARKS[todo.status]} {sanitise(todo.content)}" for todo in self._session.state.todos]
-        return show_lines(*(todos or ["  there is no plan"]))
+        return show_lines(*(todos or ["  the todo list is empty"]))
 
     async def models(self, rest: str) -> ShowLines:
-        """One can be named by its number in the list too."""
+        """List the models, or switch to one by its name or its number in the list."""
         if rest and not (rest.isascii() and rest.isdecimal()):
             return await self._set_option("model", rest)
-        offered, why = await self._available_models()
+        offered, errors = await self._available_models()
         if rest:
             if not 1 <= int(rest[:9]) <= len(offered):
                 raise UsageError(f"there is no model {rest[:40]}", hint="/models lists them by number")
             return await self._set_option("model", offered[int(rest[:9]) - 1].name)
-        now = _current_name(self._usage.option("model"), offered)
-        width = max((len(one.name) for one in offered), default=0)
+        current = _current_name(self._usage.option("model"), offered)
+        width = max((len(model.name) for model in offered), default=0)
         lines = [
-            f"  {'*' if one.name == now else ' '} {n:>2}  {one.name:<{width}}  {one.description}"
-            for n, one in enumerate(offered, 1)
+            f"  {'*' if model.name == current else ' '} {number:>2}  {model.name:<{width}}  {model.description}"
+            for number, model in enumerate(offered, 1)
         ]
-        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *why)), f"  {MODEL_CHOICE_HINT}")
+        return show_lines(*(sanitise(line).rstrip() for line in (*lines, *errors)), f"  {MODEL_CHOICE_HINT}")
 
     async def _available_models(self) -> tuple[list[NamedItem], list[str]]:
-        """The one in use, those of the settings, those of the endpoint; and why the last are not known."""
+        """Return the current model, those of the settings and those of the endpoint; and error lines."""
         profiles = self._services.profiles()
         try:
             offered = self.choices("model") or [*profiles, *(NamedItem(name) for name in await self._services.models())]
-            why = []
+            errors = []
         except OstlerError as error:
-            offered, why = [*profiles], [f"  the models of the endpoint are not known: {error}"]
-        now = self._usage.option("model")
-        if now and not _current_name(now, offered):
-            offered = [NamedItem(now), *offered]
-        return list({one.name: one for one in reversed(offered)}.values())[::-1], why
+            offered, errors = [*profiles], [f"  cannot list the models of the endpoint: {error}"]
+        current = self._usage.option("model")
+        if current and not _current_name(current, offered):
+            offered = [NamedItem(current), *offered]
+        return list({model.name: model for model in reversed(offered)}.values())[::-1], errors
 
     async def agents(self, rest: str) -> ShowLines:
         return await self._list_or_choose("agent", await self._services.agents(), rest)
 
     async def mode(self, rest: str) -> ShowLines:
-        """The modes of a far side that has some; ours are agents."""
+        """Show or set the mode of a remote agent; without remote modes, the agent."""
         modes = self.choices("mode")
         return await self._list_or_choose("mode", modes, rest) if modes else await self.agents(rest)
 
@@ -88,28 +90,28 @@ class InfoCommands:
         return await self._list_or_choose("profile", self.choices("profile"), rest)
 
     def choices(self, option_id: str) -> list[NamedItem]:
-        """What the backend says an option can be."""
+        """Return the values that the backend offers for an option."""
         found = (option.choices for option in self._session.info.options if option.id == option_id)
         return [NamedItem(choice.value, choice.label) for choices in found for choice in choices]
 
     async def _list_or_choose(self, option_id: str, items: Sequence[NamedItem], rest: str) -> ShowLines:
-        names = [one.name for one in items]
+        names = [item.name for item in items]
         if not items:
-            return show_lines(f"  this backend has no {option_id} to choose")
+            return show_lines(f"  this backend has no {option_id} option")
         if not rest:
             return show_lines(*_list_lines(items, self._usage.option(option_id)))
         if rest not in names:
             near = closest_name(rest, names)
-            hint = f"did you mean {near}?" if near else f"there is: {', '.join(names)}"
-            raise UsageError(f"there is no {option_id} {rest[:80]!r} to choose", hint=hint)
+            hint = f"did you mean {near}?" if near else f"available: {', '.join(names)}"
+            raise UsageError(f"unknown {option_id} {rest[:80]!r}", hint=hint)
         return await self._set_option(option_id, rest)
 
     async def skills(self, rest: str) -> ShowLines:
-        return show_lines(*(_list_lines(await self._services.skills()) or ["  there are no skills here"]))
+        return show_lines(*(_list_lines(await self._services.skills()) or ["  no skills available"]))
 
     async def mcp(self, rest: str) -> ShowLines:
         return show_lines(
-            *([f"  {sanitise(line)}" for line in await self._services.mcp()] or ["  no MCP server is set up"])
+            *([f"  {sanitise(line)}" for line in await self._services.mcp()] or ["  no MCP server is configured"])
         )
 
     async def permissions(self, rest: str) -> ShowLines:
@@ -119,19 +121,19 @@ class InfoCommands:
                 raise UsageError(f"there is no rule {rest[:40]!r}", hint="/permissions lists them by number")
             rule = rules[int(rest[:9]) - 1]
             await self._session.apply(RevokeRule(rule))
-            return show_lines(f"  taken back: {sanitise(f'{rule.key}: {rule.pattern}')}")
+            return show_lines(f"  revoked: {sanitise(f'{rule.key}: {rule.pattern}')}")
         lines = [
             f"  {number:>2}  {rule.action} {rule.key}: {rule.pattern}  ({rule.origin})"
             for number, rule in enumerate(rules, 1)
         ]
-        others = "  `ostler permissions list` shows those of the project and the settings"
-        return show_lines(*([sanitise(line) for line in lines] or ["  you gave no rules in this session"]), others)
+        others = "  `ostler permissions list` shows the rules of the project and the settings"
+        return show_lines(*([sanitise(line) for line in lines] or ["  you added no rules in this session"]), others)
 
     async def context(self, rest: str) -> ShowLines:
-        if pieces := self._services.context(self._session):
-            return show_lines(*(f"  {line}" for line in pieces))
-        of = f" of {self._usage.context_limit}" if self._usage.context_limit else ""
-        return show_lines(f"  {self._usage.context_used}{of} tokens ({self._usage.context_usage})")
+        if lines := self._services.context(self._session):
+            return show_lines(*(f"  {line}" for line in lines))
+        limit = f" of {self._usage.context_limit}" if self._usage.context_limit else ""
+        return show_lines(f"  {self._usage.context_used}{limit} tokens ({self._usage.context_usage})")
 
     async def cost(self, rest: str) -> ShowLines:
         cached = f" ({self._usage.tokens_cached} of them cached)" if self._usage.tokens_cached else ""
@@ -144,23 +146,26 @@ class InfoCommands:
 
     def _cost_text(self) -> str:
         cost = self._session.state.cost
-        return "price not known" if cost is None else f"${cost:.4f}"
+        return "price unknown" if cost is None else f"${cost:.4f}"
+
+    def _undo_text(self) -> str:
+        gaps = "; ".join(self._services.undo_gaps())
+        return f"does not cover {gaps}" if gaps else ""
 
     async def _set_option(self, option_id: str, value: str) -> ShowLines:
-        taken = await self._session.apply(SetOption(option_id, value))
-        return show_lines(
-            f"  from now on: {sanitise(value)}" if taken else f"  this backend cannot take {sanitise(value)}"
-        )
+        applied = await self._session.apply(SetOption(option_id, value))
+        shown = f"{option_id} {sanitise(value)}"
+        return show_lines(f"  now using {shown}" if applied else f"  this backend does not support {shown}")
 
 
 def _current_name(current: str, offered: Sequence[NamedItem]) -> str:
-    """The name in the list of what is in use: its own, or one that stands for it."""
-    return next((one.name for one in offered if one.name == current), "") or next(
-        (one.name for one in offered if current and one.target == current), ""
+    """Return the listed name of the current model: its own, else that of a profile for it, else an empty string."""
+    return next((item.name for item in offered if item.name == current), "") or next(
+        (item.name for item in offered if current and item.target == current), ""
     )
 
 
 def _list_lines(items: Sequence[NamedItem], current: str = "") -> list[str]:
-    width = max((len(one.name) for one in items), default=0)
-    lines = [f"  {'*' if one.name == current else ' '} {one.name:<{width}}  {one.description}" for one in items]
+    width = max((len(item.name) for item in items), default=0)
+    lines = [f"  {'*' if item.name == current else ' '} {item.name:<{width}}  {item.description}" for item in items]
     return [sanitise(line)[:MAX_LINE_LENGTH].rstrip() for line in lines]

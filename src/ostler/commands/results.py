@@ -1,4 +1,4 @@
-"""What a slash command comes to: lines to show, or something only the face can do."""
+"""Result types of slash commands: lines to show, or an action that the frontend performs."""
 
 from typing import Literal
 
@@ -8,43 +8,43 @@ from ostler.core.prompt import Prompt
 
 
 class ShowLines(msgspec.Struct, frozen=True):
-    """Lines to show, harmless to any terminal; `draft` is text that goes back to where the person types."""
+    """Show these lines, which are sanitised, and put `draft` into the user's input field."""
 
     lines: tuple[str, ...]
     draft: str = ""
 
 
 class ShowDiff(msgspec.Struct, frozen=True):
-    """A unified diff to show, as it came."""
+    """Show a unified diff, which is not sanitised."""
 
     diff: str
 
 
 class SwitchSession(msgspec.Struct, frozen=True):
-    """Leave this session for another: one that was kept, or without an id a new one."""
+    """Switch to the session with this id, or to a new session if it is empty."""
 
     session: str = ""
 
 
 class Quit(msgspec.Struct, frozen=True):
-    """Leave altogether."""
+    """Quit the frontend."""
 
 
 class StartTurn(msgspec.Struct, frozen=True):
-    """Begin a turn with this; `told` is for the person."""
+    """Start a turn with a prompt; show `notices` to the user."""
 
     prompt: Prompt
     notices: tuple[str, ...] = ()
 
 
 class EditFile(msgspec.Struct, frozen=True):
-    """Let the person edit a file in a program of theirs."""
+    """Open a file in the user's editor."""
 
     path: str
 
 
 class ChangeDisplay(msgspec.Struct, frozen=True):
-    """Something about how the face looks."""
+    """Change a display setting of the frontend."""
 
     setting: Literal["details", "theme"]
     value: str = ""
@@ -54,5 +54,4 @@ SlashCommandResult = ShowLines | ShowDiff | SwitchSession | Quit | StartTurn | E
 
 
 def show_lines(*lines: str) -> ShowLines:
-    """Lines as they are."""
     return ShowLines(lines)

@@ -1,4 +1,4 @@
-"""What slash commands need beyond the session: the workspace and what is kept, as the person uses them."""
+"""Protocol of everything slash commands need besides the session: files, sessions, models, agents, undo."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol
@@ -15,14 +15,14 @@ RunTool = Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class BuiltPrompt(msgspec.Struct, frozen=True):
-    """A prompt to begin a turn with, and what its person is told of it."""
+    """A prompt to start a turn with, and notices about it for the user."""
 
     prompt: Prompt
     notices: Sequence[str] = ()
 
 
 class NamedItem(msgspec.Struct, frozen=True):
-    """Something that can be chosen by its name, a line on what it is, and what it stands for if that has a name too."""
+    """An item to choose by name. `target` is the model that a profile selects."""
 
     name: str
     description: str = ""
@@ -30,67 +30,70 @@ class NamedItem(msgspec.Struct, frozen=True):
 
 
 class CommandServices(Protocol):
-    """Handed to a face by whoever starts it; every refusal is an `OstlerError` of one sentence."""
+    """Services that a frontend gets for its slash commands. All methods raise `OstlerError` on failure."""
 
     async def build_prompt(self, text: str) -> BuiltPrompt:
-        """Plain words, with the files they mention and the agent they choose."""
+        """Build a prompt from typed text, with the files it mentions and the agent it selects."""
 
     async def undo(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
-        """Undo or redo what turns changed in the files, in that order, told in lines; without any, the last one."""
+        """Undo or redo the file changes of these turns, in this order; without turns, the last change.
+
+        Return lines that describe what was done.
+        """
 
     def undo_gaps(self) -> Sequence[str]:
-        """What undo does not reach here, as it was last told."""
+        """Return the paths that undo does not cover, as last reported."""
 
     async def models(self) -> Sequence[str]:
-        """The models of the endpoint in use."""
+        """Return the models of the current endpoint."""
 
     def profiles(self) -> Sequence[NamedItem]:
-        """The models that the settings name, each with the model it stands for."""
+        """Return the model profiles of the settings, each with its model as `target`."""
 
     def environment_labels(self) -> Sequence[str]:
-        """The sandbox and the git branch, in a few words each."""
+        """Return short labels for the sandbox and the git branch."""
 
     async def agents(self) -> Sequence[NamedItem]:
-        """The agents a person can talk to."""
+        """Return the agents that the user can select."""
 
     async def skills(self) -> Sequence[NamedItem]:
-        """The skills a model may load."""
+        """Return the skills that the model can load."""
 
     async def commands(self) -> Sequence[NamedItem]:
-        """The commands that the person's and the project's files define."""
+        """Return the custom commands of the user and the project."""
 
     async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
-        """A command of theirs as a prompt, what it runs through the session's door; nothing when there is none."""
+        """Expand a custom command to a prompt, running its shell parts with `run_tool`. Return None if unknown."""
 
     async def sessions(self, query: str) -> Sequence[SessionSummary]:
-        """The workspace's sessions, newest first; with words, those that have them."""
+        """Return the workspace's sessions, newest first; only those that match `query` if it is not empty."""
 
     async def find_session(self, session_ref: str) -> str:
-        """The id of the session that is meant."""
+        """Return the id of the session that a reference (id, prefix, title) names."""
 
     async def fork(self, session_id: str, seq: int) -> str:
-        """The id of a copy that ends with a record, or with 0 has all of them."""
+        """Copy a session up to record `seq`, or completely if it is 0. Return the copy's id."""
 
     async def export(self, session_id: str, output: str) -> str:
-        """Write a copy without secrets; where it is."""
+        """Write a copy without secrets to a file and return its path."""
 
     async def mcp(self) -> Sequence[str]:
-        """The MCP servers, in a line each."""
+        """Return one line for each MCP server."""
 
     async def diff(self, path: str) -> str:
-        """What differs from the last commit, as a unified diff."""
+        """Return the changes since the last commit as a unified diff."""
 
     def context(self, session: Session) -> Sequence[str]:
-        """What the session's next request is made of, a line for each piece; nothing where that is not known."""
+        """Return one line for each part of the next request, or none if that is unknown."""
 
     async def doctor(self) -> Sequence[str]:
-        """What this machine has and lacks, in lines."""
+        """Return the report of `ostler doctor`."""
 
     def memory(self) -> str:
-        """The file of rules for this workspace; it need not be there."""
+        """Return the path of the workspace's rules file, which may not exist."""
 
     def take_unsent_prompts(self) -> str:
-        """What waited in a session of this workspace whose process was killed, once."""
+        """Return the queued prompts of a killed session of this workspace; later calls return an empty string."""
 
     async def files(self, query: str) -> Sequence[str]:
-        """Paths of the workspace that a few letters may mean, the likeliest first; a folder ends with a slash."""
+        """Return the workspace paths that match `query`, best first; folders end with a slash."""

@@ -1,4 +1,4 @@
-"""`/sessions`, `/resume`, `/fork`, `/export`, `/title`, `/compact`: what becomes of sessions that are kept."""
+"""`/sessions`, `/resume`, `/fork`, `/export`, `/title`, `/compact` and `/uncompact`."""
 
 from ostler.commands.results import ShowLines, SlashCommandResult, SwitchSession, show_lines
 from ostler.commands.services import CommandServices
@@ -11,7 +11,7 @@ from ostler.text.sanitise import sanitise
 
 
 class SessionCommands:
-    """The commands about this session and its neighbours."""
+    """The commands that list, switch, copy, export, name and compact sessions."""
 
     def __init__(
         self, session: Session, services: CommandServices, timeline: Timeline, undo_commands: UndoCommands
@@ -22,47 +22,52 @@ class SessionCommands:
         self._undo_commands = undo_commands
 
     async def sessions(self, rest: str) -> ShowLines:
-        found = await self._services.sessions(rest)
-        lines = [_session_line(one, is_current=one.id == self._session.id) for one in found]
-        return show_lines(*(lines or ["  no session has these words" if rest else "  there is no session here yet"]))
+        sessions = await self._services.sessions(rest)
+        lines = [_session_line(session, is_current=session.id == self._session.id) for session in sessions]
+        return show_lines(
+            *(lines or ["  no session matches" if rest else "  there are no sessions in this folder yet"])
+        )
 
     async def resume(self, rest: str) -> SlashCommandResult:
         if rest:
-            wanted = await self._services.find_session(rest)
+            session_id = await self._services.find_session(rest)
         else:
-            others = [one.id for one in await self._services.sessions("") if one.id != self._session.id]
+            others = [summary.id for summary in await self._services.sessions("") if summary.id != self._session.id]
             if not others:
                 raise UsageError("there is no other session in this folder yet")
-            wanted = others[0]
-        return show_lines("  you are in it") if wanted == self._session.id else SwitchSession(wanted)
+            session_id = others[0]
+        if session_id == self._session.id:
+            return show_lines("  this session is already open")
+        return SwitchSession(session_id)
 
     async def fork(self, rest: str) -> SlashCommandResult:
-        """The whole of it, or what was said before a prompt."""
-        at = self._timeline.entries[self._undo_commands.prompt_index(rest)].seq_before if rest else 0
-        return SwitchSession(await self._services.fork(self._session.id, at))
+        """Copy the complete session, or the part before a prompt."""
+        seq = self._timeline.entries[self._undo_commands.prompt_index(rest)].seq_before if rest else 0
+        return SwitchSession(await self._services.fork(self._session.id, seq))
 
     async def export(self, rest: str) -> ShowLines:
         return show_lines(f"  written to {sanitise(await self._services.export(self._session.id, rest))}")
 
     async def title(self, rest: str) -> ShowLines:
         if not rest:
-            return show_lines(f"  {sanitise(self._session.state.title) or 'it has no title yet: /title words'}")
+            return show_lines(f"  {sanitise(self._session.state.title) or 'no title yet; set one with /title words'}")
         await self._session.apply(Rename(" ".join(rest.split())))
-        return show_lines(f"  from now on: {sanitise(rest)}")
+        return show_lines(f"  title set to {sanitise(rest)}")
 
     async def compact(self, rest: str) -> ShowLines:
-        done = await self._session.apply(Compact())
-        return show_lines("  the history is shorter now" if done else "  there is nothing to make shorter yet")
+        applied = await self._session.apply(Compact())
+        return show_lines("  history compacted" if applied else "  nothing to compact yet")
 
     async def uncompact(self, rest: str) -> ShowLines:
-        done = await self._session.apply(Compact(undo=True))
+        applied = await self._session.apply(Compact(undo=True))
         return show_lines(
-            "  the model is told all of it again" if done else "  no summary stands that could be taken back now"
+            "  summary undone: the model gets the full conversation again"
+            if applied
+            else "  there is no summary to undo"
         )
 
 
 def _session_line(session: SessionSummary, *, is_current: bool) -> str:
-    """One session: which it is, when it was last used, how long it is, what it is about."""
     turns = "1 turn" if session.turns == 1 else f"{session.turns} turns"
     when = session.changed[:16].replace("T", " ")
     return (

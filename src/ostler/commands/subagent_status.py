@@ -1,4 +1,4 @@
-"""What the subagents of a session do right now: a fold over its events for whoever tells it."""
+"""Tracks the running subagents of a session from its events and formats one status line for each."""
 
 import msgspec
 
@@ -7,14 +7,12 @@ from ostler.text.sanitise import sanitise
 
 
 class _Subagent(msgspec.Struct):
-    """One that is at work."""
-
     name: str
     progress: ChildProgress | None = None
 
 
 class SubagentTracker:
-    """Hears every event; those that did something last are told last."""
+    """Tracks the running subagents, the most recently active last. It must receive every event of the session."""
 
     def __init__(self) -> None:
         self._running: dict[str, _Subagent] = {}
@@ -34,13 +32,13 @@ class SubagentTracker:
                 pass
 
     def lines(self) -> list[str]:
-        """One for each that is at work: what it is for, its state, its last call, and what it used."""
+        """Return a line for each running subagent: task, state, last call, tokens and cost."""
         return [sanitise(" · ".join(_status_parts(child))).replace("\n", " ") for child in self._running.values()]
 
 
 def _status_parts(child: _Subagent) -> list[str]:
-    now = child.progress
-    if now is None:
-        return [child.name, "begins"]
-    doing = f"{now.state.replace('_', ' ')}{f' ({now.last})' if now.last else ''}"
-    return [child.name, doing, f"{now.tokens} tokens", *([f"${now.cost:.4f}"] if now.cost else [])]
+    progress = child.progress
+    if progress is None:
+        return [child.name, "starting"]
+    state = f"{progress.state.replace('_', ' ')}{f' ({progress.last})' if progress.last else ''}"
+    return [child.name, state, f"{progress.tokens} tokens", *([f"${progress.cost:.4f}"] if progress.cost else [])]

@@ -1,4 +1,4 @@
-"""What a person can go back to: the prompts and commands that count now, and what was taken back last."""
+"""Tracks the prompts and manual commands that can be reverted, and those that were reverted last."""
 
 import msgspec
 
@@ -6,7 +6,10 @@ from ostler.core.events import Envelope, Reverted, ToolCalled, TurnEnded, TurnSt
 
 
 class TimelineEntry(msgspec.Struct, frozen=True):
-    """A prompt, or a command by hand: the number of the record before it, the id its checkpoint has, its words."""
+    """A prompt or a manual command.
+
+    `seq_before` is the number of the record before it, `id` the id of its checkpoint.
+    """
 
     seq_before: int
     id: str
@@ -14,14 +17,14 @@ class TimelineEntry(msgspec.Struct, frozen=True):
 
 
 class RevertedEntries(msgspec.Struct, frozen=True):
-    """What a revert took back, and the number of the last record before it."""
+    """The entries that a revert removed. `head_seq` is the number of the last record before the revert."""
 
     head_seq: int
     entries: tuple[TimelineEntry, ...]
 
 
 class Timeline:
-    """Hears every kept event in order, also those of a session that is resumed."""
+    """Tracks the entries of one session. It must receive every persisted event in order, also after a resume."""
 
     def __init__(self) -> None:
         self.entries: list[TimelineEntry] = []
@@ -51,11 +54,14 @@ class Timeline:
         self.reverted.clear()
 
     def _revert(self, to_seq: int) -> None:
-        """A person's can be taken back; one within a turn is the house's, for a prompt that was never sent."""
+        """Apply a revert.
+
+        A revert by the user can be redone. One inside a turn is internal (its prompt was never sent) and cannot.
+        """
         if self.reverted and self.reverted[-1].head_seq == to_seq:
             self.entries += self.reverted.pop().entries
             return
-        kept = [one for one in self.entries if one.seq_before < to_seq]
+        remaining = [entry for entry in self.entries if entry.seq_before < to_seq]
         if not self._in_turn:
-            self.reverted.append(RevertedEntries(self._last_seq, tuple(self.entries[len(kept) :])))
-        self.entries = kept
+            self.reverted.append(RevertedEntries(self._last_seq, tuple(self.entries[len(remaining) :])))
+        self.entries = remaining

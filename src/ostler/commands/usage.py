@@ -1,11 +1,11 @@
-"""What a session used so far, and what was chosen in it: a fold over its events for whoever tells it."""
+"""Tracks tokens, context size and chosen options of a session from its events."""
 
 from ostler.commands.subagent_status import SubagentTracker
 from ostler.core.events import Event, InfoChanged, OptionChanged, UsageReported
 
 
 class UsageTracker:
-    """Hears every event."""
+    """Tracks the usage of one session. It must receive every event of the session."""
 
     def __init__(self) -> None:
         self._options: dict[str, str] = {}
@@ -35,12 +35,12 @@ class UsageTracker:
                 pass
 
     def option(self, name: str) -> str:
-        """What is chosen now."""
+        """Return the current value of an option, or an empty string."""
         return self._options.get(name, "")
 
     @property
     def context_usage(self) -> str:
-        """How full the context is, in a word or two."""
+        """The context usage as text: a percentage if the limit is known, else tokens."""
         if not self.context_used:
             return "empty"
         return f"{self.context_used / self.context_limit:.0%}" if self.context_limit else f"{self.context_used} tokens"

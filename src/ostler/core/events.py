@@ -185,9 +185,10 @@ class RuleRevoked(PersistedEvent, frozen=True):
 
 
 class TodosChanged(PersistedEvent, frozen=True):
-    """The complete new todo list, from the todo tools or a remote backend."""
+    """The complete new todo list, from the todo tools or a remote backend; `starter` if Ostler made it itself."""
 
     items: tuple[Todo, ...]
+    starter: bool = False
 
 
 class UsageReported(PersistedEvent, frozen=True):

@@ -1,1 +1,1 @@
-"""Whatever people and programs look through. Siblings never meet."""
+"""Frontends; no frontend imports another."""

@@ -1,1 +1,1 @@
-"""What the user's files tell the agent: rules, skills, commands, agents, hooks, checks. Nothing here runs code."""
+"""Loads what user and project files define: rules, skills, commands, agents, hooks, checks. Runs no code."""

@@ -1,4 +1,4 @@
-"""An agent: a way of working with a name, its own words, and bounds of its own."""
+"""Defines an agent: its prompt, model, tools, permission rules and limits."""
 
 from typing import Literal
 
@@ -11,11 +11,11 @@ AgentMode = Literal["primary", "subagent", "all"]
 
 
 class AgentDefinition(msgspec.Struct, frozen=True):
-    """One agent, from whatever files speak of it.
+    """An agent, merged from everything that defines it.
 
-    `rules` come after those for all agents, before grants. Each layer of `narrow` may only make a verdict stricter.
-    `tools` are layers too: a tool is offered when all of them leave it. `read_only`: its commands run with the
-    workspace read-only by the system's sandbox, and where there is none only what a person allows.
+    `rules` are checked after the general ones and before grants. Each layer of `restrictions` can only make a verdict
+    stricter. `tools` are layers too: a tool is offered if all of them allow it. With `read_only` the sandbox mounts the
+    workspace read-only for commands; without a sandbox, commands need approval.
     """
 
     name: str
@@ -34,15 +34,15 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     origin: str = "built-in"
 
     def allows_tool(self, tool: str) -> bool:
-        """Whether its model is told of a tool."""
+        """Return whether the agent's model is offered a tool."""
         return is_tool_allowed(tool, self.tools)
 
     @property
     def user_selectable(self) -> bool:
-        """Whether a person can talk to it."""
+        """Whether the user can select the agent."""
         return self.mode != "subagent" and not self.hidden
 
     @property
     def accepts_tasks(self) -> bool:
-        """Whether another agent can give it a task."""
+        """Whether another agent can give the agent a task."""
         return self.mode != "primary" and not self.hidden

@@ -1,4 +1,4 @@
-"""Reads an agent from Markdown with fields at its head, in the words of any of the programs that write such files."""
+"""Parses agent files (Markdown with front matter) of Ostler, Eidolon, OpenCode and Claude Code."""
 
 from collections.abc import Collection, Iterator
 from typing import Any, get_args
@@ -40,9 +40,9 @@ _PROJECT_FOLDERS = (".ostler/agents", ".eidolon/agents", ".opencode/agents", ".o
 
 
 class AgentFile(msgspec.Struct, frozen=True):
-    """What one file says of an agent; a field that it leaves open is None or empty.
+    """The content of one agent file; fields that it does not set are None or empty.
 
-    `limits` come from tools that were named with a pattern, and only ever narrow; `rules` from `permission`.
+    `limits` are rules from tools named with a pattern, which can only restrict; `rules` come from `permission`.
     """
 
     name: str
@@ -64,7 +64,7 @@ class AgentFile(msgspec.Struct, frozen=True):
 
 
 def read_agent_files(sources: SourceFolders, models: Collection[str]) -> Iterator[AgentFile]:
-    """Every agent that a file speaks of, those that count least first; `models` are the names of the person's own."""
+    """Yield the agents of all files in increasing precedence. `models` are the names of the user's own models."""
     for folder, top in reversed(list(sources.search_folders(_OSTLER_FOLDERS, _USER_FOLDERS, _PROJECT_FOLDERS))):
         for path in reversed(list_markdown_files(folder, top)):
             document = read_markdown(folder, f"{top}/{path}")
@@ -73,7 +73,7 @@ def read_agent_files(sources: SourceFolders, models: Collection[str]) -> Iterato
 
 
 class _AgentFileReader:
-    """One file's fields, each taken or noted."""
+    """Reads the fields of one file and adds a note for each one that it ignores."""
 
     def __init__(self, folder: SourceFolder, path: str, document: MarkdownDocument) -> None:
         self._folder = folder
@@ -83,7 +83,8 @@ class _AgentFileReader:
         self._origin = folder.display_path(path)
 
     def read(self, stem: str, models: Collection[str]) -> AgentFile:
-        named = parse_tool_list(self._fields.get("tools")) if isinstance(self._fields.get("tools"), str | list) else []
+        tools = self._fields.get("tools")
+        patterns = parse_tool_list(tools) if isinstance(tools, str | list) else []
         return AgentFile(
             self._name(stem),
             self._folder.scope,
@@ -92,7 +93,7 @@ class _AgentFileReader:
             to_one_line(self._text("description")),
             self._model(models),
             self._tools(),
-            restriction_rules(named, self._origin),
+            restriction_rules(patterns, self._origin),
             tuple(self._rules()),
             self._number(PositiveInt, "max_steps", "maxsteps", "steps", "maxturns"),
             self._number(SamplingTemperature, "temperature"),
@@ -113,7 +114,7 @@ class _AgentFileReader:
     def _name(self, stem: str) -> str:
         name = self._text("name")
         if name and not is_valid_name(name):
-            self._note(f"its name {name[:80]!r} is not made of {NAME_RULE}; the file's is taken")
+            self._note(f"the name {name[:80]!r} is invalid (use {NAME_RULE}); the file name is used instead")
             return stem
         return name or stem
 
@@ -121,43 +122,43 @@ class _AgentFileReader:
         mode = self._text("mode")
         if not mode or mode in get_args(AgentMode):
             return mode or None  # type: ignore[return-value]  # one of its literals
-        self._note(f"its mode {mode[:80]!r} is none of primary, subagent, all")
+        self._note(f"the mode {mode[:80]!r} is ignored; use primary, subagent or all")
         return None
 
     def _model(self, models: Collection[str]) -> str:
-        """A model it may have: the person's own files may name any, others only those that the person has."""
+        """Return the model. Only the user's own files may name one that is not among the user's models."""
         model = self._text("model") or self._text("model_override")
         own = self._folder.scope == "user" and self._path.startswith("agents/")
         if not model or is_allowed_model(model, models, is_user_file=own):
             return model
         if model not in FOREIGN_MODEL_NAMES:
-            self._note(f"its model {model[:80]!r} is none of yours; it takes the session's")
+            self._note(f"the model {model[:80]!r} is not one of yours; the session's model is used instead")
         return ""
 
     def _tools(self) -> tuple[ToolSwitches, ...]:
-        given = self._fields.get("tools")
+        tools = self._fields.get("tools")
         layers: list[ToolSwitches] = []
-        if isinstance(given, dict):
-            layers.append(parse_switches(given))
-        elif given not in (None, "", "*"):
-            layers.append(allow_only(parse_tool_list(given)))
+        if isinstance(tools, dict):
+            layers.append(parse_switches(tools))
+        elif tools not in (None, "", "*"):
+            layers.append(allow_only(parse_tool_list(tools)))
         if denied := parse_tool_list(self._fields.get("disallowedtools")):
             layers.append(deny_tools(denied))
         return tuple(layer for layer in layers if layer)
 
     def _rules(self) -> Iterator[Rule]:
-        said = self._fields.get("permission")
-        if said in (None, ""):
+        permission = self._fields.get("permission")
+        if permission in (None, ""):
             return
-        if not isinstance(said, str | dict):
-            self._note("its permission is neither an action nor an object")
+        if not isinstance(permission, str | dict):
+            self._note("permission is ignored: it must be an action or an object")
             return
-        for number, ((key, pattern), action) in enumerate(rule_items(said)):
+        for number, ((key, pattern), action) in enumerate(rule_items(permission)):
             if number == MAX_RULES:
-                self._note(f"it has more than {MAX_RULES} rules; the rest is left out")
+                self._note(f"there are more than {MAX_RULES} rules; the others are ignored")
                 return
             if action not in get_args(PolicyAction):
-                self._note(f"its rule for {key[:80]} is none of allow, ask, deny; deny is taken")
+                self._note(f"the rule for {key[:80]} is not allow, ask or deny; deny is used instead")
             yield Rule(key, pattern, action if action in get_args(PolicyAction) else "deny", self._origin)
 
     def _number(self, kind: Any, *names: str) -> Any:
@@ -166,5 +167,5 @@ class _AgentFileReader:
                 try:
                     return msgspec.convert(self._text(name), kind, strict=False)
                 except msgspec.ValidationError as error:
-                    self._note(f"its {name} is wrong: {error}")
+                    self._note(f"{name} is ignored: {error}")
         return None

@@ -1,4 +1,4 @@
-"""All agents of a workspace: built in, in files, in the config, each made of all that speaks of it."""
+"""Merges built-in agents, agent files and settings into the agents of a workspace."""
 
 from collections.abc import Collection, Sequence
 from typing import TypeVar
@@ -21,44 +21,46 @@ DEFAULT_AGENT = "build"
 
 
 def load_agents(sources: SourceFolders, settings: Settings, *, trusted: bool = False) -> dict[str, AgentDefinition]:
-    """Agents by name. The config's word counts over files', a project's file over a person's.
+    """Return the agents by name. The config overrides files, and project files override user files.
 
-    Whatever a project's file says of permissions, tools and steps only narrows, unless the project is `trusted`.
+    Unless the project is `trusted`, permissions, tools and steps in its files can only restrict.
     """
     agents = builtin_agents()
-    gone: set[str] = set()
+    disabled: set[str] = set()
     hidden = {name for name, agent in agents.items() if agent.hidden}
     for file in read_agent_files(sources, model_names(settings.config)):
         if file.scope == "project" and file.name in hidden:
-            sources.workspace.note(file.origin, f"{file.name} does the house's own work; a project cannot change it")
-        elif not is_valid_name(file.name):
-            sources.workspace.note(file.origin, f"its name is not made of {NAME_RULE}; it is left out")
-        elif file.disable and file.name == DEFAULT_AGENT:
             sources.workspace.note(
-                file.origin, f"{DEFAULT_AGENT} works where nobody else is named; it cannot be taken away"
+                file.origin, f"ignored: {file.name} is an internal agent, which a project cannot change"
             )
+        elif not is_valid_name(file.name):
+            sources.workspace.note(file.origin, f"ignored: the name is invalid (use {NAME_RULE})")
+        elif file.disable and file.name == DEFAULT_AGENT:
+            sources.workspace.note(file.origin, f"{DEFAULT_AGENT} is the default agent and cannot be disabled")
         elif file.disable:
-            gone.add(file.name)  # not forgotten: a file that brings it back is still held by what held it before
+            disabled.add(
+                file.name
+            )  # not removed yet: if a later file enables it again, earlier restrictions still apply
         else:
-            gone.discard(file.name)
+            disabled.discard(file.name)
             _apply_file(agents, file, settings, may_extend=trusted or file.scope == "user")
-    for name in gone:
+    for name in disabled:
         agents.pop(name, None)
     for name, entry in settings.config.agent.items():
         if is_valid_name(name):
             _apply_config(agents, name, entry, settings)
         else:
             sources.workspace.note(
-                "the config", f"an agent's name {name[:80]!r} is not made of {NAME_RULE}; it is left out"
+                "the config", f"the agent {name[:80]!r} is ignored: its name is invalid (use {NAME_RULE})"
             )
     return agents
 
 
 def _apply_file(agents: dict[str, AgentDefinition], file: AgentFile, settings: Settings, *, may_extend: bool) -> None:
-    """Put what a file says over what is known; `free` lets it widen."""
+    """Apply a file to the known agents. Without `may_extend` it can only restrict permissions."""
     old = agents.get(file.name)
     if old is None and not file.prompt:
-        return  # nothing to work by: other files of the folder, or an empty one
+        return  # not an agent: another file of the folder, or an empty one
     old = old or AgentDefinition(file.name, origin=file.origin)
     agent = msgspec.structs.replace(
         old,
@@ -79,42 +81,45 @@ def _apply_file(agents: dict[str, AgentDefinition], file: AgentFile, settings: S
 
 
 def _max_steps(file: AgentFile, old: AgentDefinition, settings: Settings, *, may_extend: bool) -> int | None:
-    most = old.max_steps or settings.config.limits.steps
-    if file.max_steps is None or (file.max_steps > most and not may_extend):
+    limit = old.max_steps or settings.config.limits.steps
+    if file.max_steps is None or (file.max_steps > limit and not may_extend):
         return old.max_steps
     return file.max_steps
 
 
 def _apply_config(agents: dict[str, AgentDefinition], name: str, entry: schema.AgentConfig, settings: Settings) -> None:
-    """Put what the config says over what is known; the settings hold back what a project may not say."""
+    """Apply the config to the known agents; the settings are already restricted for an untrusted project."""
     if entry.disable and name != DEFAULT_AGENT:
         agents.pop(name, None)
         return
     old = agents.get(name) or AgentDefinition(name, origin="config")
-    given = {
+    changes = {
         field: value
         for field in ("mode", "description", "model", "max_steps", "temperature", "top_p", "prompt")
         if (value := getattr(entry, field))
     }
     if entry.temperature is not None:
-        given["temperature"] = entry.temperature
+        changes["temperature"] = entry.temperature
     agent = msgspec.structs.replace(
-        old, **given, hidden=entry.hidden or old.hidden, tools=(*old.tools, *_non_empty_layers(_switches(entry.tools)))
+        old,
+        **changes,
+        hidden=entry.hidden or old.hidden,
+        tools=(*old.tools, *_non_empty_layers(_switches(entry.tools))),
     )
     agent = _with_rules(agent, settings.rules(name), may_extend=True)
     agents[name] = _with_rules(agent, settings.restricting_rules(name), may_extend=False)
 
 
 def _with_rules(agent: AgentDefinition, rules: Sequence[Rule], *, may_extend: bool) -> AgentDefinition:
-    """Rules of its own. A person's also lift what makes a built-in agent read-only; a stranger's only narrow."""
+    """Add rules. With `may_extend` they can also override the rules that make an agent read-only."""
     if not rules:
         return agent
     if not may_extend:
         return msgspec.structs.replace(agent, restrictions=(*agent.restrictions, tuple(rules)))
-    narrow = agent.restrictions
+    restrictions = agent.restrictions
     if agent.read_only:
-        narrow = ((*narrow[0], *rules), *narrow[1:])
-    return msgspec.structs.replace(agent, rules=(*agent.rules, *rules), restrictions=narrow)
+        restrictions = ((*restrictions[0], *rules), *restrictions[1:])
+    return msgspec.structs.replace(agent, rules=(*agent.rules, *rules), restrictions=restrictions)
 
 
 def _switches(tools: dict[str, bool] | tuple[str, ...] | None) -> ToolSwitches:

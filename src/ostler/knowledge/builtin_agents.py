@@ -1,4 +1,4 @@
-"""The agents that are always there, and the rules that keep the reading ones from writing."""
+"""Defines the built-in agents and the rules that make some of them read-only."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ def _make_rules(action: PolicyAction, *keys: str) -> tuple[Rule, ...]:
     return tuple(Rule(key, "*", action, "read-only agent") for key in keys)
 
 
-# A command could write: unless it only looks, a person is asked, or the sandbox holds it (`Agent.read_only`).
+# A command could write, so it needs approval unless it is read-only or sandboxed (`AgentDefinition.read_only`).
 _COMMAND_RULES = (
     *_make_rules("ask", "bash"),
     *(Rule("bash", pattern, "allow", "read-only agent") for pattern in _READ_ONLY_COMMANDS),
 )
-# What is not known to read only is taken to write: the tools of MCP servers too. A task's child may do no more.
+# Tools that are not known to be read-only may write, also those of MCP servers. Subagents inherit the restriction.
 NO_WRITE_RULES: tuple[Rule, ...] = (
     *_make_rules("deny", "*"),
     *_make_rules("allow", *_READ_TOOLS, "task"),
@@ -30,16 +30,16 @@ READ_ONLY_RULES: tuple[Rule, ...] = (*_make_rules("deny", "*"), *_make_rules("al
 
 
 def builtin_agents() -> dict[str, AgentDefinition]:
-    """By name; the hidden ones do the house's own work."""
+    """Return the built-in agents by name. The hidden ones are used internally."""
     agents = (
-        _make_agent("build", "primary", "Does the work: reads, changes, runs and checks."),
-        _make_agent("plan", "primary", "Looks and plans, changes nothing.", NO_WRITE_RULES),
-        _make_agent("general", "subagent", "Works out a part of a task by itself and reports."),
-        _make_agent("explore", "subagent", "Searches the workspace and reports; only reads.", READ_ONLY_RULES),
-        _make_agent("title", "subagent", "Names a session.", READ_ONLY_RULES, hidden=True),
-        _make_agent("summary", "subagent", "Sums a session up.", READ_ONLY_RULES, hidden=True),
+        _make_agent("build", "primary", "Reads, edits, runs and checks code."),
+        _make_agent("plan", "primary", "Plans without changing anything.", NO_WRITE_RULES),
+        _make_agent("general", "subagent", "Does part of a task and reports."),
+        _make_agent("explore", "subagent", "Searches the workspace and reports; read-only.", READ_ONLY_RULES),
+        _make_agent("title", "subagent", "Writes the title of a session.", READ_ONLY_RULES, hidden=True),
+        _make_agent("summary", "subagent", "Summarises a session.", READ_ONLY_RULES, hidden=True),
         _make_agent(
-            "compaction", "subagent", "Shortens a history so that work can go on.", READ_ONLY_RULES, hidden=True
+            "compaction", "subagent", "Shortens the history to continue the work.", READ_ONLY_RULES, hidden=True
         ),
     )
     return {agent.name: agent for agent in agents}
@@ -61,6 +61,6 @@ def _make_agent(
 
 
 def _read_prompt(name: str) -> str:
-    """Its own words, which follow the prompt for all; `build` needs none."""
+    """Return the agent's own prompt, which follows the general one; `build` has none."""
     file = Path(__file__).with_name("prompts") / f"{name}.md"
     return "" if name == "build" else file.read_text(encoding="utf-8").strip()

@@ -1,4 +1,4 @@
-"""Which command checks the project after edits: what the config says, else what the workspace looks like."""
+"""Chooses the check command to run after edits, from the settings or from the project's files."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _LANGUAGE_ALIASES = {
 }
 _DOCUMENT_EXTENSIONS = (".md", ".mdx", ".txt", ".rst", ".adoc")
 _NON_DOCUMENT_FILES = ("requirements*.txt", "constraints*.txt", "CMakeLists.txt")
-# What commands leave behind beside their work, where no .gitignore says so.
+# Output of builds and tools, for projects whose .gitignore does not list it.
 _BUILD_FOLDERS = frozenset(["__pycache__", "node_modules"])
 _BUILD_TOP_FOLDERS = frozenset(["target", "dist", "build", "out", "coverage", "htmlcov", "venv"])
 _BUILD_EXTENSIONS = (".pyc", ".o", ".obj", ".a", ".so", ".class", ".jar", ".log", ".out", ".tmp", ".pid", ".db")
@@ -46,7 +46,7 @@ _MAKE_TEST = lazy_regex(r"^test[ \t]*:(?!=)", re.MULTILINE)
 
 
 class CheckCommand(msgspec.Struct, frozen=True):
-    """A command that checks, and what it was found by."""
+    """A check command, and the setting or file that it was derived from."""
 
     command: str
     source: str
@@ -55,10 +55,10 @@ class CheckCommand(msgspec.Struct, frozen=True):
 def find_checks(
     validation: ValidationConfig, names: Collection[str], read: ReadFile, changed: Sequence[str]
 ) -> list[CheckCommand]:
-    """The checks for some changed files, each once; none when they are only documents.
+    """Return the checks for some changed files, each once; none if only documents changed.
 
-    `names` are those in the workspace's root and, as paths, in its folders of tests; `read` gives the text of a file
-    there, or nothing.
+    `names` are the names in the workspace's root and the paths in its test folders. `read` returns the text of a file,
+    or None.
     """
     if not validation.enabled or not changed:
         return []
@@ -75,12 +75,12 @@ def find_checks(
 
 
 def has_checks(validation: ValidationConfig, names: Collection[str], read: ReadFile) -> bool:
-    """Whether there is any check here, whatever is changed."""
+    """Return whether the project has a check for any kind of change."""
     return bool(validation.checks) or bool(_default_checks(frozenset(names), read, set(_EXTENSIONS)))
 
 
 def is_document(path: str) -> bool:
-    """Whether a file is prose, so that no test could tell whether it is right."""
+    """Return whether a file is documentation, which tests do not cover."""
     name = path.rpartition("/")[2]
     if path.startswith("docs/"):
         return True
@@ -90,7 +90,7 @@ def is_document(path: str) -> bool:
 
 
 def is_build_output(path: str) -> bool:
-    """Whether a file is what a command leaves behind (a cache, an object, a log) and nobody's edit."""
+    """Return whether a file is output of a command, such as a cache, an object file or a log."""
     *folders, name = path.split("/")
     if folders[:1] and folders[0] in _BUILD_TOP_FOLDERS:
         return True
@@ -100,13 +100,13 @@ def is_build_output(path: str) -> bool:
 
 
 def language_of(path: str) -> str:
-    """The language of a file by its name; nothing when it could be any."""
+    """Return the language of a file by its name, or an empty string if it is unknown."""
     name = path.rpartition("/")[2]
     return _LANGUAGE_BY_FILE.get(name) or _LANGUAGE_BY_EXTENSION.get(name.rpartition(".")[2].lower(), "")
 
 
 def _key_matches(key: str, path: str) -> bool:
-    """Whether a key of the config, a language or a pattern of paths, is about a file."""
+    """Return whether a key of `validation.checks` (a language or a path pattern) applies to a file."""
     if key == "*":
         return not is_document(path)
     if any(char in key for char in "*?/."):
@@ -116,7 +116,7 @@ def _key_matches(key: str, path: str) -> bool:
 
 
 def _default_checks(names: frozenset[str], read: ReadFile, languages: set[str]) -> list[CheckCommand]:
-    """The checks of the languages that were touched, else `make test`, else the first there is."""
+    """Return the checks of the changed languages, else `make test`, else the first check found."""
     found = dict(_checks_by_language(names, read, languages))
     checks = [check for language, check in found.items() if language in languages]
     if checks:
@@ -136,8 +136,8 @@ def _checks_by_language(
         yield "rust", CheckCommand("cargo test", "Cargo.toml")
     if "package.json" in names and _has_test_script(read("package.json") or ""):
         yield "node", CheckCommand(f"CI=true {_package_manager(names)} test", "package.json")
-    of_python = any(fnmatchcase(name, pattern) for name in names for pattern in _PYTHON_FILES if "/" not in name)
-    if ("python" in languages or of_python) and (python := _python_check(names, read)):
+    is_python = any(fnmatchcase(name, pattern) for name in names for pattern in _PYTHON_FILES if "/" not in name)
+    if ("python" in languages or is_python) and (python := _python_check(names, read)):
         yield "python", python
     if "pom.xml" in names:
         yield "java", CheckCommand(f"{'./mvnw' if 'mvnw' in names else 'mvn'} -q test", "pom.xml")
@@ -163,7 +163,7 @@ def _package_manager(names: frozenset[str]) -> str:
 
 
 def _python_check(names: frozenset[str], read: ReadFile) -> CheckCommand | None:
-    """pytest where anything speaks of it, or tests are written for it, else the tests that Python itself can find."""
+    """Return pytest if the project mentions it or has tests for it, else unittest if there are tests."""
     folder = next((name for name in (".venv", "venv") if name in names), "")
     python = f"{folder}/bin/python" if folder else "python3"
     for name in ("pytest.ini", "conftest.py"):

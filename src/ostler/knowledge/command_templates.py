@@ -1,4 +1,4 @@
-"""A command's Markdown with arguments put in; what it wants run and read comes out as data, and nothing is done."""
+"""Expands a command template with its arguments; returns the commands to run and files to read as data."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,102 +8,102 @@ import msgspec
 from ostler.knowledge.mentions import find_mentions
 from ostler.text.lazy_regex import lazy_regex
 
-MAX_PLACEHOLDERS = 100  # a long argument in very many places would fill the memory
+MAX_PLACEHOLDERS = 100  # a long argument in many places would use too much memory
 _PLACEHOLDER = lazy_regex(r"\$(ARGUMENTS\b|[1-9][0-9]?(?![0-9]))")
 _SHELL = lazy_regex(r"!`([^`\n]+)`")
 _WORD = lazy_regex(r"""\s*((?:"[^"]*"|'[^']*'|\S)+)""")
 
 
 class TemplateText(msgspec.Struct, frozen=True, tag="words"):
-    """Text for the model, as it is."""
+    """Literal text for the model."""
 
     text: str
 
 
 class TemplateShell(msgspec.Struct, frozen=True, tag="shell"):
-    """A command whose output shall stand here; whoever runs it sends it through the door."""
+    """A command whose output replaces this part. The caller runs it through the tool host."""
 
     command: str
 
 
 class TemplateFile(msgspec.Struct, frozen=True):
-    """A file that was mentioned. `typed`: by the person in the arguments, not by whoever wrote the command."""
+    """A mentioned file. `from_arguments`: the user typed it; otherwise it comes from the template."""
 
     path: str
     from_arguments: bool = False
 
 
 class ExpandedCommand(msgspec.Struct, frozen=True):
-    """What a command amounts to: pieces in order, and the files that come along."""
+    """An expanded command: its parts in order, and the files to attach."""
 
     parts: tuple[TemplateText | TemplateShell, ...]
     files: tuple[TemplateFile, ...] = ()
 
     @property
     def shell_commands(self) -> tuple[str, ...]:
-        """The commands that it wants run."""
-        return tuple(piece.command for piece in self.parts if isinstance(piece, TemplateShell))
+        """The shell commands to run."""
+        return tuple(part.command for part in self.parts if isinstance(part, TemplateShell))
 
     def render(self, outputs: Sequence[str] = ()) -> str:
-        """The prompt, with what each command printed in its place; without outputs, as it is written."""
-        left = list(outputs)
+        """Return the prompt with the commands replaced by their outputs; a command without output stays as written."""
+        remaining = list(outputs)
         return "".join(
-            piece.text if isinstance(piece, TemplateText) else left.pop(0) if left else f"!`{piece.command}`"
-            for piece in self.parts
+            part.text if isinstance(part, TemplateText) else remaining.pop(0) if remaining else f"!`{part.command}`"
+            for part in self.parts
         )
 
 
 def expand_template(template: str, arguments: str) -> ExpandedCommand:
-    """Put arguments into a template.
+    """Insert arguments into a template.
 
-    `$ARGUMENTS` is all of them as typed, `$1` the first word, the highest number takes all that is left, and what is
-    missing is empty. Without any placeholder they follow after a blank line. Commands and files are those of the
-    template: an argument is never read as a command to run.
+    `$ARGUMENTS` is replaced by all arguments as typed and `$1` by the first word; the highest number gets all remaining
+    words, and missing words are empty. Without placeholders the arguments are appended after a blank line. Only the
+    template can contain shell commands, never an argument.
     """
     arguments = arguments.strip()
     fill = _make_filler(template, arguments)
-    pieces: list[TemplateText | TemplateShell] = []
-    at = 0
-    for found in _SHELL.finditer(template):
-        pieces += (TemplateText(fill(template[at : found.start()])), TemplateShell(fill(found[1])))
-        at = found.end()
-    pieces.append(TemplateText(fill(template[at:])))
+    parts: list[TemplateText | TemplateShell] = []
+    end = 0
+    for match in _SHELL.finditer(template):
+        parts += (TemplateText(fill(template[end : match.start()])), TemplateShell(fill(match[1])))
+        end = match.end()
+    parts.append(TemplateText(fill(template[end:])))
     if arguments and not _PLACEHOLDER.search(template):
-        pieces.append(TemplateText(f"\n\n{arguments}"))
+        parts.append(TemplateText(f"\n\n{arguments}"))
     return ExpandedCommand(
-        tuple(piece for piece in pieces if piece != TemplateText("")), _find_files(template, arguments, fill)
+        tuple(part for part in parts if part != TemplateText("")), _find_files(template, arguments, fill)
     )
 
 
 def find_shell_commands(template: str) -> tuple[str, ...]:
-    """The commands that a template wants run, as they are written in it."""
-    return tuple(found[1] for found in _SHELL.finditer(template))
+    """Return the shell commands of a template, without arguments inserted."""
+    return tuple(match[1] for match in _SHELL.finditer(template))
 
 
 def _make_filler(template: str, arguments: str) -> Callable[[str], str]:
     words = split_words(arguments)
-    highest = max((int(place[1]) for place in _PLACEHOLDER.finditer(template) if place[1] != "ARGUMENTS"), default=0)
+    highest = max((int(match[1]) for match in _PLACEHOLDER.finditer(template) if match[1] != "ARGUMENTS"), default=0)
 
-    left = iter(range(MAX_PLACEHOLDERS))
+    budget = iter(range(MAX_PLACEHOLDERS))
 
-    def value(found: "re.Match[str]") -> str:
-        if next(left, None) is None:
-            return found[0]
-        if found[1] == "ARGUMENTS":
+    def value(match: "re.Match[str]") -> str:
+        if next(budget, None) is None:
+            return match[0]
+        if match[1] == "ARGUMENTS":
             return arguments
-        number = int(found[1])
+        number = int(match[1])
         return " ".join(words[number - 1 :]) if number == highest else "".join(words[number - 1 : number])
 
     return lambda text: _PLACEHOLDER.sub(value, text)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text; what is in quotes is one, and a quote that is never closed is a letter."""
-    return [re.sub(r""""([^"]*)"|'([^']*)'""", r"\1\2", found[1]) for found in _WORD.finditer(text)]
+    """Split a text into words. Quoted text is one word; an unclosed quote is an ordinary character."""
+    return [re.sub(r""""([^"]*)"|'([^']*)'""", r"\1\2", match[1]) for match in _WORD.finditer(text)]
 
 
 def _find_files(template: str, arguments: str, fill: Callable[[str], str]) -> tuple[TemplateFile, ...]:
-    outside = _SHELL.sub(" ", template)
-    wanted = [TemplateFile(fill(path)) for _, _, path in find_mentions(outside)]
-    wanted += [TemplateFile(path, from_arguments=True) for _, _, path in find_mentions(arguments)]
-    return tuple(dict.fromkeys(file for file in wanted if file.path))
+    without_shell = _SHELL.sub(" ", template)
+    files = [TemplateFile(fill(path)) for _, _, path in find_mentions(without_shell)]
+    files += [TemplateFile(path, from_arguments=True) for _, _, path in find_mentions(arguments)]
+    return tuple(dict.fromkeys(file for file in files if file.path))

@@ -1,4 +1,4 @@
-"""Slash commands in Markdown: which there are, what they are called, and what their fields say."""
+"""Finds custom slash commands in Markdown files and reads their front matter."""
 
 from collections.abc import Iterator
 
@@ -24,13 +24,13 @@ _USER_FOLDERS = (
 )
 _EIDOLON_FOLDER = ".eidolon"
 _PROJECT_FOLDERS = (".ostler/commands", _EIDOLON_FOLDER, ".opencode/commands", ".opencode/command", ".claude/commands")
-_NON_COMMAND_FOLDERS = frozenset({"agents", "skills", "projects"})  # what else lies in Eidolon's folder
+_NON_COMMAND_FOLDERS = frozenset({"agents", "skills", "projects"})  # other folders in Eidolon's folder
 
 
 class CustomCommand(msgspec.Struct, frozen=True):
-    """A slash command: its name without the slash, and the Markdown that it stands for.
+    """A slash command: its name without the slash, and its Markdown template.
 
-    `tools` are those it asks to use unasked. They are data: a project's may count only once it is trusted.
+    `tools` are the tools that it requests to use without approval; for a project, apply them only if it is trusted.
     """
 
     name: str
@@ -46,20 +46,23 @@ class CustomCommand(msgspec.Struct, frozen=True):
 
 
 def find_commands(sources: SourceFolders) -> dict[str, CustomCommand]:
-    """Commands by name, sorted; the project's count over the person's, and ours over those of other programs."""
+    """Return the commands by name, sorted.
+
+    Project commands take precedence over user commands, and Ostler's folders over those of other programs.
+    """
     found: dict[str, CustomCommand] = {}
     for folder, top in sources.search_folders(_OSTLER_FOLDERS, _USER_FOLDERS, _PROJECT_FOLDERS):
         for path in list_markdown_files(folder, top, skip=_NON_COMMAND_FOLDERS if top == _EIDOLON_FOLDER else ()):
             name = command_name(path)
             if not name:
-                folder.note(f"{top}/{path}", "its name cannot be typed as a command; it is left out")
+                folder.note(f"{top}/{path}", "ignored: the file name is not a valid command name")
             elif name not in found and (command := _read_command(folder, f"{top}/{path}", name)):
                 found[name] = command
     return dict(sorted(found.items()))
 
 
 def command_name(path: str) -> str:
-    """`openspec/commands/apply.md` is `openspec:apply`; nothing when nobody could type it."""
+    """Return the command name of a path: `openspec/commands/apply.md` is `openspec:apply`; empty if it is invalid."""
     steps = [step for step in path.removesuffix(".md").split("/") if step != "commands"]
     name = ":".join(steps)
     return name if steps and all(map(is_valid_name, steps)) and len(name) <= MAX_NAME_LENGTH else ""
@@ -91,9 +94,9 @@ def _text_field(document: MarkdownDocument, field: str) -> str:
 
 
 def _first_line(body: str) -> str:
-    """What a command without a description is listed with."""
+    """Return the description of a command that has none of its own."""
     return next(_non_empty_lines(body), "")[:100]
 
 
 def _non_empty_lines(body: str) -> Iterator[str]:
-    return (told for line in body.split("\n") if (told := line.strip("# \t")))
+    return (text for line in body.split("\n") if (text := line.strip("# \t")))

@@ -1,4 +1,4 @@
-"""What the model is told of where it works: nothing that changes with the clock, and no program is run for it."""
+"""Builds the prompt section about the workspace, system and git branch; runs no program."""
 
 import os
 
@@ -12,22 +12,22 @@ _MAX_BYTES = 4096
 
 
 def make_environment_section(folder: SourceFolder) -> PromptSection:
-    """Folder, system and git branch."""
+    """Return the section; it has no time or date, so that the prompt stays cacheable."""
     uname = os.uname()
     lines = [f"Workspace: {folder.root}", f"System: {uname.sysname} {uname.machine}"]
-    git = git_branch(folder)
-    if git:
-        lines.append(f"Git branch when the session began: {git}")
+    branch = git_branch(folder)
+    if branch:
+        lines.append(f"Git branch at session start: {branch}")
     return PromptSection("environment", "this machine", "\n".join(lines))
 
 
 def git_branch(folder: SourceFolder) -> str:
-    """The branch that is checked out, as git's own file names it; nothing when there is none or it looks odd."""
+    """Return the checked-out branch from git's HEAD file, or an empty string if there is none or it is unusual."""
     if folder.kind(".git") == "file":
         pointer = folder.read(".git", _MAX_BYTES)
-        linked = _WORKTREE.fullmatch(pointer.text) if pointer else None
-        head = SourceFolder(linked[1], "user", []).read("HEAD", _MAX_BYTES) if linked else None
+        worktree = _WORKTREE.fullmatch(pointer.text) if pointer else None
+        head = SourceFolder(worktree[1], "user", []).read("HEAD", _MAX_BYTES) if worktree else None
     else:
         head = folder.read(".git/HEAD", _MAX_BYTES)
-    found = _BRANCH.fullmatch(head.text) if head else None
-    return found[1] if found else ""
+    branch = _BRANCH.fullmatch(head.text) if head else None
+    return branch[1] if branch else ""

@@ -1,4 +1,4 @@
-"""Markdown with fields at its head between two `---` lines: the fields as text, lists and objects, and the body."""
+"""Parses Markdown with YAML front matter into fields and body."""
 
 import re
 from functools import cache
@@ -11,20 +11,20 @@ from ostler.text.lazy_regex import lazy_regex
 
 MAX_HEAD_LENGTH = 16 * 1024
 MAX_DEPTH = 20
-_MAX_BRACKETS = 200  # beyond, YAML's reader takes ever longer for each
+_MAX_BRACKETS = 200  # with more, the YAML parser takes quadratic time
 _FIELD = lazy_regex(r"([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?")
 _INDICATORS = "-?:,[]{}#&*!|>'\"%@`"
 
 
 class FrontmatterProblem(msgspec.Struct, frozen=True):
-    """What is wrong with a head, and in which line of the file."""
+    """A problem in front matter, with its line in the file."""
 
     line: int
     message: str
 
 
 class MarkdownDocument(msgspec.Struct, frozen=True):
-    """A file taken apart. Every scalar is text as it was written: what a field wants is its reader's to say."""
+    """The fields and the body of a file. Every scalar is text as written; the caller converts it."""
 
     fields: dict[str, Any]
     body: str
@@ -32,39 +32,39 @@ class MarkdownDocument(msgspec.Struct, frozen=True):
 
 
 def read_markdown(folder: SourceFolder, relative: str, limit: int = MAX_BYTES) -> MarkdownDocument | None:
-    """A file's fields and body; what is wrong with it is noted, and nothing of it is fatal."""
-    found = folder.read(relative, limit)
-    if found is None:
+    """Read and parse a file. Return None if it cannot be read; problems are added to the folder's notes."""
+    source = folder.read(relative, limit)
+    if source is None:
         return None
-    document = parse_markdown(found.text)
-    for flaw in document.problems:
-        folder.note(relative, flaw.message, flaw.line)
+    document = parse_markdown(source.text)
+    for problem in document.problems:
+        folder.note(relative, problem.message, problem.line)
     return document
 
 
 def parse_markdown(text: str) -> MarkdownDocument:
-    """The fields at the head of a text, read as YAML, and by lines where they are none; and the body."""
+    """Parse front matter as YAML, or line by line if it is not valid YAML, and return it with the body."""
     head, body = _split_head(text)
     if head is None:
         return MarkdownDocument({}, body)
     if len(head) > MAX_HEAD_LENGTH:
         return MarkdownDocument(
-            {}, body, (FrontmatterProblem(1, f"the fields at its head have more than {MAX_HEAD_LENGTH} characters"),)
+            {}, body, (FrontmatterProblem(1, f"the front matter is longer than {MAX_HEAD_LENGTH} characters"),)
         )
     plain = _plain_fields(head)
     if plain is not None:
         return MarkdownDocument(plain, body)
-    fields, flaw = _yaml_fields(head)
-    if flaw:
-        mended, still = _yaml_fields(_as_block_scalars(head))
-        if still is None:
-            return MarkdownDocument(mended, body)
-        return MarkdownDocument(_line_fields(head), body, (flaw,))
+    fields, problem = _yaml_fields(head)
+    if problem:
+        repaired, remaining_problem = _yaml_fields(_as_block_scalars(head))
+        if remaining_problem is None:
+            return MarkdownDocument(repaired, body)
+        return MarkdownDocument(_line_fields(head), body, (problem,))
     return MarkdownDocument(fields, body)
 
 
 def _split_head(text: str) -> tuple[str | None, str]:
-    """The head without its two lines, if there is one, and the rest."""
+    """Return the front matter without its two `---` lines, or None, and the body."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     first, _, rest = text.partition("\n")
     if first.rstrip() != "---":
@@ -76,21 +76,21 @@ def _split_head(text: str) -> tuple[str | None, str]:
 
 
 def _plain_fields(head: str) -> dict[str, Any] | None:
-    """The fields where each is one line of plain text: what YAML would say of it, without its price."""
+    """Parse front matter of simple one-line fields without the YAML parser. Return None if that is not possible."""
     fields: dict[str, Any] = {}
     for line in head.split("\n"):
         if not line or line.startswith("#"):
             continue
-        found = _FIELD.fullmatch(line)
-        value = _plain_value((found[2] or "").rstrip(" ")) if found else None
-        if found is None or value is None:
+        field = _FIELD.fullmatch(line)
+        value = _plain_value((field[2] or "").rstrip(" ")) if field else None
+        if field is None or value is None:
             return None
-        fields[found[1]] = value
+        fields[field[1]] = value
     return fields
 
 
 def _plain_value(value: str) -> str | None:
-    """A value on one line; nothing when only YAML knows what it means."""
+    """Return a one-line value, or None if it needs the YAML parser."""
     if not value.isprintable():
         return None
     if value[:1] in ("'", '"') and len(value) >= 2:
@@ -101,28 +101,33 @@ def _plain_value(value: str) -> str | None:
 
 
 def _yaml_fields(head: str) -> tuple[dict[str, Any], FrontmatterProblem | None]:
-    """What YAML says, or its complaint."""
+    """Parse front matter as YAML. Return the fields and the problem, if any."""
     if head.count("[") + head.count("{") > _MAX_BRACKETS:
-        return {}, FrontmatterProblem(1, f"its fields have more than {_MAX_BRACKETS} brackets")
+        return {}, FrontmatterProblem(1, f"the front matter has more than {_MAX_BRACKETS} brackets")
     import yaml
 
     try:
         value = yaml.load(head, _yaml_loader())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        return {}, FrontmatterProblem(mark.line + 2 if mark else 1, f"its fields are not YAML: {error.problem}")
+        return {}, FrontmatterProblem(
+            mark.line + 2 if mark else 1, f"the front matter is not valid YAML: {error.problem}"
+        )
     except (yaml.YAMLError, ValueError, RecursionError):
-        return {}, FrontmatterProblem(1, "its fields are not YAML")
+        return {}, FrontmatterProblem(1, "the front matter is not valid YAML")
     if value is None or value == "":
         return {}, None
     if not isinstance(value, dict):
-        return {}, FrontmatterProblem(2, "its head holds no fields; write them as `name: value`")
+        return {}, FrontmatterProblem(2, "the front matter has no fields; write them as `name: value`")
     return {str(key): inner for key, inner in value.items()}, None
 
 
 @cache
 def _yaml_loader() -> Any:
-    """YAML of text, lists and objects alone: tags could run code, and aliases make a short text endless."""
+    """Return a loader for text, lists and objects only.
+
+    Tags could run code, and aliases could expand a short text without limit.
+    """
     import yaml
 
     class Loader(yaml.BaseLoader):
@@ -131,9 +136,9 @@ def _yaml_loader() -> Any:
         def compose_node(self, parent: Any, index: Any) -> Any:
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             if isinstance(event, yaml.AliasEvent):
-                raise yaml.MarkedYAMLError(None, None, "aliases are not taken here", event.start_mark)  # type: ignore[arg-type]
+                raise yaml.MarkedYAMLError(None, None, "aliases are not supported", event.start_mark)  # type: ignore[arg-type]
             if self.depth == MAX_DEPTH:
-                raise yaml.MarkedYAMLError(None, None, "it is nested too deeply", event.start_mark)
+                raise yaml.MarkedYAMLError(None, None, "nested too deeply", event.start_mark)
             self.depth += 1
             try:
                 return super().compose_node(parent, index)
@@ -144,19 +149,19 @@ def _yaml_loader() -> Any:
 
 
 def _as_block_scalars(head: str) -> str:
-    """The same with every value that is one line as a block of its own, where a colon means nothing."""
-    given = head.split("\n")
-    lines: list[str] = []
-    for line, following in zip(given, [*given[1:], ""], strict=True):
-        found = _FIELD.fullmatch(line)
-        if found and found[2] and found[2][0] not in "|>[{'\"" and following[:1] not in (" ", "\t"):
-            lines += [f"{found[1]}: |-", f"  {found[2].strip()}"]
+    """Convert one-line values to block scalars, in which a colon has no special meaning."""
+    lines = head.split("\n")
+    converted: list[str] = []
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        field = _FIELD.fullmatch(line)
+        if field and field[2] and field[2][0] not in "|>[{'\"" and following[:1] not in (" ", "\t"):
+            converted += [f"{field[1]}: |-", f"  {field[2].strip()}"]
         else:
-            lines.append(line)
-    return "\n".join(lines)
+            converted.append(line)
+    return "\n".join(converted)
 
 
 def _line_fields(head: str) -> dict[str, Any]:
-    """What can be saved of a broken head: its `name: value` lines."""
-    found = (_FIELD.fullmatch(line) for line in head.split("\n"))
-    return {field[1]: field[2].strip().strip("'\"") for field in found if field and field[2]}
+    """Return the `name: value` lines of invalid front matter."""
+    fields = (_FIELD.fullmatch(line) for line in head.split("\n"))
+    return {field[1]: field[2].strip().strip("'\"") for field in fields if field and field[2]}

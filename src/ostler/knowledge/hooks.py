@@ -1,4 +1,4 @@
-"""Hooks as data: which program is meant for which moment and tool. Whoever runs them, it is not here."""
+"""Reads hook definitions from the settings and from Claude Code's files; does not run them."""
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -21,7 +21,7 @@ _CLAUDE_EVENTS: Mapping[str, HookEvent] = {
 }
 _CLAUDE_FILES = (".claude/settings.json", ".claude/settings.local.json")
 _CLAUDE_TIMEOUT_SECONDS = 60.0
-# What our tools are called where a hook of Claude Code names them.
+# Names that Claude Code's hooks use for Ostler's tools.
 _CLAUDE_TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "read": ("Read",),
     "write": ("Write",),
@@ -41,9 +41,9 @@ _CLAUDE_ARGUMENTS = {"path": "file_path", "old": "old_string", "new": "new_strin
 
 
 class HookSpec(msgspec.Struct, frozen=True):
-    """A program for a moment. `style` says in whose words it is told what happens, and answers.
+    """A program to run on an event. `style` selects the format of its input and output.
 
-    `match` has wildcards in our style; in Claude Code's it is a regular expression, and nothing fits every tool.
+    `match` is a wildcard pattern in Ostler's style and a regular expression in Claude Code's; empty matches every tool.
     """
 
     event: HookEvent
@@ -55,11 +55,11 @@ class HookSpec(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How a person recognises it."""
+        """Short form of the command, for messages."""
         return " ".join(self.command).removeprefix("sh -c ")[:80]
 
     def matches(self, tool: str) -> bool:
-        """Whether it is for a tool; around a turn there is none, and every hook fits."""
+        """Return whether the hook applies to a tool. Hooks of prompts and turns always apply."""
         if self.event in ("prompt_submitted", "turn_end") or self.match in ("", "*"):
             return True
         if self.style == "ostler":
@@ -68,59 +68,57 @@ class HookSpec(msgspec.Struct, frozen=True):
 
 
 def configured_hooks(settings: Settings) -> list[HookSpec]:
-    """The hooks of the config; those of a project are among them once it is trusted."""
+    """Return the hooks of the config, including the project's if it is trusted."""
     hooks = settings.config.hooks
     return [
-        HookSpec(
-            moment, hook.command, hook.match, hook.timeout_ms / 1000, origin=str(settings.origin(("hooks", moment)))
-        )
-        for moment in HOOK_EVENTS
-        for hook in getattr(hooks, moment)
+        HookSpec(event, hook.command, hook.match, hook.timeout_ms / 1000, origin=str(settings.origin(("hooks", event))))
+        for event in HOOK_EVENTS
+        for hook in getattr(hooks, event)
     ]
 
 
 def claude_project_hooks(folder: SourceFolder) -> list[HookSpec]:
-    """The hooks in a project's files of Claude Code; whoever runs them asks first whether the project is trusted."""
+    """Return the hooks in a project's Claude Code files; run them only if the project is trusted."""
     import json
 
     hooks: list[HookSpec] = []
     for name in _CLAUDE_FILES:
-        found = folder.read(name)
-        if found is None:
+        source = folder.read(name)
+        if source is None:
             continue
         try:
-            more, notes = parse_claude_hooks(json.loads(found.text), found.display_path)
+            file_hooks, notes = parse_claude_hooks(json.loads(source.text), source.display_path)
         except (ValueError, RecursionError):
-            folder.note(name, "this is no JSON; its hooks are left out")
+            folder.note(name, "this is not valid JSON; its hooks are ignored")
             continue
-        hooks += more
+        hooks += file_hooks
         folder.notes.extend(notes)
     return hooks
 
 
 def parse_claude_hooks(document: Any, origin: str) -> tuple[list[HookSpec], list[Problem]]:
-    """The hooks in a settings file of Claude Code, and what in it has no place here."""
+    """Return the hooks of a Claude Code settings file, and warnings about unsupported ones."""
     hooks: list[HookSpec] = []
     notes: list[Problem] = []
 
     def note(message: str) -> None:
         notes.append(Problem(origin, 0, 0, "hooks", message, "warning"))
 
-    for event, groups in _items(_member(document, "hooks")):
-        moment = _CLAUDE_EVENTS.get(event)
-        if moment is None:
-            note(f"{event[:40]!r} is no moment at which hooks are run here")
+    for claude_event, groups in _items(_member(document, "hooks")):
+        event = _CLAUDE_EVENTS.get(claude_event)
+        if event is None:
+            note(f"{claude_event[:40]!r} is not a supported event")
             continue
         for match, entry in _entries(groups):
             if len(hooks) == MAX_HOOKS:
-                note(f"there are more than {MAX_HOOKS}; the rest is left out")
+                note(f"there are more than {MAX_HOOKS} hooks; the others are ignored")
                 return hooks, notes
             command = _member(entry, "command")
             if not isinstance(command, str) or not command.strip():
-                note(f"one for {event} names no command")
+                note(f"a hook for {claude_event} has no command")
                 continue
             if match and not _is_valid_expression(match):
-                note(f"the matcher {match[:40]!r} is no regular expression; every tool is meant by it now")
+                note(f"the matcher {match[:40]!r} is not a regular expression; the hook now applies to every tool")
                 match = ""
             seconds = _member(entry, "timeout")
             limit = (
@@ -128,7 +126,7 @@ def parse_claude_hooks(document: Any, origin: str) -> tuple[list[HookSpec], list
                 if isinstance(seconds, int | float) and 0 < seconds <= 86_400
                 else _CLAUDE_TIMEOUT_SECONDS
             )
-            hooks.append(HookSpec(moment, ("sh", "-c", command), match, limit, "claude", origin))
+            hooks.append(HookSpec(event, ("sh", "-c", command), match, limit, "claude", origin))
     return hooks, notes
 
 
@@ -158,7 +156,7 @@ def _expression_matches(expression: str, names: tuple[str, ...]) -> bool:
 
 
 def _compile(expression: str) -> Any:
-    """An expression whose time is linear whatever it says; nothing when it is none."""
+    """Compile a regular expression that matches in linear time. Return None if it is invalid."""
     import re2
 
     options = re2.Options()
@@ -170,24 +168,24 @@ def _compile(expression: str) -> Any:
 
 
 def hook_input(hook: HookSpec, payload: Mapping[str, Any], cwd: str) -> dict[str, Any]:
-    """What a hook hears on its standard input, in the words of its style; `told` is in ours."""
+    """Return what a hook receives on standard input, in the format of its style. `payload` is in Ostler's format."""
     if hook.style == "ostler":
         return {"moment": hook.event, "cwd": cwd, **payload}
-    event = next(name for name, moment in _CLAUDE_EVENTS.items() if moment == hook.event)
-    heard: dict[str, Any] = {"hook_event_name": event, "cwd": cwd}
+    claude_event = next(name for name, event in _CLAUDE_EVENTS.items() if event == hook.event)
+    data: dict[str, Any] = {"hook_event_name": claude_event, "cwd": cwd}
     if "tool" in payload:
         names = _CLAUDE_TOOL_NAMES.get(payload["tool"], (payload["tool"],))
-        heard |= {"tool_name": names[0], "tool_input": _claude_arguments(payload["arguments"])}
+        data |= {"tool_name": names[0], "tool_input": _claude_arguments(payload["arguments"])}
     if "result" in payload:
-        heard["tool_response"] = payload["result"]
+        data["tool_response"] = payload["result"]
     if "prompt" in payload:
-        heard["prompt"] = payload["prompt"]
+        data["prompt"] = payload["prompt"]
     if "again" in payload:
-        heard["stop_hook_active"] = payload["again"]
-    return heard
+        data["stop_hook_active"] = payload["again"]
+    return data
 
 
 def _claude_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A call's arguments by the names that scripts for Claude Code look for, beside our own."""
-    also = {theirs: arguments[ours] for ours, theirs in _CLAUDE_ARGUMENTS.items() if ours in arguments}
-    return {**arguments, **also}
+    """Return a call's arguments under Ostler's and under Claude Code's names."""
+    renamed = {claude: arguments[name] for name, claude in _CLAUDE_ARGUMENTS.items() if name in arguments}
+    return {**arguments, **renamed}

@@ -1,4 +1,4 @@
-"""The files that `instructions` of the config names: paths and wildcards, in the workspace or the person's own."""
+"""Loads the files that the `instructions` setting names by path or wildcard."""
 
 import posixpath
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ MAX_NAMES_SCANNED = 5000
 MAX_DEPTH = 10
 MAX_PATTERN_PARTS = 40
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "target", "venv"})
-_INTRO = "Further instructions that the config names. Follow them as far as the rules above leave room."
+_INTRO = "Further instructions from the config. Follow them where the rules above do not differ."
 
 
 def instruction_sections(
     sources: SourceFolders, patterns: Sequence[str], loader: RulesFileLoader
 ) -> list[PromptSection]:
-    """What of the prompt comes from `instructions`: at most one part."""
+    """Return the prompt section of the `instructions` setting, or an empty list."""
     files = [file for name in patterns for file in _load_files(sources, name, loader)]
     return [make_section("instructions", _INTRO, files)] if files else []
 
@@ -27,28 +27,28 @@ def instruction_sections(
 def _load_files(sources: SourceFolders, name: str, loader: RulesFileLoader) -> list[RulesFile]:
     folder, pattern = _resolve_folder(sources, name)
     if folder is None:
-        sources.workspace.note(name, "these instructions are left out: only files are read, never addresses")
+        sources.workspace.note(name, "ignored: instructions must be files, not URLs")
         return []
     paths = list(expand_pattern(folder, pattern))
     if not paths:
-        folder.note(pattern, "the config names these instructions, and there is no such file")
+        folder.note(pattern, "the config names this file for instructions, but it does not exist")
     return [file for path in paths for file in loader.load(folder, path)]
 
 
 def _resolve_folder(sources: SourceFolders, name: str) -> tuple[SourceFolder | None, str]:
-    """Which folder a name is looked up in. What a project may not name, the settings have left out already."""
+    """Return the folder and the path in it. The settings have already removed names that a project may not use."""
     if "://" in name:
         return None, name
     if name.startswith("~/") and sources.user_home:
         return sources.user_home, name[2:]
     if name.startswith("/") or ".." in name.split("/"):
-        whole = posixpath.join(sources.workspace.root, name)
-        return SourceFolder("/", "user", sources.notes, label="/"), posixpath.normpath(whole).lstrip("/")
+        absolute = posixpath.join(sources.workspace.root, name)
+        return SourceFolder("/", "user", sources.notes, label="/"), posixpath.normpath(absolute).lstrip("/")
     return sources.workspace, posixpath.normpath(name)
 
 
 def expand_pattern(folder: SourceFolder, pattern: str) -> Iterator[str]:
-    """The files that a pattern names, sorted: `*`, `?`, `[…]` within a name, `**` over any folders."""
+    """Yield the files that match a pattern, sorted: `*`, `?` and `[…]` within a name, `**` across folders."""
     if not _has_wildcard(pattern):
         if folder.kind(pattern):
             yield pattern
@@ -60,7 +60,7 @@ def expand_pattern(folder: SourceFolder, pattern: str) -> Iterator[str]:
         if not is_sensitive_file(path):
             yield path
     if budget[0] <= 0:
-        folder.note(pattern, f"more than {MAX_NAMES_SCANNED} names would have to be looked at; the rest is left out")
+        folder.note(pattern, f"more than {MAX_NAMES_SCANNED} names to scan; the others are ignored")
 
 
 def _matching_paths(folder: SourceFolder, here: str, steps: list[str], budget: list[int]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Finds the Markdown files below a folder, in order, however large or twisted the tree is."""
+"""Lists the Markdown files below a folder, in order and within limits."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,7 +10,7 @@ MAX_NAMES_SCANNED = 5000
 
 
 def list_markdown_files(folder: SourceFolder, top: str, *, skip: Collection[str] = ()) -> list[str]:
-    """The `.md` files below a folder as paths from it, sorted; hidden names and skipped folders are left out."""
+    """Return the `.md` files below a folder as sorted relative paths, without hidden names and skipped folders."""
     budget = [MAX_NAMES_SCANNED]
     found: list[str] = []
     for path in _walk(folder, top, "", skip, budget):
@@ -19,7 +19,7 @@ def list_markdown_files(folder: SourceFolder, top: str, *, skip: Collection[str]
             break
         found.append(path)
     if budget[0] <= 0:
-        folder.note(top, f"it holds more than {MAX_FILES} files or {MAX_NAMES_SCANNED} names; the rest is left out")
+        folder.note(top, f"more than {MAX_FILES} files or {MAX_NAMES_SCANNED} names; the others are ignored")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Finds `@path` in a text: at the border of a word, quoted or not, and in Markdown not inside code."""
+"""Finds `@path` mentions in a text, outside of code."""
 
 import re
 
@@ -9,7 +9,7 @@ _TRAILING = ".,;:!?)]}…。，、；：！？）］」』】》"
 
 
 def find_mentions(text: str) -> list[tuple[int, int, str]]:
-    """Each path with where its mention begins and ends; punctuation after it is not part of it."""
+    """Return start, end and path of each mention, without punctuation after it."""
     found: list[tuple[int, int, str]] = []
     for match in _MENTION.finditer(text):
         quoted = match[1] or match[2]
@@ -20,7 +20,7 @@ def find_mentions(text: str) -> list[tuple[int, int, str]]:
 
 
 def strip_code(text: str) -> str:
-    """Markdown with blanks in place of its fenced blocks and code spans."""
+    """Return Markdown with its fenced blocks and code spans removed."""
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
@@ -38,13 +38,13 @@ def strip_code(text: str) -> str:
 
 
 def _fence(line: str) -> str:
-    """The backticks or tildes that open or close a block, if the line begins with some."""
+    """Return the backticks or tildes of a line that opens or closes a fenced block, or an empty string."""
     found = re.match(r" {0,3}(`{3,}|~{3,})", line)
     return found[1] if found else ""
 
 
 def _strip_code_spans(line: str) -> str:
-    """A span ends at the next run of just as many backticks; a run that has no such partner is text."""
+    """Replace code spans with a space. A span ends at the next run of as many backticks; other runs are text."""
     runs = [match.span() for match in re.finditer("`+", line)]
     partner: dict[int, int] = {}
     latest: dict[int, int] = {}
@@ -53,12 +53,12 @@ def _strip_code_spans(line: str) -> str:
         if length in latest:
             partner[number] = latest[length]
         latest[length] = number
-    kept: list[str] = []
-    at = number = 0
+    parts: list[str] = []
+    end = number = 0
     while number < len(runs):
         if number in partner:
-            kept += (line[at : runs[number][0]], " ")
+            parts += (line[end : runs[number][0]], " ")
             number = partner[number]
-            at = runs[number][1]
+            end = runs[number][1]
         number += 1
-    return "".join(kept) + line[at:]
+    return "".join(parts) + line[end:]

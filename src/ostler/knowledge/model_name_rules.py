@@ -1,11 +1,11 @@
-"""Which model a file may name: the person's own files any, others only one that the person has."""
+"""Decides which models agent and command files may name."""
 
 from collections.abc import Collection
 
-# Words of another program for models that only it has.
+# Names of models in another program, which are ignored.
 FOREIGN_MODEL_NAMES = frozenset({"inherit", "sonnet", "opus", "haiku", "opusplan", "default"})
 
 
 def is_allowed_model(model: str, models: Collection[str], *, is_user_file: bool) -> bool:
-    """`models` are the names of the person's; `own` says that the person wrote the file for Ostler."""
+    """Return whether a file may use a model: the user's own files may name any, others only the user's `models`."""
     return model in models or (is_user_file and model not in FOREIGN_MODEL_NAMES)

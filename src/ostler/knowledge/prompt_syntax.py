@@ -1,4 +1,4 @@
-"""What a typed prompt says besides its words: which command it is, and which agent shall work from now on."""
+"""Parses `/command` and `@agent:name` in a typed prompt."""
 
 import re
 
@@ -10,22 +10,22 @@ _SLASH = lazy_regex(r"/([A-Za-z][\w:./+@-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 def parse_slash_command(text: str) -> tuple[str, str]:
-    """The name of the command that a text could be, and what follows it; two empty texts when it is none."""
-    found = _SLASH.fullmatch(text.strip())
-    return (found[1], (found[2] or "").strip()) if found else ("", "")
+    """Return the name and the arguments of a slash command, or two empty strings."""
+    match = _SLASH.fullmatch(text.strip())
+    return (match[1], (match[2] or "").strip()) if match else ("", "")
 
 
 def mentioned_agent(text: str) -> str:
-    """The agent of the last `@agent:name` in a text, or nothing."""
+    """Return the agent of the last `@agent:name` in a text, or an empty string."""
     names = [path.removeprefix(AGENT_PREFIX) for _, _, path in find_mentions(text) if path.startswith(AGENT_PREFIX)]
     return names[-1] if names else ""
 
 
 def strip_agent_mentions(text: str) -> str:
-    """A text without its `@agent:name`; when nothing is left, only the agent was meant."""
-    kept, at = [], 0
+    """Remove all `@agent:name` from a text. The result is empty if the text only selects an agent."""
+    parts, position = [], 0
     for start, end, path in find_mentions(text):
         if path.startswith(AGENT_PREFIX):
-            kept.append(text[at:start])
-            at = end
-    return "".join([*kept, text[at:]]).strip()
+            parts.append(text[position:start])
+            position = end
+    return "".join([*parts, text[position:]]).strip()

@@ -1,4 +1,4 @@
-"""Rules in AGENTS.md and CLAUDE.md: the person's for all projects, the project's own, and those of its subfolders."""
+"""Loads AGENTS.md and CLAUDE.md of the user, the project and its subfolders."""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -20,13 +20,13 @@ _FOREIGN_GLOBAL_FILES = (".config/opencode/AGENTS.md", ".claude/CLAUDE.md")
 
 _USER_RULES_INTRO = "Rules of the user for every project. Follow them."
 _PROJECT_RULES_INTRO = (
-    "Rules of this project. Follow them; where they differ from the user's rules above, these count. They come with "
-    "the project's files: they say how to work here and can allow nothing, and what the user says comes before them."
+    "Rules of this project. Follow them; they override the user's rules above. They come with the project's files: "
+    "they say how to work here but cannot allow anything, and what the user says takes precedence."
 )
 
 
 class RulesFile(msgspec.Struct, frozen=True):
-    """A rules file: how its path is shown, whose it is, as much of its text as is told, and its size."""
+    """A rules file: its display path, its scope, its text (possibly truncated) and its full size."""
 
     origin: str
     scope: Scope
@@ -35,7 +35,7 @@ class RulesFile(msgspec.Struct, frozen=True):
 
 
 class RulesFileLoader:
-    """Reads rules files, each file once whatever it is called, and no more than a prompt can bear."""
+    """Reads rules files within size limits, each file only once even if it has several names."""
 
     def __init__(self) -> None:
         self._seen: set[FileIdentity] = set()
@@ -44,37 +44,36 @@ class RulesFileLoader:
         self._is_full = False
 
     def load(self, folder: SourceFolder, relative: str, *, depth: int = 0) -> list[RulesFile]:
-        """A file and what it imports; nothing when it is not there, empty, or was taken before."""
-        found = None if self._is_full else folder.read(relative)
-        if found is None or found.identity in self._seen:
+        """Return a file and its imports; an empty list if it is missing, empty or already loaded."""
+        source = None if self._is_full else folder.read(relative)
+        if source is None or source.identity in self._seen:
             return []
-        self._seen.add(found.identity)
-        if not found.text.strip():
+        self._seen.add(source.identity)
+        if not source.text.strip():
             return []
         if self._file_count == MAX_FILES or self._byte_count > MAX_BYTES:
-            folder.note(relative, "this and what follows is left out: the rules before it are as much as fits")
+            folder.note(relative, "this file and all later rules are ignored: the rules are too long")
             self._is_full = True
             return []
         self._file_count += 1
-        file = RulesFile(
-            found.display_path, folder.scope, truncate(found.text, found.display_path, found.size), found.size
-        )
+        text = truncate(source.text, source.display_path, source.size)
+        file = RulesFile(source.display_path, folder.scope, text, source.size)
         self._byte_count += len(file.text.encode())
-        return [file, *self._imports(folder, relative, found, depth)]
+        return [file, *self._imports(folder, relative, source, depth)]
 
     def load_first(self, folder: SourceFolder, names: Sequence[str]) -> list[RulesFile]:
-        """The first of several names that leads to rules."""
+        """Load the first of several files that has rules."""
         for name in names:
             files = self.load(folder, name)
             if files:
                 return files
         return []
 
-    def _imports(self, folder: SourceFolder, relative: str, found: SourceText, depth: int) -> list[RulesFile]:
+    def _imports(self, folder: SourceFolder, relative: str, source: SourceText, depth: int) -> list[RulesFile]:
         if depth == MAX_IMPORT_DEPTH or (depth == 0 and posixpath.basename(relative) != "CLAUDE.md"):
             return []
         files: list[RulesFile] = []
-        paths = dict.fromkeys(path for _, _, path in find_mentions(strip_code(found.text)))
+        paths = dict.fromkeys(path for _, _, path in find_mentions(strip_code(source.text)))
         for path in list(paths)[:MAX_IMPORTS]:
             target = _import_target(folder, relative, path)
             if target:
@@ -83,7 +82,10 @@ class RulesFileLoader:
 
 
 def _import_target(folder: SourceFolder, relative: str, path: str) -> str | None:
-    """Where an import leads, as a path from the folder. A project's may not leave it, nor bring secrets along."""
+    """Return the path of an import, relative to the folder.
+
+    Return None if a project imports a file outside of the workspace or a file with secrets.
+    """
     if folder.scope == "user":
         if path.startswith("~/"):
             return path[2:]
@@ -93,26 +95,26 @@ def _import_target(folder: SourceFolder, relative: str, path: str) -> str | None
     here = posixpath.dirname(relative)
     inside = folder.relative_path(path) if path.startswith("/") else posixpath.join(here, path.removeprefix("./"))
     if path.startswith("~") or inside is None:
-        folder.note(relative, f"its import of {path[:200]!r} leads out of the workspace; it is left out")
+        folder.note(relative, f"the import of {path[:200]!r} is ignored: it is outside of the workspace")
         return None
     return None if is_sensitive_file(inside) else inside
 
 
 def global_rules(sources: SourceFolders, loader: RulesFileLoader) -> list[RulesFile]:
-    """The person's own rules: Ostler's file, else the first of those that other agents have."""
+    """Load the user's own rules: Ostler's file, else the first file of another agent."""
     files = loader.load_first(sources.ostler_home, ("AGENTS.md",)) if sources.ostler_home else []
     return files or (loader.load_first(sources.user_home, _FOREIGN_GLOBAL_FILES) if sources.user_home else [])
 
 
 def project_rules(sources: SourceFolders, loader: RulesFileLoader) -> list[RulesFile]:
-    """The rules in the workspace's root; what lies above it is nobody's to read."""
+    """Load the rules in the workspace's root; folders above it are not searched."""
     return loader.load_first(sources.workspace, _PROJECT_FILE_NAMES)
 
 
 def nested_rules(folder: SourceFolder, path: str, loaded_origins: Collection[str]) -> list[RulesFile]:
-    """The rules of the folders between the workspace's root and a path just read, outermost first.
+    """Load the rules of the folders between the workspace's root and a path, outermost first.
 
-    `loaded` are the origins of rules that the model has already.
+    Rules from `loaded_origins`, which the model already has, are omitted.
     """
     inside = folder.relative_path(path) if path.startswith("/") else path
     steps = posixpath.normpath(inside).split("/")[:-1] if inside else []
@@ -126,15 +128,15 @@ def nested_rules(folder: SourceFolder, path: str, loaded_origins: Collection[str
 
 
 def rules_sections(sources: SourceFolders, loader: RulesFileLoader) -> list[PromptSection]:
-    """What of the prompt comes from rules: the person's, then the project's, which count where they differ."""
-    told = (
+    """Return the prompt sections of the user's rules and the project's rules, which take precedence."""
+    sections = (
         ("global rules", _USER_RULES_INTRO, global_rules(sources, loader)),
         ("project rules", _PROJECT_RULES_INTRO, project_rules(sources, loader)),
     )
-    return [make_section(name, intro, files) for name, intro, files in told if files]
+    return [make_section(name, intro, files) for name, intro, files in sections if files]
 
 
 def make_section(name: str, intro: str, files: Sequence[RulesFile]) -> PromptSection:
-    """Several files as one part, each in a frame of its own."""
+    """Combine several files into one section, each between its own tags."""
     text = "\n\n".join([intro, *(frame_rules(file.text, file.origin) for file in files)])
     return PromptSection(name, ", ".join(file.origin for file in files), text)

@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md, told to the model by name and description, and in full only when it asks."""
+"""Finds skills (folders with a SKILL.md) and lists them for the model; the content is loaded on request."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +21,11 @@ MAX_NAMES_SCANNED = 5000
 _OSTLER_FOLDERS = ("skills",)
 _USER_FOLDERS = (".claude/skills", ".agents/skills", ".opencode/skills", ".opencode/skill", ".config/opencode/skills")
 _PROJECT_FOLDERS = (".ostler/skills", ".claude/skills", ".agents/skills", ".opencode/skills", ".opencode/skill")
-_INTRO = "Skills: instructions for special tasks. When one fits, load it with the `skill` tool before you begin."
+_INTRO = "Skills: instructions for special tasks. When one fits, load it with the `skill` tool first."
 
 
 class SkillInfo(msgspec.Struct, frozen=True):
-    """A skill as the model is told of it, and the folder its file lies in."""
+    """A skill as listed for the model, and the folder of its file."""
 
     name: str
     description: str
@@ -35,27 +35,27 @@ class SkillInfo(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Where it comes from."""
+        """Display path of the skill's file."""
         return self.folder.display_path(f"{self.path}/{SKILL_FILE}")
 
 
 class SkillCatalogue:
-    """The skills of a session; `hidden` says which of them no model may see."""
+    """The skills of a session; skills for which `is_hidden` is true are omitted."""
 
     def __init__(self, skills: Sequence[SkillInfo], is_hidden: Callable[[str], bool]) -> None:
         self._skills = {skill.name: skill for skill in skills if not is_hidden(skill.name)}
 
     def list_skills(self) -> list[SkillInfo]:
-        """Those that are offered, by name."""
+        """Return the skills that are listed for the model, sorted by name."""
         return sorted((skill for skill in self._skills.values() if skill.is_listed), key=lambda skill: skill.name)
 
     def get(self, name: str) -> SkillInfo | None:
-        """The skill of a name, if a model may have it."""
+        """Return a listed skill by name, or None."""
         skill = self._skills.get(name)
         return skill if skill and skill.is_listed else None
 
     def index_section(self) -> PromptSection | None:
-        """What of the prompt tells of skills; nothing when there are none."""
+        """Return the prompt section that lists the skills, or None if there are none."""
         lines = skill_lines(self.list_skills())
         return (
             PromptSection("skills", f"{len(self.list_skills())} skills", "\n".join([_INTRO, *lines])) if lines else None
@@ -63,7 +63,7 @@ class SkillCatalogue:
 
 
 def skill_lines(skills: Sequence[SkillInfo], limit: int = MAX_INDEX_BYTES) -> list[str]:
-    """One line for each; what does not fit is counted."""
+    """Return one line for each skill; if they exceed the limit, the last line has the number of the others."""
     lines: list[str] = []
     for number, skill in enumerate(skills):
         line = f"- {skill.name}: {_shorten(skill.description)}"
@@ -75,13 +75,13 @@ def skill_lines(skills: Sequence[SkillInfo], limit: int = MAX_INDEX_BYTES) -> li
 
 
 def skill_body(skill: SkillInfo) -> str | None:
-    """The text of a skill without its fields; nothing when its file is gone."""
-    found = skill.folder.read(f"{skill.path}/{SKILL_FILE}")
-    return parse_markdown(found.text).body.strip() if found else None
+    """Return the text of a skill without front matter, or None if its file cannot be read."""
+    source = skill.folder.read(f"{skill.path}/{SKILL_FILE}")
+    return parse_markdown(source.text).body.strip() if source else None
 
 
 def find_skills(sources: SourceFolders, paths: Sequence[str] = ()) -> list[SkillInfo]:
-    """Every skill, each name once: the project's before the person's, and what else is of that name is noted."""
+    """Return all skills. Of several with the same name, the first is used (project before user) with a note."""
     found: dict[str, SkillInfo] = {}
     for folder, top in _search_folders(sources, paths):
         for path in _skill_folders(folder, top):
@@ -90,14 +90,14 @@ def find_skills(sources: SourceFolders, paths: Sequence[str] = ()) -> list[Skill
                 continue
             if skill.name in found:
                 other = found[skill.name].origin
-                folder.note(f"{path}/{SKILL_FILE}", f"there is another skill {skill.name!r} in {other}, which counts")
+                folder.note(f"{path}/{SKILL_FILE}", f"ignored: the skill {skill.name!r} of {other} is used")
             else:
                 found[skill.name] = skill
     return list(found.values())
 
 
 def _search_folders(sources: SourceFolders, paths: Sequence[str]) -> Iterator[tuple[SourceFolder, str]]:
-    """The usual folders, and after the project's those of the config that lie in it, after the person's the others."""
+    """Yield the folders to search: the project's, configured ones in the project, the user's, other configured ones."""
     inside = [path for path in paths if path[:1] not in ("/", "~") and ".." not in path.split("/")]
     usual = list(sources.search_folders(_OSTLER_FOLDERS, _USER_FOLDERS, _PROJECT_FOLDERS))
     yield from (pair for pair in usual if pair[0] is sources.workspace)
@@ -114,11 +114,11 @@ def _search_folders(sources: SourceFolders, paths: Sequence[str]) -> Iterator[tu
 
 
 def _skill_folders(folder: SourceFolder, top: str) -> Iterator[str]:
-    """Folders that hold a SKILL.md; what lies below one belongs to it."""
+    """Yield the folders with a SKILL.md; folders below such a folder are not searched."""
     budget = [MAX_NAMES_SCANNED]
     yield from _walk(folder, top, 0, budget)
     if budget[0] <= 0:
-        folder.note(top, f"it holds more than {MAX_NAMES_SCANNED} names; the rest is left out")
+        folder.note(top, f"more than {MAX_NAMES_SCANNED} names; the others are ignored")
 
 
 def _walk(folder: SourceFolder, here: str, depth: int, budget: list[int]) -> Iterator[str]:
@@ -136,23 +136,23 @@ def _walk(folder: SourceFolder, here: str, depth: int, budget: list[int]) -> Ite
 
 def _load_skill(folder: SourceFolder, path: str) -> SkillInfo | None:
     file = f"{path}/{SKILL_FILE}"
-    found = folder.read(file, MAX_HEAD_BYTES)
-    if found is None:
+    source = folder.read(file, MAX_HEAD_BYTES)
+    if source is None:
         return None
-    document = parse_markdown(found.text)
-    for flaw in document.problems:
-        folder.note(file, flaw.message, flaw.line)
+    document = parse_markdown(source.text)
+    for problem in document.problems:
+        folder.note(file, problem.message, problem.line)
     name = _text_field(document, "name")
     if name and not is_valid_name(name):
-        folder.note(file, f"its name {name[:80]!r} is not made of {NAME_RULE}; the folder's is taken")
+        folder.note(file, f"the name {name[:80]!r} is invalid (use {NAME_RULE}); the folder name is used instead")
     if not is_valid_name(name):
         name = posixpath.basename(path)
     if not is_valid_name(name):
-        folder.note(file, "neither its name nor its folder's can be used; it is left out")
+        folder.note(file, "ignored: neither the name nor the folder name is valid")
         return None
-    described = _text_field(document, "description") or _first_paragraph(document.body)
-    listed = not parse_bool(document.fields.get("disable-model-invocation"))
-    return SkillInfo(name, to_one_line(described), folder, path, listed)
+    description = _text_field(document, "description") or _first_paragraph(document.body)
+    is_listed = not parse_bool(document.fields.get("disable-model-invocation"))
+    return SkillInfo(name, to_one_line(description), folder, path, is_listed)
 
 
 def _text_field(document: MarkdownDocument, field: str) -> str:
@@ -161,12 +161,12 @@ def _text_field(document: MarkdownDocument, field: str) -> str:
 
 
 def _first_paragraph(body: str) -> str:
-    """The first lines of a text that are no heading."""
+    """Return the first paragraph that is not a heading."""
     lines: list[str] = []
     for line in body.split("\n"):
-        told = line.strip()
-        if told and not told.startswith("#"):
-            lines.append(told)
+        text = line.strip()
+        if text and not text.startswith("#"):
+            lines.append(text)
         elif lines:
             break
     return " ".join(lines)

@@ -1,4 +1,4 @@
-"""Reads files that anyone may have put there: regular, bounded, text; a project's never from outside it."""
+"""Reads untrusted files safely: regular files only, size-limited, text, never outside the project."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ _ABSENT_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, err
 
 
 class SourceText:
-    """A text that was found: how its path is shown, the text, the file's size, and which file it really is."""
+    """The text of a file with its display path, its full size and its identity (device and inode)."""
 
     __slots__ = ("display_path", "identity", "size", "text")
 
@@ -33,7 +33,10 @@ class SourceText:
 
 
 class SourceFolder:
-    """A directory of the person's, or a project's, which no link leaves. What cannot be used is noted, never raised."""
+    """A folder of the user or of a project; no symlink leads out of a project folder.
+
+    Problems are added to `notes`; nothing is raised.
+    """
 
     def __init__(self, root: str, scope: Scope, notes: list[Problem], *, label: str = "") -> None:
         self.root = root
@@ -43,26 +46,26 @@ class SourceFolder:
         self._jail = Jail(root) if scope == "project" else None
 
     def display_path(self, relative: str) -> str:
-        """A path as it is told to a person and to the model."""
+        """Return the form of a path that is shown to the user and to the model."""
         return printable_path(os.path.normpath(relative if relative.startswith("/") else self._label + relative))
 
     def note(self, relative: str, message: str, line: int = 0) -> None:
-        """Remember what is wrong with a file."""
+        """Add a warning about a file to the notes."""
         self.notes.append(Problem(self.display_path(relative), line, 0, "", message, "warning"))
 
     def relative_path(self, path: str) -> str | None:
-        """How an absolute path reads from here; nothing when a project does not hold it."""
+        """Return an absolute path relative to a project folder, or None if it is outside. User paths stay absolute."""
         return self._jail.relative_path(path) if self._jail else path
 
     def read(self, relative: str, limit: int = MAX_BYTES) -> SourceText | None:
-        """The text of a file, or of as much as fits the limit; nothing when there is no file that can be used."""
+        """Return the text of a file up to `limit` bytes, or None if there is no usable file."""
         fd = self._open(relative, READ_FLAGS)
         if fd is None:
             return None
         try:
             state = os.fstat(fd)
             if not stat.S_ISREG(state.st_mode):
-                self.note(relative, "this is not a regular file; it is left out")
+                self.note(relative, "ignored: this is not a regular file")
                 return None
             raw = read_up_to(fd, limit + 1)
         except OSError as error:
@@ -72,12 +75,12 @@ class SourceFolder:
             os.close(fd)
         text = _decode_text(raw, limit)
         if text is None:
-            self.note(relative, "this is not text; it is left out")
+            self.note(relative, "ignored: this is not a text file")
             return None
         return SourceText(self.display_path(relative), text, state.st_size, (state.st_dev, state.st_ino))
 
     def read_bytes(self, relative: str, limit: int) -> bytes:
-        """The beginning of a regular file as it is; nothing when it cannot be had."""
+        """Return the first `limit` bytes of a regular file, or b"" if it cannot be read."""
         fd = self._open(relative, READ_FLAGS)
         if fd is None:
             return b""
@@ -90,7 +93,7 @@ class SourceFolder:
             os.close(fd)
 
     def kind(self, relative: str) -> Literal["", "file", "directory", "other"]:
-        """What stands at a path, links followed; nothing when there is nothing to be had."""
+        """Return the type of a path, following symlinks; empty if it does not exist or cannot be accessed."""
         fd = self._open(relative, STAT_FLAGS, quiet=True)
         if fd is None:
             return ""
@@ -101,7 +104,7 @@ class SourceFolder:
         return "file" if stat.S_ISREG(mode) else "directory" if stat.S_ISDIR(mode) else "other"
 
     def list_names(self, relative: str) -> list[tuple[str, bool]]:
-        """The names in a directory with whether each is a directory, sorted; nothing when there is none."""
+        """Return the sorted names in a directory, each with whether it is a directory; empty if it cannot be read."""
         fd = self._open(relative, DIRECTORY_FLAGS)
         if fd is None:
             return []
@@ -110,7 +113,7 @@ class SourceFolder:
             with os.scandir(fd) as scan:
                 for entry in scan:
                     if len(found) == MAX_ENTRIES:
-                        self.note(relative, f"only the first {MAX_ENTRIES} entries of this folder are looked at")
+                        self.note(relative, f"this folder has more than {MAX_ENTRIES} entries; the others are ignored")
                         break
                     if entry.name.isprintable():
                         found.append((entry.name, self._is_directory(relative, entry)))
@@ -130,22 +133,25 @@ class SourceFolder:
             if self._jail:
                 return self._jail.open(relative, flags)
             return os.open(os.path.join(self.root, relative), flags | os.O_CLOEXEC)
-        except ValueError:  # a NUL or half a character: no file has such a name
+        except ValueError:  # a NUL or a lone surrogate, which file names cannot contain
             return None
         except OSError as error:
             if error.errno not in _ABSENT_ERRNOS and not quiet:
-                away = error.errno == errno.EXDEV
-                self.note(relative, "it leads out of this folder" if away else f"not readable: {error_text(error)}")
+                outside = error.errno == errno.EXDEV
+                self.note(
+                    relative,
+                    "ignored: it points outside of this folder" if outside else f"not readable: {error_text(error)}",
+                )
             return None
 
 
 def _decode_text(raw: bytes, limit: int) -> str | None:
-    """The text of bytes, without anything in it that a reader could not see; nothing when they are no text."""
+    """Decode bytes and remove invisible characters. Return None if they are not text."""
     if len(raw) > limit:
         raw = raw[: raw.rfind(b"\n", 0, limit) + 1 or limit]
-    form = detect(raw)
-    if form is None:
+    encoding = detect(raw)
+    if encoding is None:
         return None
-    from ostler.text.sanitise import sanitise  # what hides in a rules file steers the model unseen
+    from ostler.text.sanitise import sanitise  # invisible text in a rules file could steer the model
 
-    return sanitise(decode(raw, form))
+    return sanitise(decode(raw, encoding))

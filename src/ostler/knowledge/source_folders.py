@@ -1,4 +1,4 @@
-"""Where the files lie that tell the agent something: the workspace, Ostler's home, the person's home."""
+"""Locates the folders that are searched: the workspace, Ostler's home and the user's home."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from ostler.settings.problems import Problem
 
 
 class SourceFolders(msgspec.Struct, frozen=True):
-    """The three folders; `at_home` says that the workspace's own folders are the person's once more."""
+    """The folders to search. `workspace_is_home`: the workspace's folders are the user's own, so search them once."""
 
     workspace: SourceFolder
     ostler_home: SourceFolder | None
@@ -22,7 +22,7 @@ class SourceFolders(msgspec.Struct, frozen=True):
     def search_folders(
         self, ostler_names: tuple[str, ...], user_names: tuple[str, ...], project_names: tuple[str, ...]
     ) -> Iterator[tuple[SourceFolder, str]]:
-        """Folders to look into, the ones that count most first: the project's, then the person's."""
+        """Yield the folders to search in decreasing precedence: the project's, then the user's."""
         if not self.workspace_is_home:
             yield from ((self.workspace, name) for name in project_names)
         if self.ostler_home:
@@ -32,15 +32,17 @@ class SourceFolders(msgspec.Struct, frozen=True):
 
 
 def find_sources(cwd: str, env: Mapping[str, str]) -> SourceFolders:
-    """The folders for a workspace; nothing of them is read yet."""
+    """Return the folders for a workspace without reading them."""
     notes: list[Problem] = []
-    person, own = user_home(env), find_home(env)
-    at_home = bool((person and _is_same_file(cwd, str(person))) or (own and _is_same_file(f"{cwd}/.ostler", str(own))))
-    label = "~/.ostler/" if person and own == person / ".ostler" else f"{own}/"
+    home, ostler = user_home(env), find_home(env)
+    at_home = bool(
+        (home and _is_same_file(cwd, str(home))) or (ostler and _is_same_file(f"{cwd}/.ostler", str(ostler)))
+    )
+    label = "~/.ostler/" if home and ostler == home / ".ostler" else f"{ostler}/"
     return SourceFolders(
         SourceFolder(cwd, "project", notes),
-        SourceFolder(str(own), "user", notes, label=label) if own else None,
-        SourceFolder(str(person), "user", notes, label="~/") if person else None,
+        SourceFolder(str(ostler), "user", notes, label=label) if ostler else None,
+        SourceFolder(str(home), "user", notes, label="~/") if home else None,
         notes,
         at_home,
     )

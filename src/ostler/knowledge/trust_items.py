@@ -1,6 +1,6 @@
-"""What a project's own files want beyond words: agents that widen, commands that run programs, hooks.
+"""Lists what trusting a project would enable: agents that extend permissions, commands and hooks that run programs.
 
-Trust in a project is about these, each told in a line that holds all of it; what is only text is left out.
+The lines are hashed into trust grants, so their text must not change.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,19 +26,19 @@ _PROJECT_PREFIX = lazy_regex(r"^\$\{?CLAUDE_PROJECT_DIR\}?/|^\./")
 
 
 def trust_items(sources: SourceFolders, settings: Settings) -> list[str]:
-    """One line for each; the settings are those without trust."""
+    """Return one line for each item. `settings` must be those without trust."""
     if sources.workspace_is_home:
         return []
     hooks = claude_project_hooks(sources.workspace)
-    mine = configured_hooks(settings)
-    configured = [hook for hook in configured_hooks(settings.with_trust()) if hook not in mine]
-    found = {
+    user_hooks = configured_hooks(settings)
+    configured = [hook for hook in configured_hooks(settings.with_trust()) if hook not in user_hooks]
+    hashes = {
         path: sha
         for hook in (*configured, *hooks)
         for path, sha in hash_programs(sources.workspace, hook.command).items()
     }
-    told = (f"program {path}: sha256 {sha}" for path, sha in found.items())
-    return [*_agent_items(sources, settings), *_command_items(sources), *map(_hook_item, hooks), *told]
+    programs = (f"program {path}: sha256 {sha}" for path, sha in hashes.items())
+    return [*_agent_items(sources, settings), *_command_items(sources), *map(_hook_item, hooks), *programs]
 
 
 def _agent_items(sources: SourceFolders, settings: Settings) -> Iterator[str]:
@@ -51,7 +51,10 @@ def _agent_items(sources: SourceFolders, settings: Settings) -> Iterator[str]:
 
 
 def _extended_permissions(file: AgentFile, known: bool, settings: Settings) -> Mapping[str, Any]:
-    """What in an agent's file would allow more; a list of tools takes some away, unless others were taken before."""
+    """Return the fields of an agent file that extend permissions.
+
+    A list of tools only restricts a new agent, but may extend the tools of a known one.
+    """
     found: dict[str, Any] = {}
     if any(rule.action != "deny" for rule in file.rules):
         found["permission"] = [[rule.key, rule.pattern, rule.action] for rule in file.rules]
@@ -70,12 +73,12 @@ def _command_items(sources: SourceFolders) -> Iterator[str]:
 
 
 def _hook_item(hook: HookSpec) -> str:
-    told = {"match": hook.match, "command": hook.command, "seconds": hook.seconds}
-    return f"hook {hook.event} ({hook.origin}): {_json(told)}"
+    definition = {"match": hook.match, "command": hook.command, "seconds": hook.seconds}
+    return f"hook {hook.event} ({hook.origin}): {_json(definition)}"
 
 
 def hash_programs(folder: SourceFolder, command: Sequence[str]) -> dict[str, str]:
-    """The project's own files that a command names, each with its hash: when one changes, so does what it does."""
+    """Return the hashes of the project files that a command names, so that a changed program is noticed."""
     import hashlib
 
     found: dict[str, str] = {}
@@ -88,6 +91,6 @@ def hash_programs(folder: SourceFolder, command: Sequence[str]) -> dict[str, str
 
 
 def _json(value: object) -> str:
-    import json  # most projects want nothing that must be told
+    import json  # imported late: most projects have no such items
 
     return json.dumps(value)

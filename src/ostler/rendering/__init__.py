@@ -1,1 +1,1 @@
-"""Transcript blocks as lines of text, for every face that prints."""
+"""Renders transcript blocks as terminal lines, for every frontend that prints."""

@@ -1,6 +1,6 @@
-"""An ask as lines: what would happen, to what, for which reason, and which answers there are.
+"""Renders an approval request in full: title, preview, reason, impact and answers.
 
-Whoever judges must see all of it, so nothing is shortened and what cannot be seen is spelled out.
+The user decides on what is shown, so nothing is shortened and invisible characters are escaped.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ from ostler.text.sanitise import escape_invisible
 
 
 def render_ask(ask: PermissionAsked, paint: Styler) -> list[str]:
-    """The ask without its answers."""
+    """Render an approval request without its answers."""
     permission = ask.permission
     lines = [paint(line, "bold", "yellow") for line in _hanging_lines("? ", permission.title)]
-    for part in permission.preview.blocks:
-        lines += [f"  {line}" for line in _preview_lines(part, permission.title, paint)]
+    for block in permission.preview.blocks:
+        lines += [f"  {line}" for line in _preview_lines(block, permission.title, paint)]
     if permission.reason and not _shows_reason(permission):
         lines += _hanging_lines("  the model's reason: ", permission.reason)
     lines += [line for need in dict.fromkeys(permission.needs) for line in _need_lines(need, permission.title, paint)]
-    lines += [paint(f"  {why}", "red") for why in _impact_lines(permission)]
+    lines += [paint(f"  {line}", "red") for line in _impact_lines(permission)]
     if ask.once_only:
-        lines.append(paint("  this kind of thing can be allowed only once, each time anew", "dim"))
+        lines.append(paint("  this can only be allowed once; you will be asked every time", "dim"))
     return lines
 
 
 def rule_lines(permission: Permission) -> list[str]:
-    """The rules that an answer for longer would make, to the letter."""
+    """Return the exact rules that an answer for the session or for always would add."""
     rules = (
         f"{escape_invisible(need.key)}: {escape_invisible(need.rule_pattern or need.subject)}"
         for need in permission.needs
@@ -39,13 +39,13 @@ def rule_lines(permission: Permission) -> list[str]:
 
 
 def render_menu(answers: Sequence[tuple[str, str]], rules: Sequence[str], paint: Styler) -> list[str]:
-    """The answers with their keys, and below the last one that lasts the rules it would make."""
+    """Render the answers with their keys, and the rules below the last answer that adds them."""
     lines: list[str] = []
-    lasting = [key for key, _ in answers if key in ("s", "a")]
+    rule_keys = [key for key, _ in answers if key in ("s", "a")]
     for key, label in answers:
         lines.append(f"  {paint(f'[{key}]', 'bold')} {label}")
-        if [key] == lasting[-1:]:
-            lines += [paint(f"      rule for {' and '.join(lasting)}: {rule}", "dim") for rule in rules]
+        if [key] == rule_keys[-1:]:
+            lines += [paint(f"      rule for {' and '.join(rule_keys)}: {rule}", "dim") for rule in rules]
     return lines
 
 
@@ -55,16 +55,16 @@ def _hanging_lines(prefix: str, text: str) -> list[str]:
 
 
 def _preview_lines(block: DisplayBlock, title: str, paint: Styler) -> list[str]:
-    """One part of the preview; what the title says word for word is not said again."""
+    """Render one block of the preview, without fields that repeat the end of the title."""
     match block:
-        case DisplayDiff(path, diff, operation, additions, deletions, cut):
+        case DisplayDiff(path, diff, operation, additions, deletions, truncated):
             head = f"{escape_invisible(path)}: {operation}, +{additions} -{deletions}"
-            ending = [paint("[the diff is longer than can be shown]", "red")] if cut else []
+            truncation = [paint("[diff truncated: it is too long to show]", "red")] if truncated else []
             crlf = [paint("lines end with \\r\\n", "dim")] if has_crlf(diff) else []
-            return [head, *crlf, *render_diff_for_approval(diff, paint), *ending]
+            return [head, *crlf, *render_diff_for_approval(diff, paint), *truncation]
         case DisplayFields(pairs):
-            new = ((name, value) for name, value in pairs if not title.endswith(f" {value}"))
-            return [line for name, value in new for line in _hanging_lines(f"{name}: ", value)]
+            shown = ((name, value) for name, value in pairs if not title.endswith(f" {value}"))
+            return [line for name, value in shown for line in _hanging_lines(f"{name}: ", value)]
         case DisplayText(text):
             return escape_invisible(text).splitlines()
         case _:
@@ -74,29 +74,29 @@ def _preview_lines(block: DisplayBlock, title: str, paint: Styler) -> list[str]:
 def _shows_reason(permission: Permission) -> bool:
     return any(
         name.startswith("reason")
-        for part in permission.preview.blocks
-        if isinstance(part, DisplayFields)
-        for name, _ in part.pairs
+        for block in permission.preview.blocks
+        if isinstance(block, DisplayFields)
+        for name, _ in block.pairs
     )
 
 
 def _need_lines(need: Need, title: str, paint: Styler) -> list[str]:
-    """What is needed, unless the title says just that."""
+    """Render a need, unless the title already shows it."""
     if title.partition(" ")[2] == need.subject and need.danger == "ordinary":
         return []
     return [paint(line, "dim") for line in _hanging_lines(f"  needs {need.key}: ", need.subject)]
 
 
 def _impact_lines(permission: Permission) -> list[str]:
-    told = {
+    already_shown = {
         value
-        for part in permission.preview.blocks
-        if isinstance(part, DisplayFields)
-        for name, value in part.pairs
+        for block in permission.preview.blocks
+        if isinstance(block, DisplayFields)
+        for name, value in block.pairs
         if name == "impact"
     }
     return [
-        f"impact: {escape_invisible(why)}"
-        for why in dict.fromkeys(n.reason for n in permission.needs)
-        if why and why not in told
+        f"impact: {escape_invisible(reason)}"
+        for reason in dict.fromkeys(need.reason for need in permission.needs)
+        if reason and reason not in already_shown
     ]

@@ -1,4 +1,4 @@
-"""Transcript blocks as lines of text, sanitised: PLAN, TOOL and ANSWER segments for anything that only prints."""
+"""Renders finished transcript blocks as sanitised lines (PLAN, TOOL, ANSWER)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,56 +20,56 @@ TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
 def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
-    """A settled block, drawn."""
+    """Render a finished block."""
     match block:
-        case TextBlock(text=text, segment=segment, truncated=cut):
+        case TextBlock(text=text, segment=segment, truncated=truncated):
             head = paint(segment.upper(), "bold", "blue" if segment == "plan" else "green")
-            ending = [paint("  [cut off here]", "yellow")] if cut else []
-            return [head, *indent(render_markdown(sanitise(text).strip("\n"), paint)), *ending]
+            truncation = [paint("  [truncated]", "yellow")] if truncated else []
+            return [head, *indent(render_markdown(sanitise(text).strip("\n"), paint)), *truncation]
         case CallBlock():
             return list(render_result(block, paint))
-        case TodosBlock(items=items):
-            return [paint("TODO", "bold"), *(f"  {TODO_MARKS[item.status]} {sanitise(item.content)}" for item in items)]
+        case TodosBlock(items=items, starter=starter):
+            heading = paint("TODO", "bold") + (paint(" (started by Ostler)", "dim") if starter else "")
+            return [heading, *(f"  {TODO_MARKS[item.status]} {sanitise(item.content)}" for item in items)]
         case NoticeBlock(level=level, text=text):
             return _render_notice(f"! {sanitise(text)}", paint, "red" if level == "error" else "yellow")
-        case TurnEndBlock(turn_end=ended) if ended and ended.fault:
-            return _render_notice(f"✗ {sanitise(str(ended.fault))}", paint, "red")
-        case TurnEndBlock(turn_end=ended) if ended and ended.limit:
-            return [paint(f"✗ stopped at a limit: {sanitise(ended.limit)}", "yellow")]
-        case TurnEndBlock(turn_end=ended) if ended and ended.reason != "done":
-            return [paint(f"✗ {ended.reason}", "yellow")]
+        case TurnEndBlock(turn_end=turn_end) if turn_end and turn_end.fault:
+            return _render_notice(f"✗ {sanitise(str(turn_end.fault))}", paint, "red")
+        case TurnEndBlock(turn_end=turn_end) if turn_end and turn_end.limit:
+            return [paint(f"✗ stopped at a limit: {sanitise(turn_end.limit)}", "yellow")]
+        case TurnEndBlock(turn_end=turn_end) if turn_end and turn_end.reason != "done":
+            return [paint(f"✗ {turn_end.reason}", "yellow")]
         case _:
             return []
 
 
 def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = False) -> str:
-    """`⏺ name (title) {…}`: that a call begins; a title only where it says more than the name."""
-    named = f"{paint('⏺', 'cyan')} {paint(sanitise(call.tool), 'bold')}"
+    """Render the line of a call, `⏺ name (title) {…}`; the title only if it differs from the name."""
+    line = f"{paint('⏺', 'cyan')} {paint(sanitise(call.tool), 'bold')}"
     if title and title != call.tool:
-        shown = " ".join(sanitise(title).split())[:TITLE_WIDTH]
-        named += f" {paint(f'({shown})', 'dim')}"
+        short_title = " ".join(sanitise(title).split())[:TITLE_WIDTH]
+        line += f" {paint(f'({short_title})', 'dim')}"
     if call.tool == "todowrite":
-        return named  # the checklist below says the rest
+        return line  # the result shows the list
     arguments = json.dumps(call.arguments, ensure_ascii=False)
     if len(arguments) > ARGUMENTS_WIDTH and not full:
         arguments = arguments[: ARGUMENTS_WIDTH - 1] + "…"
-    return f"{named} {paint(sanitise(arguments), 'dim')}"
+    return f"{line} {paint(sanitise(arguments), 'dim')}"
 
 
 def render_result(block: CallBlock, paint: Styler, *, full: bool = False) -> Iterator[str]:
-    """What came of a call, below its line; shortened, unless whoever looks wanted the whole of it."""
+    """Yield the lines of a result, below the line of its call; shortened unless `full`."""
     colour = {"ok": "green", "failed": "red", "denied": "yellow"}.get(block.status, "yellow")
     blocked = "blocked: " if block.status == "denied" else ""
-    told = block.display.summary or (block.status if block.status != "ok" else "")
-    first, *more = sanitise(told).split("\n")
+    summary = block.display.summary or (block.status if block.status != "ok" else "")
+    first, *more = sanitise(summary).split("\n")
     yield f"  {paint('⎿', colour)} {blocked}{first}".rstrip()
     yield from (f"    {line}".rstrip() for line in more)
-    for part in block.display.blocks:
-        yield from (f"    {line}" for line in render_display_block(part, paint, full=full))
+    for display_block in block.display.blocks:
+        yield from (f"    {line}" for line in render_display_block(display_block, paint, full=full))
 
 
 def render_display_block(block: DisplayBlock, paint: Styler, *, full: bool = False) -> list[str]:
-    """One part of a display, drawn."""
     match block:
         case DisplayDiff(diff=diff):
             lines = render_diff(sanitise(diff), paint)
@@ -84,12 +84,12 @@ def render_display_block(block: DisplayBlock, paint: Styler, *, full: bool = Fal
 
 
 def shorten(lines: Sequence[str], max_lines: int, paint: Styler) -> list[str]:
-    """The beginning and the end of many lines, and how many there are between."""
+    """Return the first and last lines, with the number of omitted lines between them."""
     if len(lines) <= max_lines:
         return list(lines)
     head, tail = max_lines * 2 // 3, max_lines - max_lines * 2 // 3
-    left = paint(f"… {len(lines) - max_lines} more lines", "dim")
-    return [*lines[:head], left, *lines[-tail:]]
+    omitted = paint(f"… {len(lines) - max_lines} more lines", "dim")
+    return [*lines[:head], omitted, *lines[-tail:]]
 
 
 def _render_notice(text: str, paint: Styler, style: str) -> list[str]:
@@ -97,5 +97,4 @@ def _render_notice(text: str, paint: Styler, style: str) -> list[str]:
 
 
 def indent(lines: Sequence[str]) -> list[str]:
-    """Below their heading."""
     return [f"  {line}".rstrip() for line in lines]

@@ -1,4 +1,4 @@
-"""A diff as lines: what was added and removed, and in lines that were only changed, the words that were."""
+"""Renders a unified diff with changed words highlighted."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,19 +14,21 @@ MIN_SIMILARITY = 0.4
 
 
 def render_diff(diff: str, paint: Styler) -> list[str]:
-    """A diff that is harmless to show, without the two lines that name the file."""
+    """Render a sanitised diff without its two file header lines."""
     lines = diff.splitlines()
     if lines[:1] and lines[0].startswith("--- "):
         lines = lines[2:]
-    return [drawn for run in _group_changes(lines) for drawn in _render_group(run, paint)]
+    return [row for group in _group_changes(lines) for row in _render_group(group, paint)]
 
 
 def has_crlf(diff: str) -> bool:
-    """Whether every line of a diff ends as files of Windows do; the last one of a file may have no end."""
+    """Return whether all lines of a diff end with CRLF; a last line without a newline is ignored."""
     lines = diff.removesuffix("\n").split("\n")
-    ends = [line for at, line in enumerate(lines) if line[:1] in ("+", "-", " ") and not _lacks_newline(lines, at)]
-    ends = ends[2:] if lines[0].startswith("--- ") else ends
-    return bool(ends) and all(line.endswith("\r") for line in ends)
+    content = [
+        line for index, line in enumerate(lines) if line[:1] in ("+", "-", " ") and not _lacks_newline(lines, index)
+    ]
+    content = content[2:] if lines[0].startswith("--- ") else content
+    return bool(content) and all(line.endswith("\r") for line in content)
 
 
 def _lacks_newline(lines: Sequence[str], index: int) -> bool:
@@ -34,21 +36,21 @@ def _lacks_newline(lines: Sequence[str], index: int) -> bool:
 
 
 def render_diff_for_approval(diff: str, paint: Styler) -> list[str]:
-    """A diff for someone who must judge it: what cannot be seen is spelled out, but not an end that all lines share."""
+    """Render a diff with invisible characters escaped, except CRs if all lines end with CRLF."""
     return render_diff(escape_invisible(diff.replace("\r\n", "\n") if has_crlf(diff) else diff), paint)
 
 
 def _group_changes(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Lines one by one, but what was removed together with what was put in its place."""
-    at = 0
-    while at < len(lines):
-        end = at
+    """Yield groups of lines: removed lines together with the added lines after them, other lines alone."""
+    start = 0
+    while start < len(lines):
+        end = start
         for sign in "-+":
             while end < len(lines) and lines[end].startswith(sign):
                 end += 1
-        end = max(end, at + 1)
-        yield list(lines[at:end])
-        at = end
+        end = max(end, start + 1)
+        yield list(lines[start:end])
+        start = end
 
 
 def _render_group(group: list[str], paint: Styler) -> list[str]:
@@ -69,7 +71,7 @@ def _render_line(line: str, paint: Styler) -> str:
 
 
 def _render_pair(old: str, new: str, paint: Styler) -> tuple[str, str]:
-    """Two lines with what differs standing out, unless almost all of it does."""
+    """Render a changed line with the different words highlighted, unless the lines are too different."""
     if max(len(old), len(new)) > MAX_COMPARED_LENGTH:
         return _render_line(old, paint), _render_line(new, paint)
     parts = word_diff(old[1:], new[1:])
@@ -80,6 +82,6 @@ def _render_pair(old: str, new: str, paint: Styler) -> tuple[str, str]:
 
 
 def _render_words(sign: str, parts: Sequence[tuple[str, str]], paint: Styler) -> str:
-    own = WORD_STYLES[sign]
-    shown = [(sign, "same"), *((text, op) for op, text in parts if op in ("same", own))]
-    return "".join(paint(text, own if op == own else LINE_STYLES[sign]) for text, op in shown)
+    changed = WORD_STYLES[sign]
+    words = [(sign, "same"), *((text, op) for op, text in parts if op in ("same", changed))]
+    return "".join(paint(text, changed if op == changed else LINE_STYLES[sign]) for text, op in words)

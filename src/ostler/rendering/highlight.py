@@ -1,4 +1,4 @@
-"""Code in colour, line by line and for any language: comments, strings, numbers and the words most languages share."""
+"""Highlights one line of source code: comments, strings, numbers and keywords that most languages share."""
 
 import re
 from functools import cache
@@ -25,19 +25,19 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def highlight_line(line: str, language: str, paint: Styler) -> str:
-    """One line of code, as well as it can be told without the lines around it."""
+    """Highlight one line, without knowledge of the lines around it."""
     if language in _PLAIN_LANGUAGES or len(line) > MAX_LINE_LENGTH:
         return line
     if language in _DIFF_LANGUAGES:
         return paint(line, _DIFF_STYLES[line[0]]) if line[:1] in _DIFF_STYLES else line
 
-    def drawn(found: "re.Match[str]") -> str:
-        style = {"comment": "dim", "string": "green", "number": "cyan"}.get(found.lastgroup or "")
+    def render(match: "re.Match[str]") -> str:
+        style = {"comment": "dim", "string": "green", "number": "cyan"}.get(match.lastgroup or "")
         if style:
-            return paint(found[0], style)
-        return paint(found[0], "magenta") if found[0].lower() in _keywords() else found[0]
+            return paint(match[0], style)
+        return paint(match[0], "magenta") if match[0].lower() in _keywords() else match[0]
 
-    return _token_pattern(_comment_pattern(language)).sub(drawn, line)
+    return _token_pattern(_comment_pattern(language)).sub(render, line)
 
 
 def _comment_pattern(language: str) -> str:

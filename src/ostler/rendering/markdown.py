@@ -1,8 +1,7 @@
-"""Markdown as lines for a terminal, line by line as it is said: what was given out is never changed.
+"""Renders Markdown for a terminal line by line as it streams; rendered lines never change.
 
-Only a table waits for its end, because its columns are as wide as their widest cell. Where colour is off, the text
-stays as it was written, which reads well enough and can be copied. In a window, all but code and tables is wrapped
-between words.
+Only a table waits until it is complete, because its columns are as wide as their widest cell. Without colour, the
+source text is printed, which is readable and can be copied. Everything except code and tables is wrapped between words.
 """
 
 import re
@@ -16,7 +15,7 @@ MAX_LINE_LENGTH = 10_000
 MAX_TABLE_ROWS = 200
 MAX_CELL_WIDTH = 60
 HORIZONTAL_RULE = "─" * 40
-MARGIN = 2  # what stands before each line of a message
+MARGIN = 2  # columns before each line of a message
 _FENCE = re.compile(r" {0,8}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"(\s*)[-*+]\s+(\[[ xX]\]\s+)?(.*)")
@@ -32,7 +31,7 @@ _INLINE = re.compile(
 
 
 class MarkdownRenderer:
-    """One text: feed it whole lines, then ask for what it still holds."""
+    """Renders one text. Call `feed_line` with each complete line, then `flush`."""
 
     def __init__(self, paint: Styler) -> None:
         self._paint = paint
@@ -41,7 +40,7 @@ class MarkdownRenderer:
         self._table: list[str] = []
 
     def feed_line(self, line: str) -> list[str]:
-        """The lines that this one adds."""
+        """Return the rendered lines that this line completes."""
         if (
             not self._fence
             and self._paint.enabled
@@ -53,7 +52,7 @@ class MarkdownRenderer:
         return [*self.flush(), *self._render_line(line)]
 
     def flush(self) -> list[str]:
-        """The table that has ended."""
+        """Return the rendered lines of a table that was waiting for its end."""
         rows, self._table = self._table, []
         return _render_table(rows, self._paint)
 
@@ -70,11 +69,11 @@ class MarkdownRenderer:
             self._fence, self._language = fence[1], fence[2].lower()
             return [self._paint(line, "dim")]
         columns = self._paint.columns() - MARGIN
-        drawn = self._render_block(line) if self._paint.enabled else line
-        return wrap(drawn, columns, self._hanging_indent(line)) if columns > 0 else [drawn]
+        rendered = self._render_block(line) if self._paint.enabled else line
+        return wrap(rendered, columns, self._hanging_indent(line)) if columns > 0 else [rendered]
 
     def _hanging_indent(self, line: str) -> str:
-        """What stands before the later rows of a line."""
+        """Return the prefix of a wrapped line's continuation rows."""
         if _QUOTE.match(line):
             return self._paint("│ ", "dim") if self._paint.enabled else "> "
         leading = _LEADING.match(line)
@@ -94,34 +93,33 @@ class MarkdownRenderer:
 
 
 def render_markdown(text: str, paint: Styler) -> list[str]:
-    """A whole text."""
+    """Render a complete text."""
     markdown = MarkdownRenderer(paint)
-    return [drawn for line in text.split("\n") for drawn in markdown.feed_line(line)] + markdown.flush()
+    return [row for line in text.split("\n") for row in markdown.feed_line(line)] + markdown.flush()
 
 
 def render_inline(text: str, paint: Styler) -> str:
-    """Code, strong and slanted words, and links; each piece is looked at once."""
+    """Render inline code, bold, italic and links; markup is not nested."""
 
-    def drawn(found: "re.Match[str]") -> str:
-        code, strong, slanted, label, target = found.groups()
+    def render(match: "re.Match[str]") -> str:
+        code, bold, italic, label, target = match.groups()
         if code:
             return paint(code, "cyan")
-        if strong:
-            return paint(strong, "bold")
-        if slanted:
-            return paint(slanted, "italic")
+        if bold:
+            return paint(bold, "bold")
+        if italic:
+            return paint(italic, "italic")
         return paint(label, "underline") + ("" if label == target else paint(f" ({target})", "dim"))
 
-    return _INLINE.sub(drawn, text)
+    return _INLINE.sub(render, text)
 
 
 def _strip_markup(text: str) -> str:
-    """Without the marks, for where everything stands out already."""
-    return _INLINE.sub(lambda found: next(filter(None, found.groups())), text)
+    return _INLINE.sub(lambda match: next(filter(None, match.groups())), text)
 
 
 def _render_table(rows: list[str], paint: Styler) -> list[str]:
-    """Aligned, if it is one: a head, a divider, and rows that fit a screen."""
+    """Render rows as an aligned table, or as plain lines if they are not a table or too large."""
     if len(rows) < 2 or not _is_divider(rows[1]) or len(rows) >= MAX_TABLE_ROWS:
         return [render_inline(row, paint) for row in rows]
     cells = [_split_cells(row) for row in (rows[0], *rows[2:])]
@@ -131,7 +129,7 @@ def _render_table(rows: list[str], paint: Styler) -> list[str]:
     if max(widths) > MAX_CELL_WIDTH:
         return [render_inline(row, paint) for row in rows]
     divider = paint("─┼─".join("─" * size for size in widths), "dim")
-    head, *body = [_render_row(row, widths, paint, is_header=number == 0) for number, row in enumerate(cells)]
+    head, *body = [_render_row(row, widths, paint, is_header=index == 0) for index, row in enumerate(cells)]
     return [head, divider, *body]
 
 
@@ -145,8 +143,9 @@ def _split_cells(row: str) -> list[str]:
 
 
 def _render_row(cells: list[str], widths: list[int], paint: Styler, *, is_header: bool) -> str:
-    shown = [paint(_strip_markup(cell), "bold") if is_header else render_inline(cell, paint) for cell in cells]
+    rendered = [paint(_strip_markup(cell), "bold") if is_header else render_inline(cell, paint) for cell in cells]
     padded = [
-        text + " " * (size - width(_strip_markup(cell))) for text, cell, size in zip(shown, cells, widths, strict=True)
+        text + " " * (size - width(_strip_markup(cell)))
+        for text, cell, size in zip(rendered, cells, widths, strict=True)
     ]
     return paint(" │ ", "dim").join(padded).rstrip()

@@ -1,4 +1,4 @@
-"""How much room drawn lines take on a screen: their columns without colours, and the rows they are wrapped into."""
+"""Measures styled lines: their columns without styles, and the terminal rows they take."""
 
 import re
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def count_columns(line: str) -> int:
-    """The columns of a line that may be in colour."""
+    """Return the columns of a line, ignoring its styles."""
     return width(_COLOUR.sub("", line) if "\x1b" in line else line)
 
 
 def count_rows(line: str, columns: int) -> int:
-    """The rows a terminal of so many columns makes of a line."""
+    """Return the rows that a line takes in a terminal of this width."""
     return max(1, -(-count_columns(line) // max(columns, 1)))
 
 
 def lines_that_fit(lines: Sequence[str], columns: int, rows: int) -> int:
-    """How many of the lines fit; at least one."""
+    """Return how many of the lines fit; at least one."""
     used = 0
-    for number, line in enumerate(lines):
+    for index, line in enumerate(lines):
         used += count_rows(line, columns)
         if used > rows:
-            return max(number, 1)
+            return max(index, 1)
     return len(lines)

@@ -1,4 +1,4 @@
-"""What lines are drawn on: colour, where it is wanted and can be shown, and how wide it is."""
+"""Applies colours and text styles where the terminal supports them, and knows its width."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -18,17 +18,17 @@ _DARK = {
     "added": "1;32",
     "removed": "1;31",
 }
-# On white, yellow and cyan cannot be read, and dim is too faint.
+# On a white background, yellow and cyan are unreadable and dim is too faint.
 _LIGHT = {**_DARK, "dim": "90", "yellow": "35", "cyan": "34", "green": "38;5;22", "added": "1;38;5;22"}
 _MONO = {**dict.fromkeys(_DARK, ""), "bold": "1", "dim": "2", "underline": "4", "added": "1", "removed": "1;4"}
 THEMES = {"dark": _DARK, "light": _LIGHT, "mono": _MONO}
 
 
 class Styler:
-    """`paint("text", "bold", "red")` is coloured, or plain where colour is off."""
+    """Applies styles: `paint("text", "bold", "red")` returns styled text, or plain text if disabled."""
 
     def __init__(self, enabled: bool, theme: str = "dark", columns: Callable[[], int] = lambda: 0) -> None:
-        """`columns` tells how wide the window is now; 0 where it has no width, and lines stay as they are."""
+        """`columns` returns the current width of the window, or 0 if lines must not be wrapped."""
         self.columns = columns
         self.enabled = enabled
         self.theme = theme if theme in THEMES else "dark"
@@ -41,14 +41,14 @@ class Styler:
 
 
 def is_colour_enabled(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """Off by NO_COLOR, AGENT_NO_COLOR, TERM=dumb, or when nobody looks."""
+    """Return whether to use colour: only on a terminal, unless NO_COLOR, AGENT_NO_COLOR or TERM=dumb is set."""
     if env.get("NO_COLOR") or env.get("AGENT_NO_COLOR") or env.get("TERM") == "dumb":
         return False
     return stream.isatty()
 
 
 def terminal_columns(stream: TextIO) -> int:
-    """How wide the terminal is now; 0 where there is none."""
+    """Return the current width of the terminal, or 0 if the stream is not one."""
     try:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):

@@ -1,4 +1,7 @@
-"""Calls as lines: one at a time is announced, and the results of others wait for its own, each below its line."""
+"""Renders tool calls and their results in order while calls run in parallel.
+
+One call at a time is announced. The results of other calls wait for its result, each below the line of its call.
+"""
 
 import msgspec
 
@@ -9,13 +12,13 @@ from ostler.session.transcript import CallBlock
 
 
 class ToolCallRenderer:
-    """Feed it call blocks as they change; it returns the lines that each change adds."""
+    """Renders call blocks as they change."""
 
     def __init__(self, paint: Styler, *, full_output: bool = False) -> None:
-        """`whole`: results in full; what a person ran by hand is always shown so."""
+        """`full_output` shows results in full; results of manual calls are always shown in full."""
         self.full_output = full_output
-        self.running: CallBlock | None = None  # announced, and without a result yet
-        self.last: CallBlock | None = None  # the one whose result was shown last
+        self.running: CallBlock | None = None  # announced, without a result yet
+        self.last: CallBlock | None = None  # the call whose result was shown last
         self._paint = paint
         self._interrupted = False
         self._deferred: list[CallBlock] = []
@@ -23,15 +26,15 @@ class ToolCallRenderer:
         self._previewed: set[str] = set()
 
     def mark_previewed(self, preview: Display) -> None:
-        """The person was shown this before it was done; the same diff is not shown again as a result."""
-        self._previewed.update(part.diff for part in preview.blocks if isinstance(part, DisplayDiff))
+        """Record the diffs that the user saw in an approval request; they are not repeated in the result."""
+        self._previewed.update(block.diff for block in preview.blocks if isinstance(block, DisplayDiff))
 
     def on_text(self) -> None:
-        """Something was said meanwhile: the result of the call that runs gets the call's line anew."""
+        """Record that text was printed during a call, so that its line is repeated above its result."""
         self._interrupted = self.running is not None
 
     def render(self, block: CallBlock) -> list[str]:
-        """The lines to add."""
+        """Return the lines that a change of a block adds."""
         if block.id in self._finished:
             return []
         lines: list[str] = []
@@ -45,13 +48,13 @@ class ToolCallRenderer:
             self._deferred.append(block)
             return lines
         lines += self._render_with_call(block) if self._interrupted else self._render_result(block)
-        self.running, self._interrupted, held, self._deferred = None, False, self._deferred, []
-        for other in held:
+        self.running, self._interrupted, deferred, self._deferred = None, False, self._deferred, []
+        for other in deferred:
             lines += self._render_with_call(other)
         return lines
 
     def render_last_call(self) -> list[str]:
-        """The last call in full."""
+        """Return the last call and its result in full."""
         block = self.last
         if block is None or block.call is None:
             return []
@@ -66,11 +69,13 @@ class ToolCallRenderer:
 
     def _render_result(self, block: CallBlock) -> list[str]:
         self.last = block
-        by_hand = block.call is not None and block.call.origin == "person"
+        is_manual = block.call is not None and block.call.origin == "person"
         shown = block if self.full_output else self._without_previewed(block)
-        return list(render_result(shown, self._paint, full=self.full_output or by_hand))
+        return list(render_result(shown, self._paint, full=self.full_output or is_manual))
 
     def _without_previewed(self, block: CallBlock) -> CallBlock:
         display = block.display
-        new = [part for part in display.blocks if not (isinstance(part, DisplayDiff) and part.diff in self._previewed)]
-        return msgspec.structs.replace(block, display=Display(display.summary, tuple(new)))
+        blocks = [
+            part for part in display.blocks if not (isinstance(part, DisplayDiff) and part.diff in self._previewed)
+        ]
+        return msgspec.structs.replace(block, display=Display(display.summary, tuple(blocks)))

@@ -1,4 +1,4 @@
-"""A session as lines that are printed once and in order: what a face adds to its end as things happen."""
+"""Turns session events into the lines that are appended to the scrollback."""
 
 from typing import Literal
 
@@ -25,10 +25,10 @@ PROMPT_COLUMNS = 2000
 
 
 class TranscriptRenderer:
-    """Feed it events; it returns the lines that each one adds."""
+    """Renders the events of one session; each line is emitted once."""
 
     def __init__(self, paint: Styler, *, show_prompts: bool = True) -> None:
-        """`prompts`: whether what the person said is to be printed, or stands there already."""
+        """`show_prompts` is false if the user's prompts are already on the screen."""
         self.show_prompts = show_prompts
         self._paint = paint
         self._transcript = Transcript()
@@ -39,11 +39,11 @@ class TranscriptRenderer:
 
     @property
     def partial_line(self) -> str:
-        """The line that is being said now."""
+        """The incomplete line of the message that is streaming."""
         return next((stream.partial_line for stream in self._streams.values() if stream.partial_line), "")
 
     def render(self, event: Event) -> list[str]:
-        """The lines to add."""
+        """Return the lines that an event adds."""
         match event:
             case TextDelta(message_id, text):
                 return self._with_gap(message_id, self._stream_for(message_id).feed(text))
@@ -67,7 +67,7 @@ class TranscriptRenderer:
             case CallBlock():
                 return self._render_call(block)
             case TodosBlock() if self.calls.running:
-                return []  # the call shows its own plan
+                return []  # the call's result shows the list
             case _:
                 return render_block(block, self._paint)
 
@@ -75,7 +75,7 @@ class TranscriptRenderer:
         return self.render_prompt(text) if self.show_prompts else []
 
     def render_prompt(self, text: str) -> list[str]:
-        """What the person said, as the lines it is printed in."""
+        """Render a prompt of the user."""
         lines = shorten(sanitise(text).split("\n"), PROMPT_LINES, Styler(enabled=False))
         first, *more = (truncate_middle(line, PROMPT_COLUMNS).text for line in lines)
         gap = [""] if self._has_output else []
@@ -96,7 +96,7 @@ class TranscriptRenderer:
         return lines
 
     def _with_gap(self, message_id: str, lines: list[str]) -> list[str]:
-        """An empty line before each message that is not the first thing."""
+        """Add an empty line before each message, except at the start of the output."""
         if lines:
             self.calls.on_text()
         if not lines or message_id in self._printed:
@@ -107,7 +107,7 @@ class TranscriptRenderer:
         return [*gap, *lines]
 
     def _finish_incomplete(self) -> list[str]:
-        """What was said of messages that never became whole."""
+        """Return the rest of messages that were interrupted."""
         lines: list[str] = []
         for message_id, stream in self._streams.items():
             if stream.text:

@@ -66,9 +66,10 @@ class CallBlock(TranscriptBlock):
 
 
 class TodosBlock(TranscriptBlock):
-    """The todo list."""
+    """The todo list; `starter` if Ostler made it itself."""
 
     items: tuple[Todo, ...] = ()
+    starter: bool = False
 
 
 class NoticeBlock(TranscriptBlock):
@@ -100,8 +101,8 @@ class Transcript:
                 return self._apply_delta(event)
             case MessageDone(message):
                 return self._apply_message(message)
-            case TodosChanged(items):
-                return self._add(TodosBlock(f"todos-{len(self.blocks)}", True, items))
+            case TodosChanged(items, starter):
+                return self._add(TodosBlock(f"todos-{len(self.blocks)}", True, items, starter))
             case Notice(level, text):
                 return self._add(NoticeBlock(f"notice-{len(self.blocks)}", True, level, text))
             case TurnEnded(turn_id):

@@ -1,1 +1,1 @@
-"""The typed config: JSONC with positions, layers and their origins, trust on disk, and which model is meant."""
+"""Typed configuration: JSONC files, layers and their origins, trust, and the choice of a model."""

@@ -1,4 +1,4 @@
-"""Reading a config file that anyone may have put there: regular, bounded, UTF-8, or a clear refusal."""
+"""Reads a config file safely: it must be a regular file of limited size in UTF-8."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ MAX_BYTES = 1024 * 1024
 
 
 class ConfigFileError(UsageError):
-    """A file that cannot be used, as an error and as a problem."""
+    """Raised for a config file that cannot be used; `problem` describes the same as a value."""
 
     def __init__(self, path: Path, message: str, line: int = 0, column: int = 0) -> None:
         self.problem = Problem(str(path), line, column, "", message)
@@ -22,7 +22,7 @@ class ConfigFileError(UsageError):
 
 
 def read_config(path: Path) -> JsoncDocument | None:
-    """The document at a path; nothing when there is none."""
+    """Parse the config file at a path. Return None if it does not exist; raises `ConfigFileError`."""
     data = read_bytes(path)
     if data is None:
         return None
@@ -33,7 +33,7 @@ def read_config(path: Path) -> JsoncDocument | None:
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes | None:
-    """All of a regular file; nothing when there is none. Neither a pipe nor a device is waited for."""
+    """Read a regular file. Return None if it does not exist; raises `ConfigFileError`, also for a pipe or a device."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except (FileNotFoundError, NotADirectoryError):
@@ -42,9 +42,9 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes | None:
         raise ConfigFileError(path, f"this file cannot be read: {error_text(error)}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ConfigFileError(path, "this is not a regular file; move it away")
+        raise ConfigFileError(path, "this is not a regular file; remove it")
     with open(descriptor, "rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:
-        raise ConfigFileError(path, f"this file has more than {limit} bytes; make it shorter")
+        raise ConfigFileError(path, f"this file is larger than {limit} bytes; shorten it")
     return data

@@ -1,4 +1,4 @@
-"""The effective config as text, with masked secrets and, if asked for, where each line comes from."""
+"""Formats the effective config with masked secrets and origins, and checks config files."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ _INDENT = "  "
 
 
 def format_settings(settings: Settings, *, with_origin: bool = False) -> str:
-    """The settings in force as JSONC. Rules are a list, in their order over all layers: the last match wins."""
+    """Format the effective settings as JSONC. Rules are a list in the order of all layers: the last match wins."""
     plain = mask_secrets(msgspec.to_builtins(settings.config, enc_hook=encode_masked))
     plain["provider"] |= plain.pop("providers")
     for name, agent in plain["agent"].items():
@@ -31,7 +31,7 @@ def format_settings(settings: Settings, *, with_origin: bool = False) -> str:
 
 
 def check_files(paths: Sequence[FilePath]) -> list[Problem]:
-    """All that is wrong with some files; here an unknown key is an error too."""
+    """Return all problems of some config files. Unknown keys are errors here."""
     return [problem for path in paths for problem in _check_file(path)]
 
 
@@ -41,24 +41,24 @@ def _check_file(path: FilePath) -> list[Problem]:
     except ConfigFileError as error:
         return [error.problem]
     if document is None:
-        return [Problem(str(path), 0, 0, "", "there is no such file")]
+        return [Problem(str(path), 0, 0, "", "this file does not exist")]
     layer = Layer("explicit", document.file, validate(document.value), document)
     return list(layer.problems(strict=True))
 
 
 class _ConfigWriter:
-    """Writes members of objects as lists of lines; the comma between them comes later."""
+    """Writes object members as lists of lines; `_join_members` adds the commas between them."""
 
     def __init__(self, settings: Settings, *, with_origin: bool) -> None:
         self.settings = settings
         self.with_origin = with_origin
 
     def rules(self) -> Iterator[list[str]]:
-        for name, narrowing in (("permission", False), ("permission_of_untrusted_project", True)):
+        for name, restrict_only in (("permission", False), ("permission_of_untrusted_project", True)):
             rules = [
                 [self._line(f"{_INDENT * 2}{_json([*rule, action])}", layer.origin(("permission", *rule)))]
                 for layer in self.settings.layers
-                if layer.restrict_only == narrowing
+                if layer.restrict_only == restrict_only
                 for rule, action in rule_items(layer.value.get("permission"))
             ]
             if rules:
@@ -85,13 +85,13 @@ class _ConfigWriter:
         return self.settings.origin(path)
 
     def _line(self, text: str, origin: SettingOrigin) -> str:
-        """A line and, after a mark that JSON text cannot have, its comment."""
+        """Return a line, a NUL (which JSON text cannot contain) and its comment."""
         comment = str(origin) if origin == DEFAULT_ORIGIN else f"from {origin}"
         return f"{text}\0  // {_escape_unprintable(comment)}" if self.with_origin else f"{text}\0"
 
 
 def _join_members(members: Iterable[list[str]]) -> list[str]:
-    """Members with commas between them, each before its comment."""
+    """Flatten the members to lines; each comma goes before the comment of its line."""
     all_members = list(members)
     for member in all_members[:-1]:
         text, mark, comment = member[-1].partition("\0")
@@ -100,13 +100,13 @@ def _join_members(members: Iterable[list[str]]) -> list[str]:
 
 
 def _prune_empty(value: Any) -> Any:
-    """Without what is empty: nobody said it and it does nothing."""
+    """Remove empty members: they are unset and have no effect."""
     if isinstance(value, list):
         return [_prune_empty(inner) for inner in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _prune_empty(inner) for key, inner in value.items()}
-    return {key: inner for key, inner in kept.items() if inner not in (None, "", {}, [])}
+    members = {key: _prune_empty(inner) for key, inner in value.items()}
+    return {key: inner for key, inner in members.items() if inner not in (None, "", {}, [])}
 
 
 def _json(value: Any) -> str:
@@ -114,5 +114,5 @@ def _json(value: Any) -> str:
 
 
 def _escape_unprintable(text: str) -> str:
-    """With escapes for what a terminal might obey or hide."""
+    """Escape control and invisible characters."""
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""The settings in force, and where each of them comes from."""
+"""The effective settings and the origin of each value."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ DEFAULT_ORIGIN = SettingOrigin("default")
 
 
 class Settings:
-    """One config made of layers. `held` is what of the project's config waits for trust."""
+    """A config merged from layers. `pending_trust` lists the project settings that wait for trust."""
 
     __slots__ = ("_all_layers", "_project_settings", "config", "layers", "notes", "problems", "trusted")
 
@@ -43,25 +43,25 @@ class Settings:
     def from_layers(
         cls, layers: tuple[Layer, ...], notes: tuple[str, ...] = (), *, trusted: bool = False
     ) -> "Settings":
-        """Merge layers; those of an untrusted project only as far as they narrow."""
+        """Merge layers. Settings of an untrusted project only take effect where they restrict."""
         user = _convert([layer for layer in layers if layer.name != "project"])
         effective: list[Layer] = []
-        parts: list[tuple[Layer, ProjectSetting]] = []
+        project_settings: list[tuple[Layer, ProjectSetting]] = []
         for layer in layers:
-            kept, found = restrict_untrusted(layer.value, user) if layer.name == "project" else (layer.value, [])
-            parts.extend((layer, part) for part in found)
-            effective.append(layer.restricted_to(kept) if layer.name == "project" and not trusted else layer)
-        settings = cls(_convert(effective), layers, effective, parts)
+            value, found = restrict_untrusted(layer.value, user) if layer.name == "project" else (layer.value, [])
+            project_settings.extend((layer, setting) for setting in found)
+            effective.append(layer.restricted_to(value) if layer.name == "project" and not trusted else layer)
+        settings = cls(_convert(effective), layers, effective, project_settings)
         settings.notes = notes
         settings.trusted = trusted
         return settings
 
     def with_trust(self) -> "Settings":
-        """The same settings with the project trusted, from what was already read: nothing can change in between."""
+        """Return the same settings with the project trusted, without reading the files again."""
         return Settings.from_layers(self._all_layers, self.notes, trusted=True)
 
     def origin(self, key: str | KeyPath) -> SettingOrigin:
-        """Where a setting comes from. A profile is reached by its name or number, a name with dots by a path."""
+        """Return where a setting comes from. Address profiles by name or index; use a path for names with dots."""
         path = parse_key(key) if isinstance(key, str) else key
         for layer in reversed(self.layers):
             found = resolve_path(layer.value, path)
@@ -70,30 +70,37 @@ class Settings:
         return DEFAULT_ORIGIN
 
     def last_layer_index(self, path: KeyPath) -> int:
-        """The number of the last layer that says something, or -1."""
+        """Return the index of the last layer that sets a value, or -1."""
         return max(
             (n for n, layer in enumerate(self.layers) if resolve_path(layer.value, path) is not None), default=-1
         )
 
     def rules(self, agent: str = "") -> list[Rule]:
-        """The rules of all layers in order (the last match wins), for all calls or for one agent's."""
+        """Return the rules of all layers in order (the last match wins), general ones or those of an agent."""
         return [rule for layer in self.layers if not layer.restrict_only for rule in layer.rules(agent)]
 
     def restricting_rules(self, agent: str = "") -> list[Rule]:
-        """The rules of an untrusted project. They may make a verdict stricter and never wider: its `allow` lifts
-        nothing but what the same project asks or denies further up."""
+        """Return the rules of an untrusted project, which can only make a verdict stricter.
+
+        Its `allow` only overrides an earlier `ask` or `deny` of the same project.
+        """
         return [rule for layer in self.layers if layer.restrict_only for rule in layer.rules(agent)]
 
     @property
     def pending_trust(self) -> tuple[PendingSetting, ...]:
-        """What of the project's config waits for trust: nothing once it is trusted."""
+        """The project settings that wait for trust; empty if the project is trusted."""
         if self.trusted:
             return ()
-        return tuple(self._pending_setting(layer, part) for layer, part in self._project_settings if part.reason)
+        return tuple(
+            self._pending_setting(layer, setting) for layer, setting in self._project_settings if setting.reason
+        )
 
     def trust_items(self) -> list[tuple[KeyPath, Any, PendingSetting]]:
-        """All that trust in this project is about, whether it is given or not: path, value, and how to show it."""
-        return [(part.path, part.value, self._pending_setting(layer, part)) for layer, part in self._project_settings]
+        """Return everything that trusting the project covers, as path, value and how to show it."""
+        return [
+            (setting.path, setting.value, self._pending_setting(layer, setting))
+            for layer, setting in self._project_settings
+        ]
 
     def _pending_setting(self, layer: Layer, setting: ProjectSetting) -> PendingSetting:
         import json
@@ -109,7 +116,7 @@ class Settings:
 
 
 def parse_key(key: str) -> KeyPath:
-    """`models.profiles[0].name` as a path."""
+    """Parse a key such as `models.profiles[0].name` into a path."""
     steps = re.findall(r"\[(\d{1,6})\]|([^.\[\]]+)", key)
     return tuple(int(number) if number else name for number, name in steps)
 

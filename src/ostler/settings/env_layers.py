@@ -1,4 +1,4 @@
-"""Settings from environment variables and from flags: each becomes a layer like a file's."""
+"""Builds settings layers from environment variables and command-line flags."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def _parse_bool(value: str) -> bool:
 _Parser = Callable[[str], Any]
 _EXPECTED: dict[_Parser, str] = {_parse_number: "a number", _parse_bool: "true or false"}
 
-# Variables for one setting stand together; the first that is set counts.
+# Of several variables for one setting, the first that is set is used.
 _VARIABLES: tuple[tuple[tuple[str, ...], str, _Parser], ...] = (
     (("OSTLER_MODEL", "AGENT_MODEL"), "model", _parse_text),
     (("OSTLER_CACHE_PATH", "AGENT_CACHE_PATH"), "cache.path", _parse_text),
@@ -60,25 +60,25 @@ _VARIABLES: tuple[tuple[tuple[str, ...], str, _Parser], ...] = (
 
 
 def first_set_variable(env: Mapping[str, str], *names: str) -> str:
-    """The first of some variables that is set to anything; its name, or nothing."""
+    """Return the name of the first variable that is set and not empty, or an empty string."""
     return next((name for name in names if env.get(name)), "")
 
 
 def environment_layers(env: Mapping[str, str]) -> Iterator[Layer]:
-    """One layer for each variable that says something."""
-    for names, key, reader in _VARIABLES:
+    """Yield a layer for each setting that an environment variable sets. Raises `UsageError` for a bad value."""
+    for names, key, parser in _VARIABLES:
         name = first_set_variable(env, *names)
         if name:
             yield _require_valid(
-                Layer("environment", f"${name}", validate(_nested(key, _parse_variable(name, env[name], reader))))
+                Layer("environment", f"${name}", validate(_nested(key, _parse_variable(name, env[name], parser))))
             )
 
 
 def flag_layer(flags: Mapping[str, Any]) -> Layer:
-    """The flags, given by dotted keys; an unknown one is an error here."""
+    """Build the layer of the flags, given by dotted keys. Raises `UsageError`, also for an unknown key."""
     value: dict[str, Any] = {}
-    for key, said in flags.items():
-        value = merge_values(value, _nested(key, said))
+    for key, flag in flags.items():
+        value = merge_values(value, _nested(key, flag))
     return _require_valid(Layer("flags", "command line", validate(value)), strict=True)
 
 

@@ -1,4 +1,4 @@
-"""The standing rules a person gave for a project: kept with when they were given, listed, and taken back."""
+"""Stores the permission rules that the user granted for a project, with dates."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,14 +11,14 @@ from ostler.settings.private_file import locked_for_change, read_private, replac
 
 
 class GrantedRule(msgspec.Struct, frozen=True):
-    """A rule and when it was given."""
+    """A rule and the time at which it was granted."""
 
     rule: Rule
     when: str = ""
 
 
 class ProjectGrants:
-    """`grants.json` of one project's folder in Ostler's home. A file that is not as we wrote it grants nothing."""
+    """The rules in `grants.json` of a project's folder in Ostler's home. An unusable file grants nothing."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "grants.json"
@@ -26,25 +26,25 @@ class ProjectGrants:
         self._granted: tuple[GrantedRule, ...] | None = None
 
     def granted(self) -> tuple[GrantedRule, ...]:
-        """All that stands, in the order it was given."""
+        """Return all granted rules, oldest first."""
         if self._granted is None:
             self._granted = self._read()
         return self._granted
 
     def rules(self) -> Sequence[Rule]:
-        return [given.rule for given in self.granted()]
+        return [grant.rule for grant in self.granted()]
 
     def add(self, rule: Rule) -> None:
         from datetime import UTC, datetime
 
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._change(lambda known: (*(given for given in known if given.rule != rule), GrantedRule(rule, now)))
+        self._change(lambda grants: (*(grant for grant in grants if grant.rule != rule), GrantedRule(rule, now)))
 
     def revoke(self, rule: Rule) -> bool:
-        there = rule in self.rules()
-        if there:
-            self._change(lambda known: tuple(given for given in known if given.rule != rule))
-        return there
+        exists = rule in self.rules()
+        if exists:
+            self._change(lambda grants: tuple(grant for grant in grants if grant.rule != rule))
+        return exists
 
     def _change(self, change: Callable[[tuple[GrantedRule, ...]], tuple[GrantedRule, ...]]) -> None:
         with locked_for_change(self._file):
@@ -56,7 +56,5 @@ class ProjectGrants:
             data = read_private(self._file)
             return msgspec.json.decode(data, type=tuple[GrantedRule, ...]) if data else ()
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-            self.notes.append(
-                f"{self._file}: no standing rule counts, for this file is not usable: {error_text(error)}"
-            )
+            self.notes.append(f"{self._file}: ignored, so no granted rule applies: {error_text(error)}")
             return ()

@@ -1,4 +1,4 @@
-"""The JSON Schema of a config file, for editors."""
+"""Builds the JSON Schema of config files from the section docstrings."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _FIELD_LINE = r"(?m)^ *([\w$]+): (.+)$"
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema, draft 2020-12, with a description of each key and every spelling that is understood."""
+    """Return the schema (draft 2020-12) with a description of each key; aliases are marked as deprecated."""
     (_, named), definitions = msgspec.json.schema_components(
         (ConfigFile, NamedProvider), schema_hook=_schema_for_type, ref_template="#/$defs/{name}"
     )
@@ -32,7 +32,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def field_descriptions(section: type[ConfigSection]) -> dict[str, str]:
-    """What the docstring of a section says about each of its keys."""
+    """Return the descriptions of a section's keys from its docstring."""
     found: dict[str, str] = {}
     for base in reversed(section.__mro__):
         if issubclass(base, ConfigSection):
@@ -47,11 +47,11 @@ def _schema_for_type(kind: type) -> dict[str, Any]:
 
 
 def _sections() -> Iterator[type[ConfigSection]]:
-    waiting: list[type[ConfigSection]] = [ConfigSection]
-    while waiting:
-        section = waiting.pop()
+    pending: list[type[ConfigSection]] = [ConfigSection]
+    while pending:
+        section = pending.pop()
         yield section
-        waiting.extend(section.__subclasses__())
+        pending.extend(section.__subclasses__())
 
 
 def _describe(definition: dict[str, Any], section: type[ConfigSection]) -> None:
@@ -63,14 +63,14 @@ def _describe(definition: dict[str, Any], section: type[ConfigSection]) -> None:
     for schema in properties.values():
         if schema.get("default") in (None, "", (), {}) or "$ref" in schema:
             schema.pop("default", None)
-    for alias, name in section.aliases.items():
+    for alias, name in {**section.aliases, **section.renamed}.items():
         properties[alias] = {**properties[name], "deprecated": True}
     if not definition["required"]:
         del definition["required"]
 
 
 def _add_other_forms(properties: dict[str, Any], short: dict[str, Any], named: dict[str, Any]) -> None:
-    """`provider` may be a vendor's name or hold providers by id, `model` may be an endpoint."""
+    """Add that `provider` may be a vendor's name or contain providers by id, and that `model` may be an endpoint."""
     by_reference = {"$ref": properties["provider"].pop("$ref")}
     properties["provider"]["anyOf"] = [{"type": "string"}, by_reference]
     properties["model"]["anyOf"].append(by_reference)

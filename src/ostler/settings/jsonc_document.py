@@ -1,4 +1,4 @@
-"""A config file as a document: its value at once, the places of its keys and values when someone asks."""
+"""A JSONC file: its value, and the positions of keys and values on demand."""
 
 import re
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from ostler.settings.jsonc_parser import (
 
 _STRING = r'"(?:[^"\\\n]++|\\.)*+"?'
 _COMMENTS = rf"{_STRING}|//[^\r\n]*+|/\*.*?(?:\*/|\Z)"
-# An array or object that begins with a comma stays broken.
+# An array or object that starts with a comma stays invalid.
 _COMMAS = rf"{_STRING}|[\[{{][ \t\r\n]*+,|,(?=[ \t\r\n]*+[}}\]])"
 
 
 class _NeedsFullParse(ValueError):
-    """The quick way found something that only the careful one can judge."""
+    """Raised by the fast parser for something that only the full parser can decide."""
 
 
 class JsoncDocument:
-    """The text of one file and the value it holds."""
+    """The text of a JSONC file and its value. Raises `JsoncSyntaxError` if the text is invalid."""
 
     __slots__ = ("_tree", "file", "text", "value")
 
@@ -37,7 +37,7 @@ class JsoncDocument:
         self.value = self._parse_fast()
 
     def _parse_fast(self) -> Any:
-        """The value by the standard library's reader, where that is sure to be right; else by the careful one."""
+        """Parse with the standard library if its result is certainly right, else with the full parser."""
         for prepare in (str, blank_comments):
             try:
                 value = _parse_standard(prepare(self.text))
@@ -48,19 +48,19 @@ class JsoncDocument:
         return self.tree().value
 
     def tree(self) -> JsonNode:
-        """Every value with its place; read once, on first demand."""
+        """Return all values with their positions; parsed on first use."""
         if self._tree is None:
             self._tree = parse_jsonc(self.text)
         return self._tree
 
     def position(self, path: Sequence[str | int], *, of_key: bool = False) -> TextPosition:
-        """Where a value (or its key) stands; for a path that is not there, the nearest one above."""
+        """Return the position of a value or its key; if the path does not exist, of its nearest existing parent."""
         node = self.tree().find(path)
         return node.key_position if of_key else node.position
 
 
 def decode_text(data: bytes) -> str:
-    """The text of a file: UTF-8, with or without a byte order mark."""
+    """Decode UTF-8, with or without a byte order mark. Raises `JsoncSyntaxError` at the first invalid byte."""
     try:
         return data.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError as error:
@@ -69,12 +69,12 @@ def decode_text(data: bytes) -> str:
 
 
 def blank_comments(text: str) -> str:
-    """The text with blanks for comments and trailing commas; what is broken stays broken."""
+    """Replace comments and trailing commas with spaces; invalid text stays invalid."""
 
-    def blank(found: re.Match[str]) -> str:
-        whole = found[0]
-        ends = whole == "," or whole.startswith("//") or (whole.startswith("/*") and whole[2:].endswith("*/"))
-        return " " * len(whole) if ends else whole
+    def blank(match: re.Match[str]) -> str:
+        token = match[0]
+        removable = token == "," or token.startswith("//") or (token.startswith("/*") and token[2:].endswith("*/"))
+        return " " * len(token) if removable else token
 
     without_comments = re.sub(_COMMENTS, blank, text, flags=re.DOTALL)
     return re.sub(_COMMAS, blank, without_comments, flags=re.DOTALL)

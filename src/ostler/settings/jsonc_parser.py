@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, read so that every key and value knows where it stands."""
+"""JSONC parser that records the position of every key and value."""
 
 import re
 from bisect import bisect_right
@@ -18,14 +18,14 @@ _CLOSERS = {"{": "}", "[": "]"}
 
 
 class TextPosition(NamedTuple):
-    """A line and a column, both counted from 1; the column counts characters."""
+    """A line and a column in characters, both starting at 1."""
 
     line: int
     column: int
 
 
 class JsoncSyntaxError(ValueError):
-    """The text is not JSON; `message` is a clause that says what to mend at `place`."""
+    """Raised for invalid JSONC; `message` says what to fix at `position`."""
 
     def __init__(self, message: str, position: TextPosition) -> None:
         super().__init__(f"{position.line}:{position.column}: {message}")
@@ -34,20 +34,19 @@ class JsoncSyntaxError(ValueError):
 
 
 class LineIndex:
-    """Where the lines of a text begin, to turn an offset into a place."""
+    """Start offsets of the lines of a text; converts an offset to a position."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0]
         self._starts.extend(found.end() for found in re.finditer("\n", text))
 
     def position(self, offset: int) -> TextPosition:
-        """The line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return TextPosition(line, offset - self._starts[line - 1] + 1)
 
 
 class JsonNode:
-    """A value with its place and, inside an object, the place of its key; `children` for objects and arrays."""
+    """A value with its position and, in an object, the position of its key. Objects and arrays have `children`."""
 
     __slots__ = ("_key_offset", "_lines", "_offset", "children", "value")
 
@@ -60,16 +59,16 @@ class JsonNode:
 
     @property
     def position(self) -> TextPosition:
-        """Where the value begins."""
+        """Start of the value."""
         return self._lines.position(self._offset)
 
     @property
     def key_position(self) -> TextPosition:
-        """Where its key begins, or the value itself when it has none."""
+        """Start of the key, or of the value if there is no key."""
         return self._lines.position(self._key_offset)
 
     def find(self, path: Sequence[str | int]) -> "JsonNode":
-        """The node at a path, or the deepest one on the way there."""
+        """Return the node at a path, or the deepest existing node on that path."""
         node = self
         for step in path:
             if node.children is None or step not in node.children:
@@ -79,15 +78,15 @@ class JsonNode:
 
 
 def parse_jsonc(text: str) -> JsonNode:
-    """Read a whole text; an empty one is an empty object."""
+    """Parse a text; an empty one is an empty object. Raises `JsoncSyntaxError`."""
     return _JsoncParser(text).parse()
 
 
 class _JsoncParser:
-    """One pass with a stack of its own, so that depth is a limit and not a crash."""
+    """Parses in one pass with an explicit stack, so that deep nesting is an error and not a crash."""
 
     def __init__(self, text: str) -> None:
-        from json.decoder import JSONDecoder  # only who has a config to read pays for it
+        from json.decoder import JSONDecoder  # imported late: most configs need only the fast parser
 
         self.text = text
         self.offset = 0
@@ -113,11 +112,11 @@ class _JsoncParser:
                 stack.append(child)
         self._skip_gap()
         if self.offset < len(self.text):
-            raise self._error("the config ends before this; remove what follows")
+            raise self._error("unexpected text after the end of the config; remove it")
         return root
 
     def _next_child(self, parent: JsonNode) -> JsonNode | None:
-        """The next key and value of an object, or the next value of an array; nothing once it is closed."""
+        """Parse the next member of an object or item of an array. Return None at its end."""
         assert parent.children is not None
         self._skip_gap()
         if parent.children and not self._is_closed(parent):
@@ -127,7 +126,7 @@ class _JsoncParser:
             self.offset += 1
             return None
         if self.offset == len(self.text):
-            raise self._error(f"the text ends, but the {_opener(parent)} of line {parent.position.line} is still open")
+            raise self._error(f"the file ends, but the {_opener(parent)} of line {parent.position.line} is not closed")
         if isinstance(parent.value, dict):
             return self._member(parent)
         child = self._value(None)
@@ -156,12 +155,12 @@ class _JsoncParser:
 
     def _value(self, key_offset: int | None) -> JsonNode:
         if self.offset == len(self.text):
-            raise self._error("expected a value, but the text ends")
+            raise self._error("expected a value, but the file ends")
         start = self.offset
         return JsonNode(self._parse_token(self.text[start]), self.lines, start, key_offset)
 
     def _parse_token(self, char: str) -> Any:
-        """A scalar, or an object or array that is still empty."""
+        """Parse a scalar, or return a new empty object or array."""
         if char in "{[":
             self.offset += 1
             return {} if char == "{" else []
@@ -181,13 +180,15 @@ class _JsoncParser:
         except JSONDecodeError as error:
             raise JsoncSyntaxError(_describe_string_error(error.msg), self.lines.position(error.pos)) from None
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise JsoncSyntaxError("this text has half of a surrogate pair; write it whole", self.lines.position(start))
+            raise JsoncSyntaxError(
+                "this string has half of a surrogate pair; write both halves", self.lines.position(start)
+            )
         return value
 
     def _number(self) -> int | float:
         found = self.number.match(self.text, self.offset)
         if found is None or self.word.match(self.text, found.end()):
-            raise self._error("this is not a number as JSON writes it")
+            raise self._error("this is not a valid JSON number")
         start, self.offset = self.offset, found.end()
         try:
             return parse_int(found[0]) if found[1] is None and found[2] is None else parse_float(found[0])
@@ -201,14 +202,14 @@ class _JsoncParser:
             self.offset += len(word)
             return _CONSTANTS[word]
         if word.lower() in _CONSTANTS:
-            raise self._error(f"write {word.lower()} in small letters")
+            raise self._error(f"write {word.lower()} in lower case")
         if word[0] == "'":
-            raise self._error("text takes double quotes")
+            raise self._error("write strings in double quotes")
         raise self._error(f"expected a value, not {_shorten(word)}")
 
     def _expect(self, mark: str, message: str) -> None:
         if not self.text.startswith(mark, self.offset):
-            raise self._error(message if self.offset < len(self.text) else f"{message}, but the text ends")
+            raise self._error(message if self.offset < len(self.text) else f"{message}, but the file ends")
         self.offset += 1
 
     def _is_closed(self, parent: JsonNode) -> bool:
@@ -218,21 +219,21 @@ class _JsoncParser:
         found = self.gap.match(self.text, self.offset)
         self.offset = found.end() if found else self.offset
         if self.text.startswith("/*", self.offset):
-            raise self._error("this comment is never closed")
+            raise self._error("this comment is not closed")
 
     def _error(self, message: str) -> JsoncSyntaxError:
         return JsoncSyntaxError(message, self.lines.position(self.offset))
 
 
 def parse_int(digits: str) -> int:
-    """An integer of a sane length."""
+    """Parse an integer. Raises `ValueError` if it has too many digits."""
     if len(digits) > MAX_DIGITS:
         raise ValueError(f"this number has more than {MAX_DIGITS} digits")
     return int(digits)
 
 
 def parse_float(digits: str) -> float:
-    """A float that is a number."""
+    """Parse a float. Raises `ValueError` if it is not finite."""
     value = float(digits)
     if value - value != 0:
         raise ValueError("this number is too large")
@@ -249,12 +250,12 @@ def _closer(parent: JsonNode) -> str:
 
 def _describe_string_error(message: str) -> str:
     if message.startswith("Unterminated"):
-        return "this text has no closing quote"
+        return "this string has no closing quote"
     if message.startswith("Invalid control"):
-        return "a line break or control character inside a text must be written as an escape"
-    return "JSON knows no such escape; write a backslash as \\\\"
+        return "write line breaks and control characters in a string as escapes"
+    return "this escape is invalid in JSON; write a backslash as \\\\"
 
 
 def _shorten(text: str) -> str:
-    """A word from a file, fit for a message: short, and with nothing that a terminal would obey."""
+    """Return text from a file for use in a message: shortened, with control characters escaped."""
     return ascii(text if len(text) <= 40 else text[:39] + "…").replace("\\u2026", "…")

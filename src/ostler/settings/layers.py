@@ -1,4 +1,4 @@
-"""One source of settings, and how several become one: later over earlier, objects deep, rules never."""
+"""One layer of settings (file, environment or flags) and how layers are merged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -11,12 +11,12 @@ from ostler.settings.validate import SchemaViolation, ValidatedConfig
 
 LayerName = Literal["global", "project", "explicit", "environment", "flags"]
 
-# Lists to which every layer adds: none may take away what another one refuses.
+# Lists that are concatenated over all layers, so that no layer can remove what another one denies.
 _APPENDED_LISTS = frozenset({("instructions",), ("security", "blacklist_patterns"), ("security", "danger_patterns")})
 
 
 class Layer:
-    """What one file, the environment or the flags say. `narrowing`: its rules may only make stricter."""
+    """The settings of a file, the environment or the flags. With `restrict_only` its rules can only restrict."""
 
     __slots__ = ("document", "file", "name", "restrict_only", "validated", "value")
 
@@ -40,65 +40,66 @@ class Layer:
         return f"Layer({self.name!r}, {self.file!r})"
 
     def restricted_to(self, value: dict[str, Any]) -> "Layer":
-        """The same layer with less in it."""
+        """Return this layer with only the given values; its rules can then only restrict."""
         layer = Layer(self.name, self.file, self.validated, self.document, restrict_only=True)
         layer.value = value
         return layer
 
     def origin(self, path: KeyPath) -> SettingOrigin:
-        """Where this layer says something."""
+        """Return where this layer sets a value."""
         if self.document is None:
             return SettingOrigin(self.name, self.file)
-        place = self.document.position(self.validated.original_path(path), of_key=True)
-        return SettingOrigin(self.name, self.file, place.line)
+        position = self.document.position(self.validated.original_path(path), of_key=True)
+        return SettingOrigin(self.name, self.file, position.line)
 
     def problems(self, *, strict: bool = False) -> Iterator[Problem]:
-        """What is wrong with it; unknown keys are only warned of unless `strict`."""
-        for flaw in self.validated.violations:
-            yield self._problem(flaw, strict=strict)
+        """Yield the problems of this layer. Unknown keys are warnings unless `strict`."""
+        for violation in self.validated.violations:
+            yield self._problem(violation, strict=strict)
 
     def _problem(self, violation: SchemaViolation, *, strict: bool) -> Problem:
-        place = self.document.position(violation.path, of_key=violation.unknown_key) if self.document else (0, 0)
+        position = self.document.position(violation.path, of_key=violation.unknown_key) if self.document else (0, 0)
         severity: Literal["error", "warning"] = "warning" if violation.unknown_key and not strict else "error"
-        return Problem(self.file, *place, format_path(violation.path), violation.message, severity)
+        return Problem(self.file, *position, format_path(violation.path), violation.message, severity)
 
     def rules(self, agent: str = "") -> list[Rule]:
-        """The rules for all calls, or those for one agent's, in the order of the file."""
-        said = self.value.get("agent", {}).get(agent, {}) if agent else self.value
-        return [Rule(key, pattern, action, self.file) for (key, pattern), action in rule_items(said.get("permission"))]
+        """Return the general rules, or those of an agent, in the order of the file."""
+        section = self.value.get("agent", {}).get(agent, {}) if agent else self.value
+        rules = rule_items(section.get("permission"))
+        return [Rule(key, pattern, action, self.file) for (key, pattern), action in rules]
 
 
 def rule_items(permission: Any) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Each rule of a `permission` value: its key, its pattern and its action."""
+    """Yield the rules of a `permission` value as `((key, pattern), action)`."""
     if isinstance(permission, str):
         permission = {"*": permission}
-    for key, said in (permission or {}).items():
-        if isinstance(said, dict):
-            yield from (((key, pattern), action) for pattern, action in said.items())
+    for key, value in (permission or {}).items():
+        if isinstance(value, dict):
+            yield from (((key, pattern), action) for pattern, action in value.items())
         else:
-            yield (key, "*"), said
+            yield (key, "*"), value
 
 
 def merge_layers(layers: Sequence[Layer]) -> dict[str, Any]:
-    """All layers in one, without their rules."""
-    total: dict[str, Any] = {}
+    """Merge the layers, without their rules; later layers win."""
+    merged: dict[str, Any] = {}
     for layer in layers:
-        total = merge_values(total, _without_rules(layer.value))
-    return total
+        merged = merge_values(merged, _without_rules(layer.value))
+    return merged
 
 
 def _without_rules(value: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: inner for key, inner in value.items() if key not in ("permission", "$schema")}
-    if isinstance(kept.get("agent"), dict):
-        kept["agent"] = {
+    result = {key: inner for key, inner in value.items() if key not in ("permission", "$schema")}
+    if isinstance(result.get("agent"), dict):
+        result["agent"] = {
             name: {key: inner for key, inner in agent.items() if key != "permission"}
-            for name, agent in kept["agent"].items()
+            for name, agent in result["agent"].items()
         }
-    return kept
+    return result
 
 
 def merge_values(old: Any, new: Any, path: KeyPath = ()) -> Any:
-    """One value with another over it."""
+    """Merge two values: objects are merged deeply, some lists are combined, anything else is replaced by `new`."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {
             **old,
@@ -113,7 +114,7 @@ def merge_values(old: Any, new: Any, path: KeyPath = ()) -> Any:
 
 
 def resolve_path(value: Any, path: KeyPath) -> KeyPath | None:
-    """The path to something in a layer, with a profile's name turned into its number; nothing if it is not there."""
+    """Return a path with names of list items replaced by indexes, or None if it does not exist in `value`."""
     found: list[str | int] = []
     for step in path:
         if isinstance(value, list):

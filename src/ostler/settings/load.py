@@ -1,4 +1,4 @@
-"""From files, environment and flags to the settings in force, in one fixed order."""
+"""Loads the settings of a workspace from files, environment and flags, in a fixed order."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,14 +23,15 @@ def load(
     trusted: bool = False,
     project: bool = True,
 ) -> Settings:
-    """The settings for a workspace. What a project says beyond narrowing counts only when `trusted`.
+    """Load the settings of a workspace.
 
-    Without `project` its files are not read at all: for who only looks after what was kept. A broken file or a wrong
-    type is a UsageError; unknown keys are problems of the result.
+    Unless `trusted`, project settings can only restrict. With `project=False` the project's files are not read at all,
+    which is enough to manage stored sessions. Raises `UsageError` for a broken file or a wrong type; unknown keys are
+    in the result's `problems`.
     """
     notes: list[str] = []
-    of_project = _project_layers(cwd, env) if project else ()
-    layers = [*_global_layers(env, notes), *of_project, *_explicit_layer(cwd, env)]
+    project_layers = _project_layers(cwd, env) if project else ()
+    layers = [*_global_layers(env, notes), *project_layers, *_explicit_layer(cwd, env)]
     _raise_on_errors(layers)
     layers += environment_layers(env)
     if flags:
@@ -39,7 +40,7 @@ def load(
 
 
 def find_config_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
-    """Ostler's own config files that are there, in the order in which they count."""
+    """Return the existing config files of Ostler, in increasing precedence."""
     home = find_home(env)
     found = [_find_config_file(home)] if home and not _is_unusable(home) else []
     found.append(_find_config_file(cwd / ".ostler"))
@@ -50,21 +51,21 @@ def find_config_files(cwd: Path, env: Mapping[str, str]) -> list[Path]:
 
 
 def _global_layers(env: Mapping[str, str], notes: list[str]) -> Iterator[Layer]:
-    person, home = user_home(env), find_home(env)
-    if person:
-        yield from _eidolon_layers("global", person)
+    folder, home = user_home(env), find_home(env)
+    if folder:
+        yield from _eidolon_layers("global", folder)
     if home is None:
-        notes.append("no global config is read: neither HOME nor OSTLER_HOME names a directory")
+        notes.append("the global config was not read: set HOME or OSTLER_HOME to an absolute path")
     elif _is_unusable(home):
-        notes.append(f"no global config is read: {home} is not a directory that can be opened")
+        notes.append(f"the global config was not read: {home} is not an accessible directory")
     else:
         yield from _file_layer("global", _find_config_file(home))
 
 
 def _project_layers(cwd: Path, env: Mapping[str, str]) -> Iterator[Layer]:
-    person, home = user_home(env), find_home(env)
-    # Started in the home directory, the project's files would be the global ones once more.
-    if not (person and _is_same_file(cwd, person)):
+    folder, home = user_home(env), find_home(env)
+    # In the home directory, the project's files would be the global ones again.
+    if not (folder and _is_same_file(cwd, folder)):
         yield from _eidolon_layers("project", cwd)
     if not (home and _is_same_file(cwd / ".ostler", home)):
         yield from _file_layer("project", _find_config_file(cwd / ".ostler"))
@@ -76,20 +77,23 @@ def _explicit_layer(cwd: Path, env: Mapping[str, str]) -> Iterator[Layer]:
         path = cwd / expand_path(env[variable], env)
         layers = list(_file_layer("explicit", path))
         if not layers:
-            raise UsageError(f"{path}: there is no such file, but ${variable} names it")
+            raise UsageError(f"{path} does not exist; change or unset ${variable}")
         yield from layers
 
 
 def _eidolon_layers(name: LayerName, folder: Path) -> Iterator[Layer]:
-    """Eidolon's files: only the keys that are its own and ours, and no word about the others."""
+    """Read Eidolon's files: only the keys that Ostler supports too; other keys are ignored silently."""
     for path in (folder / ".eidolon" / "config.json", folder / ".eidolon.json"):
         document = read_config(path)
         if document is None:
             continue
-        said = document.value
-        checked = validate({key: said[key] for key in _EIDOLON_KEYS if key in said} if isinstance(said, dict) else said)
-        flaws = tuple(flaw for flaw in checked.violations if not flaw.unknown_key)
-        yield Layer(name, str(path), ValidatedConfig(checked.value, flaws, checked.original_paths), document)
+        value = document.value
+        if isinstance(value, dict):
+            value = {key: value[key] for key in _EIDOLON_KEYS if key in value}
+        validated = validate(value)
+        violations = tuple(violation for violation in validated.violations if not violation.unknown_key)
+        config = ValidatedConfig(validated.value, violations, validated.original_paths)
+        yield Layer(name, str(path), config, document)
 
 
 def _file_layer(name: LayerName, path: Path | None) -> Iterator[Layer]:
@@ -101,7 +105,7 @@ def _file_layer(name: LayerName, path: Path | None) -> Iterator[Layer]:
 def _find_config_file(folder: Path) -> Path | None:
     found = [path for path in (folder / "config.json", folder / "config.jsonc") if _exists(path)]
     if len(found) > 1:
-        raise UsageError(f"{found[0]} and {found[1]} are both there; keep one of them")
+        raise UsageError(f"{found[0]} and {found[1]} both exist; remove one of them")
     return found[0] if found else None
 
 
@@ -116,7 +120,7 @@ def _exists(path: Path) -> bool:
 
 
 def _is_unusable(home: Path) -> bool:
-    """Whether something is in the place of our home that is no folder, or one that is closed to us."""
+    """Return whether Ostler's home exists but is not a folder or not accessible."""
     try:
         (home / "config.json").lstat()
     except FileNotFoundError:
@@ -137,4 +141,4 @@ def _raise_on_errors(layers: list[Layer]) -> None:
     errors = [problem for layer in layers for problem in layer.problems() if problem.severity == "error"]
     if errors:
         more = f"{len(errors) - 1} more: " if len(errors) > 1 else ""
-        raise UsageError(str(errors[0]), code="config", hint=f"{more}ostler config check shows all that is to mend")
+        raise UsageError(str(errors[0]), code="config", hint=f"{more}run `ostler config check` to list all problems")

@@ -1,4 +1,4 @@
-"""Plain values made fit to be shown: secrets masked, by the name that they stand under."""
+"""Masks secrets in values before they are shown."""
 
 import re
 from functools import cache
@@ -13,18 +13,21 @@ if TYPE_CHECKING:
 
 _CREDENTIALS = r"(?<=://)[^/?#@\s]*@"
 _QUERY = r"(?<=[?&])([^=&#\s]+)=([^&#\s]+)"
-_RULE_ACTIONS = ("allow", "ask", "deny")  # of a rule, whose pattern may well be a word like `token`
+_RULE_ACTIONS = ("allow", "ask", "deny")  # values of rules, whose pattern may be a word like `token`
 
 
 class MaskedRepr(msgspec.Struct, frozen=True):
-    """A struct whose repr shows no secrets, wherever in it they are."""
+    """A struct whose repr masks all secrets, also nested ones."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({mask_secrets(msgspec.to_builtins(self, enc_hook=encode_masked))})"
 
 
 def mask_secrets(value: Any, name: str = "") -> Any:
-    """A copy without secrets; a masked text carries a short print, so that a change of it can be seen."""
+    """Return a copy with masked secrets. A masked text has a short hash, so that changes are visible.
+
+    `name` is the key of the value; it decides whether the value is a secret.
+    """
     if isinstance(value, dict):
         hide_all = name in ("headers", "http_headers")
         return {key: mask_secrets(inner, "secret" if hide_all else key) for key, inner in value.items()}
@@ -39,7 +42,7 @@ def mask_secrets(value: Any, name: str = "") -> Any:
 
 
 def _mask_query_value(pair: re.Match[str]) -> str:
-    """A value of a URL's query, where its name or itself tells that it is a secret."""
+    """Mask a value in a URL's query if its name or its content looks like a secret."""
     from ostler.text.secret_values import looks_random
 
     return f"{pair[1]}={mask_secrets(pair[2], 'secret' if looks_random(pair[2]) else pair[1])}"

@@ -1,4 +1,4 @@
-"""Every model a config knows, whatever form it was written in, as profiles."""
+"""Lists every model of the configuration as a profile, from each supported form."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ SHORT_FORM = "default"
 
 
 class ModelCandidate(NamedTuple):
-    """A profile, where in the settings it stands, and the variables that may hold its key."""
+    """A profile, its path in the settings, and the environment variables that may contain its key."""
 
     entry: ProfileEntry
     path: KeyPath
@@ -18,7 +18,7 @@ class ModelCandidate(NamedTuple):
 
 
 def list_candidates(settings: Settings) -> list[ModelCandidate]:
-    """The profiles by name, then the short form, then the models of providers by id."""
+    """Return the named profiles, then the short form, then the models of providers by id."""
     config = settings.config
     found = [ModelCandidate(entry, ("models", "profiles", entry.name)) for entry in config.models.profiles]
     short = config.provider
@@ -31,7 +31,7 @@ def list_candidates(settings: Settings) -> list[ModelCandidate]:
 
 
 def provider_candidate(key: str, provider: NamedProvider, model: str) -> ModelCandidate:
-    """One model of a provider by id; a model that it does not list is fine."""
+    """Return a model of a provider by id; the provider need not list the model."""
     listed = provider.models.get(model, NamedModel())
     timeout = provider.options.timeout
     entry = ProfileEntry(

@@ -1,4 +1,4 @@
-"""Which of the configured models is meant."""
+"""Chooses the model to use from the configured ones."""
 
 from collections.abc import Sequence
 
@@ -14,49 +14,52 @@ from ostler.settings.vendors import VENDORS
 
 
 def choose_model(settings: Settings, candidates: list[ModelCandidate], flag_model: str) -> ModelCandidate | None:
-    """By the flag, else by `model` or `models.active`, whichever a later layer says; else the only one there is."""
+    """Choose by the flag, else by `model` or `models.active` (the later layer wins), else the only model.
+
+    Return None if no model is configured. Raises `UsageError` if the choice is unknown or ambiguous.
+    """
     config = settings.config
-    by_model = flag_model
+    name = flag_model
     if (
-        not by_model
+        not name
         and config.model
         and settings.last_layer_index(("model",)) >= settings.last_layer_index(("models", "active"))
     ):
-        by_model = config.model
-    if not by_model:
+        name = config.model
+    if not name:
         return _default_candidate(settings, candidates)
-    found = find_candidate(settings, candidates, by_model)
+    found = find_candidate(settings, candidates, name)
     if found:
         return found
     base = _default_candidate(settings, candidates)
     if base:
-        return base._replace(entry=_with_model(base.entry, by_model))
-    vendor, _, model = by_model.partition("/")
+        return base._replace(entry=_with_model(base.entry, name))
+    vendor, _, model = name.partition("/")
     if vendor in VENDORS and model:
-        return ModelCandidate(ProfileEntry(name=by_model, provider=vendor, model=model), ())
-    return ModelCandidate(ProfileEntry(name=by_model, model=by_model), ())
+        return ModelCandidate(ProfileEntry(name=name, provider=vendor, model=model), ())
+    return ModelCandidate(ProfileEntry(name=name, model=name), ())
 
 
 def _default_candidate(settings: Settings, candidates: list[ModelCandidate]) -> ModelCandidate | None:
-    wanted = settings.config.models.active
-    if wanted is not None:
-        found = next((candidate for candidate in candidates if candidate.entry.name == wanted), None)
+    active = settings.config.models.active
+    if active is not None:
+        found = next((candidate for candidate in candidates if candidate.entry.name == active), None)
         if found is None:
             origin = settings.origin("models.active")
             raise unknown_model_error(
-                f"{origin}: models.active names no profile: {quote_value(wanted)}", wanted, candidates
+                f"{origin}: models.active is {quote_value(active)}, which is not a profile", active, candidates
             )
         return found
     profiles = [candidate for candidate in candidates if candidate.path[:2] == ("models", "profiles")]
     short = [candidate for candidate in candidates if candidate.entry.name == SHORT_FORM and not profiles]
     usable = profiles or short or candidates
     if len(usable) > 1:
-        raise unknown_model_error("several models are configured, but models.active names none of them", "", candidates)
+        raise unknown_model_error("several models are configured, but models.active is not set", "", candidates)
     return usable[0] if usable else None
 
 
 def find_candidate(settings: Settings, candidates: list[ModelCandidate], name: str) -> ModelCandidate | None:
-    """A profile by its name, a model of a provider as `id/model`, or the only profile with that model."""
+    """Find a profile by its name, a provider's model by `id/model`, or the only profile with that model."""
     exact = [candidate for candidate in candidates if candidate.entry.name == name]
     if exact:
         return exact[0]
@@ -68,12 +71,12 @@ def find_candidate(settings: Settings, candidates: list[ModelCandidate], name: s
 
 
 def _with_model(entry: ProfileEntry, model: str) -> ProfileEntry:
-    """The same endpoint with another model, of which we know no sizes and no price."""
+    """Return the same endpoint with another model, whose limits and price are unknown."""
     return msgspec.structs.replace(entry, model=model, context=None, max_output_tokens=None, price=None)
 
 
 def unknown_model_error(message: str, name: str, candidates: Sequence[ModelCandidate]) -> UsageError:
-    """The error for a name that nobody has, with the names there are."""
+    """Return an error that lists the known names and suggests the closest one."""
     names = [candidate.entry.name for candidate in candidates]
     return UsageError(f"{message}{suggestion(name, names)}", code="profile", hint=_names_hint(names))
 
@@ -81,5 +84,5 @@ def unknown_model_error(message: str, name: str, candidates: Sequence[ModelCandi
 def _names_hint(names: list[str]) -> str:
     if not names:
         return "no profiles are configured"
-    shown = ", ".join(quote_value(name) for name in names[:20])
-    return f"the profiles are {shown}{' and more' if len(names) > 20 else ''}"
+    listed = ", ".join(quote_value(name) for name in names[:20])
+    return f"the profiles are {listed}{' and more' if len(names) > 20 else ''}"

@@ -1,4 +1,4 @@
-"""Which model is meant, behind which endpoint, with which key."""
+"""Resolves a model profile: endpoint, API key, headers and limits."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,18 +18,18 @@ from ostler.settings.schema_models import ApiKind, DialectName, PriceConfig, Pro
 from ostler.settings.secret import Secret
 from ostler.settings.vendors import VENDORS, host_of, vendor_for_url
 
-# MD-3: these come before the key of the profile itself, and DASHSCOPE_API_KEY after everything.
+# MD-3: these are tried before the key of the profile itself, and DASHSCOPE_API_KEY last.
 _FIRST_KEY_VARIABLES = ("OSTLER_API_KEY", "AGENT_API_KEY", "SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN")
 _LAST_KEY_VARIABLE = "DASHSCOPE_API_KEY"
 MODEL_KEY_VARIABLES = (
     *_FIRST_KEY_VARIABLES,
     *dict.fromkeys(vendor.key_variable for vendor in VENDORS.values() if vendor.key_variable),
 )
-# The code of the error about a variable that a profile needs and that is not set.
+# Code of the error for a variable that a profile needs but that is not set.
 UNSET_VARIABLE_CODE = "key_unset"
 
 
-# Where the three forms of a profile keep what may hold references.
+# Paths of the fields that may contain references, in the three forms of a profile.
 _FIELD_PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "apiKey": (("apiKey",), ("api_key",), ("options", "apiKey")),
     "baseUrl": (("baseUrl",), ("base_url",), ("options", "baseURL"), ("api",)),
@@ -39,10 +39,10 @@ _FIELD_PATHS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 class Profile(MaskedRepr, frozen=True, kw_only=True):
-    """A model ready to be called. `key_from` says who gave the key.
+    """A resolved model profile. `key_from` names the source of the key.
 
-    Without `base_url` only a model was named: whoever finds a local server fills it in. Without `model` the
-    server's own one is meant.
+    An empty `base_url` means that only a model was named; the search for local servers fills it in. An empty `model`
+    means the server's default model.
     """
 
     name: str
@@ -76,7 +76,7 @@ _SHARED_FIELDS = tuple(name for name in Profile.__struct_fields__ if name in Pro
 def active_profile(
     settings: Settings, env: Mapping[str, str], *, flag_model: str = "", flag_key: str = "", flag_base_url: str = ""
 ) -> Profile | None:
-    """The profile in use, or nothing when nothing is configured."""
+    """Return the profile to use, or None if no model is configured. Raises `UsageError`."""
     base_url = flag_base_url or env.get(first_set_variable(env, "OSTLER_BASE_URL", "AGENT_BASE_URL"), "")
     candidates = list_candidates(settings)
     if base_url and not candidates:
@@ -93,7 +93,10 @@ def active_profile(
 
 
 def profile_by_name(settings: Settings, env: Mapping[str, str], name: str) -> Profile:
-    """A profile other than the one in use (a fallback, a small model): only its own key and its host's variable."""
+    """Return a profile other than the active one (a fallback, a small model).
+
+    Its key comes only from the profile itself or its vendor's variable. Raises `UsageError`.
+    """
     candidates = list_candidates(settings)
     found = find_candidate(settings, candidates, name)
     if found is None:
@@ -102,7 +105,7 @@ def profile_by_name(settings: Settings, env: Mapping[str, str], name: str) -> Pr
 
 
 def unset_profile_variables(entry: ProfileEntry, env: Mapping[str, str]) -> list[str]:
-    """The variables that a profile refers to and that are not set."""
+    """Return the variables that a profile refers to but that are not set."""
     secrets = (entry.api_key, entry.proxy, *entry.headers.values())
     return [
         name
@@ -113,7 +116,7 @@ def unset_profile_variables(entry: ProfileEntry, env: Mapping[str, str]) -> list
 
 
 class _ProfileResolver:
-    """Turns a profile as it is written into one that can be called."""
+    """Resolves the references, the endpoint and the key of a configured profile."""
 
     def __init__(self, settings: Settings, env: Mapping[str, str], candidate: ModelCandidate) -> None:
         self.env = env
@@ -132,13 +135,13 @@ class _ProfileResolver:
         keys = ((name, key.strip()) for name, key in self._keys(base_url, first_keys, last_keys))
         key_from, key = next((found for found in keys if found[1]), ("", ""))
         if not key.isprintable():
-            raise UsageError(f"the key from {key_from} has a line break or a control character in it; remove it")
+            raise UsageError(f"the API key from {key_from} contains a line break or a control character; remove it")
         if not key:
             self._require_variables(self.entry.api_key, "apiKey")
         for value in (*self.entry.headers.values(), self.entry.proxy):
             self._require_variables(value, "proxy" if value is self.entry.proxy else "headers")
         headers = {name: self._fill_secret(value, "headers") for name, value in self.entry.headers.items()}
-        settled: dict[str, Any] = {
+        resolved: dict[str, Any] = {
             "base_url": base_url,
             "api_kind": self._api_kind(base_url),
             "key": Secret(key) if key else None,
@@ -146,13 +149,13 @@ class _ProfileResolver:
             "headers": {name: Secret(value) for name, value in headers.items() if value},
             "proxy": Secret(proxy) if (proxy := self._fill_secret(self.entry.proxy, "proxy")) else None,
         }
-        as_written = {name: getattr(self.entry, name) for name in _SHARED_FIELDS if name not in settled}
-        return Profile(**as_written, **settled)
+        unchanged = {name: getattr(self.entry, name) for name in _SHARED_FIELDS if name not in resolved}
+        return Profile(**unchanged, **resolved)
 
     def _keys(
         self, base_url: str, first_keys: list[tuple[str, str]], last_keys: list[tuple[str, str]]
     ) -> Iterator[tuple[str, str]]:
-        """Every key there may be, with who gives it, in the order in which they count; nothing is read too early."""
+        """Yield the possible keys with their sources in order of precedence, read only when needed."""
         yield from first_keys
         yield "profile", self._fill_secret(self.entry.api_key, "apiKey")
         vendor = vendor_for_url(base_url)
@@ -165,8 +168,8 @@ class _ProfileResolver:
         if not entry.base_url and (vendor or not self.path):
             return vendor.base_url if vendor else ""
         if not entry.base_url:
-            known = f", for {quote_value(entry.provider)} is no vendor that Ostler knows" if entry.provider else ""
-            raise UsageError(f"{self.location} needs a baseUrl{known}")
+            reason = f": {quote_value(entry.provider)} is not a known vendor" if entry.provider else ""
+            raise UsageError(f"{self.location} needs a baseUrl{reason}")
         self._require_variables(Secret(entry.base_url), "baseUrl")
         url = self._fill(entry.base_url, "baseUrl")
         if not url.lower().startswith(("http://", "https://")) or not host_of(url) or " " in url:
@@ -178,13 +181,13 @@ class _ProfileResolver:
         return self.entry.api_kind or (vendor.api_kind if vendor else "openai")
 
     def _require_variables(self, secret: Secret | None, field: str) -> None:
-        """What is written for a server must reach it: a variable that is not set would quietly leave it out."""
+        """Raise `UsageError` if a variable is not set; otherwise the value would be omitted silently."""
         missing = unset_variables(secret.reveal(), self.env) if secret else []
         if missing:
             raise UsageError(
                 f"{self.location} {field} needs the variable {missing[0]}, which is not set",
                 code=UNSET_VARIABLE_CODE,
-                hint=f"set {missing[0]} in the environment, or take the reference out",
+                hint=f"set {missing[0]} in the environment, or remove the reference",
             )
 
     def _fill_secret(self, secret: Secret | None, field: str) -> str:
@@ -194,7 +197,7 @@ class _ProfileResolver:
         return fill_references(text, self.env, lambda: self._folder(field), lambda: f"{self.location} {field}")
 
     def _folder(self, field: str) -> Path:
-        """The folder of the file that says this: a relative `{file:…}` starts there."""
+        """Return the folder of the file that sets the field; relative `{file:…}` paths start there."""
         origins = (self.settings.origin((*self.path, *steps)) for steps in _FIELD_PATHS.get(field, ()))
         return Path(next((origin.file for origin in origins if origin.line), "")).parent
 

@@ -1,4 +1,4 @@
-"""Small files that only this person may write, and that must never be half written: trust and grants."""
+"""Reads and atomically replaces files that only the current user may write (trust and grants)."""
 
 import os
 import stat
@@ -14,7 +14,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 @contextmanager
 def locked_for_change(file: Path) -> Iterator[None]:
-    """Hold a file against other processes while it is read, changed and written."""
+    """Lock a file against other processes while it is read, changed and written. Raises `UsageError`."""
     import fcntl
 
     try:
@@ -30,7 +30,10 @@ def locked_for_change(file: Path) -> Iterator[None]:
 
 
 def read_private(file: Path) -> bytes:
-    """The bytes of a file that only this person can have written; none when there is no file."""
+    """Read a file that only the current user can have written. Return b"" if it does not exist.
+
+    Raises `ValueError` if the file is not safe to use, or `OSError`.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -40,7 +43,7 @@ def read_private(file: Path) -> bytes:
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("it is not a regular file")
         if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            raise ValueError("others could have written it")
+            raise ValueError("other users could have written it")
         if found.st_size > MAX_BYTES:
             raise ValueError("it is too large")
         return os.read(descriptor, MAX_BYTES)
@@ -49,7 +52,7 @@ def read_private(file: Path) -> bytes:
 
 
 def replace_private(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all; a symlink in its place is replaced, not followed."""
+    """Replace a file atomically. A symlink in its place is replaced, not followed."""
     from tempfile import mkstemp
 
     descriptor, name = mkstemp(dir=file.parent, prefix=".new-")

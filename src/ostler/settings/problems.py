@@ -1,4 +1,4 @@
-"""What is wrong with a config, where, and what is held back of it, as plain values."""
+"""Value types for problems in config files, origins, and settings that wait for trust."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ from ostler.settings.jsonc_parser import KeyPath
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing to mend in one file; lines and columns count from 1, and 0 means that there is none."""
+    """A problem in a config file. Lines and columns start at 1; 0 means that there is none."""
 
     file: str
     line: int
@@ -18,12 +18,12 @@ class Problem(msgspec.Struct, frozen=True):
     severity: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.key} {self.message}" if self.key else f"{place}: {self.message}"
+        location = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{location}: {self.key} {self.message}" if self.key else f"{location}: {self.message}"
 
 
 class SettingOrigin(msgspec.Struct, frozen=True):
-    """Where a setting comes from: a layer, and the file and line (or the variable) that said it."""
+    """Where a setting comes from: a layer, and the file and line or the variable that sets it."""
 
     layer: str
     file: str = ""
@@ -36,7 +36,7 @@ class SettingOrigin(msgspec.Struct, frozen=True):
 
 
 class PendingSetting(msgspec.Struct, frozen=True):
-    """A setting of the project that waits until the workspace is trusted; `value` has its secrets masked."""
+    """A project setting without effect until the workspace is trusted. Secrets in `value` are masked."""
 
     key: str
     file: str
@@ -45,11 +45,11 @@ class PendingSetting(msgspec.Struct, frozen=True):
     value: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.key} waits until you trust this folder: {self.reason}"
+        return f"{self.file}:{self.line}: {self.key} is not in effect until you run `ostler trust`: {self.reason}"
 
 
 def format_path(path: KeyPath) -> str:
-    """A path as a person writes it: `models.profiles[0].name`."""
+    """Format a path as users write it: `models.profiles[0].name`."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -62,7 +62,7 @@ def format_path(path: KeyPath) -> str:
 
 
 def quote_value(value: Any) -> str:
-    """A value from a file, fit for a message: short, on one line, nothing that a terminal would obey."""
+    """Format a value for a message: shortened, on one line, control characters escaped."""
     import json
 
     text = json.dumps(value)

@@ -1,4 +1,4 @@
-"""`{env:NAME}` and `{file:path}` inside a setting, filled in when the setting is used."""
+"""Replaces `{env:NAME}` and `{file:path}` in settings when a setting is used."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,31 +14,32 @@ _MAX_BYTES = 64 * 1024
 
 
 def fill_references(text: str, env: Mapping[str, str], folder: Callable[[], Path], location: Callable[[], str]) -> str:
-    """The text with its references replaced; nothing at all when it needs a variable that is not set.
+    """Replace the references in `text`. Return an empty string if a variable is not set.
 
-    A file is looked for from `folder`; errors begin with `where`. Both cost a look at the config's text.
+    Relative file paths start at `folder()`. Raises `UsageError`; its message starts with `location()`. Both are called
+    only if needed, because they have to parse the config file for positions.
     """
     if unset_variables(text, env):
         return ""
 
-    def replacement(found: re.Match[str]) -> str:
-        kind, name = found[1], found[2].strip()
+    def replacement(match: re.Match[str]) -> str:
+        kind, name = match[1], match[2].strip()
         return env[name] if kind == "env" else _read_reference(folder() / expand_path(name, env), location)
 
     filled = re.sub(_REFERENCE, replacement, text).strip()
     if not filled.isprintable():
-        raise UsageError(f"{location()} has a line break or a control character in it; remove it")
+        raise UsageError(f"{location()} contains a line break or a control character; remove it")
     return filled
 
 
 def unset_variables(text: str, env: Mapping[str, str]) -> list[str]:
-    """The variables that a text needs and that are not set, or empty."""
+    """Return the referenced variables that are not set or empty."""
     names = (name.strip() for kind, name in re.findall(_REFERENCE, text) if kind == "env")
     return [name for name in names if not env.get(name)]
 
 
 def referenced_values(text: str, env: Mapping[str, str], folders: Iterable[Path]) -> Iterator[str]:
-    """What each reference in a text stands for, as far as that can be told; a file may lie in any of the folders."""
+    """Yield the values of the references in a text. Files are read from each folder; errors are ignored."""
     for kind, name in re.findall(_REFERENCE, text):
         if kind == "env":
             yield env.get(name.strip(), "")
@@ -51,7 +52,7 @@ def referenced_values(text: str, env: Mapping[str, str], folders: Iterable[Path]
 def _read_reference(path: Path, location: Callable[[], str]) -> str:
     data = read_bytes(path, _MAX_BYTES)
     if data is None:
-        raise UsageError(f"{location()} refers to {path}, but there is no such file")
+        raise UsageError(f"{location()} refers to {path}, which does not exist")
     try:
         return data.decode().strip()
     except UnicodeDecodeError:

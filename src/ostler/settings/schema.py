@@ -1,6 +1,6 @@
-"""The shape of the config: every key there is, its type and its default.
+"""Schema of the config: every key, its type, default and description.
 
-A line `name: text` in a class's docstring describes that field; the JSON Schema for editors is made of them.
+A line `name: text` in a class docstring is the description of that key in the published JSON Schema.
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,15 @@ PermissionRules = PolicyAction | dict[str, PolicyAction | dict[str, PolicyAction
 
 
 class SecurityConfig(ConfigSection, frozen=True):
-    """When to ask, and what never to do.
+    """Security profile, shell command lists and sandbox.
 
-    profile: paranoid asks for every tool, balanced passes what only reads, god_mode passes all but the dangerous.
-    whitelist: beginnings of shell commands that balanced passes.
-    blacklist_patterns: shell commands that are always refused; every file adds to them.
-    danger_patterns: shell commands that a person must always allow; every file adds to them.
-    allow_shell: whether there is a shell tool.
-    sandbox: whether commands must, should or need not run inside the system's sandbox.
-    delete: what happens to calls that delete files.
+    profile: paranoid asks for every tool, balanced for everything not allowed, god_mode only for dangerous calls.
+    whitelist: Beginnings of shell commands that the balanced profile allows without asking.
+    blacklist_patterns: Shell commands that are always denied; the lists of all config files are combined.
+    danger_patterns: Shell commands that always need your approval; the lists of all config files are combined.
+    allow_shell: Set to false to remove the shell tool.
+    sandbox: Whether commands must run (require), should run (prefer) or do not run (off) in the system's sandbox.
+    delete: Whether calls that delete files are allowed, need approval (ask) or are denied.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"mode": "profile"}
@@ -58,16 +58,16 @@ class SecurityConfig(ConfigSection, frozen=True):
 class AgentConfig(ConfigSection, frozen=True):
     """An agent.
 
-    mode: whether you talk to it, other agents do, or both.
-    description: when to use it.
-    model: a profile or model id of its own.
-    tools: tools switched on or off by name, or the only ones it has.
-    max_steps: the most model calls in a turn.
-    temperature: sampling temperature.
-    top_p: nucleus sampling.
-    prompt: its instructions.
-    hidden: whether it is left out of lists.
-    disable: whether it is switched off.
+    mode: Who uses the agent: you (primary), other agents (subagent) or both (all).
+    description: When to use the agent.
+    model: Profile or model id that this agent uses.
+    tools: Tools to switch on or off by name, or a list of the only tools the agent has.
+    max_steps: Maximum number of model calls in a turn.
+    temperature: Sampling temperature, from 0 to 2.
+    top_p: Nucleus sampling: the share of probability to sample from, up to 1.
+    prompt: Instructions for the agent.
+    hidden: Set to true to omit the agent from lists.
+    disable: Set to true to switch the agent off.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"model_override": "model", "steps": "max_steps", "maxSteps": "max_steps"}
@@ -85,20 +85,20 @@ class AgentConfig(ConfigSection, frozen=True):
 
 
 class AgentFileConfig(AgentConfig, frozen=True):
-    """An agent, as a file has it.
+    """An agent in a config file.
 
-    permission: rules for this agent, after those for all.
+    permission: Permission rules of this agent; they are checked after the general ones.
     """
 
     permission: PermissionRules | None = None
 
 
 class CompactionConfig(ConfigSection, frozen=True):
-    """How a long conversation is kept short.
+    """How a long conversation is shortened.
 
-    auto: whether it happens by itself.
-    prune: whether old results of tools go first.
-    threshold: how full the context is when it happens, from 0 to 1.
+    auto: Whether the conversation is shortened automatically.
+    prune: Whether old tool results are removed first.
+    threshold: Share of the context window, from 0 to 1, at which the conversation is shortened.
     """
 
     auto: bool = True
@@ -107,20 +107,20 @@ class CompactionConfig(ConfigSection, frozen=True):
 
 
 class SkillsConfig(ConfigSection, frozen=True):
-    """Where skills are.
+    """Where skills are found.
 
-    paths: folders to look in besides the usual ones.
+    paths: Folders to search for skills in addition to the usual ones.
     """
 
     paths: tuple[str, ...] = ()
 
 
 class ValidationConfig(ConfigSection, frozen=True):
-    """The check after edits.
+    """The check that runs after edits.
 
-    enabled: whether there is one.
-    checks: the command (or commands) per language, or per path with wildcards.
-    timeout_ms: milliseconds after which a check is killed.
+    enabled: Whether a check runs after edits.
+    checks: Check commands by language or by path; paths may contain wildcards.
+    timeout_ms: Milliseconds after which a check is killed.
     """
 
     enabled: bool = True
@@ -129,13 +129,13 @@ class ValidationConfig(ConfigSection, frozen=True):
 
 
 class LimitsConfig(ConfigSection, frozen=True):
-    """What one turn may use at most.
+    """Limits of one turn.
 
-    steps: model calls.
-    cost: US dollars.
-    tokens: tokens, in and out.
-    time: seconds.
-    subagents: subagents side by side.
+    steps: Maximum number of model calls in a turn.
+    cost: Maximum cost of a turn in US dollars.
+    tokens: Maximum number of tokens, sent and received, in a turn.
+    time: Maximum duration of a turn in seconds.
+    subagents: Maximum number of subagents that run at the same time; 0 switches subagents off.
     """
 
     steps: PositiveInt = 128
@@ -146,12 +146,12 @@ class LimitsConfig(ConfigSection, frozen=True):
 
 
 class SessionStoreConfig(ConfigSection, frozen=True):
-    """Where sessions are kept.
+    """Where sessions are stored, and for how long.
 
-    path: the folder; without one, in Ostler's home.
-    keep_days: days after which an untouched session is removed.
-    max_mb: megabytes that all sessions may take.
-    titles: whether a model gives sessions titles and summaries; auto leaves out models on this machine.
+    path: Folder for sessions; the default is a folder in Ostler's home.
+    keep_days: Days after its last change until a session is deleted; sessions are kept forever if this is not set.
+    max_mb: Maximum size of all sessions in megabytes; the oldest are deleted first.
+    titles: Whether a model writes titles and summaries of sessions; auto means only if the model is not local.
     """
 
     path: str = ""
@@ -163,10 +163,10 @@ class SessionStoreConfig(ConfigSection, frozen=True):
 class LogsConfig(ConfigSection, frozen=True):
     """The diagnostic log.
 
-    path: the folder; without one, in Ostler's home.
-    level: how much is written.
-    max_mb: megabytes before the log is rotated.
-    keep: old logs that are kept.
+    path: Folder for logs; the default is a folder in Ostler's home.
+    level: Least severe level that is logged.
+    max_mb: Size in megabytes at which the log is rotated.
+    keep: Number of old logs to keep.
     """
 
     path: str = ""
@@ -176,11 +176,11 @@ class LogsConfig(ConfigSection, frozen=True):
 
 
 class CacheConfig(ConfigSection, frozen=True):
-    """What can be made again.
+    """The cache of files that can be created again.
 
-    path: the folder; without one, in Ostler's home.
-    ttl_hours: hours that an entry is good for.
-    max_mb: megabytes that the cache may take.
+    path: Folder for the cache; the default is a folder in Ostler's home.
+    ttl_hours: Hours after which a cache entry expires.
+    max_mb: Maximum size of the cache in megabytes.
     """
 
     path: str = ""
@@ -189,17 +189,19 @@ class CacheConfig(ConfigSection, frozen=True):
 
 
 class UiConfig(ConfigSection, frozen=True):
-    """How it looks.
+    """The user interface.
 
-    face: what `ostler` opens.
-    theme: the name of a theme.
-    keys: keys by the name of what they do.
-    details: whether calls of tools are shown in full.
-    bell: whether the terminal rings when you are needed.
-    arcade: the game while you wait.
+    frontend: Frontend that `ostler` opens; so far only chat is available.
+    theme: Colour theme: dark, light or mono.
+    keys: Key settings by name; `"editing": "vi"` selects vi keys.
+    details: Whether tool calls are shown in full.
+    bell: Whether the terminal bell rings when your input is needed.
+    arcade: Game to play while you wait (not used yet).
     """
 
-    face: Literal["chat", "tui"] = "chat"
+    renamed: ClassVar[Mapping[str, str]] = {"face": "frontend"}
+
+    frontend: Literal["chat", "tui"] = "chat"
     theme: str = ""
     keys: dict[str, str] = msgspec.field(default_factory=dict)
     details: bool = False
@@ -208,7 +210,7 @@ class UiConfig(ConfigSection, frozen=True):
 
 
 class CommonConfig(ConfigSection, frozen=True):
-    """The keys that mean the same in a file and when all files are merged."""
+    """Keys that have the same form in a config file and in the merged config."""
 
     provider: Provider = Provider()
     model: str | None = None
@@ -233,10 +235,10 @@ class CommonConfig(ConfigSection, frozen=True):
 
 
 class Config(CommonConfig, frozen=True):
-    """All files, the environment and the flags in one. Rules are not here: their order over the layers matters.
+    """The merged config. It has no permission rules, because their order across the layers matters.
 
-    providers: providers by id, which a file writes under `provider`.
-    agent: agents by name.
+    providers: Providers by id; in a config file they are under `provider`.
+    agent: Agents by name.
     """
 
     providers: dict[str, NamedProvider] = msgspec.field(default_factory=dict)
@@ -246,29 +248,29 @@ class Config(CommonConfig, frozen=True):
 class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     """A config file of Ostler.
 
-    $schema: the schema of this file, for editors.
-    provider: an endpoint, a vendor's name, or providers by id.
-    model: the profile or model in use, or an endpoint with its model.
-    models: profiles and the one in use.
-    permission: what may happen: allow, ask or deny, per tool and pattern; the last rule that matches wins.
-    security: when to ask, and what never to do.
-    agent: agents by name.
-    mcp: MCP servers by name.
-    compaction: how a long conversation is kept short.
-    instructions: files whose text the model is given; every file adds to them.
-    skills: where skills are.
-    hooks: programs of yours around tools and turns.
-    validation: the check after edits.
-    limits: what one turn may use at most.
-    session: where sessions are kept, how long, how large.
-    logs: where the log is kept, how long, how large.
-    cache: where the cache is kept, how long, how large.
-    ui: how it looks.
-    connection: how to reach Agent Zero.
-    context: what Agent Zero is told about the workspace.
-    server: our own server.
+    $schema: URL of the JSON Schema of this file, for editors.
+    provider: An endpoint, the name of a vendor, or providers by id.
+    model: Profile or model to use, or an endpoint with its model.
+    models: Model profiles, and the name of the active one.
+    permission: Permission rules per tool and pattern: allow, ask or deny; the last matching rule wins.
+    security: Security profile, shell command lists and sandbox.
+    agent: Agents by name.
+    mcp: MCP servers by name; `/mcp` lists them (they are not started yet).
+    compaction: How a long conversation is shortened.
+    instructions: Files whose text is added to the prompt; the lists of all config files are combined.
+    skills: Where skills are found.
+    hooks: Programs that run before and after tool calls and turns.
+    validation: The check that runs after edits.
+    limits: Limits of one turn.
+    session: Where sessions are stored, for how long, and how large they may grow.
+    logs: Where the log is stored, how large it may grow, and how many old logs to keep.
+    cache: Where the cache is stored, for how long, and how large it may grow.
+    ui: The user interface.
+    connection: How to reach Agent Zero (not used yet).
+    context: What to redact, and what Agent Zero receives about the workspace (not used yet).
+    server: Settings of Ostler's server (not used yet).
     agent_servers: ACP agents by name; the first is the default.
-    mcp_servers: MCP servers that ACP agents are told of.
+    mcp_servers: MCP servers that are passed to ACP agents.
     """
 
     schema_url: str = ""

@@ -1,6 +1,6 @@
-"""The shape of what a config says about endpoints and models, in each of the forms that people already have.
+"""Schema of providers, models and profiles, in each supported form.
 
-A line `name: text` in a class's docstring describes that field; the JSON Schema for editors is made of them.
+A line `name: text` in a class docstring is the description of that key in the published JSON Schema.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,22 @@ Fraction = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class ConfigSection(MaskedRepr, frozen=True, forbid_unknown_fields=True):
-    """Part of a config. `aliases` are other spellings of its keys, each with the one that we use."""
+    """A section of the config.
+
+    `aliases` maps other spellings of keys to the canonical ones. `renamed` maps former names of keys to the current
+    ones; if a file has both, the current one wins.
+    """
 
     aliases: ClassVar[Mapping[str, str]] = {}
+    renamed: ClassVar[Mapping[str, str]] = {}
 
 
 class PriceConfig(ConfigSection, frozen=True):
-    """What a million tokens cost, in US dollars.
+    """Price of a million tokens in US dollars.
 
-    input: tokens sent.
-    output: tokens received.
-    cached: tokens sent that the server found in its cache.
+    input: Price of tokens sent.
+    output: Price of tokens received.
+    cached: Price of tokens sent that the server already had in its cache.
     """
 
     input: NonNegativeFloat = 0
@@ -39,30 +44,30 @@ class PriceConfig(ConfigSection, frozen=True):
 
 
 class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
-    """A model behind an endpoint, by name.
+    """A named model behind an endpoint.
 
-    name: what `models.active`, `/models` and `--model` call it.
-    provider: the vendor; a well-known one brings its own base URL.
-    model: the model's id at that endpoint.
-    apiKey: the key, or better {env:NAME} or {file:path}.
-    baseUrl: the endpoint, as far as /v1.
-    apiKind: the API that the endpoint speaks.
-    dialect: how tools are called: the API's own calls, XNL in the text, or calls found in the text.
-    context: the window in tokens.
-    maxOutputTokens: the most one reply may have.
-    small: a profile or model id for titles and summaries.
-    temperature: sampling temperature.
-    topP: nucleus sampling.
-    thinking: how much the model should reason, where the API can be told.
-    headers: sent with each request; {env:NAME} and {file:path} work here too.
-    options: put into the body of each request as they are.
-    fallback: profiles to go on with when this one fails.
-    timeout: seconds without a sign of life before a request is given up.
-    ca: a file with the certificates to trust, for an endpoint with its own.
-    clientCert: a file with the certificate to show to an endpoint that asks for one.
-    clientKey: a file with the key of that certificate, where it is not in the same one.
+    name: Name of the profile, for `models.active`, `/models` and `--model`.
+    provider: Vendor of the endpoint; a well-known vendor needs no base URL.
+    model: Id of the model at the endpoint.
+    apiKey: API key, preferably as {env:NAME} or {file:path}.
+    baseUrl: URL of the endpoint, up to and including /v1.
+    apiKind: API that the endpoint implements.
+    dialect: How tools are called: with the API's own calls, as XNL in the text, or as calls found in the text.
+    context: Size of the context window in tokens.
+    maxOutputTokens: Maximum number of tokens in a reply.
+    small: Profile or model id for titles and summaries.
+    temperature: Sampling temperature, from 0 to 2.
+    topP: Nucleus sampling: the share of probability to sample from, up to 1.
+    thinking: How much the model should reason, if the API supports it.
+    headers: HTTP headers to send with each request; values may contain {env:NAME} and {file:path}.
+    options: Members to add unchanged to the body of each request.
+    fallback: Profiles to use, in this order, when this one fails.
+    timeout: Seconds without any data from the server after which a request is cancelled.
+    ca: File with the certificates to trust, for an endpoint that has its own.
+    clientCert: File with the client certificate, for an endpoint that requires one.
+    clientKey: File with the key of the client certificate, if it is not in the same file.
     proxy: URL of an HTTP proxy.
-    price: what tokens cost, where we do not know it.
+    price: Price of tokens, for a model whose price is not built in.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {
@@ -99,10 +104,10 @@ class ProfileEntry(ConfigSection, frozen=True, rename="camel"):
 
 
 class ModelsConfig(ConfigSection, frozen=True):
-    """The profiles and the one in use.
+    """Model profiles, and the name of the active one.
 
-    profiles: each a model behind an endpoint; the same name in a later file replaces the whole profile.
-    active: the name of the profile in use.
+    profiles: Models behind endpoints; a profile replaces one with the same name in an earlier file.
+    active: Name of the profile to use.
     """
 
     profiles: tuple[ProfileEntry, ...] = ()
@@ -110,15 +115,15 @@ class ModelsConfig(ConfigSection, frozen=True):
 
 
 class Provider(ConfigSection, frozen=True):
-    """One endpoint, without a name: the short form.
+    """One endpoint without a name: the short form.
 
-    name: the vendor; a well-known one brings its own base URL.
-    base_url: the endpoint, as far as /v1.
-    model: the model's id at that endpoint.
-    models: further ids to choose from.
-    api_key: the key, or better {env:NAME} or {file:path}.
-    api_kind: the API that the endpoint speaks.
-    timeout_ms: milliseconds without a sign of life before a request is given up.
+    name: Vendor of the endpoint; a well-known vendor needs no base URL.
+    base_url: URL of the endpoint, up to and including /v1.
+    model: Id of the model at the endpoint.
+    models: Ids of further models to choose from.
+    api_key: API key, preferably as {env:NAME} or {file:path}.
+    api_kind: API that the endpoint implements.
+    timeout_ms: Milliseconds without any data from the server after which a request is cancelled.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {
@@ -139,11 +144,11 @@ class Provider(ConfigSection, frozen=True):
 
 
 class ModelLimit(ConfigSection, frozen=True):
-    """How much a model takes and gives, in tokens.
+    """Limits of a model in tokens.
 
-    context: the window.
-    input: the most that may be sent.
-    output: the most one reply may have.
+    context: Size of the context window.
+    input: Maximum number of tokens in a request.
+    output: Maximum number of tokens in a reply.
     """
 
     context: PositiveInt | None = None
@@ -152,17 +157,17 @@ class ModelLimit(ConfigSection, frozen=True):
 
 
 class NamedModel(ConfigSection, frozen=True):
-    """A model of a named provider, as OpenCode writes it.
+    """A model of a named provider, as in OpenCode.
 
-    name: what to show.
-    limit: its sizes.
-    options: put into the body of each request as they are.
-    headers: sent with each request.
-    cost: what a million tokens cost, in US dollars.
-    temperature: whether the model takes one.
-    tool_call: whether the model can call tools by itself.
-    reasoning: whether the model reasons.
-    attachment: whether the model takes pictures.
+    name: Display name of the model.
+    limit: Limits of the model in tokens.
+    options: Members to add unchanged to the body of each request.
+    headers: HTTP headers to send with each request.
+    cost: Price of a million tokens in US dollars.
+    temperature: Whether the model accepts a temperature.
+    tool_call: Whether the model supports native tool calls.
+    reasoning: Whether the model reasons.
+    attachment: Whether the model accepts images.
     """
 
     name: str = ""
@@ -177,12 +182,12 @@ class NamedModel(ConfigSection, frozen=True):
 
 
 class ProviderOptions(ConfigSection, frozen=True, rename={"api_key": "apiKey", "base_url": "baseURL"}):
-    """How to reach a named provider, as OpenCode writes it.
+    """How to reach a named provider, as in OpenCode.
 
-    apiKey: the key, or better {env:NAME} or {file:path}.
-    baseURL: the endpoint, as far as /v1.
-    headers: sent with each request.
-    timeout: milliseconds, or false for none.
+    apiKey: API key, preferably as {env:NAME} or {file:path}.
+    baseURL: URL of the endpoint, up to and including /v1.
+    headers: HTTP headers to send with each request.
+    timeout: Milliseconds without any data after which a request is cancelled, or false for no timeout.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"api_key": "apiKey", "base_url": "baseURL", "baseUrl": "baseURL"}
@@ -194,14 +199,14 @@ class ProviderOptions(ConfigSection, frozen=True, rename={"api_key": "apiKey", "
 
 
 class NamedProvider(ConfigSection, frozen=True):
-    """A provider by id with its models, as OpenCode writes it; `model` then says "id/model".
+    """A provider by id with its models, as in OpenCode; `model` then is "id/model".
 
-    name: what to show.
-    npm: the package OpenCode would load; one for Anthropic means that API.
-    api: the endpoint, when options name none.
-    env: variables that may hold the key.
-    options: how to reach it.
-    models: the models by id.
+    name: Display name of the provider.
+    npm: Package that OpenCode would load; a package for Anthropic selects the Anthropic API.
+    api: URL of the endpoint, if `options` has none.
+    env: Environment variables that may contain the API key.
+    options: How to reach the provider.
+    models: Models by id.
     """
 
     name: str = ""

@@ -1,4 +1,4 @@
-"""The shape of what a config says about programs and servers beside us: MCP, hooks, ACP, Agent Zero, our own server."""
+"""Schema of MCP servers, hooks, ACP agents, Agent Zero and Ostler's server."""
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
@@ -15,12 +15,12 @@ Seconds = Annotated[float, msgspec.Meta(ge=0)]
 class McpConfig(ConfigSection, frozen=True):
     """A local MCP server.
 
-    type: only local servers are known.
-    enabled: whether to start it.
-    command: the program and its arguments, as an array.
-    environment: variables it gets besides ours.
-    cwd: the folder it runs in.
-    timeout_ms: milliseconds to wait for its answers.
+    type: Type of the server; only local servers are supported.
+    enabled: Whether to use the server.
+    command: Program and its arguments, as an array.
+    environment: Environment variables to set in addition to Ostler's own.
+    cwd: Working directory of the server.
+    timeout_ms: Milliseconds to wait for an answer of the server.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"env": "environment", "timeout": "timeout_ms"}
@@ -34,11 +34,11 @@ class McpConfig(ConfigSection, frozen=True):
 
 
 class HookConfig(ConfigSection, frozen=True):
-    """A program of yours that runs at a named moment.
+    """A program that runs on an event.
 
-    command: the program and its arguments, as an array.
-    match: which tools it is for; * and ? are wildcards.
-    timeout_ms: milliseconds after which it is killed.
+    command: Program and its arguments, as an array.
+    match: Tools that the hook is for; * and ? are wildcards.
+    timeout_ms: Milliseconds after which the program is killed.
     """
 
     command: Argv
@@ -47,12 +47,12 @@ class HookConfig(ConfigSection, frozen=True):
 
 
 class HooksConfig(ConfigSection, frozen=True):
-    """Programs of yours around tools and turns.
+    """Programs that run before and after tool calls and turns.
 
-    before_tool: run before a tool; a failure refuses the call.
-    after_tool: run after a tool; what it says on exit 2 is told to the model.
-    prompt_submitted: run before a prompt begins a turn; a failure refuses the prompt.
-    turn_end: run when a turn ends; on exit 2 the model goes on with what it says.
+    before_tool: Programs to run before a tool call; if one fails, the call is denied.
+    after_tool: Programs to run after a tool call; with exit code 2 the model receives the output.
+    prompt_submitted: Programs to run before a prompt starts a turn; if one fails, the prompt is rejected.
+    turn_end: Programs to run at the end of a turn; with exit code 2 the model continues with the output.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"tool.execute.before": "before_tool", "tool.execute.after": "after_tool"}
@@ -66,9 +66,9 @@ class HooksConfig(ConfigSection, frozen=True):
 class AgentServerConfig(ConfigSection, frozen=True):
     """An ACP agent.
 
-    command: its program.
-    args: its arguments.
-    env: variables it gets besides ours.
+    command: Program of the agent.
+    args: Arguments of the program.
+    env: Environment variables to set in addition to Ostler's own.
     """
 
     command: Annotated[str, msgspec.Meta(min_length=1)]
@@ -77,12 +77,12 @@ class AgentServerConfig(ConfigSection, frozen=True):
 
 
 class McpServerConfig(ConfigSection, frozen=True):
-    """An MCP server that an ACP agent is told of.
+    """An MCP server that is passed to ACP agents.
 
-    name: what the agent calls it.
-    command: its program.
-    args: its arguments.
-    env: variables it gets.
+    name: Name of the server.
+    command: Program of the server.
+    args: Arguments of the program.
+    env: Environment variables to set for the server.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
@@ -92,23 +92,23 @@ class McpServerConfig(ConfigSection, frozen=True):
 
 
 class ConnectionConfig(ConfigSection, frozen=True):
-    """How to reach Agent Zero.
+    """How to reach Agent Zero (not used yet).
 
-    api_url: the whole URL that messages are posted to.
-    api_key: its key, or better {env:NAME} or {file:path}.
-    ui_url: its web page.
-    host: its host, when there is no api_url.
-    port: its port.
-    path: the path of the message route.
-    lifetime_hours: how long it keeps the conversation.
-    stream: whether to ask for a stream.
-    stream_mode: the form of that stream.
-    timeout_seconds: seconds to wait for an answer; 0 waits for ever.
-    keepalive_seconds: seconds between signs of life while waiting.
-    max_wait_seconds: seconds after which a turn is given up; 0 never.
-    send_tool_results: whether results of tools go back.
-    project: the project it should work in.
-    agent_profile: the profile it should take.
+    api_url: Complete URL to which messages are posted.
+    api_key: API key, preferably as {env:NAME} or {file:path}.
+    ui_url: URL of the web page.
+    host: Host name, if `api_url` is not set.
+    port: Port, if `api_url` is not set.
+    path: Path of the message route, if `api_url` is not set.
+    lifetime_hours: Hours for which Agent Zero stores the conversation.
+    stream: Whether to request a stream.
+    stream_mode: Format of the stream.
+    timeout_seconds: Seconds to wait for an answer; 0 means no limit.
+    keepalive_seconds: Seconds between keep-alive messages while waiting.
+    max_wait_seconds: Seconds after which a turn is cancelled; 0 means never.
+    send_tool_results: Whether to send tool results back.
+    project: Project to work in.
+    agent_profile: Agent profile to use.
     """
 
     aliases: ClassVar[Mapping[str, str]] = {"dashboard_url": "ui_url"}
@@ -131,23 +131,23 @@ class ConnectionConfig(ConfigSection, frozen=True):
 
 
 class ContextConfig(ConfigSection, frozen=True):
-    """What Agent Zero is told about the workspace.
+    """What to redact, and what Agent Zero receives about the workspace (not used yet).
 
-    enabled: whether it is told anything.
-    mode: when it is told.
-    max_bytes: the most that is sent.
-    max_files: the most files in the tree.
-    max_depth: how deep the tree goes.
-    include_tree: whether to send the file tree.
-    include_previews: whether to send the beginnings of files.
-    include_git: whether to send git's status.
-    include_system: whether to send facts about the machine.
-    include_tools: whether to send the list of tools.
-    preview_files: which files to preview.
-    max_preview_bytes: the most of one file.
-    redact_keys: keys whose values are masked.
-    redact_patterns: regular expressions whose matches are masked.
-    ignore_dirs: folders to leave out.
+    enabled: Whether to send anything about the workspace.
+    mode: When to send it.
+    max_bytes: Maximum number of bytes to send.
+    max_files: Maximum number of files in the tree.
+    max_depth: Maximum depth of the tree.
+    include_tree: Whether to send the file tree.
+    include_previews: Whether to send the beginnings of files.
+    include_git: Whether to send the git status.
+    include_system: Whether to send information about the machine.
+    include_tools: Whether to send the list of tools.
+    preview_files: Files to preview.
+    max_preview_bytes: Maximum number of bytes of one preview.
+    redact_keys: Names of further keys whose values are masked as secrets.
+    redact_patterns: Regular expressions whose matches are masked as secrets.
+    ignore_dirs: Folders to omit.
     """
 
     enabled: bool = True
@@ -168,10 +168,10 @@ class ContextConfig(ConfigSection, frozen=True):
 
 
 class ServerTlsConfig(ConfigSection, frozen=True):
-    """A certificate.
+    """A TLS certificate.
 
-    cert: file of the certificate chain.
-    key: file of its private key.
+    cert: File with the certificate chain.
+    key: File with the private key.
     """
 
     cert: str
@@ -179,12 +179,12 @@ class ServerTlsConfig(ConfigSection, frozen=True):
 
 
 class ServerLimitsConfig(ConfigSection, frozen=True):
-    """What one user of the server may do.
+    """Limits for one user of the server.
 
-    sessions: sessions open at once.
-    messages_per_minute: messages sent.
-    tool_calls_per_minute: calls of tools.
-    output_bytes: size of one tool's result.
+    sessions: Maximum number of open sessions.
+    messages_per_minute: Maximum number of messages per minute.
+    tool_calls_per_minute: Maximum number of tool calls per minute.
+    output_bytes: Maximum size of a tool result in bytes.
     """
 
     sessions: PositiveInt | None = None
@@ -194,13 +194,13 @@ class ServerLimitsConfig(ConfigSection, frozen=True):
 
 
 class ServerConfig(ConfigSection, frozen=True):
-    """Our own server.
+    """Settings of Ostler's server (not used yet).
 
-    bind: host:port to listen on.
-    tls: the certificate, needed beyond this machine.
-    origins: web origins that may connect.
-    store: where sessions are kept: a SQLite file, or a postgresql:// URL.
-    limits: what one user may do.
+    bind: Address to listen on, as host:port.
+    tls: TLS certificate; required for connections from other machines.
+    origins: Web origins that may connect.
+    store: Where sessions are stored: a SQLite file, or a postgresql:// URL.
+    limits: Limits for one user.
     """
 
     bind: str = "127.0.0.1:8034"

@@ -1,4 +1,4 @@
-"""A text that must not show itself: keys, header values, environments."""
+"""A string whose repr never shows its value."""
 
 import re
 
@@ -7,7 +7,7 @@ _REFERENCE = r"\{(?:env|file):[^{}]+\}"
 
 
 class Secret:
-    """Wraps a text so that no repr, log line or format prints it; `reveal` gives it to whoever sends it."""
+    """Wraps a secret so that repr, logs and formatting show a mask. `reveal` returns the value."""
 
     __slots__ = ("_text",)
 
@@ -15,11 +15,10 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
         return self._text
 
     def display_text(self) -> str:
-        """What may be displayed: a reference as it is written, anything else masked."""
+        """Return the text if it is only a reference (`{env:NAME}`), else the mask."""
         return self._text if re.fullmatch(_REFERENCE, self._text) else MASK
 
     def __repr__(self) -> str:
@@ -35,18 +34,18 @@ class Secret:
         return hash(self._text)
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        raise TypeError("a secret is not to be stored")
+        raise TypeError("a Secret cannot be pickled")
 
 
 def decode_secret(kind: type, value: object) -> Secret:
-    """msgspec's hook that makes a Secret of a text."""
+    """msgspec hook that decodes a string to a `Secret`."""
     if kind is Secret and isinstance(value, str):
         return Secret(value)
     raise TypeError(f"expected text, not {type(value).__name__}")
 
 
 def encode_masked(value: object) -> str:
-    """msgspec's hook that writes a Secret down: masked."""
+    """msgspec hook that encodes a `Secret` as masked text."""
     if isinstance(value, Secret):
         return value.display_text()
-    raise NotImplementedError(f"no plain form for {type(value).__name__}")
+    raise NotImplementedError(f"cannot encode {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Which folders a person trusts, and with which config: grants on disk, and what a grant is about."""
+"""Stores which folders the user trusts, and a digest of the settings they were trusted with."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from ostler.settings.private_file import locked_for_change, read_private, replac
 
 
 class TrustItems(msgspec.Struct, frozen=True):
-    """The parts of a project's config that trust is about: what is hashed, its hash, and one line for each."""
+    """The project settings that trust covers: the hashed data, its digest, and one line for each setting."""
 
     data: bytes
     digest: str
@@ -24,7 +24,7 @@ class TrustItems(msgspec.Struct, frozen=True):
 
 
 class TrustGrant(msgspec.Struct, frozen=True):
-    """Trust in one folder as long as its config has this digest."""
+    """Trust in a folder while its settings have this digest."""
 
     digest: str
     parts: tuple[str, ...] = ()
@@ -36,34 +36,34 @@ class _TrustFile(msgspec.Struct, frozen=True):
 
 
 def project_trust_items(settings: Settings) -> TrustItems:
-    """What trust in this project is about. Comments and layout do not count, order and values do."""
+    """Return the project settings that trust covers. Comments and layout do not affect the digest; the order does."""
     import hashlib
     import json
 
-    found = settings.trust_items()
-    data = json.dumps([[path, value] for path, value, _ in found], separators=(",", ":")).encode()
-    lines = tuple(f"{held.key} = {held.value}" for _, _, held in found)
+    items = settings.trust_items()
+    data = json.dumps([[path, value] for path, value, _ in items], separators=(",", ":")).encode()
+    lines = tuple(f"{setting.key} = {setting.value}" for _, _, setting in items)
     return TrustItems(data, hashlib.sha256(data).hexdigest(), lines)
 
 
 class TrustStore:
-    """The grants in `trust.json` of Ostler's home. A file that is not as we wrote it grants nothing, with a note."""
+    """The grants in `trust.json` of Ostler's home. An unusable file grants nothing and adds a note."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / "trust.json"
         self.notes: list[str] = []
 
     def is_trusted(self, cwd: Path, digest: str) -> bool:
-        """Whether this folder was trusted with just this config."""
+        """Return whether the folder is trusted with settings of this digest."""
         grant = self.find_grant(cwd)
         return grant is not None and grant.digest == digest
 
     def find_grant(self, cwd: Path) -> TrustGrant | None:
-        """The grant this folder has, maybe for another config: what changed since is the difference of the parts."""
+        """Return the grant of a folder, which may be for other settings. Compare its `parts` to see what changed."""
         return self._read().get(_folder_key(cwd))
 
     def grant(self, cwd: Path, digest: str, parts: Sequence[str]) -> None:
-        """Trust a folder with a config, in place of any grant before."""
+        """Trust a folder with these settings; replaces an earlier grant."""
         from datetime import UTC, datetime
 
         when = datetime.now(UTC).isoformat(timespec="seconds")
@@ -71,7 +71,7 @@ class TrustStore:
             grants[_folder_key(cwd)] = TrustGrant(digest, tuple(parts), when)
 
     def revoke(self, cwd: Path) -> bool:
-        """Take trust back; whether there was any."""
+        """Revoke the trust in a folder. Return whether it was trusted."""
         if self.find_grant(cwd) is None:
             return False
         with self._locked_grants() as grants:
@@ -82,7 +82,7 @@ class TrustStore:
             data = read_private(self._file)
             return dict(msgspec.json.decode(data, type=_TrustFile).grants) if data else {}
         except (OSError, ValueError, msgspec.DecodeError, RecursionError) as error:
-            note = f"{self._file}: nothing is trusted, for this file is not usable: {error_text(error)}"
+            note = f"{self._file}: ignored, so nothing is trusted: {error_text(error)}"
             if note not in self.notes:
                 self.notes.append(note)
             return {}
@@ -96,5 +96,5 @@ class TrustStore:
 
 
 def _folder_key(cwd: Path) -> str:
-    # Doubled backslashes keep a name that is not UTF-8 apart from one that spells it out.
+    # Doubled backslashes distinguish a name that is not UTF-8 from one that contains such an escape literally.
     return os.fsencode(os.path.realpath(cwd)).replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What a type of the schema wants, in words, and whether a value has it."""
+"""Describes schema types in words and checks values against them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -33,14 +33,14 @@ _PYTHON_TYPES: dict[type, tuple[type, ...]] = {
 
 
 def has_json_type(value: object, kind: types.Type) -> bool:
-    """Whether a value has the JSON type that a type of the schema wants; what is in it is another matter."""
+    """Return whether a value has the JSON type of a schema type; members and bounds are not checked."""
     if isinstance(value, bool) and not isinstance(kind, types.BoolType):
         return False
     return isinstance(value, _PYTHON_TYPES.get(type(kind), (object,)))
 
 
 def is_in_bounds(value: Any, kind: types.Type) -> bool:
-    """Whether a fitting value keeps the bounds of its type."""
+    """Return whether a value of the right type is within the type's bounds."""
     if isinstance(kind, types.IntType | types.FloatType):
         return (
             (kind.ge is None or value >= kind.ge)
@@ -53,7 +53,7 @@ def is_in_bounds(value: Any, kind: types.Type) -> bool:
 
 
 def describe_type(kind: types.Type) -> str:
-    """`text`, `a whole number from 1`, `"a", "b" or an object`."""
+    """Describe a type, such as `text`, `a whole number from 1` or `"a", "b" or an object`."""
     return _join_alternatives(list(dict.fromkeys(_type_phrases(kind))))
 
 
@@ -81,7 +81,7 @@ def _describe_bounds(kind: types.Type) -> str:
 
 
 def describe_value(value: object) -> str:
-    """What a JSON value is, in words, without giving it away."""
+    """Describe the type of a JSON value without showing the value."""
     for kind, word in (
         (bool, "true or false"),
         (str, "text"),
@@ -96,8 +96,8 @@ def describe_value(value: object) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?`, or nothing."""
+    """Return `; did you mean "x"?` for the closest known name, or an empty string."""
     from ostler.text.closest_name import closest_name
 
-    near = closest_name(word, known)
-    return f"; did you mean {quote_value(near)}?" if near else ""
+    closest = closest_name(word, known)
+    return f"; did you mean {quote_value(closest)}?" if closest else ""

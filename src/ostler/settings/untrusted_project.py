@@ -1,4 +1,4 @@
-"""What a project may say before anyone trusts it: choose among what the person has, and be stricter; the rest waits."""
+"""Filters the settings of an untrusted project: only choices among the user's own and stricter values take effect."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -7,11 +7,11 @@ from ostler.settings.jsonc_parser import KeyPath
 from ostler.settings.schema import Config
 
 _RUNS_CODE = "it runs a program"
-_SENDS_AWAY = "it says where your words and keys are sent"
-_STORES = "it says where things are stored and for how long"
-_WIDENS = "it would allow more than you do"
-_OUTSIDE = "it leads out of this folder"
-_UNKNOWN_MODEL = "it names no model of yours"
+_SENDS_AWAY = "it sets where your prompts and keys are sent"
+_STORES = "it sets where data is stored and for how long"
+_WIDENS = "it allows more than your own settings"
+_OUTSIDE = "it points outside of this folder"
+_UNKNOWN_MODEL = "it is not one of your models"
 _MIGHT_LIFT = ""
 
 _PENDING_SECTIONS: Mapping[str, str] = {
@@ -28,7 +28,7 @@ _PENDING_SECTIONS: Mapping[str, str] = {
     "logs": _STORES,
     "cache": _STORES,
 }
-# From wide to narrow.
+# From least to most strict.
 _STRICTNESS_ORDER: Mapping[str, tuple[str, ...]] = {
     "profile": ("god_mode", "balanced", "paranoid"),
     "sandbox": ("off", "prefer", "require"),
@@ -38,7 +38,7 @@ _SAFE_AGENT_KEYS = frozenset({"mode", "description", "prompt", "temperature", "t
 
 
 class ProjectSetting(NamedTuple):
-    """A piece of project config that trust is about. Without `why` it is in force, as far as it narrows."""
+    """A project setting that trust covers. With an empty `reason` it is already in effect where it restricts."""
 
     path: KeyPath
     value: Any
@@ -46,33 +46,36 @@ class ProjectSetting(NamedTuple):
 
 
 def restrict_untrusted(value: Mapping[str, Any], user_config: Config) -> tuple[dict[str, Any], list[ProjectSetting]]:
-    """What of a project's layer takes effect untrusted, and the parts that trust is about."""
-    sieve = _UntrustedFilter(user_config)
+    """Return what takes effect without trust, and the settings that trust covers."""
+    untrusted = _UntrustedFilter(user_config)
     sections: dict[str, Callable[[Any], Any]] = {
-        "$schema": lambda said: said,
-        "compaction": lambda said: said,
-        "model": lambda said: sieve.model(("model",), said),
-        "models": sieve.models,
-        "permission": lambda said: sieve.permission(("permission",), said),
-        "security": sieve.security,
-        "agent": lambda said: _non_empty({name: sieve.agent(name, agent) for name, agent in said.items()}),
-        "mcp": lambda said: _non_empty({name: sieve.mcp(name, server) for name, server in said.items()}),
-        "instructions": lambda said: sieve.filter_paths(("instructions",), said),
-        "skills": lambda said: {"paths": sieve.filter_paths(("skills", "paths"), said.get("paths", []))},
-        "limits": sieve.limits,
-        "ui": sieve.ui,
+        "$schema": lambda value: value,
+        "compaction": lambda value: value,
+        "model": lambda value: untrusted.model(("model",), value),
+        "models": untrusted.models,
+        "permission": lambda value: untrusted.permission(("permission",), value),
+        "security": untrusted.security,
+        "agent": lambda value: _non_empty({name: untrusted.agent(name, agent) for name, agent in value.items()}),
+        "mcp": lambda value: _non_empty({name: untrusted.mcp(name, server) for name, server in value.items()}),
+        "instructions": lambda value: untrusted.filter_paths(("instructions",), value),
+        "skills": lambda value: {"paths": untrusted.filter_paths(("skills", "paths"), value.get("paths", []))},
+        "limits": untrusted.limits,
+        "ui": untrusted.ui,
     }
-    kept: dict[str, Any] = {}
-    for key, said in value.items():
+    effective: dict[str, Any] = {}
+    for key, section in value.items():
         if key not in sections:
-            sieve.add_section(key, said)
-        elif (passed := sections[key](said)) is not None:
-            kept[key] = passed
-    return kept, sieve.settings
+            untrusted.add_section(key, section)
+        elif (passed := sections[key](section)) is not None:
+            effective[key] = passed
+    return effective, untrusted.settings
 
 
 class _UntrustedFilter:
-    """Each method gives what passes of a section and notes what does not. A null never passes: it takes back."""
+    """Filters one section per method: returns what takes effect and adds the rest to `settings`.
+
+    A null never takes effect, because it would unset a value of the user.
+    """
 
     def __init__(self, user_config: Config) -> None:
         self.user_config = user_config
@@ -83,22 +86,22 @@ class _UntrustedFilter:
         self.settings.append(ProjectSetting(path, value, reason))
 
     def add_section(self, key: str, value: Any) -> None:
-        why = _PENDING_SECTIONS.get(key, _WIDENS)
+        reason = _PENDING_SECTIONS.get(key, _WIDENS)
         if isinstance(value, dict):
             for name, inner in value.items():
-                self.add_setting((key, name), inner, why)
+                self.add_setting((key, name), inner, reason)
         else:
-            self.add_setting((key,), value, why)
+            self.add_setting((key,), value, reason)
 
     def filter_members(
         self, path: KeyPath, members: Mapping[str, Any], passes: Callable[[str, Any], bool], reason: str
     ) -> dict[str, Any]:
-        """The members that pass; the others wait."""
-        kept = {key: value for key, value in members.items() if value is not None and passes(key, value)}
+        """Return the members that pass; the others wait for trust."""
+        passed = {key: value for key, value in members.items() if value is not None and passes(key, value)}
         for key in members:
-            if key not in kept:
+            if key not in passed:
                 self.add_setting((*path, key), members[key], reason)
-        return kept
+        return passed
 
     def model(self, path: KeyPath, value: Any) -> Any:
         if value in self.choices:
@@ -117,19 +120,19 @@ class _UntrustedFilter:
         return {}
 
     def permission(self, path: KeyPath, value: Any) -> Any:
-        """The rules stay, as ones that narrow; trust is about them all once one of them is not a deny."""
+        """Keep all rules, which then can only restrict. If one of them is not a deny, trust covers all of them."""
         rules = list(_flatten(path, value))
         if any(action != "deny" for _, action in rules):
-            for place, action in rules:
-                self.add_setting(place, action, _WIDENS if action == "allow" else _MIGHT_LIFT)
+            for rule_path, action in rules:
+                self.add_setting(rule_path, action, _WIDENS if action == "allow" else _MIGHT_LIFT)
         return value
 
     def security(self, section: Mapping[str, Any]) -> dict[str, Any]:
         def passes(key: str, value: Any) -> bool:
             if key in _STRICTNESS_ORDER:
-                ladder = _STRICTNESS_ORDER[key]
-                floor = getattr(self.user_config.security, key) or ladder[-1]
-                return ladder.index(value) >= ladder.index(floor)
+                order = _STRICTNESS_ORDER[key]
+                minimum = getattr(self.user_config.security, key) or order[-1]
+                return order.index(value) >= order.index(minimum)
             return key in ("blacklist_patterns", "danger_patterns") or (key == "allow_shell" and value is False)
 
         return self.filter_members(("security",), section, passes, _WIDENS)
@@ -137,8 +140,8 @@ class _UntrustedFilter:
     def agent(self, name: str, section: Mapping[str, Any]) -> dict[str, Any]:
         path = ("agent", name)
         special = {key: section[key] for key in ("permission", "tools") if isinstance(section.get(key), dict | str)}
-        mine = self.user_config.agent.get(name)
-        steps = (mine and mine.max_steps) or self.user_config.limits.steps
+        own = self.user_config.agent.get(name)
+        steps = (own and own.max_steps) or self.user_config.limits.steps
 
         def passes(key: str, value: Any) -> bool:
             if key == "max_steps":
@@ -147,12 +150,15 @@ class _UntrustedFilter:
                 return value in self.choices
             return key in _SAFE_AGENT_KEYS or (key == "disable" and value is True)
 
-        kept = self.filter_members(path, {key: section[key] for key in section if key not in special}, passes, _WIDENS)
+        plain = {key: section[key] for key in section if key not in special}
+        result = self.filter_members(path, plain, passes, _WIDENS)
         if "permission" in special:
-            kept["permission"] = self.permission((*path, "permission"), special["permission"])
+            result["permission"] = self.permission((*path, "permission"), special["permission"])
         if "tools" in special:
-            kept["tools"] = self.filter_members((*path, "tools"), special["tools"], lambda _, on: on is False, _WIDENS)
-        return kept
+            result["tools"] = self.filter_members(
+                (*path, "tools"), special["tools"], lambda _, enabled: enabled is False, _WIDENS
+            )
+        return result
 
     def mcp(self, name: str, section: Mapping[str, Any]) -> dict[str, Any]:
         off = {"enabled": False} if section.get("enabled") is False else {}
@@ -169,31 +175,31 @@ class _UntrustedFilter:
 
     def limits(self, section: Mapping[str, Any]) -> dict[str, Any]:
         def passes(key: str, value: Any) -> bool:
-            mine = getattr(self.user_config.limits, key)
-            return mine is None or value <= mine
+            own = getattr(self.user_config.limits, key)
+            return own is None or value <= own
 
         return self.filter_members(("limits",), section, passes, _WIDENS)
 
     def ui(self, section: Mapping[str, Any]) -> dict[str, Any]:
-        # A key of its choice could be the one that allows.
-        return self.filter_members(("ui",), section, lambda key, _: key != "keys", "it changes what your keys do")
+        # A project could otherwise choose the key that approves a request.
+        return self.filter_members(("ui",), section, lambda key, _: key != "keys", "it changes your key bindings")
 
 
 def model_names(config: Config) -> set[str]:
-    """Every name by which a person's own models can be chosen."""
+    """Return every name by which the user's own models can be chosen."""
     names = {profile.name for profile in config.models.profiles} | set(config.provider.models) | {config.provider.model}
     names |= {f"{key}/{model}" for key, provider in config.providers.items() for model in provider.models}
     return names - {""}
 
 
 def is_inside_project(name: str) -> bool:
-    """Whether a path from a project can only mean something in its own folder, as far as its letters tell."""
+    """Return whether a path is relative and has no `..`; symlinks are not resolved."""
     steps = name.replace("\\", "/").split("/")
     return bool(name) and name[0] not in "/\\~$" and ".." not in steps and ":" not in steps[0] and "\0" not in name
 
 
 def _non_empty(entries: dict[str, Any]) -> dict[str, Any]:
-    """Without the names of which nothing passed: an empty entry would be one of its own."""
+    """Remove empty entries, because an empty entry would define an agent or a server."""
     return {name: value for name, value in entries.items() if value}
 
 

@@ -1,4 +1,4 @@
-"""Hold a parsed file against the schema: all problems at once, and what it says under our own names."""
+"""Validates a parsed config file against the schema and reports all problems at once."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -14,13 +14,13 @@ from ostler.settings.schema_models import ConfigSection, NamedProvider, Provider
 from ostler.settings.secret import decode_secret
 from ostler.settings.type_descriptions import describe_type, describe_value, has_json_type, is_in_bounds, suggestion
 
-# A file may be all mistakes: so many guesses are made, and so many unknown keys named.
+# Limits for files full of mistakes.
 MAX_SUGGESTIONS = 30
 MAX_UNKNOWN = 100
 
 
 class SchemaViolation(msgspec.Struct, frozen=True):
-    """A problem that does not know its file yet: the path as it is written, and what is wrong there."""
+    """A problem without its file: the path as written in the file, and what is wrong there."""
 
     path: KeyPath
     message: str
@@ -28,9 +28,9 @@ class SchemaViolation(msgspec.Struct, frozen=True):
 
 
 class ValidatedConfig(msgspec.Struct, frozen=True):
-    """What a file says in our own names; to be used only when all flaws are unknown keys.
+    """The values of a config file under canonical keys; usable only if all violations are unknown keys.
 
-    `moved` leads from a path of ours to the path in the file, where they differ.
+    `original_paths` maps a canonical path to the path in the file where they differ.
     """
 
     value: dict[str, Any]
@@ -38,7 +38,7 @@ class ValidatedConfig(msgspec.Struct, frozen=True):
     original_paths: Mapping[KeyPath, KeyPath] = {}
 
     def original_path(self, path: KeyPath) -> KeyPath:
-        """The path in the file for a path of ours."""
+        """Return the path in the file for a canonical path."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.original_paths:
                 return self.original_paths[path[:length]] + path[length:]
@@ -46,7 +46,7 @@ class ValidatedConfig(msgspec.Struct, frozen=True):
 
 
 class _Member(NamedTuple):
-    """A known member of an object: our name, its value and type, and the path as written."""
+    """A known member of an object: canonical name, value, type, and the path as written."""
 
     name: str
     value: Any
@@ -55,7 +55,7 @@ class _Member(NamedTuple):
 
 
 def validate(value: object) -> ValidatedConfig:
-    """Check one file's value. A file that is right in every way costs one conversion."""
+    """Validate the value of a config file. A valid file needs only one conversion."""
     if not isinstance(value, dict):
         return ValidatedConfig({}, (SchemaViolation((), f"the config must be an object, not {describe_value(value)}"),))
     try:
@@ -66,7 +66,7 @@ def validate(value: object) -> ValidatedConfig:
 
 
 class _Validator:
-    """Walks a value and its type side by side; `at` is the path as written, `to` the path in our names."""
+    """Walks a value and its type in parallel; `path` is as written in the file, `config_path` is canonical."""
 
     def __init__(self) -> None:
         self.violations: list[SchemaViolation] = []
@@ -76,7 +76,7 @@ class _Validator:
 
     def validate(self, value: dict[str, Any]) -> ValidatedConfig:
         config = self._visit(value, _struct_type(ConfigFile), (), ())
-        if all(flaw.unknown_key for flaw in self.violations):
+        if all(violation.unknown_key for violation in self.violations):
             self.violations.extend(_repeated_profiles(config))
         return ValidatedConfig(config, tuple(self.violations), self.original_paths)
 
@@ -106,37 +106,40 @@ class _Validator:
     def _struct(
         self, value: dict[str, Any], kind: types.StructType, path: KeyPath, config_path: KeyPath
     ) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for member in self._members(value, kind, path):
-            place = (*config_path, member.name)
-            if member.path != place:
-                self.original_paths[place] = member.path
-            usable = self._visit(member.value, member.kind, member.path, place)
-            if member.name in kept:
-                self._add_violation(member.path, f"says again what {quote_value(member.name)} says; remove one of them")
-            kept[member.name] = usable
+            member_path = (*config_path, member.name)
+            if member.path != member_path:
+                self.original_paths[member_path] = member.path
+            converted = self._visit(member.value, member.kind, member.path, member_path)
+            if member.name in result:
+                self._add_violation(member.path, f"means the same as {quote_value(member.name)}; remove one of them")
+            result[member.name] = converted
         for field in kind.fields:
-            if field.required and field.encode_name not in kept:
+            if field.required and field.encode_name not in result:
                 self._add_violation(path, f"needs {quote_value(field.encode_name)}")
-        return kept
+        return result
 
     def _members(self, value: dict[str, Any], kind: types.StructType, path: KeyPath) -> Iterator[_Member]:
-        """The members that the schema knows, whatever their spelling; the others become flaws."""
+        """Yield the known members, also under an alias or a former name; unknown keys become violations."""
         fields = {field.encode_name: field.type for field in kind.fields}
-        aliases = _aliases(kind)
+        renamed = _renamed(kind)
+        aliases = {**_aliases(kind), **renamed}
         for key, inner in value.items():
-            name, place = aliases.get(key, key), (*path, key)
+            name, member_path = aliases.get(key, key), (*path, key)
             if kind.cls is ConfigFile and _is_other_form(key, inner):
-                yield from _endpoint_members(key, inner, place)
+                yield from _endpoint_members(key, inner, member_path)
+            elif key in renamed and renamed[key] in value:
+                continue
             elif name in fields:
-                yield _Member(name, inner, fields[name], place)
+                yield _Member(name, inner, fields[name], member_path)
             else:
-                self._add_unknown_key(place, key, [*fields, *aliases])
+                self._add_unknown_key(member_path, key, [*fields, *aliases])
 
     def _add_unknown_key(self, path: KeyPath, key: str, known: list[str]) -> None:
         self.unknown_count += 1
         if self.unknown_count <= MAX_UNKNOWN:
-            message = f"is not a key that Ostler knows{self._suggest(key, known)}"
+            message = f"is not a known key{self._suggest(key, known)}"
             self.violations.append(SchemaViolation(path, message, unknown_key=True))
 
     def _suggest(self, word: str, known: Iterable[str]) -> str:
@@ -148,11 +151,11 @@ class _Validator:
 
 
 def _repeated_profiles(config: Mapping[str, Any]) -> Iterator[SchemaViolation]:
-    """The same profile twice in one file: nobody can tell which one is meant."""
+    """Yield a violation for each profile whose name is already used in the same file."""
     seen: set[str] = set()
     for number, profile in enumerate(config.get("models", {}).get("profiles", ())):
         if profile["name"] in seen:
-            message = f"has the name of a profile above, {quote_value(profile['name'])}; rename one of them"
+            message = f"has the same name as a profile above, {quote_value(profile['name'])}; rename one of them"
             yield SchemaViolation(("models", "profiles", number), message)
         seen.add(profile["name"])
 
@@ -168,20 +171,24 @@ def _aliases(kind: types.StructType) -> Mapping[str, str]:
     return kind.cls.aliases if issubclass(kind.cls, ConfigSection) else {}
 
 
+def _renamed(kind: types.StructType) -> Mapping[str, str]:
+    return kind.cls.renamed if issubclass(kind.cls, ConfigSection) else {}
+
+
 def _is_other_form(key: str, value: object) -> bool:
-    """Whether `provider` is a vendor's name or has providers by id, or `model` is an endpoint."""
+    """Return whether `provider` is a vendor's name or an object, or `model` is an endpoint."""
     return isinstance(value, dict) if key == "model" else key == "provider" and isinstance(value, dict | str)
 
 
 def _endpoint_members(key: str, value: Any, path: KeyPath) -> Iterator[_Member]:
-    """The other forms of `provider` and `model`, as the short form and as providers by id."""
+    """Convert the other forms of `provider` and `model` to the short form and to providers by id."""
     short = _struct_type(Provider)
     if isinstance(value, str):
         yield _Member("provider", {"name": value}, short, path)
         return
-    ours = {field.encode_name for field in short.fields} | set(_aliases(short))
+    known = {field.encode_name for field in short.fields} | set(_aliases(short))
     by_id = {
-        name for name, inner in value.items() if key == "provider" and name not in ours and isinstance(inner, dict)
+        name for name, inner in value.items() if key == "provider" and name not in known and isinstance(inner, dict)
     }
     if by_id:
         kind = types.DictType(types.StrType(), _struct_type(NamedProvider))

@@ -1,4 +1,4 @@
-"""Vendors that need no base URL, and the variables in which their keys are usually kept."""
+"""Table of known model vendors: base URL and API key variable."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from ostler.settings.schema_models import ApiKind
 
 
 class Vendor(NamedTuple):
-    """A well-known endpoint."""
+    """The endpoint of a vendor."""
 
     base_url: str
     key_variable: str = ""
@@ -38,7 +38,7 @@ VENDORS: dict[str, Vendor] = {
 
 
 def host_of(base_url: str) -> str:
-    """The host of a URL, in small letters; nothing when it has none."""
+    """Return the host of a URL in lower case, or an empty string."""
     from urllib.parse import urlsplit
 
     try:
@@ -48,7 +48,7 @@ def host_of(base_url: str) -> str:
 
 
 def vendor_for_url(base_url: str) -> Vendor | None:
-    """The vendor whose host this is, by the whole name and over TLS: nobody else is handed its key."""
+    """Return the vendor of an https URL. The whole host name must match, so that keys go only to their vendor."""
     host = host_of(base_url) if base_url.lower().startswith("https://") else ""
     remote = (vendor for vendor in VENDORS.values() if vendor.key_variable)
     return next((vendor for vendor in remote if host_of(vendor.base_url) == host), None)

@@ -1,1 +1,1 @@
-"""The tools: one .py and one .md each, behind one door."""
+"""Tools that models can call (one `.py` and one `.md` each) and the tool host."""

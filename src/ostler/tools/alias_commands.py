@@ -1,4 +1,4 @@
-"""Commands, jobs and patches as other vocabularies ask for them, turned into ours."""
+"""Translates command, job and patch calls of other agents' tools."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ _ACTIONS = {
 
 
 def convert_bash(arguments: Arguments, called_as: str) -> Arguments:
-    """Milliseconds as seconds, words as a command line, a folder as a `cd`."""
+    """Convert milliseconds to seconds, a list of words to a command line, and a folder to a `cd`."""
     milliseconds = pop_argument(arguments, "timeoutms", "timeoutmillis", "timeoutmilliseconds", "yieldtimems")
     if milliseconds is not None:
         arguments["timeout"] = _to_seconds(milliseconds, "ms")
@@ -33,7 +33,7 @@ def convert_bash(arguments: Arguments, called_as: str) -> Arguments:
     folder = pop_argument(arguments, "cwd", "workdir", "workingdirectory", "workingdir", "directory", "dir")
     if isinstance(folder, str) and folder not in ("", ".", "./") and isinstance(arguments.get("command"), str):
         arguments["command"] = f"cd {shlex.quote(folder)} && {arguments['command']}"
-    pop_argument(arguments, "session", "allowrunning")  # of which terminal; each command has one of its own
+    pop_argument(arguments, "session", "allowrunning")  # every command gets its own terminal
     action = arguments.get("action")
     if isinstance(action, str):
         arguments["action"] = _ACTIONS.get(normalize_name(action), action)
@@ -41,7 +41,7 @@ def convert_bash(arguments: Arguments, called_as: str) -> Arguments:
 
 
 def _wrap_for_runtime(arguments: Arguments, runtime: Any) -> None:
-    """Code for another interpreter than the shell is handed to that one, and never read as a command line."""
+    """Wrap code for Python or Node in a command that runs it."""
     if runtime is None or normalize_name(str(runtime)) in ("terminal", "shell", "bash", ""):
         return
     program = {"python": "python3 -c", "nodejs": "node -e", "node": "node -e"}.get(normalize_name(str(runtime)))
@@ -52,17 +52,19 @@ def _wrap_for_runtime(arguments: Arguments, runtime: Any) -> None:
 
 
 def _to_seconds(value: Any, unit: str) -> Any:
-    """A time in seconds. Without a unit it is in milliseconds when it would be a long time in seconds: all
-    vocabularies but ours count so, and none of them waits for less than one second."""
-    found = _DURATION.fullmatch(str(value).strip())
-    if not found:
+    """Convert a duration to seconds.
+
+    A number from 1000 without a unit means milliseconds, as in the tools of all other agents.
+    """
+    match = _DURATION.fullmatch(str(value).strip())
+    if not match:
         return value
-    number, said = float(found[1]), (found[2] or unit).lower()
-    if not said:
-        said = "ms" if number >= 1000 else "s"
-    if said.startswith(("ms", "milli")) or (not found[2] and number > _MAX_SECONDS):
+    number, unit = float(match[1]), (match[2] or unit).lower()
+    if not unit:
+        unit = "ms" if number >= 1000 else "s"
+    if unit.startswith(("ms", "milli")) or (not match[2] and number > _MAX_SECONDS):
         number /= 1000
-    elif said.startswith("m"):
+    elif unit.startswith("m"):
         number *= 60
     return min(number, _MAX_SECONDS) if number > 0 else 120.0
 
@@ -74,7 +76,7 @@ def _command_line(words: list[str]) -> str:
 
 
 async def translate_shell(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """Words for a command, unless they call for a patch, which is a tool here."""
+    """Translate a shell call; a call of `apply_patch` becomes the patch tool."""
     words = arguments.get("command")
     if isinstance(words, list) and len(words) == 2 and words[0] in ("apply_patch", "applypatch"):
         return "patch", {"patch": words[1]}
@@ -89,7 +91,7 @@ async def translate_apply_patch(arguments: Arguments, workspace: Workspace) -> t
 
 
 async def translate_bash_output(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """All it printed, whichever lines were wanted."""
+    """Translate to reading a job; a filter for lines is ignored."""
     pop_argument(arguments, "filter")
     return "bash", {**arguments, "action": "read"}
 

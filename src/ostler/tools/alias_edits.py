@@ -1,4 +1,4 @@
-"""Edits that other vocabularies tell by line or by count, as replacements of a text that stands there once."""
+"""Translates line- and count-based edits of other agents' tools into text replacements."""
 
 import re
 from typing import Any
@@ -15,15 +15,15 @@ _DELETE_USAGE = "delete_range takes start and end (lines counted from 0, end not
 
 
 async def translate_edit_text(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """insert (after a line counted from 0, -1 for the top), replace (the first), delete_range (lines from 0)."""
-    words = {normalize_name(key): value for key, value in arguments.items()}
-    action = normalize_name(str(words.pop("action", words.pop("operation", "replace"))))
-    path = words.get("path")
+    """Translate insert (after a line from 0, -1 for the top), replace (first match) and delete_range (lines from 0)."""
+    normalized = {normalize_name(key): value for key, value in arguments.items()}
+    action = normalize_name(str(normalized.pop("action", normalized.pop("operation", "replace"))))
+    path = normalized.get("path")
     if action == "replace":
-        return await _replace_first(path, words.get("old"), words.get("new"), 1, workspace)
+        return await _replace_first(path, normalized.get("old"), normalized.get("new"), 1, workspace)
     if action == "insert":
         line = _line_number(arguments, "insert_after", _INSERT_USAGE)
-        text = words.get("new", words.get("content"))
+        text = normalized.get("new", normalized.get("content"))
         return "edit", await _replace_lines(path, line + 1, line + 1, text, workspace)
     if action in ("deleterange", "delete"):
         start, end = _line_number(arguments, "start", _DELETE_USAGE), _line_number(arguments, "end", _DELETE_USAGE)
@@ -32,44 +32,44 @@ async def translate_edit_text(arguments: Arguments, workspace: Workspace) -> tup
 
 
 async def translate_replace_text(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """The first places of a text, one unless told otherwise; none or fewer than one means all."""
+    """Translate a replacement of the first `count` matches (default 1); a count below 1 means all."""
     count = next((arguments.pop(key) for key in [key for key in arguments if normalize_name(key) == "count"]), 1)
     try:
         count = int(count)
     except (TypeError, ValueError, OverflowError):
-        raise ToolError(f"count is {count!r}; give a number, 0 for every place", code="bad_arguments") from None
+        raise ToolError(f"count is {count!r}; give a number, 0 to replace all", code="bad_arguments") from None
     if count <= 0 or arguments.get("replace_all"):
         return "edit", {**arguments, "replace_all": True}
     return await _replace_first(arguments.get("path"), arguments.get("old"), arguments.get("new"), count, workspace)
 
 
 async def translate_text_editor(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """One tool that views, creates, replaces and inserts, by its `command`."""
-    words = {normalize_name(key): value for key, value in arguments.items()}
-    command, path = normalize_name(str(words.pop("command", ""))), words.get("path")
+    """Translate the text editor tool, which views, creates, replaces or inserts depending on `command`."""
+    normalized = {normalize_name(key): value for key, value in arguments.items()}
+    command, path = normalize_name(str(normalized.pop("command", ""))), normalized.get("path")
     if command == "view":
-        span = words.get("viewrange")
-        return "read", {"path": path} if span is None else {"path": path, "view_range": span}
+        view_range = normalized.get("viewrange")
+        return "read", {"path": path} if view_range is None else {"path": path, "view_range": view_range}
     if command == "create":
-        return "write", {"path": path, "content": words.get("filetext", words.get("content", ""))}
+        return "write", {"path": path, "content": normalized.get("filetext", normalized.get("content", ""))}
     if command == "strreplace":
-        return "edit", {"path": path, "old": words.get("old"), "new": words.get("new", "")}
+        return "edit", {"path": path, "old": normalized.get("old"), "new": normalized.get("new", "")}
     if command == "insert":
-        line = _line_number(
-            arguments, "insert_line", "insert takes insert_line (a line counted from 1, 0 for the top) and new_str"
-        )
-        text = words.get("new", words.get("inserttext"))
+        line = _line_number(arguments, "insert_line", _INSERT_LINE_USAGE)
+        text = normalized.get("new", normalized.get("inserttext"))
         return "edit", await _replace_lines(path, line, line, text, workspace)
     raise ToolError(f"command is {command!r}; it can be view, create, str_replace or insert", code="bad_arguments")
 
 
 def convert_edit_item(item: Any) -> Any:
-    """One of several edits, in our words and without the reason for it."""
+    """Rename the arguments of one edit in a list, and drop those that are ignored."""
     if not isinstance(item, dict):
         return item
-    given = rename_arguments("edit", item)
+    renamed = rename_arguments("edit", item)
     return {
-        key: value for key, value in given.items() if normalize_name(key) not in IGNORED_ARGUMENTS and value is not None
+        key: value
+        for key, value in renamed.items()
+        if normalize_name(key) not in IGNORED_ARGUMENTS and value is not None
     }
 
 
@@ -81,9 +81,9 @@ async def _replace_first(path: Any, old: Any, new: Any, count: int, workspace: W
     if not (place.in_workspace and place.exists):
         return "edit", plain
     text = (await workspace.read_for_edit(path)).text
-    places = text.count(old)
-    if places <= 1 or places <= count:
-        return "edit", {**plain, "replace_all": True} if places > 1 else plain
+    occurrences = text.count(old)
+    if occurrences <= 1 or occurrences <= count:
+        return "edit", {**plain, "replace_all": True} if occurrences > 1 else plain
     start, end = text.find(old), 0
     for _ in range(count):
         end = text.find(old, end) + len(old)
@@ -91,7 +91,7 @@ async def _replace_first(path: Any, old: Any, new: Any, count: int, workspace: W
 
 
 async def _replace_lines(path: Any, first: int, last: int, new: Any, workspace: Workspace) -> Arguments:
-    """Lines, counted from 0, up to but not with the last, replaced by a text of whole lines."""
+    """Return an edit that replaces the lines `first` to `last` (from 0, exclusive) with complete lines."""
     if not isinstance(path, str) or not isinstance(new, str):
         missing = "the new text" if isinstance(path, str) else "path"
         raise ToolError(f"{missing} is missing; give it as a text", code="bad_arguments")
@@ -102,43 +102,43 @@ async def _replace_lines(path: Any, first: int, last: int, new: Any, workspace: 
     starts = _line_starts(file)
     lines = len(starts) - 1
     if not 0 <= first <= last <= lines:
-        asked = f"line {first}" if first == last else f"lines {first} to {last}"
-        said = f"{asked}, counted from 0, is not in {place.display_path}, which has {lines} lines"
-        raise ToolError(said, code="bad_arguments", hint="read it again, or edit by old and new text")
+        requested = f"line {first}" if first == last else f"lines {first} to {last}"
+        message = f"{requested}, counted from 0, is not in {place.display_path}, which has {lines} lines"
+        raise ToolError(message, code="bad_arguments", hint="read it again, or edit by old and new text")
     text = _fit_line_endings(new, file, at_end=last == lines)
     return {"path": path, **_unique_replacement(file.text, starts[first], starts[last], text)}
 
 
 def _line_starts(file: TextFile) -> list[int]:
-    """Where each line begins, and the end of the text."""
-    starts, at = [0], file.text.find("\n") + 1
-    while at:
-        starts.append(at)
-        at = file.text.find("\n", at) + 1
+    """Return the offset of each line, and the end of the text."""
+    starts, offset = [0], file.text.find("\n") + 1
+    while offset:
+        starts.append(offset)
+        offset = file.text.find("\n", offset) + 1
     return starts if starts[-1] == len(file.text) else [*starts, len(file.text)]
 
 
 def _fit_line_endings(new: str, file: TextFile, *, at_end: bool) -> str:
-    """The text with line ends as the file has them, at its own end and between it and what is before it."""
+    """Return the text with the file's line endings, also at its end and before its first line."""
     text = new.replace("\r\n", "\n")
-    ended = not file.text or file.text.endswith("\n")
-    if text and not text.endswith("\n") and (ended or not at_end):
+    ends_with_newline = not file.text or file.text.endswith("\n")
+    if text and not text.endswith("\n") and (ends_with_newline or not at_end):
         text += "\n"
-    if text and at_end and not ended:
+    if text and at_end and not ends_with_newline:
         text = "\n" + text.removesuffix("\n")
     return text.replace("\n", "\r\n") if file.newline == "\r\n" else text
 
 
 def _unique_replacement(text: str, start: int, end: int, new: str) -> Arguments:
-    """Old and new text for a span, with as much around it as makes it stand there once."""
+    """Return old and new text for a span, with enough surrounding lines to be unique."""
     if not text:
         return {"old": "", "new": new}
-    low, high, wider = start, end, 1
+    low, high, lines = start, end, 1
     while not _is_unique(text, low, high):
-        for _ in range(wider):
+        for _ in range(lines):
             low = text.rfind("\n", 0, max(low - 1, 0)) + 1
             high = text.find("\n", high) + 1 or len(text)
-        wider *= 2
+        lines *= 2
     return {"old": text[low:high], "new": text[low:start] + new + text[end:high]}
 
 
@@ -150,11 +150,14 @@ def _is_unique(text: str, low: int, high: int) -> bool:
 
 
 def _line_number(arguments: Arguments, name: str, usage: str) -> int:
-    """The number of a line; by another name it may be counted in another way, so that is refused."""
+    """Return the line number in an argument.
+
+    Only this name is accepted, because other names may count differently.
+    """
     value = next((value for key, value in arguments.items() if normalize_name(key) == normalize_name(name)), None)
     if isinstance(value, str) and re.fullmatch(r"\s*-?\d{1,9}\s*", value):
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     wrong = f"{name} is missing" if value is None else f"{name} is not a number"
-    raise ToolError(f"{usage}; {wrong}, and there are: {', '.join(arguments)}"[:600], code="bad_arguments")
+    raise ToolError(f"{usage}; {wrong}; the arguments are: {', '.join(arguments)}"[:600], code="bad_arguments")

@@ -1,4 +1,4 @@
-"""Deleting and renaming as other vocabularies ask for it, turned into the patch that does it, and asks for it, here."""
+"""Translates delete and rename calls of other agents' tools into a patch."""
 
 from typing import Any
 
@@ -24,30 +24,30 @@ _DESTINATION_NAMES = ("destination", "dest", "dst", "to", "topath", "newpath", "
 
 
 async def translate_delete(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """A file; a folder is refused by the patch itself."""
+    """Translate deleting a file; the patch tool rejects folders."""
     path = _check_path(pop_argument(arguments, "path", "filepath", "filename", "file", "target", "targetfile"), "path")
     pop_argument(arguments, "recursive", "force")
     return "patch", {**arguments, "patch": f"*** Begin Patch\n*** Delete File: {path}\n*** End Patch\n"}
 
 
 async def translate_move(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    to, path = (
+    destination, source = (
         _check_path(pop_argument(arguments, *_DESTINATION_NAMES), "destination"),
         _check_path(pop_argument(arguments, *_SOURCE_NAMES), "source"),
     )
     pop_argument(arguments, "recursive")
     return "patch", {
         **arguments,
-        "patch": f"*** Begin Patch\n*** Update File: {path}\n*** Move to: {to}\n*** End Patch\n",
+        "patch": f"*** Begin Patch\n*** Update File: {source}\n*** Move to: {destination}\n*** End Patch\n",
     }
 
 
 def _check_path(value: Any, parameter: str) -> str:
-    """A path that is one line of a patch and nothing more."""
+    """Return the path if it fits on one line of a patch. Raises `ToolError`."""
     if not isinstance(value, str) or not value.strip():
         raise ToolError(f"{parameter} is missing; give the path of one file", code="bad_arguments")
     if not value.isprintable():
         raise ToolError(
-            f"{parameter} holds a character that no line can show; spell it as list does", code="bad_arguments"
+            f"{parameter} contains an unprintable character; write the path as list shows it", code="bad_arguments"
         )
     return value

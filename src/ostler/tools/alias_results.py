@@ -1,4 +1,4 @@
-"""What other vocabularies expect to be told: results in their words, for those who called by their names."""
+"""Formats results as the tool names of other agents expect them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ _NAMESPACE = "SysBuiltIn."
 
 
 def format_result(result: ToolResult, call: ToolCall) -> ToolResult:
-    """The result with `for_model` as the called vocabulary has it."""
+    """Return the result with `for_model` in the format of the tool that was called."""
     if result.status != "ok" or not call.tool.startswith(_NAMESPACE) or not isinstance(result.data, dict):
         return result
-    answer = _FORMATTERS.get(normalize_name(call.tool.removeprefix(_NAMESPACE)))
-    return msgspec.structs.replace(result, for_model=answer(result, call.arguments)) if answer else result
+    formatter = _FORMATTERS.get(normalize_name(call.tool.removeprefix(_NAMESPACE)))
+    return msgspec.structs.replace(result, for_model=formatter(result, call.arguments)) if formatter else result
 
 
 def _content(result: ToolResult, arguments: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Plans as other vocabularies write them: other names, other states, or a checklist as text."""
+"""Translates todo lists of other agents' tools."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ Arguments = dict[str, Any]
 
 
 def convert_todowrite(arguments: Arguments, called_as: str) -> Arguments:
-    """Items by other names and states, or a checklist as text."""
+    """Convert items with other key or status names, or a checklist as text."""
     todos = as_list(arguments.get("todos"))
     if isinstance(todos, str):
         todos = [_parse_checklist_line(line) for line in todos.splitlines() if line.strip()]
@@ -38,8 +38,8 @@ _STATUS_ALIASES = {
 
 
 def _parse_checklist_line(line: str) -> Arguments:
-    found = _CHECKLIST_ITEM.fullmatch(line)
-    mark, text = (found[1] or " ", found[2]) if found else (" ", line)
+    match = _CHECKLIST_ITEM.fullmatch(line)
+    mark, text = (match[1] or " ", match[2]) if match else (" ", line)
     return {"content": text, "status": {"x": "completed", "X": "completed", " ": "pending"}.get(mark, "in_progress")}
 
 
@@ -48,17 +48,17 @@ def _convert_todo(item: Any) -> Any:
         return _parse_checklist_line(item)
     if not isinstance(item, dict):
         return item
-    given = {
+    todo = {
         key if key in _TODO_KEYS else _KEY_ALIASES.get(normalize_name(key), key): value for key, value in item.items()
     }
-    if "status" not in given and any(item.get(mark) is True for mark in ("done", "completed", "checked")):
-        given["status"] = "completed"
-    given = {key: value for key, value in given.items() if key in _TODO_KEYS and value is not None}
-    if isinstance(given.get("status"), str):
-        given["status"] = _STATUS_ALIASES.get(normalize_name(given["status"]), given["status"])
-    if isinstance(given.get("id"), int):
-        given["id"] = str(given["id"])
-    return given
+    if "status" not in todo and any(item.get(mark) is True for mark in ("done", "completed", "checked")):
+        todo["status"] = "completed"
+    todo = {key: value for key, value in todo.items() if key in _TODO_KEYS and value is not None}
+    if isinstance(todo.get("status"), str):
+        todo["status"] = _STATUS_ALIASES.get(normalize_name(todo["status"]), todo["status"])
+    if isinstance(todo.get("id"), int):
+        todo["id"] = str(todo["id"])
+    return todo
 
 
 _KEY_ALIASES = {

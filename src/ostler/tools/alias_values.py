@@ -1,4 +1,4 @@
-"""Values that other vocabularies measure or say differently, turned into ours."""
+"""Translates argument values of other agents' tools (units, ranges, modes)."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +43,7 @@ def _to_bool(value: Any) -> bool:
 
 
 def convert_read(arguments: Arguments, called_as: str) -> Arguments:
-    """Windows by first and last line, and lines counted from 0 where 0 is given."""
+    """Convert line ranges to `line` and `limit`, and line 0 to line 1."""
     first, last = _pop_line_range(arguments)
     if first is not None:
         arguments["line"] = first
@@ -74,8 +74,8 @@ def _pop_line_range(arguments: Arguments) -> tuple[int | None, int | None]:
         (isinstance(line, str) and _RANGE.fullmatch(line)) or (isinstance(line, list) and len(line) == 2)
     ):
         span = arguments.pop("line")
-    if isinstance(span, str) and (found := _RANGE.fullmatch(span)):
-        span = [int(found[1]), int(found[2])]
+    if isinstance(span, str) and (match := _RANGE.fullmatch(span)):
+        span = [int(match[1]), int(match[2])]
     if isinstance(span, list) and len(span) == 2 and all(_to_int(part) is not None for part in span):
         return _to_int(span[0]), _to_int(span[1])
     if span is not None:
@@ -84,7 +84,7 @@ def _pop_line_range(arguments: Arguments) -> tuple[int | None, int | None]:
 
 
 def convert_grep(arguments: Arguments, called_as: str) -> Arguments:
-    """Flags as on a command line, case the other way round, and modes by their other names."""
+    """Convert command-line flags, an inverted case option and other names of modes."""
     sensitive = pop_argument(arguments, "casesensitive")
     if sensitive is not None:
         arguments.setdefault("ignore_case", not _to_bool(sensitive))
@@ -95,9 +95,9 @@ def convert_grep(arguments: Arguments, called_as: str) -> Arguments:
     regex = pop_argument(arguments, "isregex", "useregex")
     if regex is not None:
         arguments.setdefault("literal", not _to_bool(regex))
-    around = [number for flag in ("a", "b") if (number := _to_int(pop_argument(arguments, flag))) is not None]
-    if around:
-        arguments.setdefault("context", max(around))
+    context = [number for flag in ("a", "b") if (number := _to_int(pop_argument(arguments, flag))) is not None]
+    if context:
+        arguments.setdefault("context", max(context))
     if isinstance(arguments.get("include"), list):
         arguments["include"] = " ".join(map(str, arguments["include"]))
     if isinstance(arguments.get("mode"), str):
@@ -152,7 +152,7 @@ def convert_edit(arguments: Arguments, called_as: str) -> Arguments:
 
 
 def convert_write_chunk(arguments: Arguments, called_as: str) -> Arguments:
-    """Under the names that put each piece on disk at once, that is what happens."""
+    """Append or overwrite immediately for tools that write each chunk to disk."""
     truncate, newline = pop_argument(arguments, "truncate", "overwrite"), pop_argument(arguments, "ensurenewline")
     pop_argument(arguments, "mkdirs", "createdirs")
     if normalize_name(called_as).endswith(("writefilechunk", "writefilestream", "appendfile", "appendtofile")):
@@ -173,7 +173,7 @@ def convert_task(arguments: Arguments, called_as: str) -> Arguments:
 
 
 def convert_skill(arguments: Arguments, called_as: str) -> Arguments:
-    """An action says only whether there is a name."""
+    """Drop `action`; for `list` also the name, so that the skills are listed."""
     if normalize_name(str(pop_argument(arguments, "action"))) == "list":
         arguments.pop("name", None)
     return arguments
@@ -199,7 +199,7 @@ def convert_git_blame(arguments: Arguments, called_as: str) -> Arguments:
 
 
 async def translate_write_file(arguments: Arguments, workspace: Workspace) -> tuple[str, Arguments]:
-    """A whole file, unless the mode says that the text goes to the end of one."""
+    """Translate to write, or to write_chunk if the mode is append."""
     mode = pop_argument(arguments, "mode")
     if mode is not None and normalize_name(str(mode)) in ("append", "a"):
         return "write_chunk", {**arguments, "mode": "append"}

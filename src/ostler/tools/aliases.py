@@ -1,4 +1,4 @@
-"""Other vocabularies: every name the arguments of a tool have elsewhere, as a table, and the way from them to ours."""
+"""Maps argument names of other agents' tools to ours."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -18,7 +18,7 @@ _FOLDER_ALIASES = (
 )
 _LIMIT_ALIASES = "max_results max_matches head_limit max_count max results_limit num_results maxfiles max_entries"
 
-# What the parameters of each tool are called elsewhere; a parameter is found by its own name in any spelling too.
+# Names of each parameter in other agents' tools; every parameter also matches its own name in any spelling.
 PARAMETER_ALIASES: Mapping[str, Mapping[str, str]] = {
     "read": {
         "path": f"{_PATH_ALIASES} uri paths files file_paths",
@@ -116,7 +116,7 @@ PARAMETER_ALIASES: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# Parameters that only say why a call is made; nothing depends on them.
+# Arguments that only explain a call; they can be dropped.
 IGNORED_ARGUMENTS = frozenset(
     {
         *("description", "explanation", "reason", "reasoning", "thought", "thoughts", "purpose", "why"),
@@ -128,7 +128,7 @@ IGNORED_ARGUMENTS = frozenset(
 
 
 class TranslatedCall(msgspec.Struct):
-    """A call in our own words; `called` is the folded name it came by."""
+    """A call of one of our tools. `called_as` is the normalized name that it was called by."""
 
     tool: str
     arguments: dict[str, Any]
@@ -138,45 +138,45 @@ class TranslatedCall(msgspec.Struct):
 async def translate_call(
     tool: str, called_as: str, arguments: Mapping[str, Any], workspace: Workspace
 ) -> TranslatedCall:
-    """A call with its arguments named and measured as ours; what nobody knows keeps its own name."""
+    """Translate the names and values of a call's arguments; unknown names are kept."""
     if tool not in PARAMETER_ALIASES:
         return TranslatedCall(tool, dict(arguments), called_as)
     from ostler.tools.alias_values import CONVERTERS, TRANSLATORS
 
     variant = normalize_name(strip_namespace(called_as))
-    given = rename_arguments(tool, arguments)
+    renamed = rename_arguments(tool, arguments)
     if variant in TRANSLATORS:
-        tool, given = await TRANSLATORS[variant](given, workspace)
-        given = rename_arguments(tool, given)
+        tool, renamed = await TRANSLATORS[variant](renamed, workspace)
+        renamed = rename_arguments(tool, renamed)
     if tool in CONVERTERS:
-        given = CONVERTERS[tool](given, called_as)
-    return TranslatedCall(tool, given, variant)
+        renamed = CONVERTERS[tool](renamed, called_as)
+    return TranslatedCall(tool, renamed, variant)
 
 
 def rename_arguments(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments under our parameters' names; one that comes under two names must be the same twice."""
-    ours = _parameters_by_alias(tool)
-    given: dict[str, Any] = {}
+    """Return the arguments under our parameter names. Raises `ToolError` if two names give different values."""
+    parameters = _parameters_by_alias(tool)
+    renamed: dict[str, Any] = {}
     for key, value in arguments.items():
-        name = _pick_parameter(ours.get(normalize_name(key), ()), key, arguments, given)
-        if name in given and given[name] != value:
+        name = _pick_parameter(parameters.get(normalize_name(key), ()), key, arguments, renamed)
+        if name in renamed and renamed[name] != value:
             raise ToolError(
-                f"{name} is given twice, as {value!r:.60} and {given[name]!r:.60}; give it once", code="bad_arguments"
+                f"{name} is given twice, as {value!r:.60} and {renamed[name]!r:.60}; give it once", code="bad_arguments"
             )
-        given[name] = value
-    return given
+        renamed[name] = value
+    return renamed
 
 
 def pop_argument(arguments: dict[str, Any], *names: str) -> Any:
-    """What was given under any spelling of some words, taken out."""
-    found = None
+    """Remove an argument by any of its normalized names and return its value, or None."""
+    value = None
     for key in [key for key in arguments if normalize_name(key) in names]:
-        found = arguments.pop(key)
-    return found
+        value = arguments.pop(key)
+    return value
 
 
 def _pick_parameter(names: tuple[str, ...], key: str, arguments: Mapping[str, Any], assigned: Mapping[str, Any]) -> str:
-    """Of the parameters a word may stand for, the first that nothing else stands for."""
+    """Return the first of the possible parameters that no other argument uses."""
     if not names:
         return key
     free = (name for name in names if name == key or (name not in arguments and name not in assigned))
@@ -185,7 +185,7 @@ def _pick_parameter(names: tuple[str, ...], key: str, arguments: Mapping[str, An
 
 @cache
 def _parameters_by_alias(tool: str) -> dict[str, tuple[str, ...]]:
-    """Folded words and the parameters each may stand for, in the order of preference."""
+    """Map normalized names to the parameters they may mean, in order of preference."""
     found: dict[str, tuple[str, ...]] = {}
     for parameter, words in PARAMETER_ALIASES.get(tool, {}).items():
         for word in (parameter, *words.split()):

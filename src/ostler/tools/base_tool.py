@@ -1,4 +1,4 @@
-"""What a tool is declared with: from its name, parameters and text come the schema, the validation and the errors."""
+"""Base class of tools: schema, validation and error messages from the parameter type."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,9 +14,9 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 class BaseTool(Generic[P]):
-    """The part of a tool that follows from its declaration; a tool adds `permission` and `run`.
+    """Base class of tools; a subclass adds `permission` and `run`.
 
-    `unlisted` parameters are taken and not told to a model: what other vocabularies have and ours can do without.
+    `unlisted` parameters are accepted but not part of the schema that the model gets.
     """
 
     name: ClassVar[str]
@@ -33,7 +33,7 @@ class BaseTool(Generic[P]):
 
     @cached_property
     def accepts(self) -> dict[str, Any]:
-        """The schema of all it takes."""
+        """The schema of all parameters, including unlisted ones."""
         return schema_for(self.params)
 
     def parse(self, arguments: Mapping[str, Any]) -> P:
@@ -45,21 +45,21 @@ class BaseTool(Generic[P]):
         try:
             return msgspec.convert(arguments, self.params)
         except msgspec.ValidationError as error:
-            said = str(error).replace("Object missing required field", "missing").replace(" - at `$.", " in `")
+            message = str(error).replace("Object missing required field", "missing").replace(" - at `$.", " in `")
             raise ToolError(
-                f"{self.name}: {said}; it takes {describe_parameters(self.spec)}", code="bad_arguments"
+                f"{self.name}: {message}; it takes {describe_parameters(self.spec)}", code="bad_arguments"
             ) from None
 
 
 def describe_parameters(spec: ToolSpec) -> str:
-    """What a tool takes, in a line, and a call as an example."""
-    needed = spec.schema.get("required", ())
-    names = ", ".join(name if name in needed else f"{name}?" for name in spec.schema.get("properties", ()))
+    """Return the parameters of a tool in one line, with an example call."""
+    required = spec.schema.get("required", ())
+    names = ", ".join(name if name in required else f"{name}?" for name in spec.schema.get("properties", ()))
     return f"{names or 'nothing'}, as in {example_call(spec)}"
 
 
 def example_call(spec: ToolSpec) -> str:
-    """The smallest call a tool would take, as JSON."""
+    """Return the arguments of a minimal call as JSON."""
     properties = spec.schema.get("properties", {})
     return msgspec.json.encode(
         {name: _sample_value(f"{spec.name} {name}", properties.get(name, {})) for name in usual_parameters(spec)}
@@ -67,7 +67,7 @@ def example_call(spec: ToolSpec) -> str:
 
 
 def usual_parameters(spec: ToolSpec) -> Sequence[str]:
-    """The parameters that nearly every call of a tool gives: those it needs, or those of its usual form."""
+    """Return the parameters of a typical call: the usual ones of this tool, else the required ones."""
     return _USUAL_PARAMETERS.get(spec.name) or spec.schema.get("required", ())
 
 
@@ -78,8 +78,8 @@ _SAMPLE_VALUES = {
     "pattern": "TODO",
     "glob pattern": "**/*.py",
     "content": "text",
-    "old": "the text as it stands",
-    "new": "the text that replaces it",
+    "old": "the current text",
+    "new": "the new text",
 }
 
 
@@ -98,10 +98,10 @@ def _sample_value(name: str, schema: Mapping[str, Any]) -> Any:
 
 
 def schema_for(params: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a parameter type, with nothing in it that a model need not read."""
+    """Return the JSON Schema of a parameter type, without parts that the model does not need."""
     (schema,), definitions = msgspec.json.schema_components([params], ref_template="{name}")
-    made: dict[str, Any] = _simplify(definitions[schema["$ref"]], definitions)
-    return made
+    simplified: dict[str, Any] = _simplify(definitions[schema["$ref"]], definitions)
+    return simplified
 
 
 def _simplify(node: Any, definitions: Mapping[str, Any]) -> Any:
@@ -115,5 +115,8 @@ def _simplify(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _is_redundant(key: str, value: Any) -> bool:
-    """Names of types, and defaults that say nothing; a parameter of either name is a schema, not a text."""
+    """Return whether an entry is a type name or an empty default.
+
+    A parameter called `title` or `default` has a schema as its value, which is not empty and not a string.
+    """
     return (key == "title" and isinstance(value, str)) or (key == "default" and not value)

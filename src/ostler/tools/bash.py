@@ -1,4 +1,4 @@
-"""The tool that runs a shell command in the workspace, in the foreground or behind."""
+"""Tool that runs a shell command in the foreground or as a background job."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,13 +9,13 @@ from ostler.core.display import Display, DisplayFields, DisplayText
 from ostler.core.errors import ToolError
 from ostler.core.permission import Need, Permission
 from ostler.core.protocols import BackgroundJob, BackgroundJobs, CommandRequest, CommandResult, ToolContext, Workspace
-from ostler.core.tools import ToolResult
+from ostler.core.tools import ResultStatus, ToolResult
 from ostler.tools.base_tool import BaseTool
 
 if TYPE_CHECKING:
     from ostler.policy.shell import Analysis
 
-# Without a terminal they wait for keys for ever; other full-screen programs see it and end.
+# Without a terminal, these editors wait for input forever; other full-screen programs exit.
 _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
@@ -24,14 +24,14 @@ SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/std
 class BashParams(msgspec.Struct):
     command: Annotated[str, msgspec.Meta(description="the command line")] = ""
     timeout: Annotated[float, msgspec.Meta(gt=0, le=3600, description="seconds")] = 120.0
-    reason: Annotated[str, msgspec.Meta(description="why, for the person who is asked")] = ""
-    background: Annotated[bool, msgspec.Meta(description="let it go on by itself; gives a job")] = False
-    network: Annotated[bool, msgspec.Meta(description="it needs the network")] = False
+    reason: Annotated[str, msgspec.Meta(description="reason, shown to the user")] = ""
+    background: Annotated[bool, msgspec.Meta(description="run as a background job")] = False
+    network: Annotated[bool, msgspec.Meta(description="needs network access")] = False
     action: Annotated[
         Literal["run", "list", "read", "stop"], msgspec.Meta(description="list jobs, or read or stop one")
     ] = "run"
-    job: Annotated[str, msgspec.Meta(description="which job")] = ""
-    wait: Annotated[float, msgspec.Meta(ge=0, le=60, description="seconds to wait for a job's end when reading")] = 0.0
+    job: Annotated[str, msgspec.Meta(description="job id")] = ""
+    wait: Annotated[float, msgspec.Meta(ge=0, le=60, description="seconds to wait for a job's end on read")] = 0.0
 
 
 class BashTool(BaseTool[BashParams]):
@@ -50,7 +50,7 @@ class BashTool(BaseTool[BashParams]):
             raise ToolError("there is no command; give one as `command`", code="bad_arguments")
         if "\0" in params.command:
             raise ToolError("a command cannot contain a zero byte; remove it", code="bad_arguments")
-        from ostler.policy.shell import analyse  # brings a parser along that only commands need
+        from ostler.policy.shell import analyse  # imports a parser that only commands need
 
         analysis = analyse(
             params.command,
@@ -69,23 +69,25 @@ class BashTool(BaseTool[BashParams]):
         def show(text: str) -> None:
             context.progress(Display(params.command, (DisplayText(text, "output"),)))
 
-        running = CommandRequest(params.command, params.timeout, on_output=show, network=params.network)
+        request = CommandRequest(params.command, params.timeout, on_output=show, network=params.network)
         if params.background:
-            job = await context.workspace.jobs.start(running)
+            job = await context.workspace.jobs.start(request)
             return ToolResult("", "ok", f"Started job {job}.", Display(f"job {job}"), {"job": job})
-        ran = await context.workspace.run(running)
-        shown = Display(
-            _exit_summary(params, ran), (DisplayText(output, "output"),) if (output := _combined_output(ran)) else ()
+        result = await context.workspace.run(request)
+        display = Display(
+            _exit_summary(params, result),
+            (DisplayText(output, "output"),) if (output := _combined_output(result)) else (),
         )
-        data = {**msgspec.to_builtins(ran), "command": params.command}
-        return ToolResult("", "ok" if ran.exit_code == 0 else "failed", _result_text(params, ran), shown, data)
+        data = {**msgspec.to_builtins(result), "command": params.command}
+        status: ResultStatus = "ok" if result.exit_code == 0 else "failed"
+        return ToolResult("", status, _result_text(params, result), display, data)
 
 
 def _reject_interactive_editor(analysis: "Analysis") -> None:
     for part in analysis.commands:
         name = part.words[0].rpartition("/")[2] if part.words else ""
         if name in _INTERACTIVE_EDITORS and not any(word.startswith(_BATCH_OPTIONS) for word in part.words[1:]):
-            message = f"{name} waits for keys, and there is no terminal here; change the file with edit or write"
+            message = f"{name} is interactive, and there is no terminal; change the file with edit or write"
             raise ToolError(message, code="needs_terminal")
 
 
@@ -96,7 +98,7 @@ def _preview(params: BashParams, analysis: "Analysis") -> Display:
     if analysis.reason:
         fields.append(("impact", analysis.reason))
     if params.network:
-        fields.append(("network", "it may reach other machines"))
+        fields.append(("network", "the command can access the network"))
     return Display(params.command, (DisplayFields(tuple(fields)),))
 
 
@@ -105,8 +107,8 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
     from ostler.policy.shell.rule_patterns import suggest_rule_pattern
 
     parts = analysis.commands or (SimpleCommand(params.command, (), literal=False, paths=()),)
-    # With the network it can tell others what it reads, and change what is theirs: the sandbox does not hold that.
-    confined = not params.network and await workspace.is_sandboxed()
+    # With network access, a command can send data and change remote systems, which the sandbox does not prevent.
+    sandboxed = not params.network and await workspace.is_sandboxed()
     needs = [
         Need(
             "bash",
@@ -114,12 +116,12 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
             danger=analysis.command_danger(part),
             reason=part.unknown_reason or analysis.reason,
             rule_pattern=suggest_rule_pattern(part.words) if part.literal else "",
-            sandboxed=confined,
+            sandboxed=sandboxed,
         )
         for part in parts
     ]
-    named = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
-    outside = sorted(path for path in named if not workspace.resolve(path).in_workspace)
+    paths = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
+    outside = sorted(path for path in paths if not workspace.resolve(path).in_workspace)
     needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in SAFE_DEVICES]
     if params.network:
         needs.append(Need("network", params.command))
@@ -128,31 +130,33 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
 
 async def _run_job_action(params: BashParams, jobs: BackgroundJobs) -> ToolResult:
     if params.action == "list":
-        standing = jobs.list()
-        text = "\n".join(_describe_job(job) for job in standing) or "There are no jobs."
-        return ToolResult("", "ok", text, Display(f"{len(standing)} jobs"), msgspec.to_builtins(standing))
+        all_jobs = jobs.list()
+        text = "\n".join(_describe_job(job) for job in all_jobs) or "There are no jobs."
+        return ToolResult("", "ok", text, Display(f"{len(all_jobs)} jobs"), msgspec.to_builtins(all_jobs))
     if not params.job.strip():
         known = ", ".join(job.id for job in jobs.list()) or "none"
-        raise ToolError(f"which job? give `job` to {params.action} it; there are: {known}", code="bad_arguments")
-    name = _resolve_job_id(params.job, jobs)
+        raise ToolError(f"{params.action} needs `job`; jobs: {known}", code="bad_arguments")
+    job_id = _resolve_job_id(params.job, jobs)
     if params.action == "stop":
-        job = await jobs.stop(name)
+        job = await jobs.stop(job_id)
         return ToolResult("", "ok", _describe_job(job), Display(_describe_job(job)), msgspec.to_builtins(job))
-    text, job = await jobs.read(name, params.wait)
-    shown = Display(_describe_job(job), (DisplayText(text, "output"),) if text else ())
-    return ToolResult("", "ok", f"{text or '(nothing new)'}\n[{_describe_job(job)}]", shown, msgspec.to_builtins(job))
+    text, job = await jobs.read(job_id, params.wait)
+    display = Display(_describe_job(job), (DisplayText(text, "output"),) if text else ())
+    return ToolResult(
+        "", "ok", f"{text or '(no new output)'}\n[{_describe_job(job)}]", display, msgspec.to_builtins(job)
+    )
 
 
 def _resolve_job_id(name: str, jobs: BackgroundJobs) -> str:
-    """The job that a number is short for, as in `1`, `%1` and `job 1`; else what was said."""
+    """Return the id of the job that `1`, `%1` or `job 1` means, or the name unchanged."""
     number = re.fullmatch(r"(?:job|bg|[%#])?[ _-]?0*(\d{1,9})", name.strip().lower())
-    named = f"bg{number[1]}" if number else name
-    return named if any(job.id == named for job in jobs.list()) else name
+    job_id = f"bg{number[1]}" if number else name
+    return job_id if any(job.id == job_id for job in jobs.list()) else name
 
 
 def _describe_job(job: BackgroundJob) -> str:
-    ended = f" {job.exit_code}" if job.exit_code is not None else ""
-    return f"{job.id}: {job.state}{ended} after {job.seconds:.1f} s: {job.command}"
+    exit_code = f" {job.exit_code}" if job.exit_code is not None else ""
+    return f"{job.id}: {job.state}{exit_code} after {job.seconds:.1f} s: {job.command}"
 
 
 def _combined_output(result: CommandResult) -> str:
@@ -168,7 +172,7 @@ def _exit_summary(params: BashParams, result: CommandResult) -> str:
 def _result_text(params: BashParams, result: CommandResult) -> str:
     parts = [
         part
-        for part in (_combined_output(result), f"[whole output: {result.output_file}]" if result.output_file else "")
+        for part in (_combined_output(result), f"[full output: {result.output_file}]" if result.output_file else "")
         if part
     ]
     if result.exit_code != 0:

@@ -1,4 +1,4 @@
-"""What a call means: the tool that is meant, its arguments in our words, and what had to be mended on the way."""
+"""Resolves a call to a tool and typed parameters, translating aliases and repairing arguments."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ ToolsByName = Mapping[str, Tool[Any]]
 
 
 class ResolvedCall(msgspec.Struct):
-    """A call as it will run."""
+    """A call with its tool and parameters. `notes` lists the repairs."""
 
     tool: Tool[Any]
     params: Any
@@ -22,19 +22,22 @@ class ResolvedCall(msgspec.Struct):
 
 
 async def resolve_call(call: ToolCall, tools: ToolsByName, workspace: Workspace) -> ResolvedCall:
-    """The call as it is if it is sound, else as it was surely meant; a failure says what to send."""
+    """Resolve a call to a tool and typed parameters. Malformed arguments are repaired if the intent is certain.
+
+    Raises `ToolError` that says what to send instead.
+    """
     call = _repair_surrogates(call)
     tool = tools.get(call.tool)
     if tool is not None and (call.arguments or not call.raw or call.raw.isspace()):
         try:
             return ResolvedCall(tool, tool.parse(call.arguments), call)
         except ToolError:
-            pass  # looked at below, where there is more to say
+            pass  # repaired below, or reported with more detail
     return await _repair_call(call, tools, workspace)
 
 
 async def _repair_call(call: ToolCall, tools: ToolsByName, workspace: Workspace) -> ResolvedCall:
-    # A sound call, which nearly all are, does not pay for these.
+    # Imported late, because nearly all calls are valid.
     from ostler.core.tool_aliases import resolve_tool_name
     from ostler.tools.aliases import translate_call
     from ostler.tools.repair import read_arguments, unwrap_arguments
@@ -44,20 +47,21 @@ async def _repair_call(call: ToolCall, tools: ToolsByName, workspace: Workspace)
     if name is None:
         raise _unknown_tool_error(call.tool, tools)
     spec = tools[name].spec
-    read = RepairedArguments(call.arguments) if call.arguments else read_arguments(call.raw, spec)
-    inner = unwrap_arguments(read.arguments, spec, tools)
-    routed = await translate_call(name, call.tool, inner.arguments, workspace)
-    tool = tools.get(routed.tool)
+    parsed = RepairedArguments(call.arguments) if call.arguments else read_arguments(call.raw, spec)
+    unwrapped = unwrap_arguments(parsed.arguments, spec, tools)
+    translated = await translate_call(name, call.tool, unwrapped.arguments, workspace)
+    tool = tools.get(translated.tool)
     if tool is None:
-        raise ToolError(f"{call.tool} needs the tool {routed.tool}, which is not here", code="unknown_tool")
-    fitted = convert_arguments(routed.arguments, tool.spec, getattr(tool, "accepts", tool.spec.schema))
-    made = _repair_surrogates(msgspec.structs.replace(call, tool=routed.tool, arguments=fitted.arguments))
-    notes = list(dict.fromkeys([*read.notes, *inner.notes, *fitted.notes]))
-    return ResolvedCall(tool, tool.parse(made.arguments), made, notes)
+        raise ToolError(f"{call.tool} needs the tool {translated.tool}, which is not available", code="unknown_tool")
+    converted = convert_arguments(translated.arguments, tool.spec, getattr(tool, "accepts", tool.spec.schema))
+    call = msgspec.structs.replace(call, tool=translated.tool, arguments=converted.arguments)
+    call = _repair_surrogates(call)
+    notes = list(dict.fromkeys([*parsed.notes, *unwrapped.notes, *converted.notes]))
+    return ResolvedCall(tool, tool.parse(call.arguments), call, notes)
 
 
 def _repair_surrogates(call: ToolCall) -> ToolCall:
-    """The call with characters put together whose halves came apart; refused when there is only one half of one."""
+    """Join surrogate pairs in the arguments. Raises `ToolError` for an unpaired surrogate."""
     try:
         msgspec.json.encode(call.arguments)
     except UnicodeEncodeError:
@@ -72,8 +76,8 @@ def _join_surrogates(value: Any, tool: str, name: str = "") -> Any:
         try:
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         except UnicodeDecodeError:
-            said = f"{name or 'a name'} of {tool} holds half of a character, which no file and no wire can hold"
-            raise ToolError(said, code="bad_arguments", hint="send it with whole characters") from None
+            message = f"{name or 'a name'} of {tool} contains half of a surrogate pair"
+            raise ToolError(message, code="bad_arguments", hint="send complete characters") from None
     if isinstance(value, dict):
         return {
             _join_surrogates(key, tool): _join_surrogates(item, tool, name or str(key)) for key, item in value.items()
@@ -85,6 +89,6 @@ def _unknown_tool_error(name: str, tools: ToolsByName) -> ToolError:
     from ostler.text.closest_name import closest_name
 
     near = closest_name(name, tools)
-    meant = f"did you mean {near}? " if near else ""
-    said = f"there is no tool {name!r:.60}; {meant}there are {', '.join(sorted(tools))}"
-    return ToolError(said, code="unknown_tool")
+    suggestion = f"did you mean {near}? " if near else ""
+    message = f"there is no tool {name!r:.60}; {suggestion}available: {', '.join(sorted(tools))}"
+    return ToolError(message, code="unknown_tool")

@@ -1,4 +1,4 @@
-"""The tool that replaces texts in a file."""
+"""Tool that replaces text in a file."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated
@@ -47,32 +47,34 @@ class EditTool(BaseTool[EditParams]):
     async def permission(self, params: EditParams, workspace: Workspace) -> Permission:
         place, needs = write_needs("edit", params.path, workspace)
         title = f"edit {place.display_path}"
-        steps = _requested_replacements(params)
+        replacements = _requested_replacements(params)
         if not place.in_workspace:
             return Permission(title, needs)
         try:
             async with workspace.exclusive():
-                change, made = await _compute_change(params.path, steps, workspace)
+                change, result = await _compute_change(params.path, replacements, workspace)
                 if params.hunks is not None:
                     (change,) = await select_hunks(params.hunks, [change], workspace)
                 written = await workspace.apply([change], dry_run=True)
-        except ToolError as failure:
-            return self._planned.permission_for_failure(params, failure, title, [place])
-        self._planned.store(params, (change, made))
-        return Permission(title, needs, changes_display(written, _notes(made)))
+        except ToolError as error:
+            return self._planned.permission_for_failure(params, error, title, [place])
+        self._planned.store(params, (change, result))
+        return Permission(title, needs, changes_display(written, _notes(result)))
 
     async def run(self, params: EditParams, context: ToolContext) -> ToolResult:
         workspace = context.workspace
-        change, made = self._planned.pop(params)
+        change, result = self._planned.pop(params)
         async with workspace.exclusive():
             if params.hunks is None and await self._is_own_edit(change, workspace):
-                change, made = await _compute_change(params.path, _requested_replacements(params), workspace)
+                change, result = await _compute_change(params.path, _requested_replacements(params), workspace)
             (written,) = await apply_planned(workspace, [change])
         self._written_hashes[change.path] = hash(change.text)
-        return change_result(written, _notes(made), replacements=made.count, matched=list(made.rules) or ["exact"])
+        return change_result(
+            written, _notes(result), replacements=result.count, matched=list(result.rules) or ["exact"]
+        )
 
     async def _is_own_edit(self, change: FileChange, workspace: Workspace) -> bool:
-        """Whether the file is another than was shown, but only by an edit of our own that ran meanwhile."""
+        """Return whether the file changed since the preview, but only by another edit of this tool."""
         if change.path not in self._written_hashes:
             return False
         file = await workspace.read_for_edit(change.path)
@@ -80,7 +82,7 @@ class EditTool(BaseTool[EditParams]):
 
 
 def _requested_replacements(params: EditParams) -> list[Replacement]:
-    """The replacements a call asks for, in either of its two forms."""
+    """Return the replacements of a call, from `old` and `new` or from `edits`."""
     single = params.old is not UNSET or params.new is not UNSET
     if params.edits and not single:
         return params.edits
@@ -95,8 +97,8 @@ def _requested_replacements(params: EditParams) -> list[Replacement]:
 async def _compute_change(
     path: str, replacements: list[Replacement], workspace: Workspace
 ) -> tuple[FileChange, "EditResult"]:
-    """What the steps make of a file; an empty `old` stands for the whole of a file that is empty or not there."""
-    from ostler.tools.editing.replacements import (  # brings the ladder along that only an edit needs
+    """Compute the change of a file. An empty `old` fills a file that is empty or does not exist."""
+    from ostler.tools.editing.replacements import (  # imports the matcher that only edits need
         EditResult,
         apply_replacements,
     )
@@ -106,12 +108,12 @@ async def _compute_change(
         return FileChange(path, replacements[0].new), EditResult(replacements[0].new, 1, ())
     file = await workspace.read_for_edit(path)
     if fills and not file.text:
-        made = EditResult(replacements[0].new, 1, ())
+        result = EditResult(replacements[0].new, 1, ())
     elif len(file.text) > _LARGE_TEXT:
-        made = await asyncio.to_thread(apply_replacements, file.path, file.text, replacements)
+        result = await asyncio.to_thread(apply_replacements, file.path, file.text, replacements)
     else:
-        made = apply_replacements(file.path, file.text, replacements)
-    return FileChange(path, made.text, file.version), made
+        result = apply_replacements(file.path, file.text, replacements)
+    return FileChange(path, result.text, file.version), result
 
 
 def _notes(result: "EditResult") -> list[str]:

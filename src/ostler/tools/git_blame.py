@@ -1,4 +1,4 @@
-"""The tool that shows who last changed each line of a file."""
+"""Tool that shows who last changed each line of a file."""
 
 import time
 from typing import Annotated, Any
@@ -30,36 +30,37 @@ class GitBlameTool(GitTool[GitBlameParams]):
         if repo.is_folder(params.path):
             raise ToolError(f"{params.path} is a folder; name a file in it", code="bad_arguments")
         ref = [await repo.resolve_commit(params.ref)] if params.ref else []
-        lines = ["-L", f"{params.line},+{params.limit}", "--line-porcelain", "--no-textconv"]
-        said = await repo.run("blame", *lines, *ref, *repo.path_arguments(params.path))
-        found = _parse_blame(said.stdout)
+        options = ["-L", f"{params.line},+{params.limit}", "--line-porcelain", "--no-textconv"]
+        result = await repo.run("blame", *options, *ref, *repo.path_arguments(params.path))
+        lines = _parse_blame(result.stdout)
         text = "\n".join(
-            f"{o['short']} {o['author']} {o['date']} {o['line']}\t{o['text'][:_MAX_LINE_WIDTH]}" for o in found
+            f"{line['short']} {line['author']} {line['date']} {line['line']}\t{line['text'][:_MAX_LINE_WIDTH]}"
+            for line in lines
         )
-        return self.make_result(f"{len(found)} lines of {params.path}", text, {"path": params.path, "lines": found})
+        return self.make_result(f"{len(lines)} lines of {params.path}", text, {"path": params.path, "lines": lines})
 
 
 def _parse_blame(output: str) -> list[dict[str, Any]]:
-    """The lines of `--line-porcelain`: a head with the hash and the number, fields, then the text after a tab."""
-    found: list[dict[str, Any]] = []
+    """Parse `--line-porcelain`: a head with hash and number, fields, then the text after a tab."""
+    lines: list[dict[str, Any]] = []
     fields: dict[str, str] = {}
     head: list[str] = []
     for line in output.split("\n"):
         if line.startswith("\t") and len(head) >= 3:
             date = _format_date(fields.get("author-time", "0"))
-            one = {"line": int(head[2]), "sha": head[0], "short": head[0][:8], "author": fields.get("author", "")}
-            found.append({**one, "date": date, "summary": fields.get("summary", ""), "text": line[1:].rstrip("\r")})
+            entry = {"line": int(head[2]), "sha": head[0], "short": head[0][:8], "author": fields.get("author", "")}
+            lines.append({**entry, "date": date, "summary": fields.get("summary", ""), "text": line[1:].rstrip("\r")})
             head, fields = [], {}
         elif not head:
             head = line.split(" ")
         else:
             name, _, value = line.partition(" ")
             fields[name] = value
-    return found
+    return lines
 
 
 def _format_date(seconds: str) -> str:
-    """The day; nothing for a time that no calendar has, which a commit may claim."""
+    """Return the date, or an empty string for an invalid timestamp."""
     try:
         return time.strftime("%Y-%m-%d", time.gmtime(int(seconds)))
     except (ValueError, OverflowError, OSError):

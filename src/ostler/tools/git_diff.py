@@ -1,4 +1,4 @@
-"""The tool that shows changes as a diff."""
+"""Tool that shows changes as a diff."""
 
 from typing import Annotated, Any
 
@@ -35,16 +35,18 @@ class GitDiffTool(GitTool[GitDiffParams]):
 
     async def run_in_repo(self, params: GitDiffParams, repo: Repo) -> ToolResult:
         refs = [await repo.resolve_commit(ref) for ref in (params.from_ref, params.to_ref) if ref]
-        asked = ["--relative", *(["--cached"] if params.staged else []), *refs, *repo.path_arguments(params.path)]
+        arguments = ["--relative", *(["--cached"] if params.staged else []), *refs, *repo.path_arguments(params.path)]
         if params.name_only:
-            said = await repo.run_raw("diff", *SAFE_DIFF_OPTIONS, "--name-status", "-z", *asked)
-            return self._names_result(parse_name_status(said.stdout, repo))
+            result = await repo.run_raw("diff", *SAFE_DIFF_OPTIONS, "--name-status", "-z", *arguments)
+            return self._names_result(parse_name_status(result.stdout, repo))
         form = ["--stat=120"] if params.stat else [f"--unified={params.context_lines}"]
-        said = await repo.run("diff", *SAFE_DIFF_OPTIONS, *form, *asked)
-        text, was_cut = truncate(said.stdout, params.max_bytes)
-        number = said.stdout.count("\ndiff --git ") + said.stdout.startswith("diff --git ")
-        summary = "no changes" if not text else "counts of changed lines" if params.stat else f"{number} files changed"
-        return self.make_result(summary, text, {"diff": text, "truncated": was_cut or said.truncated})
+        result = await repo.run("diff", *SAFE_DIFF_OPTIONS, *form, *arguments)
+        text, truncated = truncate(result.stdout, params.max_bytes)
+        file_count = result.stdout.count("\ndiff --git ") + result.stdout.startswith("diff --git ")
+        summary = (
+            "no changes" if not text else "counts of changed lines" if params.stat else f"{file_count} files changed"
+        )
+        return self.make_result(summary, text, {"diff": text, "truncated": truncated or result.truncated})
 
     def _names_result(self, files: list[dict[str, Any]]) -> ToolResult:
         text = "\n".join(f"{file['raw_status']}\t{file['path']}" for file in files)
@@ -52,16 +54,16 @@ class GitDiffTool(GitTool[GitDiffParams]):
 
 
 def parse_name_status(output: str, repo: Repo) -> list[dict[str, Any]]:
-    """The files of `--name-status -z`, paths from the folder."""
+    """Parse the output of `--name-status -z`, whose paths are relative to the folder."""
     files: list[dict[str, Any]] = []
-    words = iter(output.split("\0"))
-    for raw in words:
-        path = next(words, "")
+    fields = iter(output.split("\0"))
+    for raw in fields:
+        path = next(fields, "")
         if raw[:1] not in STATUS_NAMES or not path:
             continue
         file: dict[str, Any] = {"status": STATUS_NAMES[raw[0]], "raw_status": raw}
         if raw[0] in "RC":
             file["old_path"] = repo.path_from_folder(path)
-            path = next(words, "")
+            path = next(fields, "")
         files.append({**file, "path": repo.path_from_folder(path)})
     return files

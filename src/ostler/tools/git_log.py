@@ -1,4 +1,4 @@
-"""The tool that shows the commits of the repository."""
+"""Tool that shows the commits of the repository."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -35,21 +35,23 @@ class GitLogTool(GitTool[GitLogParams]):
         if not commit:
             return self.make_result("there are no commits yet", "", {"commits": []})
         if params.count:
-            said = await repo.run("rev-list", "--count", commit, *repo.path_arguments(params.path))
-            return self.make_result(f"{said.stdout.strip()} commits", "", {"count": int(said.stdout)})
-        listed = ["--name-status", "--relative", "--diff-merges=first-parent"] if params.with_files else ["--no-patch"]
-        flags = ["-z", f"--max-count={params.limit}", f"--skip={params.skip}", *listed]
-        asked = ("--no-mailmap", FORMAT, *flags, commit, *repo.path_arguments(params.path))
-        said = await repo.run_raw("log", *SAFE_DIFF_OPTIONS, *asked)
-        if said.truncated:
-            raise ToolError("that is too much of the history", code="too_large", hint="narrow it with limit or path")
-        commits = parse_commits(said.stdout, repo.path_from_folder)
-        text = "\n".join(_format_commit(one, oneline=params.oneline) for one in commits)
+            result = await repo.run("rev-list", "--count", commit, *repo.path_arguments(params.path))
+            return self.make_result(f"{result.stdout.strip()} commits", "", {"count": int(result.stdout)})
+        file_options = (
+            ["--name-status", "--relative", "--diff-merges=first-parent"] if params.with_files else ["--no-patch"]
+        )
+        flags = ["-z", f"--max-count={params.limit}", f"--skip={params.skip}", *file_options]
+        arguments = ("--no-mailmap", FORMAT, *flags, commit, *repo.path_arguments(params.path))
+        result = await repo.run_raw("log", *SAFE_DIFF_OPTIONS, *arguments)
+        if result.truncated:
+            raise ToolError("the history is too long", code="too_large", hint="narrow it with limit or path")
+        commits = parse_commits(result.stdout, repo.path_from_folder)
+        text = "\n".join(_format_commit(commit, oneline=params.oneline) for commit in commits)
         return self.make_result(f"{len(commits)} commits", text, {"commits": commits})
 
 
 async def _start_commit(ref: str, repo: Repo) -> str:
-    """The commit to begin at; nothing in a repository that has none yet."""
+    """Return the commit to start at, or an empty string if the repository has no commits."""
     try:
         return await repo.resolve_commit(ref or "HEAD")
     except ToolError:
@@ -59,20 +61,20 @@ async def _start_commit(ref: str, repo: Repo) -> str:
 
 
 def parse_commits(output: str, format_path: Callable[[str], str] = escape_path) -> list[dict[str, Any]]:
-    """The commits of an output in our format, each with the files that `-z` lists behind it."""
-    words = output.split("\0")
+    """Parse commits printed with `FORMAT`, each followed by the files that `-z` lists."""
+    fields = output.split("\0")
     commits: list[dict[str, Any]] = []
-    at = 1
-    while at + len(FIELDS) < len(words):
-        one: dict[str, Any] = dict(zip(FIELDS, map(decode_legacy, words[at:]), strict=False))
-        one["body"] = one["body"].strip()[:_MAX_BODY_LENGTH]
-        at, files = _parse_files(words, at + len(FIELDS) + 1, format_path)
-        commits.append({**one, "files": files} if files else one)
+    index = 1
+    while index + len(FIELDS) < len(fields):
+        commit: dict[str, Any] = dict(zip(FIELDS, map(decode_legacy, fields[index:]), strict=False))
+        commit["body"] = commit["body"].strip()[:_MAX_BODY_LENGTH]
+        index, files = _parse_files(fields, index + len(FIELDS) + 1, format_path)
+        commits.append({**commit, "files": files} if files else commit)
     return commits
 
 
 def _parse_files(fields: list[str], index: int, format_path: Callable[[str], str]) -> tuple[int, list[dict[str, str]]]:
-    """The files listed from a word on, and where the next commit begins."""
+    """Parse the files from an index on. Return the index of the next commit, and the files."""
     files: list[dict[str, str]] = []
     while index < len(fields) and (status := fields[index].strip("\n")):
         last = index + (2 if status[0] in "RC" else 1)

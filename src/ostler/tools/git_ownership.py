@@ -1,4 +1,4 @@
-"""Whether what git keeps belongs to the files beside it: what leads elsewhere would tell of other people's work."""
+"""Checks that a git directory belongs to the work tree beside it; another one would show other people's work."""
 
 import os
 
@@ -6,19 +6,19 @@ _LINKABLE = ("HEAD", "commondir", "objects", "packed-refs", "refs")
 
 
 def is_plain_repository(top: str) -> bool:
-    """Whether the folder itself holds the repository, as nearly all do."""
-    own = os.path.join(top, ".git")
-    return os.path.isdir(own) and not os.path.islink(own) and not points_elsewhere(own)
+    """Return whether `.git` is a directory in the folder itself, as in most repositories."""
+    git_dir = os.path.join(top, ".git")
+    return os.path.isdir(git_dir) and not os.path.islink(git_dir) and not points_elsewhere(git_dir)
 
 
 def points_elsewhere(folder: str) -> bool:
-    """Whether a part of git's own folder is a link, or names another folder for the rest."""
-    names = (os.path.join(folder, name) for name in _LINKABLE)
-    return any(os.path.islink(name) for name in names) or os.path.exists(os.path.join(folder, "commondir"))
+    """Return whether a part of a git directory is a symlink, or it refers to another directory."""
+    paths = (os.path.join(folder, name) for name in _LINKABLE)
+    return any(os.path.islink(path) for path in paths) or os.path.exists(os.path.join(folder, "commondir"))
 
 
 def belongs_to_work_tree(git_dir: str, common_dir: str, top: str, root: str) -> bool:
-    """Whether git's folder of these files, and the one it shares, lie in the workspace or are a work tree's."""
+    """Return whether the git directory and its common directory are in the workspace, or a linked work tree's."""
     git_dir, common_dir = os.path.realpath(git_dir), os.path.realpath(common_dir)
     if _is_inside(git_dir, root) and _is_inside(common_dir, root):
         return not points_elsewhere(common_dir)
@@ -31,10 +31,10 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _points_back(git_dir: str, top: str) -> bool:
-    """Whether the repository knows of this work tree; nobody but its owner could have written that."""
+    """Return whether the repository lists this work tree, which only its owner can have written."""
     try:
         with open(os.path.join(git_dir, "gitdir"), "rb") as file:
-            named = os.fsdecode(file.read(8192)).rstrip("\n")
+            target = os.fsdecode(file.read(8192)).rstrip("\n")
     except OSError:
         return False
-    return os.path.realpath(os.path.join(git_dir, named)) == os.path.realpath(os.path.join(top, ".git"))
+    return os.path.realpath(os.path.join(git_dir, target)) == os.path.realpath(os.path.join(top, ".git"))

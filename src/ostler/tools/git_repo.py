@@ -1,4 +1,4 @@
-"""git, run so that nothing a repository says makes it run a program, ask, wait, or look outside the workspace."""
+"""Runs git read-only: no hooks, no pagers, no prompts, nothing outside the workspace."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -46,12 +46,12 @@ _GIT_ENV = {
     "GIT_PAGER": "cat",
     "LC_ALL": "C.UTF-8",
 }
-# A submodule has settings of its own, and git would look into it without any of ours.
+# A submodule has its own config, and git would read it without the options above.
 SAFE_DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", "--ignore-submodules=dirty")
 
 
 class RepoParams(msgspec.Struct):
-    """What every git tool takes: a path to narrow it to, and where the repository is."""
+    """Parameters of all git tools. `path` limits the output; `repo` is a folder in the repository."""
 
     path: str = ""
     repo: str = "."
@@ -61,7 +61,7 @@ P = TypeVar("P", bound=RepoParams)
 
 
 class GitTool(BaseTool[P]):
-    """A read-only look at a repository."""
+    """Base class of the git tools, which are read-only."""
 
     kind = "read"
     effects = False
@@ -78,14 +78,14 @@ class GitTool(BaseTool[P]):
         raise NotImplementedError
 
     def make_result(self, summary: str, text: str, data: Mapping[str, Any]) -> ToolResult:
-        """The result: text for the model, a line for the person, the seeds' shape for machines."""
-        told = {"tool": self.name, "ok": True, "summary": summary, "data": dict(data)}
+        """Return a result with text for the model, a summary for the user and data for programs."""
+        result_data = {"tool": self.name, "ok": True, "summary": summary, "data": dict(data)}
         blocks = (DisplayText(text, "output"),) if text else ()
-        return ToolResult("", "ok", text or summary, Display(summary, blocks), told)
+        return ToolResult("", "ok", text or summary, Display(summary, blocks), result_data)
 
 
 class Repo:
-    """A repository as it is seen from a folder of the workspace."""
+    """A git repository, used from a folder of the workspace."""
 
     def __init__(self, workspace: Workspace, folder: str, env: Mapping[str, str]) -> None:
         self._workspace = workspace
@@ -94,34 +94,34 @@ class Repo:
         self.top = folder
 
     async def prepare(self) -> None:
-        """Find its top, and take the programs away that its own settings name."""
+        """Find the top folder, and disable the filter programs of the repository's config."""
         self.top = await self._run_line("rev-parse", "--show-toplevel")
         if os.path.commonpath([self.top, self._folder]) != self.top or not await self._owns_its_git_dir():
             raise ToolError(
-                "the settings of this repository place its files elsewhere; it is not looked at", code="no_repository"
+                "the config of this repository places its files elsewhere; it is not supported", code="no_repository"
             )
-        asked = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", "^filter\\.")
-        own = await self.run_raw(*asked, ok_codes=(0, 1))
-        if own.truncated:
+        arguments = ("config", "--show-scope", "--name-only", "-z", "--get-regexp", "^filter\\.")
+        result = await self.run_raw(*arguments, ok_codes=(0, 1))
+        if result.truncated:
             raise ToolError(
-                "the settings of this repository name too many programs; it is not looked at", code="git_failed"
+                "the config of this repository has too many filter programs; it is not supported", code="git_failed"
             )
-        words = own.stdout.split("\0")
-        names = {key for scope, key in zip(words[::2], words[1::2], strict=False) if scope in ("local", "worktree")}
+        fields = result.stdout.split("\0")
+        names = {key for scope, key in zip(fields[::2], fields[1::2], strict=False) if scope in ("local", "worktree")}
         self._env |= _config_env({key: "false" if key.endswith(".required") else "" for key in names})
 
     async def run(self, *arguments: str, ok_codes: Sequence[int] = (0,)) -> CommandResult:
-        """git with these arguments, its output for reading; ToolFailure with what it said when it did not end well."""
-        ran = await self.run_raw(*arguments, ok_codes=ok_codes)
-        return msgspec.structs.replace(ran, stdout=decode_legacy(ran.stdout))
+        """Run git and return its output as readable text. Raises `ToolError` with git's message if it fails."""
+        result = await self.run_raw(*arguments, ok_codes=ok_codes)
+        return msgspec.structs.replace(result, stdout=decode_legacy(result.stdout))
 
     async def run_raw(self, *arguments: str, ok_codes: Sequence[int] = (0,)) -> CommandResult:
-        """The same for an output that is names, which keeps their every byte."""
+        """Run git and keep all bytes of its output (as surrogates), for file names."""
         from ostler.processes.helper_programs import run_program
 
         settings = [word for setting in _GIT_CONFIG for word in ("-c", setting)]
         argv = ["git", "--no-pager", "--literal-pathspecs", *settings, *arguments]
-        ran = await run_program(
+        result = await run_program(
             argv,
             cwd=self._folder,
             timeout=TIMEOUT_SECONDS,
@@ -129,47 +129,49 @@ class Repo:
             cap=MAX_OUTPUT_BYTES,
             errors="surrogateescape",
         )
-        if ran.timed_out:
+        if result.timed_out:
             raise ToolError(f"git took more than {TIMEOUT_SECONDS:g} s; narrow it with path", code="timeout")
-        if ran.exit_code not in ok_codes:
-            raise _git_error(decode_legacy(ran.stderr))
-        return ran
+        if result.exit_code not in ok_codes:
+            raise _git_error(decode_legacy(result.stderr))
+        return result
 
     async def _owns_its_git_dir(self) -> bool:
-        """Whether what git keeps of these files is theirs, not that of a repository somewhere else."""
+        """Return whether the git directory belongs to these files, not to a repository elsewhere."""
         if is_plain_repository(self.top):
             return True
-        own = await self._run_line("rev-parse", "--absolute-git-dir")
+        git_dir = await self._run_line("rev-parse", "--absolute-git-dir")
         common = os.path.join(self._folder, await self._run_line("rev-parse", "--git-common-dir"))
-        if belongs_to_work_tree(own, common, self.top, self._workspace.root):
+        if belongs_to_work_tree(git_dir, common, self.top, self._workspace.root):
             return True
-        # The folder of a submodule says where its files are; `top` is what it said.
-        is_one = os.path.realpath(own) == os.path.realpath(common) and not points_elsewhere(own)
-        return is_one and bool(await self._run_line("config", "--local", "--get", "core.worktree", ok_codes=(0, 1)))
+        # The git directory of a submodule names its work tree in `core.worktree`; `top` comes from there.
+        is_complete = os.path.realpath(git_dir) == os.path.realpath(common) and not points_elsewhere(git_dir)
+        return is_complete and bool(
+            await self._run_line("config", "--local", "--get", "core.worktree", ok_codes=(0, 1))
+        )
 
     async def _run_line(self, *arguments: str, ok_codes: Sequence[int] = (0,)) -> str:
         return (await self.run_raw(*arguments, ok_codes=ok_codes)).stdout.removesuffix("\n")
 
     async def resolve_commit(self, ref: str) -> str:
-        """The full hash of a commit named in any of git's ways, so that a name is never taken for an option."""
+        """Return the full hash of a commit, so that a name is never passed to git as an option. Raises `ToolError`."""
         if not ref or ref.startswith("-") or not ref.isprintable():
             raise ToolError(f"{ref!r} is not the name of a commit", code="bad_ref", hint="give a hash or a branch")
-        said = await self.run(
+        result = await self.run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ok_codes=(0, 1, 128)
         )
-        if said.exit_code and ref == "HEAD":
+        if result.exit_code and ref == "HEAD":
             raise _no_commits_error()
-        if said.exit_code:
-            raise ToolError(f"there is no commit {ref!r} here", code="bad_ref", hint="git_log shows those there are")
-        return said.stdout.strip()
+        if result.exit_code:
+            raise ToolError(f"there is no commit {ref!r} here", code="bad_ref", hint="git_log lists the commits")
+        return result.stdout.strip()
 
     def path_arguments(self, path: str) -> list[str]:
-        """The arguments that keep git to a path, at most to the workspace."""
-        if not path:  # all of a repository is no path to git, which would leave merges and empty commits out of a log
+        """Return the arguments that limit git to a path, or to the workspace."""
+        if not path:  # a path would omit merges and empty commits from a log, so give none for the whole repository
             return ["--"] if os.path.realpath(self._folder) == os.path.realpath(self.top) else ["--", "."]
         place = self._workspace.resolve(path)
         if not place.in_workspace:
-            raise PathError("outside_workspace", place.display_path, "it leads outside the workspace")
+            raise PathError("outside_workspace", place.display_path, "it is outside the workspace")
         return ["--", os.path.relpath(unescape_path(place.absolute, self._workspace.root), self._folder)]
 
     def is_folder(self, path: str) -> bool:
@@ -177,68 +179,68 @@ class Repo:
         return place.in_workspace and os.path.isdir(unescape_path(place.absolute, self._workspace.root))
 
     def path_from_top(self, path: str) -> str:
-        """How a path from the repository's top reads in the workspace."""
+        """Convert a path relative to the repository's top to one relative to the workspace."""
         return escape_path(os.path.relpath(os.path.join(self.top, path), self._workspace.root))
 
     def path_from_folder(self, path: str) -> str:
-        """How a path from the folder reads in the workspace."""
+        """Convert a path relative to the folder to one relative to the workspace."""
         return escape_path(os.path.relpath(os.path.join(self._folder, path), self._workspace.root))
 
 
 async def open_repo(workspace: Workspace, folder: str) -> Repo:
-    """The repository a folder of the workspace is in."""
-    place, found = workspace.resolve(folder), await workspace.stat(folder)
+    """Open the repository that contains a folder of the workspace. Raises `PathError` or `ToolError`."""
+    place, info = workspace.resolve(folder), await workspace.stat(folder)
     if not place.in_workspace:
-        raise PathError("outside_workspace", place.display_path, "it leads outside the workspace")
-    if found.kind != "directory":
-        raise PathError("not_a_directory", place.display_path, "this is no folder", hint="give a folder as repo")
+        raise PathError("outside_workspace", place.display_path, "it is outside the workspace")
+    if info.kind != "directory":
+        raise PathError("not_a_directory", place.display_path, "this is not a folder", hint="give a folder as repo")
     repo = Repo(workspace, unescape_path(place.absolute, workspace.root), _environment(workspace.root))
     await repo.prepare()
     return repo
 
 
 def truncate(text: str, max_characters: int) -> tuple[str, bool]:
-    """A long output without its middle, and whether something was left out."""
+    """Return the text, without its middle if it is too long, and whether it was truncated."""
     from ostler.text.truncate import truncate_middle
 
-    made = truncate_middle(text, max_characters)
-    return made.text, made.truncated
+    result = truncate_middle(text, max_characters)
+    return result.text, result.truncated
 
 
 def _environment(root: str) -> dict[str, str]:
     from ostler.processes.command_environment import command_environment, path_without
 
-    ours = command_environment(os.environ).items()
-    kept = {name: value for name, value in ours if not name.startswith("GIT_") or name == "GIT_CONFIG_GLOBAL"}
-    return {**kept, **_GIT_ENV, "PATH": path_without(kept.get("PATH", os.defpath), [root])}
+    variables = command_environment(os.environ).items()
+    env = {name: value for name, value in variables if not name.startswith("GIT_") or name == "GIT_CONFIG_GLOBAL"}
+    return {**env, **_GIT_ENV, "PATH": path_without(env.get("PATH", os.defpath), [root])}
 
 
 def _config_env(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings as variables, which take names that a `-c` flag would misread."""
+    """Return config settings as variables, which allow keys that a `-c` flag would misparse."""
     pairs = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (key, value) in enumerate(sorted(settings.items())):
-        pairs |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    for index, (key, value) in enumerate(sorted(settings.items())):
+        pairs |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
     return pairs
 
 
 def _git_error(stderr: str) -> ToolError:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    told = next((line for line in lines if line.startswith("fatal:")), lines[-1] if lines else "git failed")
-    if "not a git repository" in told:
+    message = next((line for line in lines if line.startswith("fatal:")), lines[-1] if lines else "git failed")
+    if "not a git repository" in message:
         return ToolError("the workspace is not in a git repository", code="no_repository")
-    if "bare repository" in told:
-        return ToolError("this is a repository without files, which is not looked at", code="no_repository")
-    if "dubious ownership" in told:
-        hint = "it belongs to somebody else; the person can allow it with git config --global safe.directory"
+    if "bare repository" in message:
+        return ToolError("bare repositories are not supported", code="no_repository")
+    if "dubious ownership" in message:
+        hint = "it belongs to another user; the user can allow it with git config --global safe.directory"
         return ToolError("git does not trust this repository", code="no_repository", hint=hint)
-    if "no such ref: HEAD" in told:
+    if "no such ref: HEAD" in message:
         return _no_commits_error()
-    if "no such path" in told:
+    if "no such path" in message:
         return ToolError(
-            told.removeprefix("fatal:").strip(), code="not_found", hint="git_status shows what is untracked"
+            message.removeprefix("fatal:").strip(), code="not_found", hint="git_status lists untracked files"
         )
-    return ToolError(f"git: {told.removeprefix('fatal:').strip()[:300]}", code="git_failed")
+    return ToolError(f"git: {message.removeprefix('fatal:').strip()[:300]}", code="git_failed")
 
 
 def _no_commits_error() -> ToolError:
-    return ToolError("the repository has no commits yet", code="no_commits", hint="git_status shows what is there")
+    return ToolError("the repository has no commits yet", code="no_commits", hint="git_status lists the files")

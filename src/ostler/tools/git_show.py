@@ -1,4 +1,4 @@
-"""The tool that shows one commit."""
+"""Tool that shows one commit."""
 
 from typing import Annotated
 
@@ -28,14 +28,16 @@ class GitShowTool(GitTool[GitShowParams]):
         flags += ["--stat=120"] if params.stat else []
         flags += ["--patch", f"--unified={params.context_lines}"] if params.patch else []
         flags += [] if params.patch or params.stat else ["--no-patch"]
-        # The message comes from a call of its own: a path narrows what `show` tells of the commit, too.
-        about = await repo.run("show", *SAFE_DIFF_OPTIONS, "--no-mailmap", FORMAT, "--no-patch", commit)
-        said = await repo.run(
+        # The message needs a separate call, because with a path `show` prints only matching commits.
+        header = await repo.run("show", *SAFE_DIFF_OPTIONS, "--no-mailmap", FORMAT, "--no-patch", commit)
+        changes = await repo.run(
             "show", *SAFE_DIFF_OPTIONS, "--format=", *flags, commit, *repo.path_arguments(params.path)
         )
-        (one,) = parse_commits(about.stdout)
-        head = f"commit {one['sha']}\nAuthor: {one['author']} <{one['email']}>\nDate:   {one['date']}"
-        message = "\n".join(f"    {line}" for line in f"{one['subject']}\n\n{one['body']}".strip().splitlines())
-        diff, was_cut = truncate(said.stdout.strip("\n"), params.max_bytes)
-        data = {"commit": one, "diff": diff, "truncated": was_cut or said.truncated}
-        return self.make_result(f"{one['short']} {one['subject']}", f"{head}\n\n{message}\n\n{diff}".rstrip(), data)
+        (commit_data,) = parse_commits(header.stdout)
+        head = "commit {sha}\nAuthor: {author} <{email}>\nDate:   {date}".format_map(commit_data)
+        body = f"{commit_data['subject']}\n\n{commit_data['body']}".strip()
+        message = "\n".join(f"    {line}" for line in body.splitlines())
+        diff, truncated = truncate(changes.stdout.strip("\n"), params.max_bytes)
+        data = {"commit": commit_data, "diff": diff, "truncated": truncated or changes.truncated}
+        summary = f"{commit_data['short']} {commit_data['subject']}"
+        return self.make_result(summary, f"{head}\n\n{message}\n\n{diff}".rstrip(), data)

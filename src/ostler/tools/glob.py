@@ -1,4 +1,4 @@
-"""The tool that finds files by their names."""
+"""Tool that finds files by name."""
 
 import os
 import re
@@ -41,18 +41,18 @@ class GlobTool(BaseTool[GlobParams]):
 
     async def run(self, params: GlobParams, context: ToolContext) -> ToolResult:
         pattern = _relative_pattern(params, context.workspace)
-        found = await _find_matches(context.workspace, params.path, pattern)
-        shown = nsmallest(params.limit, found)
-        more = len(found) - len(shown)
+        matches = await _find_matches(context.workspace, params.path, pattern)
+        shown = nsmallest(params.limit, matches)
+        more = len(matches) - len(shown)
         text = "\n".join(shown) + (f"\n[{more:,} more files; narrow the pattern]" if more else "")
-        data = {"pattern": params.pattern, "matches": shown, "count": len(found), "truncated": bool(more)}
+        data = {"pattern": params.pattern, "matches": shown, "count": len(matches), "truncated": bool(more)}
         blocks = (DisplayText("\n".join(shown), "output"),) if shown else ()
-        told = text or _explain_no_match(pattern, params.path, context.workspace)
-        return ToolResult("", "ok", told, Display(f"{len(found):,} files", blocks), data)
+        text = text or _explain_no_match(pattern, params.path, context.workspace)
+        return ToolResult("", "ok", text, Display(f"{len(matches):,} files", blocks), data)
 
 
 def _relative_pattern(params: GlobParams, workspace: Workspace) -> str:
-    """The glob as it reads from the folder that is searched."""
+    """Return the glob relative to the folder that is searched."""
     pattern = params.pattern.strip()
     if not pattern.strip("/"):
         raise ToolError("the pattern is empty; give a glob such as **/*.py", code="bad_pattern")
@@ -63,54 +63,54 @@ def _relative_pattern(params: GlobParams, workspace: Workspace) -> str:
 
 
 async def _find_matches(workspace: Workspace, path: str, pattern: str) -> list[str]:
-    """The files that match, as paths of the workspace."""
+    """Return the matching files as paths of the workspace."""
     test, ending = compile_globs([pattern]), plain_ending(pattern)
     folder = _literal_folder(pattern)
-    hints = [] if ending.startswith(".") else name_globs([pattern])  # to tell kinds apart takes us less than a search
+    hints = [] if ending.startswith(".") else name_globs([pattern])  # an extension is compared faster here
     try:
-        below = await list_files_named(workspace, os.path.join(path, folder) if folder else path, hints)
+        relative_paths = await list_files_named(workspace, os.path.join(path, folder) if folder else path, hints)
     except PathError:
         if not folder:
             raise
-        return []  # the glob names a folder that is not there
-    if not below:
+        return []  # the glob starts with a folder that does not exist
+    if not relative_paths:
         return []
-    names = [f"{folder}/{name}" for name in below] if folder else below
-    shown = workspace.resolve(path).display_path
-    base = "" if shown == "." else f"{shown}/"
+    names = [f"{folder}/{name}" for name in relative_paths] if folder else relative_paths
+    display_path = workspace.resolve(path).display_path
+    base = "" if display_path == "." else f"{display_path}/"
     if ending:
         return [base + name for name in names if name.endswith(ending) or f"/{name}" == ending]
     return [base + name.decode() for name in test.findall("\n".join(names).encode())]
 
 
 def _explain_no_match(pattern: str, path: str, workspace: Workspace) -> str:
-    """Why no file matches, where that can be told; refused when none could."""
+    """Return why no file matches, if known. Raises `ToolError` if the pattern can never match."""
     if os.path.isfile(workspace.resolve(path).absolute):
         raise ToolError(f"{path} is a file; give a folder as path, or none", code="bad_arguments")
     folder = _literal_folder(pattern)
-    there = workspace.resolve(os.path.join(path, folder)).exists
-    if pattern.startswith("/") and not there:
-        hint = "globs begin at the workspace's folder, as in src/*.py"
-        raise ToolError(f"the glob {pattern!r} leads outside the workspace", code="bad_pattern", hint=hint)
+    folder_exists = workspace.resolve(os.path.join(path, folder)).exists
+    if pattern.startswith("/") and not folder_exists:
+        hint = "globs are relative to the workspace, as in src/*.py"
+        raise ToolError(f"the glob {pattern!r} points outside the workspace", code="bad_pattern", hint=hint)
     if pattern.count("[") > pattern.count("]") or pattern.count("{") != pattern.count("}"):
-        said = f"the glob {pattern!r} has a bracket without its other half, and no file is named so"
-        raise ToolError(said, code="bad_pattern", hint="write it as **/*.{ts,tsx} or [a-z]*.py")
-    if not there:
+        message = f"the glob {pattern!r} has an unbalanced bracket"
+        raise ToolError(message, code="bad_pattern", hint="write it as **/*.{ts,tsx} or [a-z]*.py")
+    if not folder_exists:
         return f"No files match: there is no folder {folder}."
     if pattern.startswith("!"):
-        raise ToolError(f"the glob {pattern!r} says what is not wanted; give what is", code="bad_pattern")
+        raise ToolError(f"the glob {pattern!r} only excludes files; give a glob of files to find", code="bad_pattern")
     place = workspace.resolve(os.path.join(path, pattern.strip("/")))
     if place.in_workspace and os.path.isdir(place.absolute):
-        return f"No files match: {place.display_path} is a folder; {place.display_path}/** are its files."
+        return f"No files match: {place.display_path} is a folder; use {place.display_path}/** for its files."
     if re.search(r"[,\s]", re.sub(r"\{[^}]*\}", "", pattern)):
-        return "No files match. A pattern is one glob; several are written as **/*.{ts,tsx}."
+        return "No files match. A pattern is one glob; combine several as **/*.{ts,tsx}."
     if "[" in pattern:
-        return r"No files match. [] is a set of characters; for the signs themselves write \[ and \]."
+        return r"No files match. [] is a set of characters; for brackets write \[ and \]."
     return "No files match."
 
 
 def _literal_folder(pattern: str) -> str:
-    """The folders a glob begins with that hold no wildcard: the only place where its files can be."""
+    """Return the leading folders of a glob that have no wildcard."""
     parts = pattern.removeprefix("./").strip("/").split("/")[:-1]
-    wild = next((at for at, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
-    return "/".join(parts[:wild])
+    end = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
+    return "/".join(parts[:end])

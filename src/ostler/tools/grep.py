@@ -1,4 +1,4 @@
-"""The tool that searches file contents."""
+"""Tool that searches file contents."""
 
 from typing import Annotated, Any, Literal
 
@@ -32,7 +32,7 @@ class GrepParams(msgspec.Struct):
     include: str = ""
     ignore_case: bool = False
     literal: Annotated[bool, msgspec.Meta(description="the pattern is plain text")] = False
-    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="lines around each hit")] = 0
+    context: Annotated[int, msgspec.Meta(ge=0, le=20, description="lines around each match")] = 0
     mode: Literal["lines", "files", "count"] = "lines"
     limit: Annotated[int, msgspec.Meta(ge=1, le=2000)] = 200
     type: str = ""
@@ -54,24 +54,26 @@ class GrepTool(BaseTool[GrepParams]):
 
     async def run(self, params: GrepParams, context: ToolContext) -> ToolResult:
         query = _make_query(params)
-        search, told = (search_lines, _lines_result) if params.mode == "lines" else (search_counts, _files_result)
+        search, to_result = (search_lines, _lines_result) if params.mode == "lines" else (search_counts, _files_result)
         try:
             found = await search(context.workspace, query)
-        except PathError as refusal:
-            raise _with_glob_hint(params, refusal) from None
-        result = told(params, found)
+        except PathError as error:
+            raise _with_glob_hint(params, error) from None
+        result = to_result(params, found)
         if (
             not found.match_count
             and (params.include or params.type)
             and await has_no_candidate_files(context.workspace, query)
         ):
-            what = " and ".join(f"{name} {value!r}" for name in ("include", "type") if (value := getattr(params, name)))
-            return msgspec.structs.replace(result, for_model=f"No matches: there is no file for {what}.")
+            filters = " and ".join(
+                f"{name} {value!r}" for name in ("include", "type") if (value := getattr(params, name))
+            )
+            return msgspec.structs.replace(result, for_model=f"No matches: no file matches {filters}.")
         return result
 
 
 def _with_glob_hint(params: GrepParams, error: PathError) -> PathError:
-    """The refusal, and what to give for a path that is a glob."""
+    """Return the error, with a hint if the path is a glob."""
     if error.fault.code != "not_found" or not any(sign in params.path for sign in "*?{"):
         return error
     return PathError("not_found", error.path, error.reason, hint="give a folder as path, and a glob as include")
@@ -82,8 +84,8 @@ def _make_query(params: GrepParams) -> SearchQuery:
     if not pattern:
         raise ToolError("the pattern is empty; give what to search for", code="bad_pattern")
     if "\0" in pattern or "\n" in pattern or (not params.literal and _LINE_END.search(pattern)):
-        raise ToolError("the pattern holds a line end or a NUL; search for one line at a time", code="bad_pattern")
-    pattern = pattern.replace("\b", r"\b")  # the JSON escape of a backspace, where a word border was meant
+        raise ToolError("the pattern contains a line break or NUL; search for one line at a time", code="bad_pattern")
+    pattern = pattern.replace("\b", r"\b")  # a JSON backspace escape was probably meant as a word boundary
     return SearchQuery(
         pattern, params.path, params.include, params.type, params.ignore_case, params.literal, params.context
     )
@@ -96,48 +98,48 @@ def _lines_result(params: GrepParams, found: SearchResult) -> ToolResult:
         {"path": line.path, "line": line.number, "text": _truncate_line(line.text)} for line in shown if line.is_match
     ]
     more = found.match_count - hits
-    left = _omitted_note(f"{more:,} more hits; narrow the search" if more else "", found.stop_reason)
+    note = _omitted_note(f"{more:,} more matches; narrow the search" if more else "", found.stop_reason)
     data: dict[str, Any] = {
         "pattern": params.pattern,
         "count": found.match_count,
         "matches": matches,
-        "truncated": bool(left),
+        "truncated": bool(note),
     }
     blocks = (DisplayText(text, "output"),) if text else ()
-    return ToolResult("", "ok", (text or "No matches.") + left, Display(_summary(found), blocks), data)
+    return ToolResult("", "ok", (text or "No matches.") + note, Display(_summary(found), blocks), data)
 
 
 def _fit_lines(lines: list[SearchLine], limit: int) -> tuple[list[SearchLine], int]:
-    """As many of the lines as the limit of hits and the budget hold, and how many hits are among them."""
-    hits, room = 0, MAX_CHARACTERS
-    for at, line in enumerate(lines):
-        room -= min(len(line.text), LINE_WIDTH) + len(line.path) + 8
-        if room < 0 or (line.is_match and hits == limit):
-            return lines[:at], hits
+    """Return the lines that fit the match limit and the character budget, and the number of matches in them."""
+    hits, budget = 0, MAX_CHARACTERS
+    for index, line in enumerate(lines):
+        budget -= min(len(line.text), LINE_WIDTH) + len(line.path) + 8
+        if budget < 0 or (line.is_match and hits == limit):
+            return lines[:index], hits
         hits += line.is_match
     return lines, hits
 
 
 def _format_lines(lines: list[SearchLine], context: int) -> list[str]:
-    drawn: list[str] = []
-    before: SearchLine | None = None
+    formatted: list[str] = []
+    previous: SearchLine | None = None
     for line in lines:
-        if context and before and (line.path != before.path or line.number != before.number + 1):
-            drawn.append("--")
+        if context and previous and (line.path != previous.path or line.number != previous.number + 1):
+            formatted.append("--")
         mark = ":" if line.is_match else "-"
-        drawn.append(f"{line.path}{mark}{line.number}{mark}{_truncate_line(line.text)}")
-        before = line
-    return drawn
+        formatted.append(f"{line.path}{mark}{line.number}{mark}{_truncate_line(line.text)}")
+        previous = line
+    return formatted
 
 
 def _files_result(params: GrepParams, found: SearchResult) -> ToolResult:
     shown = list(found.counts.items())[: params.limit]
     text = "\n".join(f"{path}:{count}" if params.mode == "count" else path for path, count in shown)
     more = len(found.counts) - len(shown)
-    left = _omitted_note(f"{more:,} more files; narrow the search" if more else "", found.stop_reason)
+    note = _omitted_note(f"{more:,} more files; narrow the search" if more else "", found.stop_reason)
     files = [{"path": path, "count": count} for path, count in shown]
-    data = {"pattern": params.pattern, "count": found.match_count, "files": files, "truncated": bool(left)}
-    return ToolResult("", "ok", (text or "No matches.") + left, Display(_summary(found)), data)
+    data = {"pattern": params.pattern, "count": found.match_count, "files": files, "truncated": bool(note)}
+    return ToolResult("", "ok", (text or "No matches.") + note, Display(_summary(found)), data)
 
 
 def _summary(found: SearchResult) -> str:
@@ -146,9 +148,9 @@ def _summary(found: SearchResult) -> str:
 
 
 def _omitted_note(*reasons: str) -> str:
-    said = "; ".join(reason for reason in reasons if reason)
-    return f"\n[{said}]" if said else ""
+    text = "; ".join(reason for reason in reasons if reason)
+    return f"\n[{text}]" if text else ""
 
 
 def _truncate_line(text: str) -> str:
-    return text if len(text) <= LINE_WIDTH else f"{text[:LINE_WIDTH]}… [line cut]"
+    return text if len(text) <= LINE_WIDTH else f"{text[:LINE_WIDTH]}… [line truncated]"

@@ -1,4 +1,4 @@
-"""The one door: whoever asks, a call is understood, decided, run and bounded here."""
+"""Tool host: resolves a call, asks the policy, runs the tool and limits the result."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ostler.core.display import Display, DisplayDiff, DisplayText
-from ostler.core.errors import ToolError
+from ostler.core.errors import Fault, ToolError
 from ostler.core.events import Event, ToolCalled, ToolProgress, ToolStarted
 from ostler.core.permission import Decision, Permission, Question, QuestionReply
 from ostler.core.protocols import BackendContext, Tool, Workspace
@@ -19,16 +19,16 @@ from ostler.tools.partial_call import HUNKS_ARGUMENT, restrict_to_hunks
 
 
 class CallInterceptor(Protocol):
-    """What happens before and after every call that is understood."""
+    """Runs before and after every resolved call (hooks)."""
 
     async def before(self, call: ToolCall, context: BackendContext) -> str:
-        """Why the call is refused, or nothing."""
+        """Return why the call is denied, or an empty string."""
 
     async def after(self, call: ToolCall, result: ToolResult, context: BackendContext) -> None: ...
 
 
 class LocalToolHost:
-    """Runs calls on this machine, each through the same four steps. `unlisted` tools run too, but none is told of."""
+    """Runs all tool calls of a session on this machine: resolve, decide, run, limit."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class LocalToolHost:
         interceptor: CallInterceptor | None = None,
         dynamic_tools: Callable[[], Mapping[str, Tool[Any]]] = dict,
     ) -> None:
-        """`unlisted` is looked at with the first call, for a session begins sooner without them.
+        """`hidden_tools` can be called but are not listed; they are created on first use, for a faster start.
 
-        `offers` says which tools the model that works now has; those it has not are neither told of nor run.
+        `is_offered` returns whether the current model has a tool; other tools are not listed and not run for it.
 
-        `more` are tools by name that come and go, as those of a server do; none takes the place of one that stays.
+        `dynamic_tools` are tools by name that may change, such as those of MCP servers; they replace no other tool.
         """
         self._tools = {tool.spec.name: tool for tool in tools}
         self._make_hidden_tools = hidden_tools
@@ -57,36 +57,37 @@ class LocalToolHost:
         return {tool.spec.name: tool for tool in self._make_hidden_tools()}
 
     async def open(self, context: BackendContext) -> None:
-        """The tools that stay need nothing."""
+        """Do nothing; local tools need no setup."""
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for name, tool in self._visible_tools().items() if self._is_offered(name)]
 
     def _visible_tools(self) -> dict[str, Tool[Any]]:
-        came = {
+        # Evaluated per dynamic tool, so that hidden tools are not created without any.
+        dynamic = {
             name: tool for name, tool in self._dynamic_tools().items() if name not in self._tools | self._hidden_tools
         }
-        return self._tools | came
+        return self._tools | dynamic
 
     async def run(self, call: ToolCall, context: BackendContext) -> ToolResult:
         try:
-            understood = await self.resolve(call)
-            self._check_offered(understood)
-            _check_no_masked_secret(understood)
-            if understood.call != call:
-                context.emit(_resolved_call_event(understood, call))
-            permission = await understood.tool.permission(understood.params, self._workspace)
-        except ToolError as failure:
-            return failed_result(call.id, failure)
-        if self._interceptor and (why := await self._interceptor.before(understood.call, context)):
-            return _hook_denied_result(call.id, why)
-        permission = _permission_for_call(permission, call, understood.tool)
+            resolved = await self.resolve(call)
+            self._check_offered(resolved)
+            _check_no_masked_secret(resolved)
+            if resolved.call != call:
+                context.emit(_resolved_call_event(resolved, call))
+            permission = await resolved.tool.permission(resolved.params, self._workspace)
+        except ToolError as error:
+            return failed_result(call.id, error)
+        if self._interceptor and (reason := await self._interceptor.before(resolved.call, context)):
+            return _hook_denied_result(call.id, reason)
+        permission = _permission_for_call(permission, call, resolved.tool)
         decision = await context.decide(permission)
         if decision.answer != "allow":
-            return denied_result(call.id, decision)
+            return denied_result(call.id, decision, permission)
         if decision.hunks is not None:
-            return await self._run_selected_hunks(understood, call, permission, decision.hunks, context)
-        return await self._run(understood, call, context)
+            return await self._run_selected_hunks(resolved, call, permission, decision.hunks, context)
+        return await self._run(resolved, call, context)
 
     async def _run_selected_hunks(
         self,
@@ -96,15 +97,15 @@ class LocalToolHost:
         hunks: tuple[int, ...],
         context: BackendContext,
     ) -> ToolResult:
-        """Only the hunks that were taken of what was asked, which is looked at anew before."""
-        from ostler.tools.editing.selected_hunks import with_selection_note  # only who chooses pays for it
+        """Run only the selected hunks of a call, after checking it again."""
+        from ostler.tools.editing.selected_hunks import with_selection_note  # imported late: rarely needed
 
         try:
             resolved = await restrict_to_hunks(resolved, requested, hunks, self._workspace)
-        except ToolError as failure:
-            return failed_result(call.id, failure)
-        if self._interceptor and (why := await self._interceptor.before(resolved.call, context)):
-            return _hook_denied_result(call.id, why)
+        except ToolError as error:
+            return failed_result(call.id, error)
+        if self._interceptor and (reason := await self._interceptor.before(resolved.call, context)):
+            return _hook_denied_result(call.id, reason)
         context.emit(_resolved_call_event(resolved, call))
         return await self._run(
             resolved, call, context, lambda result: with_selection_note(result, requested.preview, hunks)
@@ -130,27 +131,27 @@ class LocalToolHost:
     def _check_offered(self, resolved: ResolvedCall) -> None:
         name = resolved.tool.spec.name
         if resolved.call.origin == "model" and not self._is_offered(name):
-            raise ToolError(f"this agent does not have the tool {name}", code="no_such_tool", hint="use another way")
+            raise ToolError(f"this agent does not have the tool {name}", code="no_such_tool", hint="use another tool")
 
     async def _call_tool(self, resolved: ResolvedCall, call: ToolCall, context: BackendContext) -> ToolResult:
         try:
             result = await resolved.tool.run(resolved.params, _LocalToolContext(call, self._workspace, context))
-        except ToolError as failure:
-            return failed_result(call.id, failure)
+        except ToolError as error:
+            return failed_result(call.id, error)
         if resolved.call.tool != call.tool:
-            from ostler.tools.alias_results import format_result  # only who calls by another name needs it
+            from ostler.tools.alias_results import format_result  # imported late: only aliases need it
 
             result = format_result(result, call)
         return msgspec.structs.replace(result, call_id=call.id)
 
     async def resolve(self, call: ToolCall) -> ResolvedCall:
-        """What a call means."""
+        """Resolve a call to a tool and parameters. Raises `ToolError`."""
         return await resolve_call(call, self._hidden_tools | self._visible_tools(), self._workspace)
 
     async def permission(self, call: ToolCall) -> Permission:
-        """What a call would need, and nothing is decided or run."""
-        understood = await self.resolve(call)
-        return await understood.tool.permission(understood.params, self._workspace)
+        """Return the permission that a call needs, without deciding or running it. Raises `ToolError`."""
+        resolved = await self.resolve(call)
+        return await resolved.tool.permission(resolved.params, self._workspace)
 
     async def aclose(self) -> None:
         close = getattr(self._workspace, "aclose", None)
@@ -159,18 +160,18 @@ class LocalToolHost:
 
 
 def _check_no_masked_secret(resolved: ResolvedCall) -> None:
-    """A model that was not shown a secret must not write the mark over it."""
+    """Raise `ToolError` if the model would write the mask marker over a secret that it cannot see."""
     call, spec = resolved.call, resolved.tool.spec
     if call.origin == "model" and spec.kind == "edit" and MASK_MARKER in str(call.arguments):
         raise ToolError(
-            f"{MASK_MARKER} stands for a secret that you are not shown, and would take its place in the file",
+            f"{MASK_MARKER} is a placeholder for a hidden secret and would overwrite it in the file",
             code="withheld",
             hint="change only the lines around it",
         )
 
 
 class _LocalToolContext:
-    """What a running tool sees."""
+    """The context of one running tool."""
 
     def __init__(self, call: ToolCall, workspace: Workspace, context: BackendContext) -> None:
         self.call_id = call.id
@@ -195,43 +196,50 @@ class _LocalToolContext:
 
 
 def failed_result(call_id: str, error: ToolError) -> ToolResult:
-    """A failure as a value, for the model to react to."""
+    """Return a `failed` result with the error, so that the model can react to it."""
     return ToolResult(call_id, "failed", f"Error: {error}", Display(str(error)), fault=error.fault)
 
 
-def denied_result(call_id: str, decision: Decision) -> ToolResult:
-    """A refusal as a value; a person may have said why, and an ask that was withdrawn is no refusal."""
+def denied_result(call_id: str, decision: Decision, permission: Permission) -> ToolResult:
+    """Return a `denied` result with an error code and the user's feedback or the policy's reason.
+
+    The result is `cancelled` if the approval request was withdrawn.
+    """
     if decision.answer == "cancel":
         return ToolResult(call_id, "cancelled", "Cancelled before it ran; nothing was done.", Display("cancelled"))
-    who = {"person": "The user refused this.", "nobody": "Refused: nobody is here to allow it."}
-    text = who.get(decision.by, "Refused by the permission rules.")
-    said = decision.feedback or decision.reason
-    return ToolResult(call_id, "denied", f"{text} {said}".strip(), Display(said or text))
+    texts = {"person": "The user denied this.", "nobody": "Denied: this run is non-interactive."}
+    text = texts.get(decision.by, "Denied by the permission rules.")
+    reason = decision.feedback or decision.reason
+    outside = [need.subject for need in permission.needs if need.key != "bash" and need.subject.startswith("/")]
+    if outside and not any(path in reason for path in outside):
+        reason = f"{', '.join(outside)}: {reason}"
+    fault = Fault("outside_workspace" if outside else "denied", reason or text)
+    return ToolResult(call_id, "denied", f"{text} {reason}".strip(), Display(reason or text), fault=fault)
 
 
 def _hook_denied_result(call_id: str, reason: str) -> ToolResult:
-    """A hook's refusal as a value: no rule would change it."""
-    return ToolResult(call_id, "denied", f"A hook of the user refused this. {reason}", Display(reason))
+    fault = Fault("denied_by_hook", reason)
+    return ToolResult(call_id, "denied", f"A hook of the user denied this. {reason}", Display(reason), fault=fault)
 
 
 def _resolved_call_event(resolved: ResolvedCall, call: ToolCall) -> ToolCalled:
-    """The call anew, as it was understood; its title is the name it came by, if that is another."""
+    """Return an event with the resolved call; its title is the name that was called, if it differs."""
     title = call.tool if resolved.call.tool != call.tool else ""
     return ToolCalled(resolved.call, title, resolved.tool.spec.kind)
 
 
 def _with_repair_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:
-    """The result, and with it what of the call had to be mended."""
+    """Return the result with a note about the repairs."""
     if not notes:
         return result
-    told = f"the call was mended: {', '.join(notes)}"
-    shown = Display(result.for_human.summary, (*result.for_human.blocks, DisplayText(told)))
-    return msgspec.structs.replace(result, for_model=f"{result.for_model}\n[{told}]", for_human=shown)
+    note = f"the call was repaired: {', '.join(notes)}"
+    display = Display(result.for_human.summary, (*result.for_human.blocks, DisplayText(note)))
+    return msgspec.structs.replace(result, for_model=f"{result.for_model}\n[{note}]", for_human=display)
 
 
 def _permission_for_call(permission: Permission, call: ToolCall, tool: Tool[Any]) -> Permission:
-    diffs = [part for part in permission.preview.blocks if isinstance(part, DisplayDiff)]
+    diffs = [block for block in permission.preview.blocks if isinstance(block, DisplayDiff)]
     by_hunk = (
-        HUNKS_ARGUMENT in getattr(tool, "unlisted", ()) and bool(diffs) and not any(part.truncated for part in diffs)
+        HUNKS_ARGUMENT in getattr(tool, "unlisted", ()) and bool(diffs) and not any(diff.truncated for diff in diffs)
     )
     return msgspec.structs.replace(permission, call_id=call.id, by_hunk=by_hunk)

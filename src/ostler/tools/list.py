@@ -1,4 +1,4 @@
-"""The tool that lists a directory, or the tree below it."""
+"""Tool that lists a directory or the tree below it."""
 
 from collections import Counter
 from typing import Annotated, Any
@@ -39,20 +39,20 @@ class ListTool(BaseTool[ListParams]):
 
     async def run(self, params: ListParams, context: ToolContext) -> ToolResult:
         if (await context.workspace.stat(params.path)).kind == "file":
-            shown = context.workspace.resolve(params.path).display_path
-            raise PathError("not_a_directory", shown, "this is a file", hint="read it instead")
+            display_path = context.workspace.resolve(params.path).display_path
+            raise PathError("not_a_directory", display_path, "this is a file", hint="read it instead")
         if params.depth == 1:
             return await list_directory(context.workspace, params.path, params.limit)
         return await _tree_result(context.workspace, params)
 
 
 async def list_directory(workspace: Workspace, path: str, limit: int = LIMIT) -> ToolResult:
-    """What a directory holds, git's own folder left out."""
+    """Return the listing of a directory, without `.git`."""
     entries = [entry for entry in await workspace.entries(path) if entry.name != ".git"]
-    shown = workspace.resolve(path).display_path
-    base = "" if shown == "." else f"{shown}/"
+    display_path = workspace.resolve(path).display_path
+    base = "" if display_path == "." else f"{display_path}/"
     items = [_item_data(base + entry.name, entry.kind == "directory", entry.size) for entry in entries[:limit]]
-    return _listing_result(shown, [_entry_line(entry) for entry in entries[:limit]], items, len(entries))
+    return _listing_result(display_path, [_entry_line(entry) for entry in entries[:limit]], items, len(entries))
 
 
 def _entry_line(entry: DirectoryEntry) -> str:
@@ -62,21 +62,21 @@ def _entry_line(entry: DirectoryEntry) -> str:
 
 
 async def _tree_result(workspace: Workspace, params: ListParams) -> ToolResult:
-    """What there is down to a depth, each below its own; a directory that is not entered tells its count."""
-    await workspace.entries(params.path)  # refuses what is no directory
-    shown = workspace.resolve(params.path).display_path
-    base = "" if shown == "." else f"{shown}/"
+    """Return the tree down to a depth; a folder at that depth shows its number of files."""
+    await workspace.entries(params.path)  # raises if it is not a directory
+    display_path = workspace.resolve(params.path).display_path
+    base = "" if display_path == "." else f"{display_path}/"
     lines, items = [], []
     for path, files in _collapse_tree(await list_tree(workspace, params.path), params.depth).items():
         plain, mark = path.rstrip("/"), "@" if path.endswith("//") else "/" if path.endswith("/") else ""
         name = "  " * plain.count("/") + plain.rpartition("/")[2]
         lines.append(f"{name}{mark}  ({files} files)" if files else f"{name}{mark}")
         items.append(_item_data(base + plain, mark == "/", None))
-    return _listing_result(shown, lines[: params.limit], items[: params.limit], len(lines))
+    return _listing_result(display_path, lines[: params.limit], items[: params.limit], len(lines))
 
 
 def _collapse_tree(paths: list[str], depth: int) -> dict[str, int]:
-    """The paths (folders with a slash, links with two) down to a depth, with how many files a closed one holds."""
+    """Return the paths down to a depth (`folder/`, `link//`), with the file count of folders at that depth."""
     nodes: Counter[str] = Counter()
     for path in sorted(paths):
         parts = path.rstrip("/").split("/")
@@ -92,7 +92,7 @@ def _item_data(path: str, is_directory: bool, size: int | None) -> dict[str, Any
 
 
 def _listing_result(display_path: str, lines: list[str], items: list[dict[str, Any]], total: int) -> ToolResult:
-    left = f"\n[{total - len(lines)} more entries]" if total > len(lines) else ""
-    text = "\n".join(lines) + left
-    data = {"path": display_path, "items": items, "count": total, "truncated": bool(left)}
+    more = f"\n[{total - len(lines)} more entries]" if total > len(lines) else ""
+    text = "\n".join(lines) + more
+    data = {"path": display_path, "items": items, "count": total, "truncated": bool(more)}
     return ToolResult("", "ok", text or "(empty)", Display(f"{total} entries"), data)

@@ -1,4 +1,4 @@
-"""The tool that makes a directory."""
+"""Tool that creates a directory."""
 
 import msgspec
 
@@ -21,10 +21,10 @@ class MkdirTool(BaseTool[MkdirParams]):
 
     async def permission(self, params: MkdirParams, workspace: Workspace) -> Permission:
         place, needs = write_needs("mkdir", params.path, workspace)
-        return Permission(f"make {place.display_path}/", needs)
+        return Permission(f"create {place.display_path}/", needs)
 
     async def run(self, params: MkdirParams, context: ToolContext) -> ToolResult:
-        made = await context.workspace.make_directory(params.path)
-        shown = context.workspace.resolve(params.path).display_path
-        told = f"made {shown}/" if made else f"{shown}/ was there already"
-        return ToolResult("", "ok", told, Display(told), {"path": shown, "created": made})
+        created = await context.workspace.make_directory(params.path)
+        path = context.workspace.resolve(params.path).display_path
+        text = f"created {path}/" if created else f"{path}/ already exists"
+        return ToolResult("", "ok", text, Display(text), {"path": path, "created": created})

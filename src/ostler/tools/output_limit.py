@@ -1,4 +1,4 @@
-"""How much of a tool's output a model is given; the rest stays readable where it came from."""
+"""Truncates a tool result to the size that is sent to the model."""
 
 import msgspec
 
@@ -8,9 +8,9 @@ LIMIT = 50_000
 
 
 def limit_output(result: ToolResult, limit: int = LIMIT) -> ToolResult:
-    """The result with `for_model` cut to the budget, head and tail kept, and a marker that says so."""
+    """Return the result with the middle of `for_model` replaced by a marker if it is too long."""
     if len(result.for_model) <= limit:
         return result
-    from ostler.text.truncate import truncate_middle  # only a large result pays for it
+    from ostler.text.truncate import truncate_middle  # imported late: only large results need it
 
     return msgspec.structs.replace(result, for_model=truncate_middle(result.for_model, limit).text)

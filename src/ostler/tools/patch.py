@@ -1,4 +1,4 @@
-"""The tool that applies a patch to several files at once."""
+"""Tool that applies a patch to one or more files."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ class PatchTool(BaseTool[PatchParams]):
         self._planned: PlannedChanges[PatchPlan] = PlannedChanges()
 
     async def permission(self, params: PatchParams, workspace: Workspace) -> Permission:
-        from ostler.tools.editing.patch_plan import plan_patch  # brings the patch readers along that only a patch needs
+        from ostler.tools.editing.patch_plan import plan_patch  # imports the patch parsers
 
         patches = _parse_patches(params, workspace)
         places = _resolve_places(patches, workspace)
@@ -50,8 +50,8 @@ class PatchTool(BaseTool[PatchParams]):
                     changes = tuple(await select_hunks(params.hunks, planned.changes, workspace))
                     planned = msgspec.structs.replace(planned, changes=changes)
                 written = await workspace.apply(planned.changes, dry_run=True)
-        except ToolError as failure:
-            return self._planned.permission_for_failure(params, failure, title, places)
+        except ToolError as error:
+            return self._planned.permission_for_failure(params, error, title, places)
         self._planned.store(params, planned)
         preview = changes_display(written, planned.notes)
         return Permission(title, needs_to_read(places) if params.dry_run else _needs(patches, workspace), preview)
@@ -80,7 +80,7 @@ def _resolve_places(patches: Sequence["FilePatch"], workspace: Workspace) -> lis
 
 
 def _needs(patches: Sequence["FilePatch"], workspace: Workspace) -> tuple[Need, ...]:
-    """`patch` for every file; `delete` for one that goes away; `read` for one whose content gets another name."""
+    """Return the needs: `patch` for all files, `delete` for removed or renamed ones, `read` for sources of new ones."""
     needs: dict[Need, None] = {}
     for patch in patches:
         if patch.operation != "copy" or not workspace.resolve(patch.path).in_workspace:

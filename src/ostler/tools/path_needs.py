@@ -1,4 +1,4 @@
-"""What going to a path needs: inside the workspace the tool's own key, outside a grant of its own, and writes never."""
+"""Computes the permissions that reading or writing a path needs."""
 
 from ostler.core.permission import Need
 from ostler.core.protocols import ResolvedPath, Workspace
@@ -7,7 +7,7 @@ from ostler.processes.other_vcs import OTHER_VCS_FILES
 PROTECTED_NAMES = frozenset(
     {
         *(".git", ".ostler", ".mcp.json", ".vscode", ".claude", ".opencode", ".eidolon", ".eidolon.json", ".envrc"),
-        # where the workspace is somebody's home
+        # if the workspace is a home directory
         *(".ssh", ".gnupg", ".config", ".local", ".gitconfig", ".hgrc", ".profile", ".pam_environment"),
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".mkshrc"),
         *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".cshrc", ".tcshrc", ".login", ".logout"),
@@ -15,19 +15,19 @@ PROTECTED_NAMES = frozenset(
     }
 )
 
-REPOSITORY_MARKER = "HEAD"  # git takes any folder that has it, and a few more names, for a repository
+REPOSITORY_MARKER = "HEAD"  # git treats a folder with this file and a few others as a repository
 _REPOSITORY_FOLDERS = frozenset({".git", *OTHER_VCS_FILES})
 _EXECUTABLE_CONFIG = frozenset({"config", "config.worktree", "commondir"})
 
 
 def is_protected(display_path: str) -> bool:
-    """Whether a path of the workspace belongs to git, to us or to another program that would run what it says."""
+    """Return whether a path belongs to git, to Ostler or to another program that runs code from it."""
     parts, name = display_path.casefold().split("/"), display_path.rsplit("/", 1)[-1]
     return parts[0] in PROTECTED_NAMES or not _REPOSITORY_FOLDERS.isdisjoint(parts) or name == REPOSITORY_MARKER
 
 
 def read_needs(key: str, path: str, workspace: Workspace) -> tuple[ResolvedPath, tuple[Need, ...]]:
-    """The needs of reading a path."""
+    """Return the resolved path and the needs of reading it."""
     place = workspace.resolve(path)
     needs = [Need(key, place.display_path, rule_pattern="*")]
     if not place.in_workspace:
@@ -36,20 +36,20 @@ def read_needs(key: str, path: str, workspace: Workspace) -> tuple[ResolvedPath,
 
 
 def write_needs(key: str, path: str, workspace: Workspace) -> tuple[ResolvedPath, tuple[Need, ...]]:
-    """The needs of writing a path; outside the workspace nothing can allow it."""
+    """Return the resolved path and the needs of writing it; outside the workspace it is always denied."""
     place = workspace.resolve(path)
     if place.in_workspace and (
         is_protected(place.display_path) or _is_in_bare_repository(place.display_path, workspace)
     ):
-        why = "whoever writes there can run programs on this machine later"
-        return place, (Need(key, place.display_path, danger="confirm", reason=why),)
+        reason = "files there can run programs on this machine later"
+        return place, (Need(key, place.display_path, danger="confirm", reason=reason),)
     if place.in_workspace:
         return place, (Need(key, place.display_path, rule_pattern=place.display_path),)
-    return place, (Need(key, place.absolute, danger="deny", reason="writes never leave the workspace"),)
+    return place, (Need(key, place.absolute, danger="deny", reason="writing outside the workspace is never allowed"),)
 
 
 def _is_in_bare_repository(display_path: str, workspace: Workspace) -> bool:
-    """Whether a file says what git runs in a folder that it takes for a repository."""
+    """Return whether a file is a config file or hook of a bare git repository."""
     *above, folder, name = ["", *display_path.split("/")]
     if name not in _EXECUTABLE_CONFIG and folder != "hooks":
         return False

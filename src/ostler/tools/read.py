@@ -1,4 +1,4 @@
-"""The tool that reads a file: text in numbered windows, images as images, a directory as its listing."""
+"""Tool that reads a file: text with line numbers, images, or a directory listing."""
 
 from typing import Annotated
 
@@ -49,12 +49,12 @@ class ReadTool(BaseTool[ReadParams]):
         workspace = context.workspace
         try:
             return _window_result(await workspace.read_text(params.path), params)
-        except PathError as refusal:
-            return await _read_non_text(params.path, workspace, refusal)
+        except PathError as error:
+            return await _read_non_text(params.path, workspace, error)
 
 
 async def _read_non_text(path: str, workspace: Workspace, error: PathError) -> ToolResult:
-    """What there is to tell of a path that is no text: its entries, its picture, or names that are like it."""
+    """Return a directory listing or an image; otherwise raise the error, with similar paths if it was not found."""
     if error.fault.code == "not_a_file" and (await workspace.stat(path)).kind == "directory":
         return await list_directory(workspace, path)
     if error.fault.code == "binary":
@@ -68,18 +68,18 @@ async def _read_non_text(path: str, workspace: Workspace, error: PathError) -> T
 
 async def _read_image(path: str, workspace: Workspace) -> ToolResult | None:
     raw = await workspace.read_bytes(path, MAX_IMAGE_BYTES + 1)
-    mime = next((mime for offset, sign, mime in _IMAGE_SIGNATURES if raw.startswith(sign, offset)), "")
+    mime = next((mime for offset, signature, mime in _IMAGE_SIGNATURES if raw.startswith(signature, offset)), "")
     if not mime:
         return None
-    shown = workspace.resolve(path).display_path
+    display_path = workspace.resolve(path).display_path
     if len(raw) > MAX_IMAGE_BYTES:
         hint = "make a smaller copy of it with a command"
-        raise PathError("too_large", shown, f"the image is larger than {MAX_IMAGE_BYTES:,} bytes", hint=hint)
+        raise PathError("too_large", display_path, f"the image is larger than {MAX_IMAGE_BYTES:,} bytes", hint=hint)
     import base64
 
-    image = ImageContent(mime, base64.b64encode(raw).decode(), shown)
-    told = f"{shown}: {mime}, {len(raw):,} bytes"
-    return ToolResult("", "ok", told, Display(told), {"path": shown, "mime": mime, "size": len(raw)}, (image,))
+    image = ImageContent(mime, base64.b64encode(raw).decode(), display_path)
+    text = f"{display_path}: {mime}, {len(raw):,} bytes"
+    return ToolResult("", "ok", text, Display(text), {"path": display_path, "mime": mime, "size": len(raw)}, (image,))
 
 
 def _window_result(file: TextFile, params: ReadParams) -> ToolResult:
@@ -95,12 +95,12 @@ def _window_result(file: TextFile, params: ReadParams) -> ToolResult:
         "newline": file.newline,
         "truncated": last < len(lines),
     }
-    told = _number_lines(file, window, params.line, len(lines))
-    return ToolResult("", "ok", told, Display(f"{len(window)} of {len(lines)} lines"), data)
+    text = _number_lines(file, window, params.line, len(lines))
+    return ToolResult("", "ok", text, Display(f"{len(window)} of {len(lines)} lines"), data)
 
 
 def split_lines(text: str, newline: str) -> list[str]:
-    """The lines of a text as editors and compilers count them; a lone CR ends one only in a file of such lines."""
+    """Split a text into lines as editors and compilers do; a lone CR ends a line only if `newline` is CR."""
     if newline != "\n":
         text = text.replace("\r\n", "\n")
     if newline == "\r":
@@ -110,14 +110,14 @@ def split_lines(text: str, newline: str) -> list[str]:
 
 
 def _fit_lines(lines: list[str], max_characters: int) -> list[str]:
-    """As many of the lines as the budget holds, at least one, each cut to a bearable width."""
-    kept: list[str] = []
+    """Return the lines that fit the character budget, at least one; long lines are truncated."""
+    fitting: list[str] = []
     for line in lines:
         max_characters -= min(len(line), LINE_WIDTH) + 8
-        if max_characters < 0 and kept:
+        if max_characters < 0 and fitting:
             break
-        kept.append(line if len(line) <= LINE_WIDTH else f"{line[:LINE_WIDTH]}… [{len(line) - LINE_WIDTH} more]")
-    return kept
+        fitting.append(line if len(line) <= LINE_WIDTH else f"{line[:LINE_WIDTH]}… [{len(line) - LINE_WIDTH} more]")
+    return fitting
 
 
 def _number_lines(file: TextFile, window: list[str], first: int, total: int) -> str:
@@ -127,13 +127,15 @@ def _number_lines(file: TextFile, window: list[str], first: int, total: int) -> 
         return f"{file.path} ends with line {total}; there is no line {first}."
     body = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(window, first))
     last = first + len(window) - 1
-    left = f"\n[{total - last} more lines; read on with line={last + 1}]" if last < total else ""
-    return f"{_format_note(file)}{body}{left}"
+    more = f"\n[{total - last} more lines; continue with line={last + 1}]" if last < total else ""
+    return f"{_format_note(file)}{body}{more}"
 
 
 def _format_note(file: TextFile) -> str:
-    """What is worth knowing of how the text is stored; nothing for the usual."""
-    plain = file.encoding in ("utf-8", "ascii")
-    named = {"\r\n": "CRLF line ends", "\r": "CR line ends", "mixed": "mixed line ends"}.get(file.newline, "")
-    said = [part for part in ("" if plain else file.encoding, "BOM" if file.bom and plain else "", named) if part]
-    return f"[{', '.join(said)}]\n" if said else ""
+    """Return a note about an unusual encoding or line endings, or an empty string."""
+    is_utf8 = file.encoding in ("utf-8", "ascii")
+    newlines = {"\r\n": "CRLF line endings", "\r": "CR line endings", "mixed": "mixed line endings"}.get(
+        file.newline, ""
+    )
+    notes = ["" if is_utf8 else file.encoding, "BOM" if file.bom and is_utf8 else "", newlines]
+    return f"[{', '.join(filter(None, notes))}]\n" if any(notes) else ""

@@ -1,4 +1,4 @@
-"""Reads the arguments of a call from any text that leaves no doubt what was meant, and says how to send the others."""
+"""Repairs the arguments of a tool call where the intent is certain; otherwise says what to send."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _WRAPPER_METADATA = frozenset(
 
 
 def read_arguments(raw: str, spec: ToolSpec) -> RepairedArguments:
-    """The object that a text stands for; a failure that says what to send when that is not certain."""
+    """Parse the arguments in a text. Raises `ToolError` that says what to send if the intent is not certain."""
     if raw.strip() in EMPTY_ARGUMENTS:
         return RepairedArguments({})
     if len(raw) > _MAX_LENGTH:
@@ -45,8 +45,8 @@ def read_arguments(raw: str, spec: ToolSpec) -> RepairedArguments:
         if value.strip() in EMPTY_ARGUMENTS:
             return RepairedArguments({})
         if not value.lstrip().startswith(("{", "[", '"', "```")):
-            return RepairedArguments(_as_only_argument(value, spec), [*notes, "a bare text for the arguments"])
-        notes["JSON inside a text"] = None
+            return RepairedArguments(_as_only_argument(value, spec), [*notes, "a bare string as arguments"])
+        notes["JSON in a string"] = None
     if isinstance(value, list) and len(value) == 1:
         notes["a list around the arguments"] = None
         value = value[0]
@@ -56,7 +56,7 @@ def read_arguments(raw: str, spec: ToolSpec) -> RepairedArguments:
 
 
 def unwrap_arguments(arguments: dict[str, Any], spec: ToolSpec, tools: Mapping[str, Any]) -> RepairedArguments:
-    """The arguments without a wrapper such as `{"name": …, "arguments": {…}}`."""
+    """Remove wrappers such as `{"name": …, "arguments": {…}}` from the arguments."""
     known = spec.schema.get("properties", {})
     notes: list[str] = []
     for _ in range(_MAX_LAYERS):
@@ -65,8 +65,8 @@ def unwrap_arguments(arguments: dict[str, Any], spec: ToolSpec, tools: Mapping[s
             break
         notes.append("a wrapper around the arguments")
         if isinstance(inner, str):
-            mended = read_arguments(inner, spec)
-            inner, notes = mended.arguments, [*notes, *mended.notes]
+            repaired = read_arguments(inner, spec)
+            inner, notes = repaired.arguments, [*notes, *repaired.notes]
         arguments = inner
     return RepairedArguments(arguments, notes[:4])
 
@@ -82,7 +82,7 @@ def _wrapped_value(arguments: dict[str, Any], known: Schema, tool: str, tools: M
         and not _OBJECT_START.match(inner)
         and set(rename_arguments(tool, {keys[0]: inner})) <= set(known)
     ):
-        return None  # the word is also one for a parameter, and no object is in it
+        return None  # the key is also the name of a parameter, and its value is not an object
     names = [
         arguments[key] for key in arguments if key != keys[0] and normalize_name(key) in ("name", "tool", "toolname")
     ]
@@ -116,33 +116,33 @@ def _parse_leniently(text: str, spec: ToolSpec, notes: dict[str, None]) -> Any:
     before = _LEADING_TEXT.match(text)
     start = before.end() if before else 0
     if start == len(text):
-        raise LenientJsonError(0, "they are bare words")
+        raise LenientJsonError(0, "they are plain text")
     reader = LenientJsonReader(text, start, allow_unclosed=not spec.effects)
     value = reader.read_value()
     if text[:start].strip():
-        notes["words before the arguments"] = None
+        notes["text before the arguments"] = None
     _check_trailing_text(text, reader.position, value, notes)
     notes.update(reader.notes)
     return value
 
 
 def _check_trailing_text(text: str, end: int, value: Any, notes: dict[str, None]) -> None:
-    """What stands behind the object: nothing, brackets too many, the same again, or words; else it is not certain."""
+    """Accept extra brackets, text or the same object after the arguments. Raises for anything else."""
     rest = text[end:].strip()
     if not rest:
         return
     if _CLOSERS.fullmatch(rest):
-        notes["brackets too many"] = None
+        notes["extra brackets"] = None
     elif not re.search(r"[{\[]", rest) and isinstance(value, dict):
-        notes["words after the arguments"] = None
+        notes["text after the arguments"] = None
     elif _is_repetition(rest, value):
-        notes["the arguments twice"] = None
+        notes["repeated arguments"] = None
     else:
         raise LenientJsonError(end, "there is more than one object; make one call for each")
 
 
 def _is_repetition(rest: str, value: Any) -> bool:
-    """Whether a text is nothing but the same value again."""
+    """Return whether a text only repeats the value."""
     reader = LenientJsonReader(rest)
     while not reader.is_at_end():
         if rest[reader.position] != "{" or reader.read_value() != value:
@@ -151,9 +151,9 @@ def _is_repetition(rest: str, value: Any) -> bool:
 
 
 def _parse_without_braces(text: str, spec: ToolSpec) -> RepairedArguments | None:
-    """`path="a", line=3`, perhaps in `name(…)`: taken when every name is one of the tool's."""
-    called = _CALL_SYNTAX.fullmatch(text.strip().removesuffix(";").rstrip())
-    reader = LenientJsonReader(called[1] if called else text)
+    """Parse `path="a", line=3`, also in `name(…)`, if every name is a parameter of the tool."""
+    call = _CALL_SYNTAX.fullmatch(text.strip().removesuffix(";").rstrip())
+    reader = LenientJsonReader(call[1] if call else text)
     try:
         members = reader.read_members()
     except (LenientJsonError, RecursionError):
@@ -165,39 +165,41 @@ def _parse_without_braces(text: str, spec: ToolSpec) -> RepairedArguments | None
 
 
 def _parse_bare_word(text: str, spec: ToolSpec) -> RepairedArguments | None:
-    """`src/main.py` or `path: src/main.py`: a word by itself is the one argument of a tool that changes nothing."""
-    found = _BARE_WORD.fullmatch(text)
-    needed = _only_required(spec)
-    if not found or not found[2].isprintable() or not needed or spec.effects:
+    """Parse `src/main.py` or `path: src/main.py` as the only required argument of a tool without side effects."""
+    match = _BARE_WORD.fullmatch(text)
+    required = _only_required(spec)
+    if not match or not match[2].isprintable() or not required or spec.effects:
         return None
-    name, value = found.groups()
-    if name and list(rename_arguments(spec.name, {name: value})) != [needed]:
+    name, value = match.groups()
+    if name and list(rename_arguments(spec.name, {name: value})) != [required]:
         return None
-    return RepairedArguments({needed: value}, ["a bare text for the arguments"])
+    return RepairedArguments({required: value}, ["a bare string as arguments"])
 
 
 def _only_required(spec: ToolSpec) -> str:
-    """The one argument that a tool cannot do without, if there is just one and it is a text."""
-    needed = spec.schema.get("required", ())
-    return needed[0] if len(needed) == 1 and spec.schema["properties"][needed[0]].get("type") == "string" else ""
+    """Return the only required parameter of a tool if it is a string, else an empty string."""
+    required = spec.schema.get("required", ())
+    if len(required) != 1 or spec.schema["properties"][required[0]].get("type") != "string":
+        return ""
+    return str(required[0])
 
 
 def _as_only_argument(text: str, spec: ToolSpec) -> dict[str, Any]:
-    """A bare text in quotes is the one argument that a tool cannot do without."""
-    needed = _only_required(spec)
-    if needed and not spec.effects:
-        return {needed: text}
-    raise _bad_arguments_error(spec, "they are a text")
+    """Return a quoted string as the only required argument. Raises `ToolError` if the tool has none."""
+    required = _only_required(spec)
+    if required and not spec.effects:
+        return {required: text}
+    raise _bad_arguments_error(spec, "they are a string")
 
 
 def _unreadable_error(spec: ToolSpec, text: str, error: LenientJsonError) -> ToolError:
     if error.truncated:
-        size = " a long text goes in smaller pieces;" if len(text) > 2000 else ""
-        return _bad_arguments_error(spec, f"they break off ({error.reason});{size} send the whole call again")
+        advice = " split long text into smaller calls;" if len(text) > 2000 else ""
+        return _bad_arguments_error(spec, f"they are incomplete ({error.reason});{advice} send the complete call again")
     near = text[max(error.position - 20, 0) : error.position + 20].replace("\n", "\\n")
     return _bad_arguments_error(spec, f"{error.reason}, near {near!r}")
 
 
 def _bad_arguments_error(spec: ToolSpec, reason: str) -> ToolError:
-    said = f"the arguments of {spec.name} are not a JSON object: {reason}"
-    return ToolError(said, code="bad_arguments", hint=f"send them as {example_call(spec)}")
+    message = f"the arguments of {spec.name} are not a JSON object: {reason}"
+    return ToolError(message, code="bad_arguments", hint=f"send them as {example_call(spec)}")

@@ -1,6 +1,6 @@
-"""Reads what was meant to be JSON: other quotes, bare words, commas too many or too few; each slip is noted.
+"""Lenient JSON parser in linear time that records every deviation it accepted.
 
-Linear in the length of the text. What could mean two things is not read at all.
+Accepts other quotes, bare words, and extra or missing commas; ambiguous text is rejected.
 """
 
 import re
@@ -34,7 +34,7 @@ _COMPLETE_ENDINGS = (
     "True",
     "False",
     "None",
-)  # a number may have had more digits
+)  # not numbers: digits may be missing
 _JSON_CONSTANTS = ("true", "false", "null")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "”": "”"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'", "`": "`"}
@@ -43,7 +43,7 @@ _SURROGATE_PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0
 
 
 class LenientJsonError(ValueError):
-    """The text is no value; `cut` says that it ends too early."""
+    """The text is not a JSON value; `truncated` is true if it ends too early."""
 
     def __init__(self, position: int, reason: str, *, truncated: bool = False) -> None:
         super().__init__(reason)
@@ -53,7 +53,7 @@ class LenientJsonError(ValueError):
 
 
 class LenientJsonReader:
-    """One reading of a text. `notes` are the slips that were forgiven, `at` is where the value ended."""
+    """Reads one text. `notes` lists the accepted deviations, `position` is the end of the last value."""
 
     def __init__(self, text: str, position: int = 0, *, allow_unclosed: bool = False) -> None:
         self.text = text
@@ -63,7 +63,7 @@ class LenientJsonReader:
         self._depth = 0
 
     def read_value(self) -> Any:
-        """The value that begins here."""
+        """Read the value at the current position. Raises `LenientJsonError`."""
         self._skip_blanks()
         char = self.text[self.position : self.position + 1]
         if char == "{":
@@ -75,17 +75,17 @@ class LenientJsonReader:
         return self._read_word()
 
     def read_members(self) -> dict[str, Any]:
-        """The members of an object whose braces are missing."""
-        found: dict[str, Any] = {}
+        """Read the members of an object without braces. Raises `LenientJsonError`."""
+        members: dict[str, Any] = {}
         while not self.is_at_end():
-            self._read_member(found)
+            self._read_member(members)
             self._skip_blanks()
             if self.text[self.position : self.position + 1] in (",", ";"):
                 self.position += 1
-        return found
+        return members
 
     def is_at_end(self) -> bool:
-        """Whether nothing but blanks and comments is left; they are skipped."""
+        """Skip whitespace and comments, and return whether nothing else is left."""
         self._skip_blanks()
         return self.position >= len(self.text)
 
@@ -94,27 +94,27 @@ class LenientJsonReader:
         if self._depth > MAX_DEPTH:
             raise self._error("it is nested too deeply")
         self.position += 1
-        made = read()
+        value = read()
         self._depth -= 1
-        return made
+        return value
 
     def _read_object(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while not self._try_close("}", found):
-            self._read_member(found)
+        members: dict[str, Any] = {}
+        while not self._try_close("}", members):
+            self._read_member(members)
             self._read_separator("}")
-        return found
+        return members
 
     def _read_array(self) -> list[Any]:
-        found: list[Any] = []
-        while not self._try_close("]", found):
-            found.append(self.read_value())
+        items: list[Any] = []
+        while not self._try_close("]", items):
+            items.append(self.read_value())
             self._read_separator("]")
-        return found
+        return items
 
-    def _try_close(self, bracket: str, found: Any) -> bool:
+    def _try_close(self, bracket: str, content: Any) -> bool:
         if self.is_at_end():
-            if self._allow_unclosed and found and self.text.rstrip().endswith(_COMPLETE_ENDINGS):
+            if self._allow_unclosed and content and self.text.rstrip().endswith(_COMPLETE_ENDINGS):
                 self._note("a missing closing bracket")
                 return True
             raise self._error("it ends too early", truncated=True)
@@ -125,7 +125,7 @@ class LenientJsonReader:
             raise self._error(f"there is a {self.text[self.position]} where {bracket} belongs")
         return False
 
-    def _read_member(self, found: dict[str, Any]) -> None:
+    def _read_member(self, members: dict[str, Any]) -> None:
         key = self._read_name()
         self._skip_blanks()
         sign = self.text[self.position : self.position + 1]
@@ -134,12 +134,12 @@ class LenientJsonReader:
         if sign not in (":", "="):
             raise self._error(f"after {key!r:.40} there must be a colon")
         if sign == "=":
-            self._note("= for a colon")
+            self._note("= instead of a colon")
         self.position += 2 if self.text.startswith("=>", self.position) else 1
         value = self.read_value()
-        if key in found and found[key] != value:
-            raise self._error(f"{key!r:.40} is there twice")
-        found[key] = value
+        if key in members and members[key] != value:
+            raise self._error(f"{key!r:.40} occurs twice")
+        members[key] = value
 
     def _read_name(self) -> str:
         self._skip_blanks()
@@ -154,7 +154,7 @@ class LenientJsonReader:
         return word.group()
 
     def _read_separator(self, bracket: str) -> None:
-        """What parts two members: a comma, or nothing where only a new line can be meant."""
+        """Read the separator between two members: a comma, or only a line break."""
         before = self.position
         if self.is_at_end():
             return
@@ -163,12 +163,12 @@ class LenientJsonReader:
             self.position += 1
             self._skip_blanks()
             if self.text[self.position : self.position + 1] == bracket:
-                self._note("a comma too many")
+                self._note("an extra comma")
             elif self.text[self.position : self.position + 1] == ",":
                 raise self._error("there are two commas")
         elif char not in "}]":
             if "\n" not in self.text[before : self.position]:
-                raise self._error('a comma was expected (a quote inside a text is written \\")')
+                raise self._error('a comma was expected (escape a quote inside a string as \\")')
             self._note("a missing comma")
 
     def _read_string(self, quote: str) -> str:
@@ -176,33 +176,33 @@ class LenientJsonReader:
         if quote in "\"'" and self.text.startswith(quote * 3, start):
             return self._read_triple_quoted(quote * 3)
         if quote != '"':
-            self._note("other quotes than double ones")
-        end, pieces = _QUOTES[quote], []
+            self._note("quotes other than double quotes")
+        end, parts = _QUOTES[quote], []
         stop = re.compile(f"[\\\\{re.escape(end)}]")
-        at = start + 1
-        while found := stop.search(self.text, at):
-            pieces.append(self.text[at : found.start()])
-            if found.group() != "\\":
-                self.position = found.end()
+        offset = start + 1
+        while match := stop.search(self.text, offset):
+            parts.append(self.text[offset : match.start()])
+            if match.group() != "\\":
+                self.position = match.end()
                 if "\n" in self.text[start : self.position]:
-                    self._note("bare line ends in a text")
-                return "".join(pieces)
-            piece, at = self._read_escape(found.end())
-            pieces.append(piece)
+                    self._note("bare line breaks in a string")
+                return "".join(parts)
+            part, offset = self._read_escape(match.end())
+            parts.append(part)
         self.position = len(self.text)
-        raise self._error("it ends inside a text", truncated=True)
+        raise self._error("it ends inside a string", truncated=True)
 
     def _read_triple_quoted(self, quotes: str) -> str:
         end = self.text.find(quotes, self.position + 3)
         if end < 0:
             self.position = len(self.text)
-            raise self._error("it ends inside a text", truncated=True)
+            raise self._error("it ends inside a string", truncated=True)
         text, self.position = self.text[self.position + 3 : end], end + 3
-        self._note("other quotes than double ones")
+        self._note("quotes other than double quotes")
         return re.sub(r"\\([\"'\\])", r"\1", text)
 
     def _read_escape(self, position: int) -> tuple[str, int]:
-        """The character an escape stands for; one that JSON does not know stands for itself, backslash and all."""
+        """Return the character of an escape and the position after it; an unknown escape is kept with its backslash."""
         char = self.text[position : position + 1]
         if char in _ESCAPES and char:
             return _ESCAPES[char], position + 1
@@ -212,8 +212,7 @@ class LenientJsonReader:
                 return (bytes.fromhex(pair[1]) + bytes.fromhex(pair[2])).decode("utf-16-be"), pair.end()
             digits = _HEX_ESCAPES[char].match(self.text, position + 1)
             if digits:
-                made = chr(int(digits.group(), 16))
-                return made, digits.end()
+                return chr(int(digits.group(), 16)), digits.end()
         self._note("a lone backslash")
         return "\\", position
 
@@ -228,12 +227,12 @@ class LenientJsonReader:
         self.position = word.end()
         if word.group() in _CONSTANTS:
             if word.group() not in _JSON_CONSTANTS:
-                self._note(f"{word.group()} for {_json_constant(_CONSTANTS[word.group()])}")
+                self._note(f"{word.group()} instead of {_json_constant(_CONSTANTS[word.group()])}")
             return _CONSTANTS[word.group()]
         self._skip_blanks()
         if not self._depth or self.text[self.position : self.position + 1] not in (",", "}", "]"):
-            raise self._error(f"{word.group()!r:.40} is no value; a text needs quotes", truncated=self.is_at_end())
-        self._note("a text without quotes")
+            raise self._error(f"{word.group()!r:.40} is not a value; strings need quotes", truncated=self.is_at_end())
+        self._note("a string without quotes")
         return word.group()
 
     def _parse_number(self, text: str) -> int | float:
@@ -247,11 +246,11 @@ class LenientJsonReader:
         return float(plain)
 
     def _skip_blanks(self) -> None:
-        found = _SPACE.match(self.text, self.position)
-        if found:
-            if not found.group().isspace():
+        match = _SPACE.match(self.text, self.position)
+        if match:
+            if not match.group().isspace():
                 self._note("a comment")
-            self.position = found.end()
+            self.position = match.end()
 
     def _note(self, deviation: str) -> None:
         self.notes[deviation] = None
@@ -265,7 +264,7 @@ def _json_constant(value: Any) -> str:
 
 
 def parse_lenient(text: str) -> Any:
-    """The value that a whole text is; None when it is none, or is null."""
+    """Parse a complete text; return None if it is not a value."""
     reader = LenientJsonReader(text)
     try:
         value = reader.read_value()
@@ -275,6 +274,6 @@ def parse_lenient(text: str) -> Any:
 
 
 def as_list(value: Any) -> Any:
-    """A list that came as its text, or one item of it alone; anything else as it is."""
-    made = parse_lenient(value) if isinstance(value, str) and value.lstrip().startswith(("[", "{")) else value
-    return [made] if isinstance(made, dict) else value if made is None else made
+    """Return the list in a JSON text, or a list of one object; any other value is returned unchanged."""
+    parsed = parse_lenient(value) if isinstance(value, str) and value.lstrip().startswith(("[", "{")) else value
+    return [parsed] if isinstance(parsed, dict) else value if parsed is None else parsed

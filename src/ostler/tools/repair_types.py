@@ -1,4 +1,4 @@
-"""Fits arguments to the parameters of a tool where that is certain, and says what to send where it is not."""
+"""Converts arguments to the types of a tool's parameters where that is certain."""
 
 import json
 import re
@@ -18,33 +18,32 @@ Schema = Mapping[str, Any]
 
 
 class RepairedArguments(msgspec.Struct):
-    """Arguments as an object, and what had to be forgiven."""
+    """Arguments, and notes about the repairs."""
 
     arguments: dict[str, Any]
     notes: list[str] = []
 
 
 def convert_arguments(arguments: Mapping[str, Any], spec: ToolSpec, schema: Schema) -> RepairedArguments:
-    """The arguments with every value of the type its parameter has, and no others than the parameters."""
+    """Convert the arguments to the parameter types of a tool; unknown arguments are dropped or raise `ToolError`."""
     properties: Schema | None = schema.get("properties")
     if properties is None:
         return RepairedArguments(dict(arguments))
-    needed = schema.get("required", ())
-    given, notes = _match_parameters(arguments, spec, properties)
-    fitted: dict[str, Any] = {}
-    for name, value in given.items():
-        if value is None or (name not in needed and _is_absent(value, properties[name])):
+    required = schema.get("required", ())
+    matched, notes = _match_parameters(arguments, spec, properties)
+    converted: dict[str, Any] = {}
+    for name, value in matched.items():
+        if value is None or (name not in required and _is_absent(value, properties[name])):
             continue
-        made = _convert(value, properties[name], name, spec)
-        if made is not value and made != value:
-            notes.append(
-                f"{name} was {value!r:.40}" if _are_numbers(made, value) else f"{name} was {describe_value(value)}"
-            )
-        fitted[name] = made
-    missing = [name for name in needed if name not in fitted]
+        new_value = _convert(value, properties[name], name, spec)
+        if new_value is not value and new_value != value:
+            old = f"{value!r:.40}" if _are_numbers(new_value, value) else describe_value(value)
+            notes.append(f"{name} was {old}")
+        converted[name] = new_value
+    missing = [name for name in required if name not in converted]
     if missing:
         raise ToolError(f"{spec.name} needs {missing[0]}: send {example_call(spec)}", code="bad_arguments")
-    return RepairedArguments(fitted, notes)
+    return RepairedArguments(converted, notes)
 
 
 def _are_numbers(*values: Any) -> bool:
@@ -54,50 +53,52 @@ def _are_numbers(*values: Any) -> bool:
 def _match_parameters(
     arguments: Mapping[str, Any], spec: ToolSpec, properties: Schema
 ) -> tuple[dict[str, Any], list[str]]:
-    """The arguments the tool has parameters for; others are left out when nothing depends on them."""
-    given = {name: value for name, value in arguments.items() if name in properties}
-    strange = {name: value for name, value in arguments.items() if name not in properties}
+    """Return the arguments by parameter, and notes. Empty or ignored unknown arguments are dropped."""
+    known = {name: value for name, value in arguments.items() if name in properties}
+    unknown = {name: value for name, value in arguments.items() if name not in properties}
     notes: list[str] = []
-    for name, value in strange.items():
-        meant = _find_misspelt(name, value, strange, given, spec)
-        if meant:
-            given[meant] = value
-            notes.append(f"{name} for {meant}")
+    for name, value in unknown.items():
+        parameter = _find_misspelt(name, value, unknown, known, spec)
+        if parameter:
+            known[parameter] = value
+            notes.append(f"{name} for {parameter}")
         elif value is None or value is False or value in ("", [], {}) or normalize_name(name) in IGNORED_ARGUMENTS:
-            notes.append(f"{name} left out")
+            notes.append(f"{name} ignored")
         else:
             raise _unknown_parameter_error(name, spec, properties)
-    return given, notes
+    return known, notes
 
 
 def _find_misspelt(name: str, value: Any, unknown: Schema, known: Schema, spec: ToolSpec) -> str | None:
-    """The one parameter that is missing, when the one strange name is near it, or is all there is."""
+    """Return the only missing parameter if the only unknown argument has a similar name, or is the only argument."""
     missing = [parameter for parameter in usual_parameters(spec) if parameter not in known]
-    meant = [
+    relevant = [
         other
         for other in unknown
         if normalize_name(other) not in IGNORED_ARGUMENTS and unknown[other] not in (None, "", False)
     ]
-    if len(missing) != 1 or meant != [name]:
+    if len(missing) != 1 or relevant != [name]:
         return None
     from ostler.text.closest_name import closest_name
 
     if closest_name(name, missing):
         return missing[0]
-    alone = not spec.effects and len(usual_parameters(spec)) == 1 and isinstance(value, str) and not known
-    return missing[0] if alone else None
+    is_only_argument = not spec.effects and len(usual_parameters(spec)) == 1 and isinstance(value, str) and not known
+    return missing[0] if is_only_argument else None
 
 
 def _unknown_parameter_error(name: str, spec: ToolSpec, properties: Schema) -> ToolError:
     from ostler.text.closest_name import closest_name
 
     near = closest_name(name, properties)
-    meant = f"; did you mean {near}?" if near else ";"
-    return ToolError(f"{spec.name} takes no {name!r}{meant} it takes {describe_parameters(spec)}", code="bad_arguments")
+    suggestion = f"; did you mean {near}?" if near else ";"
+    return ToolError(
+        f"{spec.name} takes no {name!r}{suggestion} it takes {describe_parameters(spec)}", code="bad_arguments"
+    )
 
 
 def _is_absent(value: Any, schema: Schema) -> bool:
-    """Whether an optional value stands for its absence."""
+    """Return whether the value of an optional parameter means that it is absent."""
     return schema.get("type") != "string" and isinstance(value, str) and normalize_name(value) in _ABSENT_WORDS
 
 
@@ -108,18 +109,18 @@ _FALSE_WORDS = frozenset({"false", "no", "off", "0", "n"})
 
 def _convert(value: Any, schema: Schema, name: str, spec: ToolSpec) -> Any:
     kind = schema.get("type")
-    made = _CONVERTERS[kind](value, schema) if kind in _CONVERTERS else value
-    if made is None:
-        article = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-        wanted = {**article, "string": "a text", "array": "a list", "object": "an object"}[str(kind)]
-        is_now = f"{value!r:.40}" if _are_numbers(value) else describe_value(value)
+    converted = _CONVERTERS[kind](value, schema) if kind in _CONVERTERS else value
+    if converted is None:
+        scalars = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
+        expected = {**scalars, "string": "a string", "array": "a list", "object": "an object"}[str(kind)]
+        actual = f"{value!r:.40}" if _are_numbers(value) else describe_value(value)
         send = f": send {example_call(spec)}" if spec.schema.get("required") else ""
-        raise ToolError(f"{name} must be {wanted}, and it is {is_now}{send}", code="bad_arguments")
-    if "enum" in schema and made not in schema["enum"]:
-        return _match_enum(made, schema["enum"], name)
-    if kind == "array" and isinstance(made, list):
-        return _convert_items(made, schema.get("items", {}), name, spec)
-    return _clamp(made, schema, name) if kind in ("integer", "number") else made
+        raise ToolError(f"{name} must be {expected}, not {actual}{send}", code="bad_arguments")
+    if "enum" in schema and converted not in schema["enum"]:
+        return _match_enum(converted, schema["enum"], name)
+    if kind == "array" and isinstance(converted, list):
+        return _convert_items(converted, schema.get("items", {}), name, spec)
+    return _clamp(converted, schema, name) if kind in ("integer", "number") else converted
 
 
 def _to_text(value: Any, schema: Schema) -> str | None:
@@ -145,10 +146,10 @@ def _to_number(value: Any, schema: Schema) -> int | float | None:
 
 
 def _parse_number(text: str) -> int | float | None:
-    found = re.fullmatch(r"\s*([+-]?\d{1,40})(\.\d{1,40})?\s*", text)
-    if not found:
+    match = re.fullmatch(r"\s*([+-]?\d{1,40})(\.\d{1,40})?\s*", text)
+    if not match:
         return None
-    return float(text) if found[2] else int(text)
+    return float(text) if match[2] else int(text)
 
 
 def _to_bool(value: Any, schema: Schema) -> bool | None:
@@ -179,46 +180,46 @@ _CONVERTERS = {
 
 
 def _match_enum(value: Any, allowed: list[Any], name: str) -> Any:
-    same = [word for word in allowed if normalize_name(str(word)) == normalize_name(str(value))]
-    if same:
-        return same[0]
-    words = ", ".join(map(str, allowed))
-    raise ToolError(f"{name} is {value!r:.60}; it can be {words}", code="bad_arguments")
+    matching = [choice for choice in allowed if normalize_name(str(choice)) == normalize_name(str(value))]
+    if matching:
+        return matching[0]
+    choices = ", ".join(map(str, allowed))
+    raise ToolError(f"{name} is {value!r:.60}; it can be {choices}", code="bad_arguments")
 
 
 def _convert_items(values: list[Any], schema: Schema, name: str, spec: ToolSpec) -> list[Any]:
     if schema.get("type") != "object":
         return values
     items = []
-    for place, value in enumerate(values, 1):
-        part = msgspec.structs.replace(spec, name=f"{name}[{place}] of {spec.name}")
+    for number, value in enumerate(values, 1):
+        label = f"{name}[{number}] of {spec.name}"
         if not isinstance(value, dict):
-            raise ToolError(f"{part.name} must be an object, as in {example_call(spec)}", code="bad_arguments")
+            raise ToolError(f"{label} must be an object, as in {example_call(spec)}", code="bad_arguments")
         known = schema.get("properties", {})
-        fitted = {
-            key: _convert(item, known[key], f"{name}[{place}].{key}", spec) if key in known else item
+        converted = {
+            key: _convert(item, known[key], f"{name}[{number}].{key}", spec) if key in known else item
             for key, item in value.items()
             if item is not None
         }
-        missing = [key for key in schema.get("required", ()) if key not in fitted]
+        missing = [key for key in schema.get("required", ()) if key not in converted]
         if missing:
-            raise ToolError(f"{part.name} needs {missing[0]}: send {example_call(spec)}", code="bad_arguments")
-        items.append(fitted)
+            raise ToolError(f"{label} needs {missing[0]}: send {example_call(spec)}", code="bad_arguments")
+        items.append(converted)
     return items
 
 
 def _clamp(value: Any, schema: Schema, name: str) -> Any:
-    """A number beyond what is possible is as much as is possible; for one below it nobody can tell what is meant."""
-    most, least = schema.get("maximum"), schema.get("minimum")
-    if least is not None and value < least:
-        raise ToolError(f"{name} must be at least {least}, and it is {value!r:.40}", code="bad_arguments")
-    above = schema.get("exclusiveMinimum")
-    if above is not None and value <= above:
-        raise ToolError(f"{name} must be more than {above:g}, and it is {value!r:.40}", code="bad_arguments")
-    return most if most is not None and value > most else value
+    """Limit a number to the maximum. Raises `ToolError` if it is below the minimum."""
+    maximum, minimum = schema.get("maximum"), schema.get("minimum")
+    if minimum is not None and value < minimum:
+        raise ToolError(f"{name} must be at least {minimum}, not {value!r:.40}", code="bad_arguments")
+    exclusive_minimum = schema.get("exclusiveMinimum")
+    if exclusive_minimum is not None and value <= exclusive_minimum:
+        raise ToolError(f"{name} must be more than {exclusive_minimum:g}, not {value!r:.40}", code="bad_arguments")
+    return maximum if maximum is not None and value > maximum else value
 
 
 def describe_value(value: Any) -> str:
-    """What a value is, in a sentence."""
-    kinds = {bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a list"}
-    return "nothing" if value is None else kinds.get(type(value), "an object")
+    """Return the type of a JSON value with its article, for messages."""
+    kinds = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return "null" if value is None else kinds.get(type(value), "an object")

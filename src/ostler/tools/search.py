@@ -1,4 +1,4 @@
-"""Searching the workspace for lines and files: by ripgrep where there is one, else by ourselves."""
+"""Searches file contents and names, with ripgrep if available."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ _NON_ASCII_ESCAPE = lazy_regex(r"\\[xupP]")
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """What is looked for, and where."""
+    """A pattern, a path, and options of a search."""
 
     pattern: str
     path: str = "."
@@ -33,24 +33,24 @@ class SearchQuery(msgspec.Struct, frozen=True):
 
     @property
     def has_non_ascii(self) -> bool:
-        """Whether it asks for letters that other encodings write in other bytes."""
+        """Whether the pattern has characters that other encodings store as different bytes."""
         return not self.pattern.isascii() or (not self.literal and bool(_NON_ASCII_ESCAPE.search(self.pattern)))
 
 
 class SearchRoot(msgspec.Struct, frozen=True):
-    """Where a search begins: a path as it is shown, how the system names it, and whether it is one file."""
+    """The file or folder to search. `real_path` is its unescaped name in the file system."""
 
     display_path: str
     real_path: str
     is_file: bool
 
     def display_path_of(self, relative_path: str) -> str:
-        """How a file is shown that lies at a path below."""
+        """Return the display path of a file below the root."""
         return relative_path if self.display_path == "." else f"{self.display_path}/{relative_path}"
 
 
 class SearchLine(msgspec.Struct, frozen=True):
-    """A line that matched, or one of the lines around it."""
+    """A matching line, or a context line if `is_match` is false."""
 
     path: str
     number: int
@@ -59,7 +59,7 @@ class SearchLine(msgspec.Struct, frozen=True):
 
 
 class SearchResult(msgspec.Struct):
-    """What a search found; `stopped` says why it ended before it had seen everything."""
+    """The matches of a search. `stop_reason` is set if it ended early."""
 
     lines: list[SearchLine] = []
     counts: dict[str, int] = {}
@@ -71,95 +71,95 @@ class SearchResult(msgspec.Struct):
 
 
 async def search_lines(workspace: Workspace, query: SearchQuery) -> SearchResult:
-    """The lines below a path that match, by path and number; at most so many."""
-    top = await resolve_root(workspace, query.path)
+    """Return the matching lines, sorted by path; at most `MAX_LINES`."""
+    root = await resolve_root(workspace, query.path)
     files = FileFilter(query.include, query.type)
     program = find_ripgrep(workspace.root)
     if program:
         from ostler.tools.search_ripgrep import rg_find_lines
 
-        found = await rg_find_lines(program, workspace, top, query, files)
+        result = await rg_find_lines(program, workspace, root, query, files)
     else:
         from ostler.tools.search_native import find_lines
 
-        found = await find_lines(workspace, top, query, files)
-    found.lines.sort(key=lambda line: line.path)
-    return found
+        result = await find_lines(workspace, root, query, files)
+    result.lines.sort(key=lambda line: line.path)
+    return result
 
 
 async def search_counts(workspace: Workspace, query: SearchQuery) -> SearchResult:
-    """How many lines match in each file below a path, by path."""
-    top = await resolve_root(workspace, query.path)
+    """Return the number of matching lines per file, sorted by path."""
+    root = await resolve_root(workspace, query.path)
     files = FileFilter(query.include, query.type)
     program = find_ripgrep(workspace.root)
     if program:
         from ostler.tools.search_ripgrep import rg_count_lines
 
-        found = await rg_count_lines(program, workspace, top, query, files)
+        result = await rg_count_lines(program, workspace, root, query, files)
     else:
         from ostler.tools.search_native import count_lines
 
-        found = await count_lines(workspace, top, query, files)
-    found.counts = dict(sorted(found.counts.items()))
-    return found
+        result = await count_lines(workspace, root, query, files)
+    result.counts = dict(sorted(result.counts.items()))
+    return result
 
 
 async def list_files(workspace: Workspace, path: str) -> list[str]:
-    """The files below a directory as paths from it, sorted, without what git ignores; at most so many."""
+    """Return the sorted relative paths of the files in a tree, without git-ignored ones; at most `MAX_FILES`."""
     return sorted(await list_files_named(workspace, path, ()))
 
 
 async def list_files_named(workspace: Workspace, path: str, names: Sequence[str]) -> list[str]:
-    """The same in any order; those whose names match none of these globs may be left out, if there are globs."""
-    top = await resolve_root(workspace, path)
-    if top.is_file:
+    """Return the files in any order; with name globs, files that match none of them may be omitted."""
+    root = await resolve_root(workspace, path)
+    if root.is_file:
         return []
     program = find_ripgrep(workspace.root)
     if program:
         from ostler.tools.search_ripgrep import rg_list_files
 
-        return await rg_list_files(program, workspace, top, names)
+        return await rg_list_files(program, workspace, root, names)
     from ostler.tools.search_native import walk_files
 
-    return await walk_files(workspace, top)
+    return await walk_files(workspace, root)
 
 
 async def list_tree(workspace: Workspace, path: str) -> list[str]:
-    """The files, folders (`name/`) and links (`name//`) below a directory, by name, without what git ignores."""
+    """Return the files, folders (`name/`) and links (`name//`) in a directory tree, without git-ignored ones."""
     from ostler.tools.search_native import walk_files
 
     return await walk_files(workspace, await resolve_root(workspace, path), include_folders=True)
 
 
 async def has_no_candidate_files(workspace: Workspace, query: SearchQuery) -> bool:
-    """Whether the globs and the type of a search leave nothing to look at."""
-    top, files = await resolve_root(workspace, query.path), FileFilter(query.include, query.type)
-    if top.is_file:
-        return not files.matches(top.display_path)
+    """Return whether no file matches the globs and the type of a search."""
+    root, files = await resolve_root(workspace, query.path), FileFilter(query.include, query.type)
+    if root.is_file:
+        return not files.matches(root.display_path)
     return not any(
-        files.matches(top.display_path_of(below), below)
-        for below in await list_files_named(workspace, query.path, files.name_globs())
+        files.matches(root.display_path_of(path), path)
+        for path in await list_files_named(workspace, query.path, files.name_globs())
     )
 
 
 async def resolve_root(workspace: Workspace, path: str) -> SearchRoot:
-    """The place a search begins at; refused like any other read."""
-    place, found = workspace.resolve(path), await workspace.stat(path)
-    if found.kind not in ("file", "directory"):
+    """Resolve the path to search. Raises `PathError` if it cannot be read."""
+    place, info = workspace.resolve(path), await workspace.stat(path)
+    if info.kind not in ("file", "directory"):
         raise PathError(
             "not_a_file", place.display_path, "this is a pipe, a socket or a device, which is never searched"
         )
-    return SearchRoot(place.display_path, unescape_path(place.display_path, workspace.root), found.kind == "file")
+    return SearchRoot(place.display_path, unescape_path(place.display_path, workspace.root), info.kind == "file")
 
 
 def bad_pattern_error(reason: str) -> ToolError:
-    """The failure of a pattern that is no regular expression as both searches read one."""
-    hint = "look-around and back-references do not exist here; for a text as it stands set literal"
+    """Return the error for an invalid regular expression."""
+    hint = "look-around and back-references are not supported; for plain text set literal"
     return ToolError(f"the pattern cannot be used: {reason}", code="bad_pattern", hint=hint)
 
 
 def find_ripgrep(workspace: str = "") -> str | None:
-    """The ripgrep that came with us, else the machine's; never one that the workspace brings along."""
+    """Return the path of the bundled or installed ripgrep, or None; programs in the workspace are ignored."""
     import shutil
 
     from ostler.processes.command_environment import path_without

@@ -1,4 +1,4 @@
-"""Which files a search is about: globs and file types, as one linear-time test of paths."""
+"""Compiles globs and file types into one path filter."""
 
 import re
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ _MAX_GLOB_LENGTH = 1000
 
 
 class FileFilter:
-    """The files that globs and a type name; with neither, all of them."""
+    """Matches files by globs and a file type; without either it matches all files."""
 
     def __init__(self, include: str = "", file_type: str = "") -> None:
         globs = split_globs(include)
@@ -74,24 +74,24 @@ class FileFilter:
         self._excluded = [glob[1:] for glob in globs if glob.startswith("!")]
         self._type_globs = type_globs(file_type) if file_type else []
         tests = [(self._included, True), (self._excluded, False), (self._type_globs, True)]
-        self._matchers = [(compile_globs(group), wanted) for group, wanted in tests if group]
+        self._matchers = [(compile_globs(group), expected) for group, expected in tests if group]
 
     def matches(self, path: str, relative_path: str = "") -> bool:
-        """Whether a file is meant, by its path from the root or from the folder that is searched."""
+        """Return whether a file matches, by its path or by its path relative to the searched folder."""
         if not self._matchers:
             return True
         names = [name.encode() for name in (path, relative_path) if name]
-        return all(any(test.fullmatch(name) for name in names) is wanted for test, wanted in self._matchers)
+        return all(any(test.fullmatch(name) for name in names) is expected for test, expected in self._matchers)
 
     def name_globs(self) -> list[str]:
-        """Globs of which the name of every file that is meant matches one."""
+        """Return globs such that the name of every matching file matches one of them."""
         return name_globs(self._included or self._type_globs)
 
 
 def name_globs(globs: Sequence[str]) -> list[str]:
-    """What globs say of names alone, if that can be told of each: a hint for a quicker search.
+    """Return the file name parts of globs, for a faster search; none if one of them is too complex.
 
-    One sign of a name as it is shown may be a part of one on the disk, so `?` says no more than `*`.
+    `?` becomes `*`, because a displayed character may be only a part of one on disk.
     """
     return [glob.rpartition("/")[2].replace("?", "*") for glob in globs] if all(map(_has_plain_name, globs)) else []
 
@@ -102,7 +102,7 @@ def _has_plain_name(glob: str) -> bool:
 
 
 def plain_ending(glob: str) -> str:
-    """What a path with a slash before it ends with, if that is all that a glob such as `**/*.py` or `a.py` asks for."""
+    """Return the suffix that is equivalent to a glob such as `**/*.py` or `a.py`, or an empty string."""
     name = glob.removeprefix("**/")
     ending = name.removeprefix("*")
     if not _PLAIN_ENDING.fullmatch(ending):
@@ -111,31 +111,31 @@ def plain_ending(glob: str) -> str:
 
 
 def split_globs(text: str) -> list[str]:
-    """Several globs in one text, parted by commas or blanks that stand outside braces and brackets."""
-    pieces, depth, piece = [], 0, ""
+    """Split globs at commas and whitespace outside braces and brackets."""
+    globs, depth, glob = [], 0, ""
     for char in text:
         depth += (char in "{[") - (char in "}]")
         if depth <= 0 and (char == "," or char.isspace()):
-            pieces.append(piece)
-            piece = ""
+            globs.append(glob)
+            glob = ""
         else:
-            piece += char
-    return [piece for piece in [*pieces, piece] if piece and piece != "!"]
+            glob += char
+    return [glob for glob in [*globs, glob] if glob and glob != "!"]
 
 
 def type_globs(name: str) -> list[str]:
-    """The globs of a file type, which may also be named by an extension."""
-    wanted = name.strip().lstrip("*.").lower()
-    globs = TYPES.get(_TYPE_ALIASES.get(wanted, wanted), "")
-    if not globs and wanted.isalnum():
-        return [f"*.{wanted}"]
+    """Return the globs of a file type or extension."""
+    key = name.strip().lstrip("*.").lower()
+    globs = TYPES.get(_TYPE_ALIASES.get(key, key), "")
+    if not globs and key.isalnum():
+        return [f"*.{key}"]
     if not globs:
-        raise ToolError(f"there is no file type {name!r}; give a glob in include, such as *.py", code="bad_pattern")
+        raise ToolError(f"unknown file type {name!r}; use a glob in include, such as *.py", code="bad_pattern")
     return globs.split()
 
 
 def compile_globs(globs: Sequence[str]) -> Any:
-    """One expression for all globs, over the bytes of paths."""
+    """Compile globs to one regular expression over the bytes of paths. Raises `ToolError`."""
     import re2
 
     options = re2.Options()
@@ -143,44 +143,44 @@ def compile_globs(globs: Sequence[str]) -> Any:
     options.never_nl = True
     for glob in globs:
         if ".." in glob.split("/"):
-            raise ToolError(f"the glob {glob!r} leaves its folder; name the folder in path", code="bad_pattern")
+            raise ToolError(f"the glob {glob!r} contains ..; give the folder as path", code="bad_pattern")
         if len(glob) > _MAX_GLOB_LENGTH:
             raise ToolError(f"the glob {glob[:40]!r}… is too long", code="bad_pattern")
     try:
         return re2.compile("(?m)" + "|".join(f"^(?:{_glob_regex(glob)})$" for glob in globs), options)
     except re2.error:
-        shown = ", ".join(globs)
-        raise ToolError(f"{shown!r} is not a glob; write it as src/**/*.py", code="bad_pattern") from None
+        text = ", ".join(globs)
+        raise ToolError(f"{text!r} is not a glob; write it as src/**/*.py", code="bad_pattern") from None
 
 
 def _glob_regex(glob: str) -> str:
-    """A glob as git reads one: without a slash it matches names at any depth, `*` stays in a folder, `**` does not."""
+    """Translate a glob as git does: without a slash it matches at any depth; `**` crosses folders, `*` does not."""
     anchored = glob.startswith(("/", "./"))
     glob = glob.removeprefix(".").lstrip("/") if anchored else glob
     if glob.endswith("/"):
         glob += "**"
     if not anchored and "/" not in glob:
         glob = f"**/{glob}"
-    braces = glob.count("{") == glob.count("}")
-    return "".join(_token_regex(found, braces) for found in _TOKENS.finditer(glob))
+    braces_balanced = glob.count("{") == glob.count("}")
+    return "".join(_token_regex(match, braces_balanced) for match in _TOKENS.finditer(glob))
 
 
 _TOKENS = lazy_regex(r"(?s)\*\*/|/\*\*$|\*+|\?|\[!?\]?[^\]/]*\]|[{},]|\\.|.")
 
 
-def _token_regex(found: re.Match[str], braces_balanced: bool) -> str:
-    piece = found.group()
-    if piece in _TOKEN_REGEXES:
-        return _TOKEN_REGEXES[piece]
-    if piece in _BRACE_REGEXES and braces_balanced:
-        inside = found.string.count("{", 0, found.start()) > found.string.count("}", 0, found.start())
-        return _BRACE_REGEXES[piece] if piece != "," or inside else ","
-    if piece[0] == "*":
-        return r".*" if len(piece) > 1 else r"[^/\n]*"
-    if piece[0] == "[" and len(piece) > 2:
-        body = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+def _token_regex(match: re.Match[str], braces_balanced: bool) -> str:
+    token = match.group()
+    if token in _TOKEN_REGEXES:
+        return _TOKEN_REGEXES[token]
+    if token in _BRACE_REGEXES and braces_balanced:
+        inside = match.string.count("{", 0, match.start()) > match.string.count("}", 0, match.start())
+        return _BRACE_REGEXES[token] if token != "," or inside else ","
+    if token[0] == "*":
+        return r".*" if len(token) > 1 else r"[^/\n]*"
+    if token[0] == "[" and len(token) > 2:
+        body = token[1:-1].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
         return f"[^/{body[1:]}]" if body[0] in "!^" else f"[{body}]"
-    return re.escape(piece[-1])
+    return re.escape(token[-1])
 
 
 _TOKEN_REGEXES = {"**/": r"(?:.*/)?", "/**": r"/.+", "?": r"[^/\n]"}

@@ -1,4 +1,4 @@
-"""Searching without any other program: our own walk, and RE2, whose time is linear whatever the pattern says."""
+"""Search without ripgrep: own directory walk and RE2."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from ostler.tools.search_globs import FileFilter
 from ostler.workspace.paths import unescape_path
 
 T = TypeVar("T")
-SearchPath = tuple[str, str]  # of a file: as it is shown, and as the system names it
+SearchPath = tuple[str, str]  # display path and real path of a file
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _FIRST_READ_BYTES = 32 * 1024
@@ -41,7 +41,7 @@ _BOM_FIRST_BYTES = (b"\xff", b"\xfe", b"\xef")
 async def find_lines(
     workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter
 ) -> SearchResult:
-    """The lines that match."""
+    """Return the matching lines."""
     return await _run_in_thread(
         lambda stop: _NativeSearch(query, _candidate_paths(workspace, root, file_filter, stop)).find_lines()
     )
@@ -50,31 +50,31 @@ async def find_lines(
 async def count_lines(
     workspace: Workspace, root: SearchRoot, query: SearchQuery, file_filter: FileFilter
 ) -> SearchResult:
-    """How many lines match in each file."""
+    """Return the number of matching lines per file."""
     return await _run_in_thread(
         lambda stop: _NativeSearch(query, _candidate_paths(workspace, root, file_filter, stop)).count_lines()
     )
 
 
 async def search_paths(paths: Sequence[SearchPath], query: SearchQuery, *, count_only: bool) -> SearchResult:
-    """The lines that match in some files, or how many there are."""
+    """Search the given files for matching lines, or count them."""
 
     def search(stop: threading.Event) -> SearchResult:
-        found = _NativeSearch(query, takewhile(lambda _: not stop.is_set(), paths))
-        return found.count_lines() if count_only else found.find_lines()
+        native_search = _NativeSearch(query, takewhile(lambda _: not stop.is_set(), paths))
+        return native_search.count_lines() if count_only else native_search.find_lines()
 
     return await _run_in_thread(search)
 
 
 async def walk_files(workspace: Workspace, root: SearchRoot, *, include_folders: bool = False) -> list[str]:
-    """The files below a directory, if asked with its folders and links."""
+    """Return the files in a directory tree, optionally with its folders and links."""
     return await _run_in_thread(
         lambda stop: list(islice(_iter_paths(workspace, root, stop, include_folders=include_folders), MAX_FILES))
     )
 
 
 async def _run_in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Run the search in a thread; whoever is cancelled makes it stop at the next file."""
+    """Run a search in a thread; cancelling stops it at the next file."""
     stop = threading.Event()
     try:
         return await asyncio.to_thread(work, stop)
@@ -85,7 +85,7 @@ async def _run_in_thread(work: Callable[[threading.Event], T]) -> T:
 def _iter_paths(
     workspace: Workspace, root: SearchRoot, stop: threading.Event, *, include_folders: bool = False
 ) -> Iterator[str]:
-    """What is below a folder; when git ignores the very folder that was named, all of its files are meant."""
+    """Yield the paths in a folder; if git ignores this folder itself, yield all of its files."""
     if _is_ignored(workspace.root, root.real_path):
         paths = _walk_unfiltered(os.path.join(workspace.root, root.real_path), include_folders=include_folders)
     else:
@@ -126,7 +126,7 @@ def _walk_unfiltered(folder: str, *, include_folders: bool) -> Iterator[str]:
 
 
 class _NativeSearch:
-    """One search over files, within its time."""
+    """One search over files, with a time limit."""
 
     def __init__(self, query: SearchQuery, paths: Iterable[SearchPath]) -> None:
         self._paths = paths
@@ -139,10 +139,10 @@ class _NativeSearch:
 
     def find_lines(self) -> SearchResult:
         for name, data in self._matching_texts():
-            hits = list(islice(_iter_matches(self._regex, data), MAX_LINES - len(self._result.lines)))
-            if hits:
-                self._result.counts[name] = len(hits)
-                self._result.lines += _lines_with_context(name, data, hits, self._context)
+            matches = list(islice(_iter_matches(self._regex, data), MAX_LINES - len(self._result.lines)))
+            if matches:
+                self._result.counts[name] = len(matches)
+                self._result.lines += _lines_with_context(name, data, matches, self._context)
             if len(self._result.lines) >= MAX_LINES:
                 self._result.stop_reason = f"stopped after {MAX_LINES:,} lines"
                 break
@@ -150,13 +150,13 @@ class _NativeSearch:
 
     def count_lines(self) -> SearchResult:
         for name, data in self._matching_texts():
-            number = sum(1 for _ in _iter_matches(self._regex, data))
-            if number:
-                self._result.counts[name] = number
+            count = sum(1 for _ in _iter_matches(self._regex, data))
+            if count:
+                self._result.counts[name] = count
         return self._result
 
     def _matching_texts(self) -> Iterator[tuple[str, bytes]]:
-        """The files that hold a match, as shown and as UTF-8 with plain line ends."""
+        """Yield the display path and the content (UTF-8, LF) of each file with a match."""
         for name, path in self._paths:
             if time.monotonic() > self._deadline:
                 self._result.stop_reason = f"stopped after {TIMEOUT_SECONDS:g} seconds"
@@ -175,10 +175,10 @@ def _candidate_paths(
     if root.is_file:
         yield root.display_path, absolute
         return
-    for below in _iter_paths(workspace, root, stop):
-        name = root.display_path_of(below)
-        if file_filter.matches(name, below):
-            yield name, unescape_path(f"{absolute}/{below}", workspace.root)
+    for relative_path in _iter_paths(workspace, root, stop):
+        name = root.display_path_of(relative_path)
+        if file_filter.matches(name, relative_path):
+            yield name, unescape_path(f"{absolute}/{relative_path}", workspace.root)
 
 
 def _compile_regex(query: SearchQuery) -> Any:
@@ -195,23 +195,24 @@ def _compile_regex(query: SearchQuery) -> Any:
             options,
         )
     except re2.error as error:
-        said = error.args[0] if error.args else "it makes no sense"
-        raise bad_pattern_error(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
+        reason = error.args[0] if error.args else "it is not a regular expression"
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise bad_pattern_error(text) from None
 
 
-def _translate_word_boundary(found: re.Match[str]) -> str:
-    """The borders of words as `grep` writes them, which RE2 would take for the signs."""
-    return r"\b" if found.group() in (r"\<", r"\>") else found.group()
+def _translate_word_boundary(match: re.Match[str]) -> str:
+    r"""Replace the word boundaries `\<` and `\>` of grep, which RE2 does not support, with `\b`."""
+    return r"\b" if match.group() in (r"\<", r"\>") else match.group()
 
 
 def _literal_bytes(query: SearchQuery) -> bytes:
-    """The bytes a file must hold to match, if the pattern is plain text: looked for quicker than any expression."""
+    """Return the bytes to search for if the pattern is plain text, which is faster than a regular expression."""
     plain = query.literal or not _REGEX_SPECIAL.search(query.pattern)
     return query.pattern.encode("utf-8", "replace") if plain and not query.ignore_case else b""
 
 
 def read_text_bytes(path: str) -> bytes:
-    """A file's bytes if it is a text, else nothing."""
+    """Return the bytes of a text file, or nothing for a binary or unreadable one."""
     try:
         fd = os.open(path, _OPEN_FLAGS)
     except OSError:
@@ -230,71 +231,69 @@ def read_text_bytes(path: str) -> bytes:
 
 
 def is_binary(path: str) -> bool:
-    """Whether a file of any size holds a zero byte that no encoding explains."""
+    """Return whether a file of any size contains a zero byte that its BOM does not explain."""
     try:
         with open(os.open(path, _OPEN_FLAGS), "rb") as file:
-            piece = file.read(_CHUNK_BYTES)
-            if piece.startswith(tuple(mark for mark, _ in _BOMS)):
-                return b"\0" in _strip_bom(piece)
-            while piece and b"\0" not in piece:
-                piece = file.read(_CHUNK_BYTES)
-            return bool(piece)
+            chunk = file.read(_CHUNK_BYTES)
+            if chunk.startswith(tuple(bom for bom, _ in _BOMS)):
+                return b"\0" in _strip_bom(chunk)
+            while chunk and b"\0" not in chunk:
+                chunk = file.read(_CHUNK_BYTES)
+            return bool(chunk)
     except OSError:
         return False
 
 
 def _strip_bom(data: bytes) -> bytes:
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace").encode("utf-8", "replace")
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return data[len(bom) :].decode(encoding, "replace").encode("utf-8", "replace")
     return data
 
 
 def _read_bytes(fd: int) -> bytes:
-    data = os.read(
-        fd, _FIRST_READ_BYTES
-    )  # one look is enough for most files, and a large buffer for each would cost more
+    data = os.read(fd, _FIRST_READ_BYTES)  # enough for most files, and cheaper than a large buffer for each
     if len(data) < _FIRST_READ_BYTES or not stat.S_ISREG(os.fstat(fd).st_mode):
         return data
-    pieces, size = [data], len(data)
-    while size < _MAX_FILE_BYTES and (piece := os.read(fd, _CHUNK_BYTES)):
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces)
+    chunks, size = [data], len(data)
+    while size < _MAX_FILE_BYTES and (chunk := os.read(fd, _CHUNK_BYTES)):
+        chunks.append(chunk)
+        size += len(chunk)
+    return b"".join(chunks)
 
 
 def _iter_matches(regex: Any, data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Each line that matches: its number and where it begins and ends."""
-    at, number = 0, 1
-    while at <= len(data) and (match := regex.search(data, at)):
+    """Yield the number, start and end of each matching line."""
+    offset, number = 0, 1
+    while offset <= len(data) and (match := regex.search(data, offset)):
         start = data.rfind(b"\n", 0, match.start()) + 1
         end = data.find(b"\n", match.start())
         end = len(data) if end < 0 else end
         if start == len(data) and data:
-            return  # behind the last line end there is no line
-        number += data.count(b"\n", at, start)
+            return  # there is no line after the last line break
+        number += data.count(b"\n", offset, start)
         yield number, start, end
-        at, number = end + 1, number + 1
+        offset, number = end + 1, number + 1
 
 
 def _lines_with_context(name: str, data: bytes, matches: list[tuple[int, int, int]], context: int) -> list[SearchLine]:
     if not context:
-        told = _decode_lines([data[start:end] for _, start, end in matches], data)
-        return [SearchLine(name, number, text) for (number, _, _), text in zip(matches, told, strict=True)]
+        texts = _decode_lines([data[start:end] for _, start, end in matches], data)
+        return [SearchLine(name, number, text) for (number, _, _), text in zip(matches, texts, strict=True)]
     numbers = {number for number, _, _ in matches}
     lines = data.split(b"\n")
     last = len(lines) - (not lines[-1])
-    near = {near for number in numbers for near in range(number - context, number + context + 1)}
-    wanted = sorted(number for number in near if 1 <= number <= last)
-    told = _decode_lines([lines[number - 1] for number in wanted], data)
-    return [SearchLine(name, number, text, number in numbers) for number, text in zip(wanted, told, strict=True)]
+    nearby = {near for number in numbers for near in range(number - context, number + context + 1)}
+    shown = sorted(number for number in nearby if 1 <= number <= last)
+    texts = _decode_lines([lines[number - 1] for number in shown], data)
+    return [SearchLine(name, number, text, number in numbers) for number, text in zip(shown, texts, strict=True)]
 
 
 def _decode_lines(lines: list[bytes], data: bytes) -> list[str]:
-    """Some lines of a file as text, in its encoding."""
-    shown = [line[: 4 * LINE_WIDTH].rstrip(b"\r") for line in lines]
+    """Decode lines of a file in its encoding; long lines are truncated."""
+    truncated = [line[: 4 * LINE_WIDTH].rstrip(b"\r") for line in lines]
     try:
-        return [line.decode() for line in shown]
+        return [line.decode() for line in truncated]
     except UnicodeDecodeError:
         encoding = guess_encoding(data)
-        return [line.decode(encoding, "replace") for line in shown]
+        return [line.decode(encoding, "replace") for line in truncated]

@@ -1,4 +1,4 @@
-"""What a search program prints, read from memory that it fills by itself: nobody wakes for each of its writes."""
+"""Reads the output of a search program from a memory file in batches."""
 
 import os
 import time
@@ -18,7 +18,7 @@ _RESOURCE_LIMITS = (("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", 512 * 1024 * 1024))
 
 
 class ProcessExit(msgspec.Struct):
-    """How a program ended: its status (None when it was stopped), its complaints, and whether its time was up."""
+    """How a program ended. `status` is None if it was stopped."""
 
     status: int | None = None
     stderr: str = ""
@@ -28,17 +28,20 @@ class ProcessExit(msgspec.Struct):
 async def run_and_read(
     argv: Sequence[str], *, cwd: str, separator: bytes, on_records: Callable[[bytes], bool], timeout_seconds: float
 ) -> ProcessExit:
-    """Run a program and hand over whole records, many at once, while `take` wants more; it is gone on return."""
-    said = bytearray()
+    """Run a program and pass complete records to `on_records` in batches, until it returns False.
+
+    The program has exited when this returns.
+    """
+    stderr = bytearray()
     records = _RecordBuffer(separator, on_records)
-    errors = OutputPipe(said.extend)
+    errors = OutputPipe(stderr.extend)
     try:
         request = SpawnRequest(argv, cwd, command_environment(os.environ), _RESOURCE_LIMITS)
-        with open(os.devnull, "rb") as nothing:  # noqa: ASYNC230 - it never blocks
-            command = await launch(get_shared_spawner, request, [nothing.fileno(), records.memory_fd, errors.child_end])
+        with open(os.devnull, "rb") as stdin:  # noqa: ASYNC230 - it never blocks
+            command = await launch(get_shared_spawner, request, [stdin.fileno(), records.memory_fd, errors.child_end])
         errors.close_child_end()
         try:
-            ended = await _poll(command, records, timeout_seconds)
+            result = await _poll(command, records, timeout_seconds)
         finally:
             await command.stop(0)
             command.close()
@@ -47,27 +50,27 @@ async def run_and_read(
         errors.close()
         records.close()
     command.raise_if_not_started()
-    ended.stderr = said[:_MAX_STDERR_BYTES].decode("utf-8", "replace")
-    return ended
+    result.stderr = stderr[:_MAX_STDERR_BYTES].decode("utf-8", "replace")
+    return result
 
 
 async def _poll(command: RunningCommand, records: "_RecordBuffer", timeout_seconds: float) -> ProcessExit:
-    until, pause = time.monotonic() + timeout_seconds, _POLL_SECONDS
+    deadline, pause = time.monotonic() + timeout_seconds, _POLL_SECONDS
     while True:
-        gone = await command.wait(pause)
+        exited = await command.wait(pause)
         size = records.deliver()
         if records.is_done:
             return ProcessExit()
-        if gone and not size:
+        if exited and not size:
             records.deliver_rest()
             return ProcessExit(command.exit_code)
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return ProcessExit(timed_out=True)
         pause = 0 if size == _CHUNK_BYTES else _POLL_SECONDS
 
 
 class _RecordBuffer:
-    """A file in memory, and what of it was handed over."""
+    """A memory file that the program writes to, and the position up to which it was read."""
 
     def __init__(self, separator: bytes, on_records: Callable[[bytes], bool]) -> None:
         self.memory_fd = _create_memory_file()
@@ -78,17 +81,17 @@ class _RecordBuffer:
         self._incomplete = b""
 
     def deliver(self) -> int:
-        """A piece of what is new, up to the end of its last record; how many bytes were looked at."""
-        piece = os.pread(self.memory_fd, _CHUNK_BYTES, self._offset)
-        self._offset += len(piece)
-        whole, end, rest = (self._incomplete + piece).rpartition(self._separator)
+        """Deliver the complete records of the next chunk, and return the size of the chunk."""
+        chunk = os.pread(self.memory_fd, _CHUNK_BYTES, self._offset)
+        self._offset += len(chunk)
+        complete, end, rest = (self._incomplete + chunk).rpartition(self._separator)
         self._incomplete = rest
         if end:
-            self.is_done = not self._on_records(whole + end)
-        return len(piece)
+            self.is_done = not self._on_records(complete + end)
+        return len(chunk)
 
     def deliver_rest(self) -> None:
-        """What stands behind the last end."""
+        """Deliver the last record if it has no separator."""
         if self._incomplete:
             self._on_records(self._incomplete + self._separator)
 

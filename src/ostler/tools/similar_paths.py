@@ -1,4 +1,4 @@
-"""Paths like one that is not there: the same name elsewhere, and names a slip of the keys away."""
+"""Suggests existing paths similar to one that was not found."""
 
 from ostler.core.errors import PathError
 from ostler.core.protocols import Workspace
@@ -8,15 +8,15 @@ _MAX_PATHS = 3
 
 
 async def similar_paths(workspace: Workspace, path: str) -> list[str]:
-    """A few paths of the workspace that may have been meant, the likeliest first."""
+    """Return a few paths of the workspace that may have been intended, best first."""
     place = workspace.resolve(path)
     if not place.in_workspace:
         return []
-    above, _, name = place.display_path.rpartition("/")
-    found = [await _similar_neighbour(workspace, above, name)]
-    same = [file for file in await list_files(workspace, ".") if file.rpartition("/")[2].lower() == name.lower()]
-    found += sorted(same, key=lambda file: (_count_different_folders(file, place.display_path), file))
-    return list(dict.fromkeys(file for file in found if file))[:_MAX_PATHS]
+    folder, _, name = place.display_path.rpartition("/")
+    candidates = [await _similar_neighbour(workspace, folder, name)]
+    same_name = [file for file in await list_files(workspace, ".") if file.rpartition("/")[2].lower() == name.lower()]
+    candidates += sorted(same_name, key=lambda file: (_count_different_folders(file, place.display_path), file))
+    return list(dict.fromkeys(file for file in candidates if file))[:_MAX_PATHS]
 
 
 async def _similar_neighbour(workspace: Workspace, folder: str, name: str) -> str:
@@ -30,6 +30,5 @@ async def _similar_neighbour(workspace: Workspace, folder: str, name: str) -> st
     return f"{folder}/{near}".lstrip("/") if near else ""
 
 
-def _count_different_folders(one: str, other: str) -> int:
-    """In how many folders two paths differ."""
-    return len(set(one.split("/")) ^ set(other.split("/")))
+def _count_different_folders(path: str, other: str) -> int:
+    return len(set(path.split("/")) ^ set(other.split("/")))

@@ -1,4 +1,4 @@
-"""The tool that lists skills, or loads one."""
+"""Tool that lists skills or loads one."""
 
 from collections.abc import Callable
 
@@ -42,7 +42,7 @@ class SkillTool(BaseTool[SkillParams]):
             raise ToolError(f"there is no skill {params.name!r}", code="not_found", hint=_hint(params.name, skills))
         text = skill_body(skill)
         if text is None:
-            raise ToolError(f"the file of the skill {params.name!r} is gone or no text: {skill.origin}", code="gone")
+            raise ToolError(f"cannot read the file of the skill {params.name!r}: {skill.origin}", code="gone")
         data = {"name": skill.name, "description": skill.description, "path": skill.origin, "content": text}
         return ToolResult("", "ok", _skill_text(skill, text), Display(f"{skill.name} ({skill.origin})"), data)
 
@@ -66,4 +66,4 @@ def _hint(name: str, skills: SkillCatalogue) -> str:
     near = closest_name(name, names)
     if near:
         return f"did you mean {near}?"
-    return f"there are {', '.join(names[:50])}" if names else "there are none here"
+    return f"available: {', '.join(names[:50])}" if names else "no skills are available"

@@ -1,4 +1,4 @@
-"""The tool that tells what a path is, without reading it."""
+"""Tool that shows a path's type, size, mode and modification time."""
 
 import time
 
@@ -24,18 +24,18 @@ class StatTool(BaseTool[StatParams]):
 
     async def permission(self, params: StatParams, workspace: Workspace) -> Permission:
         place, needs = read_needs("stat", params.path, workspace)
-        return Permission(f"look at {place.display_path}", needs)
+        return Permission(f"stat {place.display_path}", needs)
 
     async def run(self, params: StatParams, context: ToolContext) -> ToolResult:
-        found = await context.workspace.stat(params.path)
-        changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.modified))
-        told = f"{found.path}: {found.kind}, {found.size:,} bytes, mode {found.mode:04o}, changed {changed}"
+        info = await context.workspace.stat(params.path)
+        changed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.modified))
+        text = f"{info.path}: {info.kind}, {info.size:,} bytes, mode {info.mode:04o}, changed {changed}"
         data = {
-            "path": found.path,
-            "kind": found.kind,
-            "is_dir": found.kind == "directory",
-            "size_bytes": found.size,
-            "mode": f"{found.mode:04o}",
+            "path": info.path,
+            "kind": info.kind,
+            "is_dir": info.kind == "directory",
+            "size_bytes": info.size,
+            "mode": f"{info.mode:04o}",
             "modified": changed,
         }
-        return ToolResult("", "ok", told, Display(told), data)
+        return ToolResult("", "ok", text, Display(text), data)

@@ -1,4 +1,4 @@
-"""The tool that hands a part of the work to a child session."""
+"""Tool that delegates a task to a subagent session."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -17,7 +17,7 @@ from ostler.tools.base_tool import BaseTool
 class TaskParams(msgspec.Struct):
     prompt: Annotated[str, msgspec.Meta(min_length=1)]
     title: Annotated[str, msgspec.Meta(description="the task in a few words")] = ""
-    agent: Annotated[str, msgspec.Meta(description="which agent takes it")] = "general"
+    agent: Annotated[str, msgspec.Meta(description="the subagent")] = "general"
 
 
 class TaskTool(BaseTool[TaskParams]):
@@ -26,20 +26,20 @@ class TaskTool(BaseTool[TaskParams]):
     params = TaskParams
 
     def __init__(self, agents: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`agents` are those who take tasks, each with what it is for."""
+        """`agents` maps the available subagents to their descriptions."""
         self._agents = agents
 
     @cached_property
     def spec(self) -> ToolSpec:
         spec = super().spec
-        lines = [f"- {name}: {about}" for name, about in self._agents.items()]
+        lines = [f"- {name}: {description}" for name, description in self._agents.items()]
         text = "\n".join([spec.description, "Agents:", *lines]) if lines else spec.description
         return ToolSpec(spec.name, spec.kind, text, spec.schema, spec.effects)
 
     async def permission(self, params: TaskParams, workspace: Workspace) -> Permission:
         title = _title(params)
         need = Need("task", params.agent, rule_pattern=params.agent)
-        return Permission(f"give {params.agent} the task: {title}", (need,), Display(title))
+        return Permission(f"delegate to {params.agent}: {title}", (need,), Display(title))
 
     async def run(self, params: TaskParams, context: ToolContext) -> ToolResult:
         return await context.spawn(ChildTask(context.call_id, params.agent, _title(params), params.prompt))

@@ -1,4 +1,4 @@
-"""The tool that reads the plan of the session."""
+"""Tool that reads the session's todo list."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ class TodoReadTool(BaseTool[TodoReadParams]):
     params = TodoReadParams
 
     async def permission(self, params: TodoReadParams, workspace: Workspace) -> Permission:
-        return Permission("read the plan", (Need("todoread", "*"),))
+        return Permission("read the todo list", (Need("todoread", "*"),))
 
     async def run(self, params: TodoReadParams, context: ToolContext) -> ToolResult:
         changes = (event.items for event in reversed(context.events()) if isinstance(event, TodosChanged))

@@ -1,4 +1,4 @@
-"""The tool that keeps the plan of the session, whole and anew each time."""
+"""Tool that replaces the session's todo list."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class TodoWriteTool(BaseTool[TodoWriteParams]):
     params = TodoWriteParams
 
     async def permission(self, params: TodoWriteParams, workspace: Workspace) -> Permission:
-        return Permission("change the plan", (Need("todowrite", "*"),))
+        return Permission("update the todo list", (Need("todowrite", "*"),))
 
     async def run(self, params: TodoWriteParams, context: ToolContext) -> ToolResult:
         items = _validate_items(params.todos)
@@ -46,44 +46,46 @@ class TodoWriteTool(BaseTool[TodoWriteParams]):
 
 
 def _validate_items(todos: Sequence[TodoInput]) -> tuple[Todo, ...]:
-    """The items with ids, their places where they have none; refused when they are no plan."""
+    """Return the items, with their position as id if they have none. Raises `ToolError` if they are invalid."""
     items = tuple(
-        Todo(one.id or str(place), _to_single_line(one.content), one.status, one.priority)
-        for place, one in enumerate(todos, 1)
+        Todo(todo.id or str(position), _to_single_line(todo.content), todo.status, todo.priority)
+        for position, todo in enumerate(todos, 1)
     )
     if len(items) > MAX_ITEMS:
-        raise ToolError(f"a plan of {len(items)} items is too long; keep it under {MAX_ITEMS}", code="bad_arguments")
-    empty = next((place for place, item in enumerate(items, 1) if not item.content), 0)
+        raise ToolError(f"{len(items)} items are too many; use at most {MAX_ITEMS}", code="bad_arguments")
+    empty = next((position for position, item in enumerate(items, 1) if not item.content), 0)
     if empty:
-        raise ToolError(f"item {empty} has no content; say what is to be done", code="bad_arguments")
-    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
-    if twice:
-        raise ToolError(f"two items have the id {twice[0]!r}; give each its own, or none", code="bad_arguments")
-    busy = [item.id for item in items if item.status == "in_progress"]
-    if len(busy) > 1:
-        said = f"items {' and '.join(busy)} are both in_progress; work on one at a time"
-        raise ToolError(said, code="bad_arguments")
+        raise ToolError(f"item {empty} has no content; describe the task", code="bad_arguments")
+    duplicates = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    if duplicates:
+        raise ToolError(f"two items have the id {duplicates[0]!r}; give each its own, or none", code="bad_arguments")
+    in_progress = [item.id for item in items if item.status == "in_progress"]
+    if len(in_progress) > 1:
+        message = f"items {' and '.join(in_progress)} are both in_progress; work on one at a time"
+        raise ToolError(message, code="bad_arguments")
     return items
 
 
 def _to_single_line(content: str) -> str:
-    """An item is one line of a list that the model is shown again and again."""
+    """Return the content on one line, truncated if it is too long."""
     line = " ".join(content.split())
     return line if len(line) <= MAX_ITEM_LENGTH else f"{line[: MAX_ITEM_LENGTH - 1]}…"
 
 
 def plan_result(items: Sequence[Todo]) -> ToolResult:
-    """A plan as all three audiences see it."""
+    """Return a todo list as a tool result."""
     states = Counter(item.status for item in items)
     counts = {"total": len(items), "completed": states["completed"], "inProgress": states["in_progress"]}
-    summary = f"{states['completed']} of {len(items)} done" if items else "no plan"
-    drawn = "\n".join(f"{TODO_MARKS[item.status]} {item.id}. {item.content}" for item in items)
-    shown = DisplayChecklist(tuple((item.status, item.content) for item in items))
-    busy = next((item.content for item in items if item.status == "in_progress"), "")
+    summary = f"{states['completed']} of {len(items)} done" if items else "no todos"
+    text = "\n".join(f"{TODO_MARKS[item.status]} {item.id}. {item.content}" for item in items)
+    checklist = DisplayChecklist(tuple((item.status, item.content) for item in items))
+    current = next((item.content for item in items if item.status == "in_progress"), "")
     data: dict[str, Any] = {
         "count": len(items),
         "items": [{"id": i.id, "content": i.content, "status": i.status, "priority": i.priority} for i in items],
-        "in_progress": busy,
+        "in_progress": current,
         "stats": counts,
     }
-    return ToolResult("", "ok", drawn or "There is no plan.", Display(summary, (shown,) if items else ()), data)
+    return ToolResult(
+        "", "ok", text or "The todo list is empty.", Display(summary, (checklist,) if items else ()), data
+    )

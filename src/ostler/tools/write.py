@@ -1,4 +1,4 @@
-"""The tool that writes a whole file."""
+"""Tool that writes a complete file."""
 
 import msgspec
 
@@ -37,7 +37,7 @@ class WriteTool(BaseTool[WriteParams]):
 
 
 async def _new_content(params: WriteParams, workspace: Workspace) -> str:
-    """All of it, or what the hunks that were taken make of the file."""
+    """Return the new content of the file, with only the selected hunks applied if there is a selection."""
     if params.hunks is None:
         return params.content
     from ostler.text.diff import unified_diff

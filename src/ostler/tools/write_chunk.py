@@ -1,4 +1,4 @@
-"""The tool that writes a large file in pieces: gathered until the last one, or put on disk one by one."""
+"""Tool that writes a large file in several calls."""
 
 from typing import Literal
 
@@ -27,7 +27,7 @@ class WriteChunkParams(msgspec.Struct):
 
 
 class WriteChunkTool(BaseTool[WriteChunkParams]):
-    """Pieces wait in memory, per file, until their last; with the session they are gone."""
+    """Collects the pieces of each file in memory until the final one; unfinished files end with the session."""
 
     name = "write_chunk"
     kind = "edit"
@@ -41,7 +41,7 @@ class WriteChunkTool(BaseTool[WriteChunkParams]):
 
     async def permission(self, params: WriteChunkParams, workspace: Workspace) -> Permission:
         place, needs = write_needs("write_chunk", params.path, workspace)
-        needs = (*write_needs("write", params.path, workspace)[1], *needs)  # whoever forbids writing forbids this too
+        needs = (*write_needs("write", params.path, workspace)[1], *needs)  # a rule against `write` also applies here
         preview = Display(
             f"{len(params.content):,} characters", (DisplayText(params.content[:_PREVIEW_LENGTH], "output"),)
         )
@@ -62,33 +62,35 @@ class WriteChunkTool(BaseTool[WriteChunkParams]):
         pieces = [*self._pending.get(place.absolute, ()), params.content]
         size = sum(map(len, pieces))
         if size > MAX_CHARACTERS:
-            said = f"{place.display_path} would have {size:,} characters, and {MAX_CHARACTERS:,} is the most"
-            raise ToolError(said, code="too_large", hint="make several files of it")
+            message = f"{place.display_path} would have {size:,} characters; the maximum is {MAX_CHARACTERS:,}"
+            raise ToolError(message, code="too_large", hint="split it into several files")
         if params.final:
             written = await workspace.write_text(params.path, "".join(pieces))
             self._pending.pop(place.absolute, None)
             return change_result(written, [f"{len(pieces)} pieces"])
         if len(self._pending) >= MAX_FILES and place.absolute not in self._pending:
             names = ", ".join(sorted(self._pending))
-            raise ToolError(f"{MAX_FILES} files wait for their last piece: {names}", hint="finish one with final")
+            raise ToolError(f"{MAX_FILES} files are unfinished: {names}", hint="finish one with final")
         self._pending[place.absolute] = pieces
-        told = f"piece {len(pieces)} of {place.display_path} waits ({size:,} characters in all) for the final one"
+        text = (
+            f"received piece {len(pieces)} of {place.display_path} ({size:,} characters so far); set final on the last"
+        )
         return ToolResult(
-            "", "ok", told, Display(told), {"path": place.display_path, "pieces": len(pieces), "size": size}
+            "", "ok", text, Display(text), {"path": place.display_path, "pieces": len(pieces), "size": size}
         )
 
     async def _overwrite(self, params: WriteChunkParams, workspace: Workspace) -> ToolResult:
-        """The whole file; one that stands as our own pieces left it counts as read."""
+        """Write the complete file. A file that only this tool changed since does not need to be read first."""
         place = workspace.resolve(params.path)
-        mine = self._appended_stamps.pop(place.absolute, None)
-        if mine and place.exists and mine == await _file_stamp(params.path, workspace):
+        stamp = self._appended_stamps.pop(place.absolute, None)
+        if stamp and place.exists and stamp == await _file_stamp(params.path, workspace):
             await workspace.read_text(params.path)
         written = await workspace.write_text(params.path, params.content)
         self._text_formats.pop(place.absolute, None)
         return change_result(written)
 
     async def _append(self, params: WriteChunkParams, workspace: Workspace) -> ToolResult:
-        """At the end of the file, in the form it has; on disk when this returns."""
+        """Append to the file in its own encoding and line endings; on disk when this returns."""
         place = workspace.resolve(params.path)
         if place.exists and place.absolute not in self._text_formats:
             file = await workspace.read_text(params.path)
@@ -98,16 +100,16 @@ class WriteChunkTool(BaseTool[WriteChunkParams]):
         try:
             data = text.encode(encoding)
         except (UnicodeEncodeError, LookupError):
-            said = f"{place.display_path} is stored as {encoding}, which cannot hold this text"
-            raise ToolError(said, code="unencodable") from None
+            message = f"{place.display_path} uses the encoding {encoding}, which cannot represent this text"
+            raise ToolError(message, code="unencodable") from None
         size = await workspace.append_bytes(params.path, data)
         self._appended_stamps[place.absolute] = await _file_stamp(params.path, workspace)
-        told = f"appended {len(params.content):,} characters to {place.display_path} ({size:,} bytes now)"
+        message = f"appended {len(params.content):,} characters to {place.display_path} ({size:,} bytes now)"
         return ToolResult(
-            "", "ok", told, Display(told), {"path": place.display_path, "size": size, "operation": "appended"}
+            "", "ok", message, Display(message), {"path": place.display_path, "size": size, "operation": "appended"}
         )
 
 
 async def _file_stamp(path: str, workspace: Workspace) -> tuple[int, float]:
-    found = await workspace.stat(path)
-    return found.size, found.modified
+    info = await workspace.stat(path)
+    return info.size, info.modified

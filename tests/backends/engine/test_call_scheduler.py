@@ -84,4 +84,8 @@ async def test_manual_call_during_a_model_call_is_deferred(harness):
     assert (await turn).reason == "done"
     *_, results, typed, output, last = model.requests[-1].history
     assert [result.for_model for result in results.results] == ["slow work"]
-    assert [typed.blocks[0].text, output.message.text, last.blocks[0].text] == ["!quick", "quick work", CONTINUE_TEXT]
+    assert [typed.blocks[0].text, output.message.text, last.blocks[0].text] == [
+        "!quick",
+        "$ quick\nquick work",
+        CONTINUE_TEXT,
+    ]

@@ -86,11 +86,40 @@ def test_steering_appears_where_it_was_delivered():
     assert messages[3].blocks[0].text == "left"
 
 
+@pytest.mark.req("MD-4")
+def test_repaired_call_is_replayed_as_it_ran():
+    malformed = ToolCall("a", "read_file", {}, raw='{"path": "a.txt",}')
+    ran = ToolCall("a", "read", {"path": "a.txt"}, raw='{"path": "a.txt",}')
+    valid = ToolCall("b", "read_file", {"path": "b.txt"}, raw='{"path": "b.txt"}')
+    translated = ToolCall("b", "read", {"path": "b.txt"}, raw='{"path": "b.txt"}')
+    events = [
+        message_event(CallPart(malformed), CallPart(valid)),
+        ToolCalled(malformed),
+        ToolCalled(ran),
+        result_event("a"),
+        ToolCalled(translated),
+        result_event("b"),
+    ]
+    reply, _ = fold_history(events)
+    assert reply.message.calls == (ran, valid)
+
+
 def test_manual_command_becomes_a_user_and_an_assistant_message():
     manual_call = ToolCall("h", "bash", {"command": "ls -la"}, "person")
     messages = fold_history([ToolCalled(manual_call), result_event("h")])
     assert messages[0] == UserMessage((TextContent("!ls -la"),))
-    assert messages[1].message.text == "result h"
+    assert messages[1].message.text == "$ ls -la\nresult h"
+
+
+@pytest.mark.req("SE-5")
+@pytest.mark.parametrize(
+    ("output", "code", "transcript"),
+    [("(no output)", 0, "$ true\n[exit 0]\n(no output)"), ("[exit 2]\nno", 2, "$ true\n[exit 2]\nno")],
+)
+def test_manual_command_is_sent_with_its_exit_code(output, code, transcript):
+    result = ToolResult("h", "ok", output, data={"exit_code": code})
+    _, reply = fold_history([ToolCalled(ToolCall("h", "bash", {"command": "true"}, "person")), ToolFinished(result)])
+    assert reply.message.text == transcript
 
 
 @pytest.mark.parametrize("answered", [True, False])
@@ -111,7 +140,7 @@ def test_manual_command_waits_for_the_models_calls(answered):
         AssistantMessage,
     ]
     assert messages[2].results[0].for_model == ("result a" if answered else NOT_RUN)
-    assert (messages[3], messages[4].message.text) == (UserMessage((TextContent("!ls"),)), "result h")
+    assert (messages[3], messages[4].message.text) == (UserMessage((TextContent("!ls"),)), "$ ls\nresult h")
     assert (
         fold_history([*events, result_event("a"), message_event(TextContent("so"))])[2].results[0].for_model
         == "result a"

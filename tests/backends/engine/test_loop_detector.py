@@ -6,6 +6,7 @@ import pytest
 from engine_harness import Model, Reply, script
 
 from ostler.backends.engine.plugins.repetition import (
+    STOP_SIMILAR_AT,
     RepetitionDetector,
     is_polling,
     is_repetitive,
@@ -29,7 +30,7 @@ CALLS = {
     "crash": ("bash", {"command": "./run"}, "Segmentation fault at 0x7f{n}00 (core dumped)"),
     "log": ("bash", {"command": "cat log"}, "12:00:{n} error: no such table"),
     "denied": ("bash", {"command": "git push"}, "Refused."),
-    "todo": ("todoread", {}, "There is no plan."),
+    "todo": ("todoread", {}, "The todo list is empty."),
 }
 
 
@@ -67,20 +68,12 @@ DISGUISED = {
             "cat a #{n}",
             "# try {n}\ncat a",
             "cat a\n# that was {n}",
-            "cat a; : {n}",
             "cat 'a' # status {n}",
-            "true {n} && cat a",
             "sed -n 1,20p a.py # again ({n})",
         )
     },
-    "echo try {n}; cat a": "try {n}\nx = 1",
-    'echo "--- {n} ---" && cat a': "--- {n} ---\nx = 1",
-    "cat a; echo done {n}": "x = 1\ndone {n}",
-    "cat a || echo 'failed {n}'": "x = 1",
-    "printf '%s' {n}; cat a": "x = 1",
     "cat a{spaces}": "x = 1",
     "cat{spaces}a": "x = 1",
-    "echo trying {n}": "trying {n}",
     "pytest -x 2>&1 | tail -5  # run {n}": "1 failed in 0.{n}s",
     "go test ./...": "--- FAIL: TestA (0.0{n}s)\nFAIL\tx\t0.1{n}s",
     "npm test": "Tests: 1 failed\nTime:        1.2{n} s",
@@ -88,6 +81,20 @@ DISGUISED = {
     "python gen.py": "wrote /tmp/tmpabc{n}xyz1, then failed",
     "curl -s localhost/x": "error, request 0a1b2c3d-0000-4000-8000-00000000000{n}",
     "./serve": "pid 12{n}: address in use",
+}
+
+
+# Commands that differ only in text they print themselves: other calls, but the same work.
+PRINTED = {
+    "cat a; : {n}": "x = 1",
+    "true {n} && cat a": "x = 1",
+    "echo try {n}; cat a": "try {n}\nx = 1",
+    'echo "--- {n} ---" && cat a': "--- {n} ---\nx = 1",
+    "cat a; echo done {n}": "x = 1\ndone {n}",
+    "cat a || echo 'failed {n}'": "x = 1",
+    "printf '%s' {n}; cat a": "x = 1",
+    "echo trying {n}": "trying {n}",
+    "echo run-{n} && ls": "run-{n}\na.txt",
 }
 
 
@@ -122,6 +129,13 @@ def test_loops_are_detected_within_three_periods():
     assert caught / (len(LOOPS) + len(DISGUISED)) >= 0.95
 
 
+@pytest.mark.parametrize("command", PRINTED)
+def test_calls_with_other_printed_text_are_stopped_late(command):
+    found = verdicts(disguised_trace(command, PRINTED[command], STOP_SIMILAR_AT))
+    assert found.index("nudge") <= 2
+    assert found.index("stop") == STOP_SIMILAR_AT - 1
+
+
 def step_of(tool, arguments, result, status="ok"):
     call = ToolCall("c", tool, arguments)
     return [(call, ToolResult("c", status, result))]
@@ -151,7 +165,7 @@ LEGITIMATE = {
     **{f"build at {n} %": polling("make status", [f"{p * n}% built" for p in range(8)]) for n in range(1, 13)},
     **{f"sleeping for {n} s": polling(f"sleep {n}; cat state", ["pending"] * 6) for n in range(1, 13)},
     **{
-        f"a job read {n} times": [step_of("bash", {"action": "read", "job": "1", "wait": 30}, "(nothing new)")] * n
+        f"a job read {n} times": [step_of("bash", {"action": "read", "job": "1", "wait": 30}, "(no new output)")] * n
         for n in range(2, 14)
     },
     **{f"{c}, unchanged": polling(c, ["pending"] * 6) for c in ("cat status.txt", "./job_status", "kubectl get state")},
@@ -251,7 +265,7 @@ async def test_loop_is_reminded_then_stopped(harness):
     model = Model(script(Reply("", ("probe", {"subject": "x"}))))
     await harness.open(model, [FakeTool("probe")])
     ended = await harness.turn("go")
-    assert (ended.reason, ended.limit) == ("limit", "a loop: the same calls with the same results, last probe")
+    assert (ended.reason, ended.limit) == ("limit", "a loop: repeated calls without new results, last probe")
     assert len(model.requests) == 3
     (reminder,) = [r for r in harness.events_of(Reminded) if "same tool calls" in r.text]
     assert model.requests[2].history[-1].text == reminder.text

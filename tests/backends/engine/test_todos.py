@@ -17,14 +17,35 @@ pytestmark = pytest.mark.req("EN-5")
 COMPLEX = (
     "Refactor the parser",
     "read a.py and then change it",
-    "look at a, b, c",
-    "x" * 80,
-    "please have a look at this and tell me what you think of it all now",
+    "Add a function parse() to a.py and write tests for it",
+    "1. do a\n2. do b\n3. do c",
+    "Please:\n- rename x\n- delete y",
+    "Can you fix the bug and update the changelog?",
+    "Explain the failure, then fix it",
+    "Review a.py and fix the bugs",
+    "implement the export of sessions",
     "重构解析器",
     "先看一下代码，再修改，最后测试",
     "请逐步完成",
 )
-SIMPLE = ("hi", "what is this?", "list the files", "show a.py, please", "你好", "这是什么？", "列出文件", "")
+SIMPLE = (
+    "hi",
+    "what is this?",
+    "list the files",
+    "show a.py, please",
+    "look at a, b, c",
+    "fix the typo in README",
+    "fix the failing test",
+    "please have a look at this and tell me what you think of it all now",
+    "Could you please explain what the function parse in reader.py does and why it may be slow?",
+    "Explain how calc.py works and which functions are tested, then list the three biggest risks.",
+    "How would I add a test and update the docs?",
+    "x" * 200,
+    "你好",
+    "这是什么？",
+    "列出文件",
+    "",
+)
 
 
 @pytest.mark.parametrize("text", COMPLEX)

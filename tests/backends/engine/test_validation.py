@@ -114,8 +114,8 @@ async def test_text_edits_after_a_failure_do_not_fix_it(harness):
 
     lines = (Reply("", ("edit", {})), Reply("done"), Reply("", ("bash", {"command": "x"})), Reply("fixed"))
     bash = ScriptedTool("bash", ran(1))
-    await turn(harness, bash, lines=lines, find=find, changed_files=scripted_changes([], ["README.md"]))
-    assert "still fails" in harness.events_of(Notice)[-1].text
+    ended = await turn(harness, bash, lines=lines, find=find, changed_files=scripted_changes([], ["README.md"]))
+    assert (ended.reason, ended.fault.code) == ("failed", "check_failed")
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ async def test_repair_attempts_are_limited(harness):
     model = Model(lambda request: Reply("", ("edit", {"n": n})) if (n := next(count)) % 2 == 0 else Reply(f"done {n}"))
     await harness.open(model, [edit(), bash], checks=ValidationChecks(lambda changed: ["make test"]))
     ended = await harness.turn("go")
-    assert (ended.reason, len(bash.runs)) == ("done", 4)
-    assert "still fails" in harness.events_of(Notice)[-1].text
+    assert (ended.reason, ended.fault.code, len(bash.runs)) == ("failed", "check_failed", 4)
+    assert "still fails after 3 repair attempts" in ended.fault.message
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Our agent in this process, with an editor at the one end and a model that plays a script at the other."""
+"""Ostler's ACP agent in this process, between a test editor and a scripted model."""
 
 from contextlib import asynccontextmanager
 
@@ -12,7 +12,7 @@ from ostler.testing.model_server import ScriptedModelServer
 
 @pytest.fixture
 def editor_at(tmp_path, monkeypatch):
-    """`async with editor_at(text("hi")) as (editor, server):` an editor, our agent, and a model that plays a script."""
+    """`async with editor_at(text("hi")) as (editor, server):` connects an editor, the agent and a scripted model."""
     home, folder = tmp_path / "home", tmp_path / "workspace"
     home.mkdir()
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""An editor's end of the wire, in this process: every frame either side sends is held to the protocol's schema."""
+"""The editor's side of a connection in this process; every frame is validated against the protocol's schema."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ UNSTABLE = ("session/fork",)
 
 
 class EditorEnd:
-    """Asks the agent, keeps what it says, and answers what it asks by name."""
+    """Sends requests to the agent, records its messages, and answers its requests by method."""
 
     def __init__(self, folder, manager, workspaces):
         self.folder = folder
@@ -37,10 +37,10 @@ class EditorEnd:
         self._loop.call_soon(self.peer.feed, line)
 
     def _check(self, speaker, line):
-        found = self._checker.check_line(speaker, line)
-        self.faults += [f"{speaker}: {told}" for told in found if not any(name in told for name in UNSTABLE)]
+        problems = self._checker.check_line(speaker, line)
+        self.faults += [f"{speaker}: {text}" for text in problems if not any(name in text for name in UNSTABLE)]
 
-    # -- what the agent wants ----------------------------------------------------------------------------------
+    # -- messages of the agent ---------------------------------------------------------------------------------
 
     def handle_request(self, method, params):
         self.asked.append((method, params))
@@ -55,7 +55,7 @@ class EditorEnd:
         self.updates.append((params["sessionId"], params["update"]))
         self._changed.set()
 
-    # -- what a test wants -------------------------------------------------------------------------------------
+    # -- helpers for tests -------------------------------------------------------------------------------------
 
     async def begin(self, capabilities=NOTHING):
         return await self.peer.request("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
@@ -73,7 +73,7 @@ class EditorEnd:
         return await self.peer.request("session/prompt", {"sessionId": session, "prompt": content})
 
     def choosing(self, option_id):
-        """Every permission is answered with this option."""
+        """Answer every permission request with this option."""
 
         async def answer(params):
             return {"outcome": {"outcome": "selected", "optionId": option_id}}
@@ -81,20 +81,20 @@ class EditorEnd:
         self.answers["session/request_permission"] = answer
 
     def told(self, kind, session=None):
-        """The updates of one kind."""
+        """Return the updates of one kind."""
         return [u for s, u in self.updates if u["sessionUpdate"] == kind and session in (None, s)]
 
     def text(self, session=None):
         return "".join(u["content"]["text"] for u in self.told("agent_message_chunk", session))
 
     def call(self, call_id):
-        """A tool call as it stands after all that was told of it."""
-        told = [u for _, u in self.updates if u.get("toolCallId") == call_id]
-        return {name: value for update in told for name, value in update.items() if value is not None}
+        """Return a tool call after all its updates."""
+        updates = [u for _, u in self.updates if u.get("toolCallId") == call_id]
+        return {name: value for update in updates for name, value in update.items() if value is not None}
 
-    async def until(self, so):
+    async def until(self, condition):
         async with asyncio.timeout(30):
-            while not so():
+            while not condition():
                 self._changed.clear()
                 await self._changed.wait()
 

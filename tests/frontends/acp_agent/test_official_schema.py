@@ -1,4 +1,4 @@
-"""What our agent sends, held to the official schema by somebody else's validator."""
+"""Validates everything the agent sends against the official schema with an independent validator."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ SAID = {"session/update": "SessionNotification", "session/request_permission": "
 
 
 @pytest.mark.req("AC-6")
-async def test_a_whole_conversation(editor_at):
+async def test_conversation_matches_the_official_schema(editor_at):
     script = (
         calls([("todowrite", {"todos": TODOS}), ("read", {"path": "a.txt"})], text="First I look."),
         calls([("edit", {"path": "a.txt", "old": "one", "new": "1"}), ("bash", {"command": "cat a.txt"})]),

@@ -1,4 +1,4 @@
-"""Events as updates, also where a part of them was missed."""
+"""Conversion of events to updates, also after missed events."""
 
 import pytest
 
@@ -10,12 +10,14 @@ from ostler.wire.acp_updates import AgentMessageChunk, AgentThoughtChunk
 
 
 @pytest.mark.req("AC-6")
-@pytest.mark.parametrize("heard", [(), (TextDelta("m", "Hel"),), (MessageSnapshot("m", "Hello"),)])
-def test_what_was_missed_of_a_message_is_told_once_and_in_it(heard):
-    teller = SessionUpdateBuilder("/w")
+@pytest.mark.parametrize("received", [(), (TextDelta("m", "Hel"),), (MessageSnapshot("m", "Hello"),)])
+def test_missed_text_of_a_message_is_sent_once(received):
+    builder = SessionUpdateBuilder("/w")
     done = MessageDone(Message("m", (TextContent("Hello!"),)))
-    updates = [u for event in (*heard, MessageSnapshot("m", "Hello", "hm"), done) for u in teller.updates_for(event)]
-    words = [update for update in updates if isinstance(update, AgentMessageChunk)]
-    assert "".join(update.content.text for update in words) == "Hello!"
-    assert {update.message_id for update in words} == {"m"}
+    updates = [
+        u for event in (*received, MessageSnapshot("m", "Hello", "hm"), done) for u in builder.updates_for(event)
+    ]
+    chunks = [update for update in updates if isinstance(update, AgentMessageChunk)]
+    assert "".join(update.content.text for update in chunks) == "Hello!"
+    assert {update.message_id for update in chunks} == {"m"}
     assert any(isinstance(update, AgentThoughtChunk) and update.content.text == "hm" for update in updates)

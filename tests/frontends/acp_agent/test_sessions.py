@@ -1,4 +1,4 @@
-"""Sessions as an editor has them, from new to deleted; and what is wrong with a request."""
+"""Session requests of an editor, valid and invalid."""
 
 import asyncio
 
@@ -10,14 +10,14 @@ from ostler.wire.jsonrpc import RpcError
 LOOK = calls([("list", {})], text="Looking.")
 
 
-async def refused(work):
-    with pytest.raises(RpcError) as found:
-        await work
-    return found.value
+async def rpc_error(request):
+    with pytest.raises(RpcError) as caught:
+        await request
+    return caught.value
 
 
 @pytest.mark.req("AC-6")
-async def test_initialize_says_what_it_can(editor_at):
+async def test_initialize_returns_the_capabilities(editor_at):
     async with editor_at() as (editor, _):
         told = await editor.begin()
         assert told["protocolVersion"] == 1
@@ -28,21 +28,21 @@ async def test_initialize_says_what_it_can(editor_at):
         assert set(can["sessionCapabilities"]) == {"list", "resume", "close", "delete", "fork", "additionalDirectories"}
 
 
-async def test_an_editor_need_not_wait_for_the_first_answer(editor_at):
+async def test_request_before_the_initialize_response(editor_at):
     async with editor_at() as (editor, _):
         told, session = await asyncio.gather(editor.begin(), editor.new())
         assert (told["protocolVersion"], bool(session)) == (1, True)
 
 
 @pytest.mark.parametrize("version", [0, 2, 65535])
-async def test_another_version_is_answered_with_ours(editor_at, version):
+async def test_other_protocol_version_is_answered_with_the_supported_one(editor_at, version):
     async with editor_at() as (editor, _):
         told = await editor.peer.request("initialize", {"protocolVersion": version, "clientCapabilities": {}})
         assert told["protocolVersion"] == 1
 
 
 @pytest.mark.req("AC-6")
-async def test_load_tells_all_that_was_before_it_answers(editor_at):
+async def test_load_replays_the_history_before_its_response(editor_at):
     async with editor_at(LOOK, text("Found.", thought="Hm.")) as (editor, _):
         session = await editor.opened()
         await editor.prompt(session, "look", {"type": "resource_link", "uri": "file:///x/y.py", "name": "y.py"})
@@ -60,7 +60,7 @@ async def test_load_tells_all_that_was_before_it_answers(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_resume_tells_nothing_and_goes_on(editor_at):
+async def test_resume_does_not_replay_the_history(editor_at):
     async with editor_at(text("First."), text("Second.")) as (editor, server):
         session = await editor.opened()
         await editor.prompt(session, "one")
@@ -73,7 +73,7 @@ async def test_resume_tells_nothing_and_goes_on(editor_at):
         assert "First." in str(server.requests[-1].json)
 
 
-async def test_what_was_taken_back_is_not_told_again(editor_at):
+async def test_reverted_turns_are_not_replayed(editor_at):
     async with editor_at(text("First."), text("Second.")) as (editor, _):
         session = await editor.opened()
         await editor.prompt(session, "one")
@@ -86,7 +86,7 @@ async def test_what_was_taken_back_is_not_told_again(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_fork_is_a_session_of_its_own(editor_at):
+async def test_fork_creates_an_independent_session(editor_at):
     async with editor_at(text("First."), text("There."), text("Here.")) as (editor, server):
         session = await editor.opened()
         await editor.prompt(session, "one")
@@ -113,7 +113,7 @@ async def test_list_then_delete(editor_at):
         assert await editor.peer.request("session/delete", {"sessionId": session}) == {}
 
 
-async def test_a_list_comes_in_pages(editor_at, monkeypatch):
+async def test_list_has_pages(editor_at, monkeypatch):
     monkeypatch.setattr("ostler.frontends.acp_agent.handler.PAGE_SIZE", 2)
     async with editor_at(text("A."), text("B."), text("C.")) as (editor, _):
         await editor.begin()
@@ -127,14 +127,14 @@ async def test_a_list_comes_in_pages(editor_at, monkeypatch):
         assert {one["sessionId"] for one in (*first["sessions"], *last["sessions"])} == made
 
 
-async def test_close_ends_the_turn_that_runs(editor_at):
+async def test_close_cancels_the_running_turn(editor_at):
     async with editor_at(text("I am thinking", chunks=4).stall_after(3)) as (editor, _):
         session = await editor.opened()
         turn = asyncio.ensure_future(editor.prompt(session, "go"))
         await editor.until(lambda: editor.text())
         assert await editor.peer.request("session/close", {"sessionId": session}) == {}
         assert (await turn)["stopReason"] == "cancelled"
-        assert (await refused(editor.prompt(session, "more"))).code == -32002
+        assert (await rpc_error(editor.prompt(session, "more"))).code == -32002
 
 
 PLACE = {"cwd": "/", "mcpServers": []}
@@ -169,13 +169,13 @@ BLOCK = [{"type": "text", "text": "x"}]
         ("session/set_mode", {"sessionId": "nobody", "modeId": "plan"}, -32002),
     ],
 )
-async def test_what_is_wrong_is_refused(editor_at, method, params, code):
+async def test_invalid_request_is_rejected(editor_at, method, params, code):
     async with editor_at() as (editor, _):
         await editor.begin()
-        error = await refused(editor.peer.request(method, params))
+        error = await rpc_error(editor.peer.request(method, params))
         assert error.code == code
         assert error.message
-        editor.faults.clear()  # the editor's own frames are what is wrong
+        editor.faults.clear()  # the editor's own frames are invalid here
 
 
 @pytest.mark.parametrize(
@@ -189,21 +189,21 @@ async def test_what_is_wrong_is_refused(editor_at, method, params, code):
         {"type": "text", "text": " \n"},
     ],
 )
-async def test_a_prompt_with_what_was_not_offered_is_refused(editor_at, block):
+async def test_unsupported_prompt_content_is_rejected(editor_at, block):
     async with editor_at() as (editor, _):
         session = await editor.opened()
-        assert (await refused(editor.prompt(session, block))).code == -32602
+        assert (await rpc_error(editor.prompt(session, block))).code == -32602
         editor.faults.clear()
 
 
-async def test_initialize_comes_first(editor_at):
+async def test_initialize_must_be_called_first(editor_at):
     async with editor_at() as (editor, _):
-        assert (await refused(editor.new())).code == -32600
-        assert (await refused(editor.peer.request("initialize", {"protocolVersion": "one"}))).code == -32602
+        assert (await rpc_error(editor.new())).code == -32600
+        assert (await rpc_error(editor.peer.request("initialize", {"protocolVersion": "one"}))).code == -32602
         editor.faults.clear()
 
 
-async def test_meta_is_never_taken_for_a_parameter(editor_at, tmp_path):
+async def test_meta_is_not_a_parameter(editor_at, tmp_path):
     async with editor_at(text("Here.")) as (editor, _):
         await editor.begin()
         elsewhere = tmp_path / "elsewhere"
@@ -215,32 +215,32 @@ async def test_meta_is_never_taken_for_a_parameter(editor_at, tmp_path):
         assert [one["sessionId"] for one in listed["sessions"]] == [session]
 
 
-async def test_mcp_servers_are_taken_and_said_not_to_be_used(editor_at, capsys):
+async def test_mcp_servers_cause_a_notice(editor_at, capsys):
     async with editor_at() as (editor, _):
         await editor.begin()
         server = {"name": "files", "command": "no-such-program", "args": [], "env": []}
         await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": [server]})
         await editor.until(lambda: editor.told("available_commands_update"))
-        assert editor.text() == "the editor's MCP servers are not used by engine here yet: files"
+        assert editor.text() == "MCP servers from the editor are not supported with engine yet: files"
         assert editor.updates[0][1]["sessionUpdate"] == "agent_message_chunk"
-    assert "MCP servers are not used by engine here yet: files" in capsys.readouterr().err
+    assert "MCP servers from the editor are not supported with engine yet: files" in capsys.readouterr().err
 
 
-async def test_only_what_is_used_is_claimed(editor_at):
+async def test_unsupported_capabilities_are_not_claimed(editor_at):
     async with editor_at() as (editor, _):
         can = (await editor.begin())["agentCapabilities"]
         assert not any(can.get("mcpCapabilities", {}).values())
         session = await editor.new()
-        error = await refused(editor.prompt(session, {"type": "audio", "mimeType": "audio/wav", "data": "AA=="}))
-        assert (error.code, error.message) == (-32602, "a prompt cannot hold audio here")
+        error = await rpc_error(editor.prompt(session, {"type": "audio", "mimeType": "audio/wav", "data": "AA=="}))
+        assert (error.code, error.message) == (-32602, "audio content is not supported in prompts")
 
 
 @pytest.fixture
-def beside(tmp_path):
-    """A folder besides the workspace, with a file, a secret next to it, and a link that leads to that."""
-    folder = tmp_path / "beside"
+def other_folder(tmp_path):
+    """A folder outside of the workspace with a file, and a symlink to a secret outside of it."""
+    folder = tmp_path / "other_folder"
     folder.mkdir()
-    (folder / "a.txt").write_text("from beside")
+    (folder / "a.txt").write_text("from other_folder")
     (tmp_path / "secret.txt").write_text("s3cret")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     return folder
@@ -252,32 +252,32 @@ async def with_directories(editor, *folders):
 
 
 @pytest.mark.req("AC-6", "FS-3")
-async def test_additional_directories_can_be_read_and_nothing_besides(editor_at, beside):
-    reads = [("read", {"path": str(beside / name)}) for name in ("a.txt", "link.txt")]
-    others = [("list", {"path": str(beside)}), ("read", {"path": str(beside.parent / "secret.txt")})]
-    write = ("write", {"path": str(beside / "b.txt"), "content": "x"})
+async def test_only_additional_directories_can_be_read(editor_at, other_folder):
+    reads = [("read", {"path": str(other_folder / name)}) for name in ("a.txt", "link.txt")]
+    others = [("list", {"path": str(other_folder)}), ("read", {"path": str(other_folder.parent / "secret.txt")})]
+    write = ("write", {"path": str(other_folder / "b.txt"), "content": "x"})
     async with editor_at(calls([*reads, *others, write]), text("ok")) as (editor, server):
         await editor.begin()
-        session = await with_directories(editor, beside)
+        session = await with_directories(editor, other_folder)
         await editor.prompt(session, "look")
         results = [m["content"] for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
-        assert "from beside" in results[0]
+        assert "from other_folder" in results[0]
         assert "a.txt" in results[2]
         assert "s3cret" not in str(results)
-        assert "writes never leave the workspace" in results[4]
-        assert f"can be read, but not changed: {beside}" in str(server.requests[-1].json["messages"])
-    assert not (beside / "b.txt").exists()
+        assert "writing outside the workspace is never allowed" in results[4]
+        assert f"read, but not change, these folders: {other_folder}" in str(server.requests[-1].json["messages"])
+    assert not (other_folder / "b.txt").exists()
 
 
-async def test_a_session_without_them_reads_only_its_own(editor_at, beside):
-    async with editor_at(calls([("read", {"path": str(beside / "a.txt")})]), text("ok")) as (editor, server):
+async def test_session_without_additional_directories(editor_at, other_folder):
+    async with editor_at(calls([("read", {"path": str(other_folder / "a.txt")})]), text("ok")) as (editor, server):
         session = await editor.opened()
         await editor.prompt(session, "look")
-        assert "from beside" not in str(server.requests[-1].json["messages"])
+        assert "from other_folder" not in str(server.requests[-1].json["messages"])
 
 
 @pytest.mark.parametrize("folder", ["relative", "/no/such/folder"])
-async def test_a_directory_that_is_none_is_refused(editor_at, folder):
+async def test_invalid_directory_is_rejected(editor_at, folder):
     async with editor_at() as (editor, _):
         await editor.begin()
-        assert (await refused(with_directories(editor, folder))).code == -32602
+        assert (await rpc_error(with_directories(editor, folder))).code == -32602

@@ -1,4 +1,4 @@
-"""Turns as an editor sees them: words, calls, asks, endings."""
+"""Turns in an editor: text, tool calls, approval requests, stop reasons."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ THINKING = text("I am thinking", chunks=4).stall_after(3)
 
 
 @pytest.mark.req("AC-6")
-async def test_words_are_streamed_before_the_answer_with_one_id_for_each_message(editor_at):
+async def test_text_is_streamed_with_one_id_per_message(editor_at):
     async with editor_at(text("Hello there.")) as (editor, _):
         session = await editor.opened()
         answer = await editor.prompt(session, "hi")
@@ -21,7 +21,7 @@ async def test_words_are_streamed_before_the_answer_with_one_id_for_each_message
 
 
 @pytest.mark.req("AC-6")
-async def test_commands_are_told_after_the_answer_that_names_the_session(editor_at):
+async def test_commands_are_sent_after_the_session_response(editor_at):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         assert editor.updates == []
@@ -34,20 +34,20 @@ async def test_commands_are_told_after_the_answer_that_names_the_session(editor_
 
 
 @pytest.mark.req("AC-6")
-async def test_a_read_is_a_call_with_kind_place_and_result(editor_at):
+async def test_read_call_has_kind_location_and_result(editor_at):
     async with editor_at(calls([("read", {"path": "a.txt", "line": 2})]), text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
         session = await editor.opened()
         await editor.prompt(session, "look")
-        (begun,) = editor.told("tool_call")
-        call = editor.call(begun["toolCallId"])
+        (started,) = editor.told("tool_call")
+        call = editor.call(started["toolCallId"])
         assert (call["kind"], call["status"], call["title"]) == ("read", "completed", "read a.txt")
         assert call["locations"] == [{"path": str(editor.folder / "a.txt"), "line": 2}]
         assert call["rawInput"] == {"path": "a.txt", "line": 2}
 
 
 @pytest.mark.req("AC-6", "PM-5")
-async def test_a_write_is_asked_for_with_its_diff_and_done_when_allowed(editor_at):
+async def test_write_needs_approval_and_shows_its_diff(editor_at):
     async with editor_at(calls([("edit", {"path": "a.txt", "old": "two", "new": "2"})]), text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
         editor.choosing("once")
@@ -67,7 +67,7 @@ async def test_a_write_is_asked_for_with_its_diff_and_done_when_allowed(editor_a
 
 
 @pytest.mark.req("AC-6", "PM-7")
-async def test_a_refusal_is_a_failed_call_and_the_turn_goes_on(editor_at):
+async def test_denied_call_fails_and_the_turn_continues(editor_at):
     replies = calls([("write", {"path": "a.txt", "content": "x"})]), text("As you say.")
     async with editor_at(*replies) as (editor, server):
         editor.choosing("deny")
@@ -76,11 +76,11 @@ async def test_a_refusal_is_a_failed_call_and_the_turn_goes_on(editor_at):
         assert answer["stopReason"] == "end_turn"
         assert editor.call(editor.asked[0][1]["toolCall"]["toolCallId"])["status"] == "failed"
         assert not (editor.folder / "a.txt").exists()
-        assert "refused" in str(server.requests[-1].json["messages"][-1])
+        assert "denied" in str(server.requests[-1].json["messages"][-1])
 
 
 @pytest.mark.req("AC-6", "PM-6")
-async def test_an_answer_for_the_session_is_not_asked_again(editor_at):
+async def test_approval_for_the_session_is_remembered(editor_at):
     first, second = (calls([("write", {"path": "a.txt", "content": word})]) for word in ("one", "two"))
     async with editor_at(first, text("Once."), second, text("Twice.")) as (editor, _):
         editor.choosing("session")
@@ -92,7 +92,7 @@ async def test_an_answer_for_the_session_is_not_asked_again(editor_at):
 
 
 @pytest.mark.req("SH-3")
-async def test_a_dangerous_command_can_only_be_allowed_once(editor_at):
+async def test_dangerous_command_can_only_be_allowed_once(editor_at):
     async with editor_at(calls([("bash", {"command": "rm -r x"})]), text("Fine.")) as (editor, _):
         editor.choosing("deny")
         await editor.prompt(await editor.opened(), "go")
@@ -101,7 +101,7 @@ async def test_a_dangerous_command_can_only_be_allowed_once(editor_at):
 
 
 @pytest.mark.parametrize("answer", [None, {}, {"outcome": {"outcome": "selected", "optionId": "no such"}}, 7])
-async def test_an_editor_that_cannot_ask_allows_nothing(editor_at, answer):
+async def test_invalid_answer_of_the_editor_is_a_denial(editor_at, answer):
     async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("Fine.")) as (editor, _):
 
         async def say(params):
@@ -110,7 +110,7 @@ async def test_an_editor_that_cannot_ask_allows_nothing(editor_at, answer):
         if answer is not None:
             editor.answers["session/request_permission"] = say
         await editor.prompt(await editor.opened(), "go")
-        editor.faults.clear()  # the editor's answers are what is wrong here
+        editor.faults.clear()  # the editor's answers are invalid here
         assert not (editor.folder / "a.txt").exists()
 
 
@@ -127,7 +127,7 @@ async def test_todos_are_a_plan(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_cancel_while_the_model_thinks(editor_at):
+async def test_cancel_while_the_model_replies(editor_at):
     async with editor_at(THINKING) as (editor, _):
         session = await editor.opened()
         turn = asyncio.ensure_future(editor.prompt(session, "go"))
@@ -137,7 +137,7 @@ async def test_cancel_while_the_model_thinks(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_cancel_while_the_person_is_asked(editor_at):
+async def test_cancel_during_an_approval_request(editor_at):
     async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("Again.")) as (editor, _):
 
         async def cancel(params):
@@ -148,12 +148,12 @@ async def test_cancel_while_the_person_is_asked(editor_at):
         session = await editor.opened()
         assert (await editor.prompt(session, "go"))["stopReason"] == "cancelled"
         assert not (editor.folder / "a.txt").exists()
-        (begun,) = editor.told("tool_call")
-        assert editor.call(begun["toolCallId"])["status"] == "failed"
+        (started,) = editor.told("tool_call")
+        assert editor.call(started["toolCallId"])["status"] == "failed"
         assert (await editor.prompt(session, "go on"))["stopReason"] == "end_turn"
 
 
-async def test_cancel_right_behind_the_prompt(editor_at):
+async def test_cancel_directly_after_the_prompt(editor_at):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         turn = asyncio.ensure_future(editor.prompt(session, "go"))
@@ -162,7 +162,7 @@ async def test_cancel_right_behind_the_prompt(editor_at):
         assert (await turn)["stopReason"] == "cancelled"
 
 
-async def test_cancel_of_nothing_is_ignored(editor_at):
+async def test_cancel_without_a_turn_is_ignored(editor_at):
     async with editor_at(text("Still here.")) as (editor, _):
         session = await editor.opened()
         editor.peer.notify("session/cancel", {"sessionId": session})
@@ -170,7 +170,7 @@ async def test_cancel_of_nothing_is_ignored(editor_at):
         assert (await editor.prompt(session, "go"))["stopReason"] == "end_turn"
 
 
-async def test_a_request_that_is_not_wanted_any_more_is_a_cancelled_turn(editor_at):
+async def test_cancelled_request_cancels_the_turn(editor_at):
     async with editor_at(THINKING, text("Next.")) as (editor, _):
         session = await editor.opened()
         turn = asyncio.ensure_future(editor.prompt(session, "go"))
@@ -198,7 +198,7 @@ async def test_one_turn_at_a_time(editor_at):
 
 
 @pytest.mark.req("AC-5")
-async def test_a_model_that_fails_is_an_error_of_one_sentence(editor_at):
+async def test_model_error_is_one_sentence(editor_at):
     async with editor_at(status(401, "bad key")) as (editor, _):
         with pytest.raises(RpcError) as failed:
             await editor.prompt(await editor.opened(), "go")
@@ -206,13 +206,13 @@ async def test_a_model_that_fails_is_an_error_of_one_sentence(editor_at):
         assert "Traceback" not in str(failed.value.data)
 
 
-async def test_a_limit_is_a_stop_reason(editor_at):
+async def test_limit_is_a_stop_reason(editor_at):
     async with editor_at(calls([("list", {})]), max_steps=1) as (editor, _):
         assert (await editor.prompt(await editor.opened(), "go"))["stopReason"] == "max_turn_requests"
 
 
 @pytest.mark.req("AC-6")
-async def test_usage_is_told(editor_at):
+async def test_usage_is_sent(editor_at):
     async with editor_at(text("Hi.").with_usage(11, 3)) as (editor, _):
         answer = await editor.prompt(await editor.opened(), "go")
         assert answer["usage"] == {"totalTokens": 14, "inputTokens": 11, "outputTokens": 3}
@@ -220,7 +220,7 @@ async def test_usage_is_told(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_two_sessions_side_by_side(editor_at):
+async def test_two_sessions_in_parallel(editor_at):
     async with editor_at(THINKING, text("Quick.")) as (editor, _):
         slow, quick = await editor.opened(), await editor.new()
         turn = asyncio.ensure_future(editor.prompt(slow, "go"))
@@ -232,7 +232,7 @@ async def test_two_sessions_side_by_side(editor_at):
 
 
 @pytest.mark.req("AC-6", "SH-1")
-async def test_what_a_command_prints_is_shown_while_it_runs_from_its_beginning(editor_at):
+async def test_command_output_is_shown_while_it_runs(editor_at):
     command = "echo first; while [ ! -e go ]; do sleep 0.05; done; echo second; while [ ! -e on ]; do sleep 0.05; done"
     async with editor_at(calls([("bash", {"command": command})]), text("Done.")) as (editor, _):
         editor.choosing("once")

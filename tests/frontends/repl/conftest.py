@@ -1,4 +1,4 @@
-"""A real pseudo-terminal around the command line: typed keys go in, a screen with its scrollback comes out."""
+"""Runs the command line on a pseudo-terminal and emulates its screen and scrollback."""
 
 import fcntl
 import os
@@ -47,7 +47,7 @@ def _below_a_shell(told, words, **options) -> subprocess.Popen[bytes]:
 
 
 class Terminal:
-    """One process on a pseudo-terminal; `wait_for` looks at what a person would see, scrollback included."""
+    """A process on a pseudo-terminal; `wait_for` checks the visible text including scrollback."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class Terminal:
         below_a_shell: bool = False,
         blind: bool = False,
     ) -> None:
-        """`below_a_shell`: a parent in the same terminal that would wake it again, as a shell does.
+        """`below_a_shell` adds a parent process that can continue a stopped process, as a shell does.
 
-        `blind`: nobody looks at the screen, which takes long for very much text; only the raw bytes are there.
+        `blind` does not emulate the screen, which is slow for much text; only the raw bytes are available.
         """
         self._blind = blind
         self._raw = bytearray()
@@ -110,7 +110,7 @@ class Terminal:
             data = data[os.write(self._master, data[:4096]) :]
 
     def lines(self) -> list[str]:
-        """Scrollback and screen, top to bottom."""
+        """Return scrollback and screen from top to bottom."""
         past = [_text(line, self.screen.columns) for line in self.screen.history.top]
         return [line.rstrip() for line in (*past, *self.screen.display)]
 
@@ -125,7 +125,7 @@ class Terminal:
         return "\n".join(self.lines())
 
     def wait_for(self, wanted, timeout: float = PATIENCE) -> str:
-        """Until the text is there, or what is wanted of it is so."""
+        """Wait until a text is visible or a condition on the text is true."""
         so = wanted if callable(wanted) else lambda text: wanted in text
         until = time.monotonic() + timeout
         with self._changed:
@@ -136,27 +136,27 @@ class Terminal:
             return self.text
 
     def ready(self) -> str:
-        """Until nothing runs and a prompt waits."""
+        """Wait for an empty prompt while nothing is running."""
         return self.prompted("")
 
     def prompted(self, typed: str) -> str:
-        """Until nothing runs, and that stands at the prompt, right above the status."""
+        """Wait until nothing is running and the prompt contains exactly this text."""
         prompt = re.compile(rf"^>{re.escape(f' {typed}'.rstrip())}\n\S.*\s*\Z", re.MULTILINE)
         return self.wait_for(lambda text: prompt.search(text) and not re.search(NOT_YET, text))
 
     def settle(self) -> None:
-        """Until something more was printed, or for a moment nothing was."""
+        """Wait briefly for more output."""
         with self._changed:
             self._changed.wait(0.1)
 
     def resize(self, columns: int) -> None:
-        """The window gets another width; rows stay as they are."""
+        """Change the width of the window."""
         with self._changed:
             self.screen.resize(columns=columns)
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", self.screen.lines, columns, 0, 0))
 
     def stopped(self) -> int:
-        """Until the process below the shell was stopped; its id."""
+        """Wait until the process below the shell is stopped, and return its id."""
         until = time.monotonic() + PATIENCE
         while not (self._told.exists() and self._told.read_text()):
             assert time.monotonic() < until, self.text
@@ -164,7 +164,7 @@ class Terminal:
         return int(self._told.read_text())
 
     def leave(self, status: int = 0) -> None:
-        """The process ends by itself, with that status."""
+        """Wait until the process exits with this status."""
         ended = self.process.wait(PATIENCE)
         os.close(self.slave)
         self.slave = -1
@@ -172,16 +172,16 @@ class Terminal:
         assert ended == status, self.text
 
     def restored(self) -> bool:
-        """Whether the terminal is as it was before."""
+        """Return whether the terminal settings are restored."""
         return termios.tcgetattr(self.slave) == self.before
 
     def line_by_line(self) -> bool:
-        """Whether the terminal echoes and gives out whole lines, as programs expect."""
+        """Return whether the terminal echoes and delivers whole lines."""
         wanted = termios.ECHO | termios.ICANON | termios.ISIG
         return termios.tcgetattr(self.slave)[3] & wanted == wanted
 
     def hang_up(self) -> None:
-        """The terminal goes away, as when its window is closed."""
+        """Close the terminal, as when its window is closed."""
         if self.slave >= 0:
             os.close(self.slave)
             self.slave = -1
@@ -206,7 +206,7 @@ def _text(line, columns: int) -> str:
 
 @pytest.fixture
 def terminal(ostler):
-    """`terminal("chat", …)` starts the command line on a pseudo-terminal of its own."""
+    """`terminal("chat", …)` starts the command line on a new pseudo-terminal."""
     made: list[Terminal] = []
 
     def start(*args, **options) -> Terminal:
@@ -214,13 +214,13 @@ def terminal(ostler):
         return made[-1]
 
     yield start
-    for one in made:
-        one.close()
+    for started in made:
+        started.close()
 
 
 @pytest.fixture
 def tmux(ostler, tmp_path):
-    """`tmux("chat", …)` starts the command line below a tmux of its own."""
+    """`tmux("chat", …)` starts the command line in a new tmux server."""
     made: list[Tmux] = []
 
     def start(*args, **options) -> Tmux:
@@ -228,13 +228,13 @@ def tmux(ostler, tmp_path):
         return made[-1]
 
     yield start
-    for one in made:
-        one.close()
+    for started in made:
+        started.close()
 
 
 @pytest.fixture
 def git(ostler):
-    """`git("add", "-A")` in a repository of the workspace, with nobody's settings."""
+    """`git("add", "-A")` runs git in the workspace without user settings."""
     names = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
     def run(*words: str) -> None:

@@ -1,4 +1,4 @@
-"""A window of a tmux server of its own, which wraps lines anew and keeps a scrollback."""
+"""A window of a separate tmux server, which rewraps lines and has a scrollback."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ SETTINGS = ("history-limit 30000", "default-terminal tmux-256color", "status off
 
 
 class Tmux:
-    """One window of a tmux server of its own; `lines` is the scrollback and the screen as tmux would copy them."""
+    """A window of a separate tmux server; `lines` returns its scrollback and screen."""
 
     def __init__(self, ostler, folder, *args, columns=80, rows=24):
         self._socket = str(folder / "tmux")
@@ -48,7 +48,7 @@ class Tmux:
         return shown
 
     def told(self, columns, rows):
-        """Until tmux has told of that size, which it does some time after it has wrapped its lines."""
+        """Wait until the terminal has this size; tmux sets it some time after it rewrapped its lines."""
         tty = os.open(self("display", "-p", "#{pane_tty}").strip(), os.O_RDONLY | os.O_NOCTTY)
         until = time.monotonic() + PATIENCE
         while os.get_terminal_size(tty) != (columns, rows):

@@ -1,4 +1,4 @@
-"""A terminal that wraps its lines anew when it becomes narrower, as tmux, VTE and most others do."""
+"""A terminal emulator that rewraps lines when it becomes narrower, as tmux, VTE and most others do."""
 
 import pyte
 
@@ -6,15 +6,15 @@ SCROLLBACK = 1000
 
 
 class Reflowing(pyte.HistoryScreen):
-    """`climbing`: backspaces go back to where a wrapped line begins, as in tmux."""
+    """With `climbing`, backspaces move to the start of a wrapped line, as in tmux."""
 
     def __init__(self, columns: int, rows: int, *, climbing: bool) -> None:
         super().__init__(columns, rows, history=SCROLLBACK)
         self._climbing = climbing
-        self._wrapped: set[int] = set()  # rows that go on in the one below
+        self._wrapped: set[int] = set()  # rows that continue in the next one
 
     def narrow(self, columns: int) -> None:
-        """Each row becomes as many as it needs; the cursor stays with the letter it is at."""
+        """Rewrap all rows; the cursor stays at its character."""
         rows = [*(self._cells(row) for row in self.history.top), *(self._cells(self.buffer[y]) for y in self._used())]
         at = len(self.history.top) + self.cursor.y
         made: list[list[pyte.screens.Char]] = []
@@ -38,7 +38,7 @@ class Reflowing(pyte.HistoryScreen):
             super().backspace()
 
     def text(self) -> list[str]:
-        """Scrollback and screen, without what is empty below."""
+        """Return scrollback and screen without empty lines at the end."""
         past = ["".join(row[x].data for x in range(self.columns)) for row in self.history.top]
         return "\n".join(line.rstrip() for line in (*past, *self.display)).rstrip().split("\n")
 

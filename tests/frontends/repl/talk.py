@@ -1,4 +1,4 @@
-"""What a model's server was told, and the flags that lead to it."""
+"""Helpers: the flags for a scripted model server, and the messages it received."""
 
 import json
 import re
@@ -9,10 +9,10 @@ CLEARS = re.compile(rb"\x1b\[[23]J|\x1bc")
 
 
 def press_until(term, key, wanted):
-    """Press a key of an ask, now and then, until something is seen: keys that come while one types are no answers."""
-    until = time.monotonic() + 60
+    """Press a key of a dialog repeatedly until a text appears, because keys during typing are ignored."""
+    deadline = time.monotonic() + 60
     while wanted not in term.text:
-        assert time.monotonic() < until, term.text
+        assert time.monotonic() < deadline, term.text
         term.type(key)
         with suppress(AssertionError):
             term.wait_for(wanted, timeout=1.0)
@@ -23,14 +23,14 @@ def at(server):
 
 
 def talk(server, number=-1):
-    """What was said in a request, by whom; what the harness itself reminds of is left out."""
-    said = json.loads(server.requests[number].body)["messages"]
-    return [(one["role"], _words(one.get("content"))) for one in said if one["role"] != "system"]
+    """Return the roles and texts of a request's messages, without system messages."""
+    messages = json.loads(server.requests[number].body)["messages"]
+    return [(message["role"], _text(message.get("content"))) for message in messages if message["role"] != "system"]
 
 
 def last_words(server):
     return talk(server)[-1][1]
 
 
-def _words(content):
+def _text(content):
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Which keys answer an ask, by a clock that stands still: none by accident."""
+"""Which key presses answer a dialog, tested with a fake clock."""
 
 import time
 
@@ -24,8 +24,8 @@ from ostler.testing.model_server import calls, text
 TWO = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+eins\n@@ -9 +9 @@\n-nine\n+neun\n"
 
 
-class Hand:
-    """Presses keys at an ask; time passes only where it says so."""
+class KeyPresser:
+    """Presses keys with a fake clock; time passes only in `wait`."""
 
     def __init__(self, monkeypatch):
         self.now, self.given, self._timers = 100.0, [], []
@@ -49,7 +49,7 @@ class Hand:
                 timer.call()
 
     def hold(self, key, seconds, first=0.5, every=0.03):
-        """As a keyboard repeats a key that is held down."""
+        """Press a key repeatedly, as a keyboard does while it is held down."""
         self.answers.press(key)
         self.wait(first)
         for _ in range(int((seconds - first) / every)):
@@ -66,132 +66,132 @@ class _Timer:
 
 
 @pytest.fixture
-def hand(monkeypatch):
-    return Hand(monkeypatch)
+def keyboard(monkeypatch):
+    return KeyPresser(monkeypatch)
 
 
 @pytest.mark.req("PM-9")
-def test_a_key_is_seen_at_once_and_answers_when_it_stands_alone(hand):
-    hand.see()
-    hand.answers.press("y")
-    assert (hand.answers.pending_key, hand.given) == ("y", [])
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert (hand.answers.pending_key, hand.given) == ("", ["y"])
+def test_single_key_is_shown_at_once_and_answers(keyboard):
+    keyboard.see()
+    keyboard.answers.press("y")
+    assert (keyboard.answers.pending_key, keyboard.given) == ("y", [])
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert (keyboard.answers.pending_key, keyboard.given) == ("", ["y"])
 
 
 @pytest.mark.req("PM-9")
-def test_a_key_from_before_the_ask_was_seen_answers_nothing(hand):
-    hand.answers.press("y")
-    hand.answers.expect_answer()
-    hand.answers.press("y")  # it was on its way while the ask was made
-    hand.answers.mark_visible()
-    hand.wait(TYPING_PAUSE_SECONDS)
-    assert hand.given == []
-    hand.answers.press("n")
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == ["n"]
+def test_key_before_the_dialog_was_visible_is_ignored(keyboard):
+    keyboard.answers.press("y")
+    keyboard.answers.expect_answer()
+    keyboard.answers.press("y")  # pressed while the dialog was being created
+    keyboard.answers.mark_visible()
+    keyboard.wait(TYPING_PAUSE_SECONDS)
+    assert keyboard.given == []
+    keyboard.answers.press("n")
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == ["n"]
 
 
 @pytest.mark.req("PM-9")
-def test_whoever_presses_again_and_again_is_heard(hand):
-    hand.see()
-    hand.answers.press("")
-    while not hand.given:
-        hand.answers.press("n")
-        hand.wait(0.2)
-        assert hand.now < 103
-    assert hand.given == ["n"]
+def test_repeated_key_press_is_accepted(keyboard):
+    keyboard.see()
+    keyboard.answers.press("")
+    while not keyboard.given:
+        keyboard.answers.press("n")
+        keyboard.wait(0.2)
+        assert keyboard.now < 103
+    assert keyboard.given == ["n"]
 
 
 @pytest.mark.req("PM-9")
-def test_a_key_held_since_before_the_ask_never_answers_it(hand):
-    hand.answers.expect_answer()
-    hand.answers.press("y")
-    hand.answers.mark_visible()
-    hand.hold("y", 5.0, first=0.03)
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == []
+def test_key_held_before_the_dialog_is_ignored(keyboard):
+    keyboard.answers.expect_answer()
+    keyboard.answers.press("y")
+    keyboard.answers.mark_visible()
+    keyboard.hold("y", 5.0, first=0.03)
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == []
 
 
 @pytest.mark.req("PM-9")
 @pytest.mark.parametrize("first", [0.25, 0.5, 0.66])
-def test_a_key_held_at_one_ask_does_not_answer_the_next(hand, first):
-    hand.see()
-    hand.answers.press("y")
-    hand.wait(SINGLE_KEY_SECONDS)
-    hand.see()
-    hand.wait(first - SINGLE_KEY_SECONDS)
-    hand.hold("y", 3.0, first=0.03)
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == ["y"]
+def test_held_key_does_not_answer_the_next_dialog(keyboard, first):
+    keyboard.see()
+    keyboard.answers.press("y")
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    keyboard.see()
+    keyboard.wait(first - SINGLE_KEY_SECONDS)
+    keyboard.hold("y", 3.0, first=0.03)
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == ["y"]
 
 
 @pytest.mark.req("PM-9")
-def test_a_second_key_before_the_next_ask_is_there_is_not_taken_for_it(hand):
-    hand.see()
-    hand.answers.press("y")
-    hand.wait(SINGLE_KEY_SECONDS)
-    hand.answers.mark_visible()  # something else was drawn; the next ask is not there yet
-    hand.answers.press("y")
-    hand.see()
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == ["y"]
+def test_key_before_the_next_dialog_is_ignored(keyboard):
+    keyboard.see()
+    keyboard.answers.press("y")
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    keyboard.answers.mark_visible()  # something else was drawn; the next dialog is not open yet
+    keyboard.answers.press("y")
+    keyboard.see()
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == ["y"]
 
 
 @pytest.mark.req("PM-9")
 @pytest.mark.parametrize("keys", ["yn", "ny", ["y", ""], ["", "y"], "yy"])
-def test_a_burst_of_keys_is_words(hand, keys):
-    hand.see()
+def test_burst_of_keys_is_ignored(keyboard, keys):
+    keyboard.see()
     for key in keys:
-        hand.answers.press(key)
-        hand.wait(0.05)
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == []
-    hand.wait(TYPING_PAUSE_SECONDS)
-    hand.answers.press("y")
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == ["y"]
+        keyboard.answers.press(key)
+        keyboard.wait(0.05)
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == []
+    keyboard.wait(TYPING_PAUSE_SECONDS)
+    keyboard.answers.press("y")
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == ["y"]
 
 
 @pytest.mark.req("PM-5", "PM-9")
-def test_a_wrong_key_is_told_at_once_and_the_next_right_one_answers(hand):
-    hand.see()
-    hand.answers.press("")
-    assert hand.answers.feedback == UNKNOWN_KEY_HINT
-    hand.wait(0.15)
-    hand.answers.press("y")
-    assert hand.answers.feedback == "y"
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert (hand.given, hand.answers.feedback) == (["y"], "")
+def test_wrong_key_shows_a_hint_and_the_next_key_answers(keyboard):
+    keyboard.see()
+    keyboard.answers.press("")
+    assert keyboard.answers.feedback == UNKNOWN_KEY_HINT
+    keyboard.wait(0.15)
+    keyboard.answers.press("y")
+    assert keyboard.answers.feedback == "y"
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert (keyboard.given, keyboard.answers.feedback) == (["y"], "")
 
 
 @pytest.mark.req("PM-5", "PM-9")
 @pytest.mark.parametrize("keys", ["yn", ["y", ""], ["", "y"]])
-def test_whoever_types_words_at_an_ask_is_told_that_they_do_not_count(hand, keys):
-    hand.see()
+def test_typing_at_a_dialog_shows_a_hint(keyboard, keys):
+    keyboard.see()
     for key in keys:
-        hand.answers.press(key)
-        hand.wait(0.05)
-    assert hand.answers.feedback == TYPING_HINT
-    hand.wait(0.5)
-    hand.answers.press("")  # they go on typing
-    hand.wait(0.9)
-    hand.answers.press("y")
-    assert (hand.answers.feedback, hand.answers.pending_key) == (TYPING_HINT, "")
-    hand.wait(TYPING_PAUSE_SECONDS)
-    hand.answers.press("y")
-    assert hand.answers.feedback == "y"
+        keyboard.answers.press(key)
+        keyboard.wait(0.05)
+    assert keyboard.answers.feedback == TYPING_HINT
+    keyboard.wait(0.5)
+    keyboard.answers.press("")  # still typing
+    keyboard.wait(0.9)
+    keyboard.answers.press("y")
+    assert (keyboard.answers.feedback, keyboard.answers.pending_key) == (TYPING_HINT, "")
+    keyboard.wait(TYPING_PAUSE_SECONDS)
+    keyboard.answers.press("y")
+    assert keyboard.answers.feedback == "y"
 
 
 @pytest.mark.req("PM-5")
-def test_enter_at_an_ask_answers_nothing_and_takes_nothing_back(hand):
-    hand.see()
-    hand.answers.reject()
-    assert hand.answers.feedback == UNKNOWN_KEY_HINT
-    hand.answers.press("n")
-    hand.answers.reject()
-    hand.wait(SINGLE_KEY_SECONDS)
-    assert hand.given == ["n"]
+def test_enter_is_not_an_answer_and_keeps_the_pending_key(keyboard):
+    keyboard.see()
+    keyboard.answers.reject()
+    assert keyboard.answers.feedback == UNKNOWN_KEY_HINT
+    keyboard.answers.press("n")
+    keyboard.answers.reject()
+    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == ["n"]
 
 
 class FakeConsole:
@@ -216,10 +216,10 @@ class FakeConsole:
         (["m", "not so"], "deny", "once", None, "not so"),
         ("hny", "allow", "once", (2,), ""),
         ("hyy", "allow", "once", None, ""),
-        ("hnn", "deny", "once", None, "None of these hunks is wanted."),
+        ("hnn", "deny", "once", None, "No hunk was accepted."),
     ],
 )
-def test_each_key_leads_to_its_decision(keys, answer, lasts, hunks, feedback):
+def test_decision_of_each_key(keys, answer, lasts, hunks, feedback):
     settled, console = [], FakeConsole()
     asking = DialogQueue(console, Styler(enabled=False), lambda *given: settled.append(given) or True)
     preview = Display("", (DisplayDiff("x", TWO),))
@@ -236,8 +236,8 @@ def test_each_key_leads_to_its_decision(keys, answer, lasts, hunks, feedback):
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.req("PM-9")
-def test_a_key_is_answered_within_150_ms(terminal, models):
-    """The best of several asks, by the clock, in a terminal: the machine may be busy, the client may not be slow."""
+def test_key_is_handled_within_150_ms(terminal, models):
+    """The fastest of several dialogs in a terminal counts, because the machine may be busy."""
     times = []
     asks = [calls([("write", {"path": f"{n}.txt", "content": "x\n"})]) for n in range(7)]
     with models.playing(*asks, text("all done")) as server:

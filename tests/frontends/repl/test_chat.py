@@ -1,4 +1,4 @@
-"""The line client end to end: keys into a pseudo-terminal, the screen and its scrollback out."""
+"""End-to-end tests of the line client on a pseudo-terminal."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from ostler.testing.model_server import calls, stall, text
 
 
 @pytest.mark.req("CL-1", "CL-5")
-def test_a_prompt_is_answered_and_ctrl_d_leaves(terminal, models):
+def test_prompt_is_answered_and_ctrl_d_quits(terminal, models):
     with models.playing(text("Hello there.")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -25,7 +25,7 @@ def test_a_prompt_is_answered_and_ctrl_d_leaves(terminal, models):
 
 
 @pytest.mark.req("CL-1")
-def test_ostler_alone_opens_the_prompt_and_says_what_it_works_with(terminal, models, ostler):
+def test_ostler_without_arguments_opens_the_chat(terminal, models, ostler):
     (ostler.workspace / ".git").mkdir()
     (ostler.workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
     with models.playing() as server:
@@ -37,14 +37,14 @@ def test_ostler_alone_opens_the_prompt_and_says_what_it_works_with(terminal, mod
     assert "sandbox" not in term.text, "the status must not stay in the scrollback"
 
 
-def test_ostler_alone_without_a_terminal_prints_the_help(ostler):
+def test_ostler_without_a_terminal_prints_the_help(ostler):
     done = ostler()
     assert done.code == 0
     assert done.stdout.startswith("usage: ostler")
 
 
 @pytest.mark.req("CL-6")
-def test_two_thousand_lines_stand_in_the_scrollback_once_and_in_order(terminal, models):
+def test_long_answer_is_in_the_scrollback_once_and_in_order(terminal, models):
     wanted = [f"line {number} of many" for number in range(2000)]
     said = "\n".join(wanted)
     with models.playing(text(said, chunks=300)) as server:
@@ -61,7 +61,7 @@ def test_two_thousand_lines_stand_in_the_scrollback_once_and_in_order(terminal, 
 
 
 @pytest.mark.req("CL-1")
-def test_wide_characters_are_typed_deleted_and_shown_whole(terminal, models):
+def test_wide_characters(terminal, models):
     with models.playing(text("你好，世界")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -78,7 +78,7 @@ def test_wide_characters_are_typed_deleted_and_shown_whole(terminal, models):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("key", ["\x1b\r", "\n", "\\\r"], ids=["alt-enter", "ctrl-j", "backslash-enter"])
-def test_a_new_line_is_typed_three_ways(terminal, models, key):
+def test_new_line_keys(terminal, models, key):
     with models.playing(text("ok")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -88,7 +88,7 @@ def test_a_new_line_is_typed_three_ways(terminal, models, key):
 
 
 @pytest.mark.req("CL-1")
-def test_a_paste_of_many_lines_is_one_prompt(terminal, models):
+def test_paste_of_many_lines_is_one_prompt(terminal, models):
     pasted = "\n".join(f"row {number}" for number in range(300))
     with models.playing(text("ok")) as server:
         term = terminal("chat", *at(server))
@@ -128,7 +128,7 @@ def test_history_survives_a_restart(terminal, models):
 
 
 @pytest.mark.req("PM-5")
-def test_an_edit_is_asked_for_with_its_diff_and_allowed_by_a_key(terminal, models, ostler):
+def test_edit_needs_approval_and_shows_its_diff(terminal, models, ostler):
     (ostler.workspace / "a.txt").write_text("old\n")
     read, write = ("read", {"path": "a.txt"}), ("write", {"path": "a.txt", "content": "new\n"})
     with models.playing(calls([read]), calls([write]), text("Done.")) as server:
@@ -145,14 +145,14 @@ def test_an_edit_is_asked_for_with_its_diff_and_allowed_by_a_key(terminal, model
 
 
 @pytest.mark.req("PM-5")
-def test_a_refusal_carries_a_message_to_the_agent(terminal, models, ostler):
+def test_denial_with_a_message_to_the_agent(terminal, models, ostler):
     with models.playing(calls([("write", {"path": "b.txt", "content": "x"})]), text("Sorry.")) as server:
         term = terminal("chat", *at(server))
         term.ready()
         term.type("write b\r")
         term.wait_for("allow? [")
         term.type("m")
-        term.wait_for("tell the agent:")
+        term.wait_for("message to the agent:")
         term.type("use c.txt instead\r")
         term.wait_for("Sorry.")
         assert "use c.txt instead" in last_words(server)
@@ -160,7 +160,7 @@ def test_a_refusal_carries_a_message_to_the_agent(terminal, models, ostler):
 
 
 @pytest.mark.req("PM-5", "CL-2")
-def test_a_dangerous_command_has_only_yes_and_no(terminal, models, ostler):
+def test_dangerous_command_has_only_yes_and_no(terminal, models, ostler):
     (ostler.workspace / "kept").mkdir()
     with models.playing() as server:
         term = terminal("chat", *at(server))
@@ -176,7 +176,7 @@ def test_a_dangerous_command_has_only_yes_and_no(terminal, models, ostler):
 
 @pytest.mark.req("CL-2", "SE-5")
 @pytest.mark.parametrize("mark", ["!", "@!", "! "])
-def test_a_command_runs_without_the_model_and_the_model_hears_of_it(terminal, models, mark):
+def test_shell_command_is_reported_to_the_model_later(terminal, models, mark):
     with models.playing(text("I saw.")) as server:
         term = terminal("chat", *at(server), "--allow", "bash:*")
         term.ready()
@@ -192,15 +192,15 @@ def test_a_command_runs_without_the_model_and_the_model_hears_of_it(terminal, mo
 
 
 @pytest.mark.req("CL-2")
-def test_an_empty_command_is_refused(terminal, models):
+def test_empty_shell_command_is_rejected(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
         term.type("!\r")
-        term.wait_for("there is no command after the !")
+        term.wait_for("type a command after the !")
 
 
-def test_the_whole_output_of_an_own_command_is_shown(terminal, models):
+def test_shell_command_output_is_shown_in_full(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server), "--allow", "bash:*")
         term.ready()
@@ -211,7 +211,7 @@ def test_the_whole_output_of_an_own_command_is_shown(terminal, models):
 
 
 @pytest.mark.req("CL-2", "CL-3")
-def test_mentioned_files_go_along_and_addresses_are_not_fetched(terminal, models, ostler):
+def test_mentioned_files_are_attached_and_urls_are_not_fetched(terminal, models, ostler):
     (ostler.workspace / "a b.txt").write_text("spaced words\n")
     (ostler.workspace / "c.txt").write_text("plain words\n")
     with models.playing(text("Read.")) as server:
@@ -222,12 +222,14 @@ def test_mentioned_files_go_along_and_addresses_are_not_fetched(terminal, models
         told = server.requests[0].body.decode()
     assert "spaced words" in told
     assert "plain words" in told
-    assert term.text.index("> see @") < term.text.index("attached c.txt (1 line)"), "below what it belongs to"
+    assert term.text.index("> see @") < term.text.index("attached c.txt (1 line)"), (
+        "the notice must be below its prompt"
+    )
     assert "example.org is sent" not in term.text
 
 
 @pytest.mark.req("CL-9")
-def test_ctrl_c_cancels_the_turn_and_keeps_the_session(terminal, models):
+def test_ctrl_c_cancels_the_turn(terminal, models):
     with models.playing(stall("body"), text("Still here.")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -241,13 +243,13 @@ def test_ctrl_c_cancels_the_turn_and_keeps_the_session(terminal, models):
         term.wait_for("Still here.")
         term.ready()
         term.type("\x03")
-        term.wait_for("Ctrl-C again leaves")
+        term.wait_for("press Ctrl-C again to quit")
         term.type("\x03")
         term.leave()
 
 
 @pytest.mark.req("CL-9")
-def test_ctrl_c_clears_what_is_typed_first(terminal, models):
+def test_ctrl_c_clears_typed_text_first(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -255,11 +257,11 @@ def test_ctrl_c_clears_what_is_typed_first(terminal, models):
         term.wait_for("> never mind")
         term.type("\x03")
         term.ready()
-        assert "again leaves" not in term.text
+        assert "again to quit" not in term.text
 
 
 @pytest.mark.req("EN-16")
-def test_what_is_typed_during_a_turn_is_sent_after_it(terminal, models):
+def test_prompt_typed_during_a_turn_is_queued(terminal, models):
     call = ("bash", {"command": "cat fifo"})
     with models.playing(calls([call]), text("One."), text("Two.")) as server:
         term = terminal("chat", *at(server), "--allow", "bash:*")
@@ -279,7 +281,7 @@ def test_what_is_typed_during_a_turn_is_sent_after_it(terminal, models):
 
 
 @pytest.mark.req("EN-16", "PM-5")
-def test_an_ask_lays_aside_what_is_being_typed_and_progress_leaves_no_trace(terminal, models):
+def test_dialog_saves_and_restores_typed_text(terminal, models):
     slow = ("bash", {"command": "echo so far; cat fifo"})
     with models.playing(calls([slow]), calls([("write", {"path": "x", "content": "x"})]), text("Done.")) as server:
         term = terminal("chat", *at(server), "--allow", "bash:*")
@@ -295,11 +297,11 @@ def test_an_ask_lays_aside_what_is_being_typed_and_progress_leaves_no_trace(term
         press_until(term, "n", "→ deny")
         term.wait_for("Done.")
         shown = term.wait_for("> half a thou")
-    assert shown.count("so far") == 2, "in the call's line and in its result, and nowhere else"
+    assert shown.count("so far") == 2, "only in the call's line and in its result"
 
 
 @pytest.mark.req("CL-1")
-def test_the_prompt_survives_a_resize_while_text_streams(terminal, models):
+def test_resize_while_text_streams(terminal, models):
     said = "\n".join(f"row {number}." for number in range(400))
     with models.playing(text(said, chunks=100)) as server:
         term = terminal("chat", *at(server))
@@ -316,7 +318,7 @@ def test_the_prompt_survives_a_resize_while_text_streams(terminal, models):
 @pytest.mark.req("CL-9")
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "in a turn"])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_ends_it_with_the_terminal_restored(terminal, models, number, status, busy):
+def test_signal_quits_and_restores_the_terminal(terminal, models, number, status, busy):
     with models.playing(*([stall("body")] if busy else [])) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -331,7 +333,7 @@ def test_a_signal_ends_it_with_the_terminal_restored(terminal, models, number, s
 
 
 @pytest.mark.req("CL-9")
-def test_a_terminal_that_goes_away_ends_it(terminal, models):
+def test_closed_terminal_quits(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -352,32 +354,32 @@ def test_colour_can_be_switched_off(terminal, models, name):
 
 
 @pytest.mark.req("CL-7")
-def test_slash_commands_tell_and_a_mistyped_one_is_guessed(terminal, models):
+def test_slash_commands(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
         for command, wanted in (
             ("/help", "/permissions"),
-            ("/todo", "there is no plan"),
+            ("/todo", "the todo list is empty"),
             ("/cost", "0 tokens in"),
-            ("/undo", "there is nothing to undo"),
+            ("/undo", "nothing to undo in this workspace"),
             ("/agents", "* build"),
-            ("/agents plan", "from now on: plan"),
+            ("/agents plan", "now using agent plan"),
             ("/mode plam", "did you mean plan?"),
-            ("/skills", "there are no skills here"),
-            ("/mcp", "no MCP server is set up"),
+            ("/skills", "no skills available"),
+            ("/mcp", "no MCP server is configured"),
             ("/sessions", "0 turns"),
             ("/resume", "there is no other session"),
-            ("/compact", "nothing to make shorter"),
-            ("/revert", "nothing was said yet"),
-            ("/title My work", "from now on: My work"),
+            ("/compact", "nothing to compact"),
+            ("/revert", "there are no prompts yet"),
+            ("/title My work", "title set to My work"),
             ("/theme light", "* light"),
-            ("/details", "in full from now on"),
+            ("/details", "now shown in full"),
             ("/stats", "did you mean /status?"),
             ("/status", "backend  engine"),
             ("/models", "*  1  scripted"),
-            ("/models other", "from now on: other"),
-            ("/permissions", "you gave no rules"),
+            ("/models other", "now using model other"),
+            ("/permissions", "you added no rules"),
         ):
             term.type(f"{command}\r")
             term.wait_for(wanted)
@@ -388,7 +390,7 @@ def test_slash_commands_tell_and_a_mistyped_one_is_guessed(terminal, models):
 @pytest.mark.parametrize(
     ("flags", "env"), [(["--plain"], {}), ([], {"TERM": "dumb"}), ([], {"TERM": ""})], ids=["plain", "dumb", "no TERM"]
 )
-def test_plain_lines_move_nothing_and_number_their_menus(terminal, models, ostler, flags, env):
+def test_plain_console_numbers_its_menus(terminal, models, ostler, flags, env):
     with models.playing(calls([("write", {"path": "p.txt", "content": "x\n"})]), text("Written.")) as server:
         term = terminal("chat", *at(server), *flags, env=env)
         term.wait_for(lambda text: text.rstrip().endswith(">"))
@@ -405,7 +407,7 @@ def test_plain_lines_move_nothing_and_number_their_menus(terminal, models, ostle
 
 
 @pytest.mark.req("CL-1")
-def test_a_pipe_is_read_line_by_line_as_lines_are_wanted(ostler, models):
+def test_pipe_is_read_line_by_line(ostler, models):
     replies = (calls([("write", {"path": "q.txt", "content": "x\n"})]), text("No."), text("Yes."))
     with models.playing(*replies) as server:
         done = ostler("chat", *at(server), stdin="write q\nn\nand now?\n")
@@ -415,7 +417,7 @@ def test_a_pipe_is_read_line_by_line_as_lines_are_wanted(ostler, models):
     assert not (ostler.workspace / "q.txt").exists()
 
 
-def test_a_pipe_that_ends_while_something_is_asked_refuses(ostler, models):
+def test_end_of_pipe_denies_open_requests(ostler, models):
     with models.playing(calls([("write", {"path": "q.txt", "content": "x\n"})]), text("Refused.")) as server:
         done = ostler("chat", *at(server), stdin="write q\n")
     assert done.code == 0
@@ -423,7 +425,7 @@ def test_a_pipe_that_ends_while_something_is_asked_refuses(ostler, models):
     assert "Refused." in done.stdout
 
 
-def test_a_pipe_that_ends_early_lets_the_turn_come_to_its_end(ostler, models):
+def test_turn_finishes_after_the_end_of_the_pipe(ostler, models):
     replies = (
         calls([("write", {"path": "q.txt", "content": "x\n"})]),
         calls([("write", {"path": "r.txt", "content": "x\n"})]),

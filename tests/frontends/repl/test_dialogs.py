@@ -1,4 +1,4 @@
-"""Asks and questions by themselves: which answers there are, what each settles, and what the agent is told."""
+"""Approval requests and questions: their answers and the resulting decisions."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def keys(one):
 
 
 def answered(one, *lines):
-    """The decision after the last line; none before it."""
+    """Submit lines and return the decision after the last; the others must not decide."""
     *before, last = lines
     assert [one.submit(line) for line in before] == [None] * len(before)
     return one.submit(last)
@@ -49,23 +49,23 @@ def answered(one, *lines):
         ("h", None),
     ],
 )
-def test_one_key_decides(line, decision):
+def test_single_key_decides(line, decision):
     assert ask().submit(line) == decision
 
 
 @pytest.mark.req("PM-5")
-def test_the_dangerous_class_has_only_once_and_deny():
+def test_dangerous_request_has_only_allow_once_and_deny():
     assert keys(ask(DIFF, once_only=True)) == ["y", "n"]
     wide = (*DEFAULT_OPTIONS, AnswerOption("more", "For ever", "allow_always"))
     assert keys(ask(once_only=True, options=wide)) == ["y", "n"]
 
 
 @pytest.mark.req("PM-5")
-def test_the_exact_rule_is_shown():
+def test_exact_rule_is_shown():
     assert any("rule for s and a: write: x*" in line for line in ask().lines(PLAIN, with_keys=True))
 
 
-def test_options_of_one_kind_have_keys_of_their_own():
+def test_options_of_the_same_kind_have_different_keys():
     two = (
         AnswerOption("1", "This once", "allow_once"),
         AnswerOption("2", "That once", "allow_once"),
@@ -77,30 +77,30 @@ def test_options_of_one_kind_have_keys_of_their_own():
 
 
 @pytest.mark.req("PM-5")
-def test_a_message_goes_with_the_refusal():
+def test_denial_with_a_message():
     decision = answered(ask(), "m", "  use y instead ")
     assert (decision.answer, decision.feedback) == ("deny", "use y instead")
 
 
 @pytest.mark.req("PM-5")
-def test_some_hunks_are_allowed_by_their_numbers():
+def test_some_hunks_are_allowed():
     one = ask(DIFF)
     assert keys(one)[-1] == "h"
     assert one.submit("h") is None
     assert "hunk 1 of 2: x, updated" in "\n".join(one.step_lines(PLAIN))
     assert one.submit("n") is None
-    assert one.step_lines(PLAIN)[:3] == ["  → left out", "", "  hunk 2 of 2: x, updated"]
+    assert one.step_lines(PLAIN)[:3] == ["  → skipped", "", "  hunk 2 of 2: x, updated"]
     assert answered(one, "x", "y") == Decision("allow", "person", "once", "once", hunks=(2,))
 
 
 @pytest.mark.req("PM-5")
-def test_all_hunks_are_a_yes_and_none_a_no():
+def test_all_hunks_allow_and_no_hunk_denies():
     assert answered(ask(DIFF), "h", "y", "y") == Decision("allow", "person", "once", "once")
     refused = answered(ask(DIFF), "h", "n", "n")
-    assert (refused.answer, refused.feedback) == ("deny", "None of these hunks is wanted.")
+    assert (refused.answer, refused.feedback) == ("deny", "No hunk was accepted.")
 
 
-def test_hunks_are_not_offered_where_there_is_one_or_not_all_is_seen():
+def test_hunks_are_not_offered_for_one_hunk_or_a_truncated_diff():
     assert "h" not in keys(ask(DIFF.partition("@@ -9")[0]))
     assert "h" not in keys(ask(DIFF, cut=True))
 
@@ -120,41 +120,43 @@ class PagedConsole:
 
 
 def paged(lines, page=(40, 10)):
-    """A change of so many lines in an ask, on a screen of that size."""
-    console, settled = PagedConsole(page), []
-    asking = DialogQueue(console, PLAIN, lambda *answer: settled.append(answer) or True)
+    """Open an approval request with a diff of this many lines on a screen of this size."""
+    console, answers_given = PagedConsole(page), []
+    dialogs = DialogQueue(console, PLAIN, lambda *answer: answers_given.append(answer) or True)
     diff = "--- /dev/null\n+++ b/x\n" + f"@@ -0,0 +1,{lines} @@\n" + "".join(f"+line {n}\n" for n in range(lines))
-    asking.on_event(
+    dialogs.on_event(
         PermissionAsked("a", Permission("write x", (), Display("", (DisplayDiff("x", diff),)), DEFAULT_OPTIONS))
     )
-    return console, asking, settled
+    return console, dialogs, answers_given
 
 
 @pytest.mark.req("PM-5")
-def test_a_long_diff_is_shown_whole_in_screenfuls_before_it_can_be_answered():
-    console, asking, settled = paged(95)
+def test_long_diff_is_paged_before_it_can_be_answered():
+    console, dialogs, answers_given = paged(95)
     pages = 1
     while "allow?" not in console.menu.prompt:
         before = len(console.shown)
-        asking.answer("y")
-        assert (settled, len(console.shown)) == ([], before), "what was not seen yet is not answered"
-        asking.answer(" ")
+        dialogs.answer("y")
+        assert (answers_given, len(console.shown)) == ([], before), (
+            "a request that is not completely visible cannot be answered"
+        )
+        dialogs.answer(" ")
         assert 0 < len(console.shown) - before <= 10
         pages += 1
     assert pages == -(-len(console.shown) // 10)
     assert [line for line in console.shown if "+line" in line] == [f"  +line {n}" for n in range(95)]
-    asking.answer("y")
-    assert settled[0][1].answer == "allow"
+    dialogs.answer("y")
+    assert answers_given[0][1].answer == "allow"
 
 
 @pytest.mark.req("PM-5")
-def test_the_rest_of_a_long_diff_at_once_or_only_its_end():
-    console, asking, _ = paged(95)
-    asking.answer("e")
+def test_show_all_or_skip_to_the_end_of_a_long_diff():
+    console, dialogs, _ = paged(95)
+    dialogs.answer("e")
     assert "+line 94" in "\n".join(console.shown)
     assert "allow?" in console.menu.prompt
-    console, asking, _ = paged(95)
-    asking.answer("q")
+    console, dialogs, _ = paged(95)
+    dialogs.answer("q")
     shown = "\n".join(console.shown)
     assert "lines not shown" in shown
     assert "+line 50" not in shown
@@ -162,36 +164,36 @@ def test_the_rest_of_a_long_diff_at_once_or_only_its_end():
     assert "allow?" in console.menu.prompt
 
 
-def test_wide_lines_are_counted_as_the_rows_they_take():
+def test_wrapped_lines_are_counted_as_rows():
     console, _, _ = paged(95, page=(4, 10))
     assert 0 < len(console.shown) < 10
 
 
-def test_what_fits_or_is_read_by_machines_is_not_paged():
+def test_short_output_and_pipes_are_not_paged():
     for page in ((40, 200), (0, 0)):
         console, _, _ = paged(95, page)
         assert "allow?" in console.menu.prompt
 
 
-def test_the_rest_of_an_ask_that_was_settled_elsewhere_is_forgotten():
-    _, asking, settled = paged(95)
+def test_rest_of_a_request_answered_elsewhere_is_discarded():
+    _, dialogs, answers_given = paged(95)
     permission = Permission("write x", options=DEFAULT_OPTIONS)
-    asking.on_event(PermissionDecided("a", permission, Decision("allow", by="person")))
-    asking.on_event(PermissionAsked("b", permission))
-    asking.answer("n")
-    assert [ask_id for ask_id, _ in settled] == ["b"]
+    dialogs.on_event(PermissionDecided("a", permission, Decision("allow", by="person")))
+    dialogs.on_event(PermissionAsked("b", permission))
+    dialogs.answer("n")
+    assert [ask_id for ask_id, _ in answers_given] == ["b"]
 
 
-def test_a_key_too_many_settles_nothing_twice():
-    settled = []
-    asking = DialogQueue(PagedConsole(), PLAIN, lambda *answer: settled.append(answer) or True)
-    asking.on_event(PermissionAsked("a", Permission("one", options=DEFAULT_OPTIONS)))
+def test_request_is_answered_only_once():
+    answers_given = []
+    dialogs = DialogQueue(PagedConsole(), PLAIN, lambda *answer: answers_given.append(answer) or True)
+    dialogs.on_event(PermissionAsked("a", Permission("one", options=DEFAULT_OPTIONS)))
     for key in "yyn":
-        asking.answer(key)
-    assert [(ask_id, decision.answer) for ask_id, decision in settled] == [("a", "allow")]
+        dialogs.answer(key)
+    assert [(ask_id, decision.answer) for ask_id, decision in answers_given] == [("a", "allow")]
 
 
-def inquiry(schema=None):
+def question_dialog(schema=None):
     return QuestionDialog(QuestionAsked(Question("q", "Which?\nReally?", schema)))
 
 
@@ -219,8 +221,8 @@ def form(**properties):
         ({"properties": {"a": "no schema"}, "required": "a"}, ["x"], QuestionReply("accept", {"a": "x"})),
     ],
 )
-def test_a_question_is_answered_piece_by_piece_as_its_schema_wants(schema, lines, reply):
-    one = inquiry(schema)
+def test_question_is_answered_field_by_field(schema, lines, reply):
+    one = question_dialog(schema)
     for line in lines:
         assert one.menu().prompt.strip()
         one.step_lines(PLAIN)
@@ -229,25 +231,25 @@ def test_a_question_is_answered_piece_by_piece_as_its_schema_wants(schema, lines
 
 
 @pytest.mark.parametrize(("line", "action"), [("y", "accept"), ("n", "decline"), ("", "decline")])
-def test_an_address_is_shown_with_who_asks_and_taken_or_not(line, action):
+def test_url_question(line, action):
     asked = Question("q", "Log in", {"properties": {"x": {}}}, "https://example.com/\x1b[8m?a", "files (MCP)")
     one = QuestionDialog(QuestionAsked(asked))
     shown = "\n".join(one.lines(PLAIN, with_keys=True))
     assert "? files (MCP) asks: Log in\n  https://example.com/" in shown
     assert "\x1b" not in shown
-    assert "there [y/n]" in one.menu().prompt
+    assert "open this URL [y/n]" in one.menu().prompt
     assert one.submit(line) == QuestionReply(action)
 
 
-def test_what_a_question_shows_obeys_nobody():
-    one = inquiry(form(c={"title": "Pick\x1b[2J", "description": "of\x1b]0;x\x07", "enum": ["a\x1b[31m"]}))
+def test_question_has_no_control_characters():
+    one = question_dialog(form(c={"title": "Pick\x1b[2J", "description": "of\x1b]0;x\x07", "enum": ["a\x1b[31m"]}))
     shown = "\n".join([*one.lines(PLAIN, with_keys=True), one.menu().prompt])
     assert "? Which?\n  Really?" in shown
     assert not set(shown) & {"\x1b", "\x07"}
 
 
 @pytest.mark.req("PM-5")
-def test_a_burst_of_keys_is_no_answer(terminal, models, ostler):
+def test_burst_of_keys_is_not_an_answer(terminal, models, ostler):
     with models.playing(calls([("write", {"path": "x.txt", "content": "x\n"})])) as server:
         term = terminal("chat", "--base-url", server.base_url, "--model", "scripted")
         term.ready()

@@ -1,4 +1,4 @@
-"""What is typed, in an editor of the person's own: whatever that does, nothing typed is lost."""
+"""Editing the typed text in an external editor never loses it."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from ostler.frontends.repl.line_editor import LineEditorConsole
 
 
 def writing(data, *, ends_well=True):
-    """An editor that leaves this in the file."""
+    """Return an editor that writes this data to the file."""
 
     async def edit(path):
         with open(path, "wb") as file:
@@ -40,21 +40,21 @@ async def console():
 @pytest.mark.parametrize(
     ("left", "read"), [(b"one\ntwo\n", "one\ntwo"), ("世界".encode(), "世界"), (b"\xff", "\ufffd"), (b"", "")]
 )
-async def test_what_the_editor_leaves_is_typed(left, read):
+async def test_edited_text_is_read_back(left, read):
     assert await edit_text("before", writing(left)) == read
 
 
 @pytest.mark.req("CL-1")
-async def test_an_editor_that_fails_is_told_by_its_name_and_leaves_no_file(monkeypatch, tmp_path):
+async def test_failed_editor_is_named_and_its_file_removed(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("EDITOR", "my-ed --wait")
     monkeypatch.delenv("VISUAL", raising=False)
-    with pytest.raises(UsageError, match="EDITOR is 'my-ed --wait'"):
+    with pytest.raises(UsageError, match="EDITOR, which is 'my-ed --wait'"):
         await edit_text("before", writing(b"half", ends_well=False))
     assert not list(tmp_path.iterdir())
 
 
-async def test_a_file_that_is_gone_or_has_no_end_is_one_sentence(monkeypatch):
+async def test_missing_or_too_long_file_is_an_error(monkeypatch):
     async def away(path):
         os.unlink(path)
         return True
@@ -62,13 +62,13 @@ async def test_a_file_that_is_gone_or_has_no_end_is_one_sentence(monkeypatch):
     with pytest.raises(UsageError, match="cannot be read"):
         await edit_text("before", away)
     monkeypatch.setattr(draft_file, "MAX_LENGTH", 10)
-    with pytest.raises(UsageError, match="more than 10 characters"):
+    with pytest.raises(UsageError, match="longer than 10 characters"):
         await edit_text("before", writing(b"x" * 11))
 
 
 @pytest.mark.req("CL-1", "PM-5")
 @pytest.mark.parametrize("asks", [False, True])
-async def test_it_takes_the_place_of_what_was_typed_also_where_an_ask_came_meanwhile(console, asks):
+async def test_edited_text_replaces_typed_text_also_during_a_dialog(console, asks):
     buffer = console._session.default_buffer
     buffer.text = "before"
 
@@ -86,25 +86,25 @@ async def test_it_takes_the_place_of_what_was_typed_also_where_an_ask_came_meanw
 
 
 @pytest.mark.req("CL-9")
-async def test_whoever_is_told_to_end_takes_the_editor_along(console, monkeypatch, tmp_path):
-    program, begun, drafts = tmp_path / "editor", tmp_path / "begun", tmp_path / "drafts"
-    program.write_text(f"#!/bin/sh\necho $$ > {begun}.new; mv {begun}.new {begun}; exec sleep 600\n")
+async def test_editor_is_terminated_on_exit(console, monkeypatch, tmp_path):
+    program, started, drafts = tmp_path / "editor", tmp_path / "started", tmp_path / "drafts"
+    program.write_text(f"#!/bin/sh\necho $$ > {started}.new; mv {started}.new {started}; exec sleep 600\n")
     program.chmod(0o700)
     drafts.mkdir()
     monkeypatch.setenv("VISUAL", str(program))
     monkeypatch.setattr("tempfile.tempdir", str(drafts))
     console.edit_draft()
     async with asyncio.timeout(60):
-        while not begun.exists():
+        while not started.exists():
             await asyncio.sleep(0.01)
         await console.aclose()
     with pytest.raises(ProcessLookupError):
-        os.kill(int(begun.read_text()), 0)
+        os.kill(int(started.read_text()), 0)
     assert not list(drafts.iterdir())
 
 
 @pytest.mark.req("CL-1")
-async def test_there_is_time_between_two_keys_and_none_is_lost_on_escape(console):
+async def test_key_timeouts(console):
     app = console._session.app
     pressed = []
     console.edit_draft = lambda: pressed.append("edit")

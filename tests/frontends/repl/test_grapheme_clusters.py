@@ -1,4 +1,4 @@
-"""Characters of several code points in the editor: one for the keys, and as wide as every terminal draws them."""
+"""Multi-code-point characters in the editor: handled as one and drawn with a known width."""
 
 import os
 import pty
@@ -23,7 +23,7 @@ ALL = (FAMILY, THUMB, HEART, FLAG, ACCENT, "世", "x", "각")
 
 
 class Typist:
-    """Presses keys in an editor that no terminal shows."""
+    """Presses keys in an editor without a visible terminal."""
 
     def __init__(self, console):
         self.console, self.app = console, console._session.app
@@ -46,14 +46,14 @@ async def typist(request):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("character", ALL)
-def test_a_character_is_as_long_as_its_code_points(character):
+def test_size_of_a_character(character):
     assert size_before(Document(f"a{character}")) == size_after(Document(f"{character}a", 0)) == len(character)
     assert size_before(Document(f"{character}\n")) == size_after(Document("")) == 1
 
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("character", ALL)
-async def test_keys_take_it_as_one(typist, character):
+async def test_keys_handle_a_character_as_one(typist, character):
     typist.buffer.text = f"a{character}b"
     typist.buffer.cursor_position = 1 + len(character)
     typist.press(Keys.Left)
@@ -67,7 +67,7 @@ async def test_keys_take_it_as_one(typist, character):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("character", ALL)
-def test_its_columns_are_those_of_its_parts_wherever_it_is_drawn(character):
+def test_width_of_a_character_is_the_width_of_its_parts(character):
     text = f"a{character}b"
     control = BufferControl()
     given = TransformationInput(control, Document(text), 0, lambda at: at, [("", "a"), ("bold", text[1:])], 80, 24)
@@ -82,7 +82,7 @@ def test_its_columns_are_those_of_its_parts_wherever_it_is_drawn(character):
 
 
 @pytest.mark.req("CL-1", "PM-5")
-async def test_after_a_line_and_at_an_ask_vi_keys_begin_anew(typist):
+async def test_vi_mode_is_reset_after_a_line_and_at_a_dialog(typist):
     typist.press(*"words")
     typist.app.vi_state.input_mode = InputMode.NAVIGATION
     typist.console.send()

@@ -1,4 +1,4 @@
-"""The editor's console by itself: whose keys count, and where what was typed goes."""
+"""Unit tests of the line editor console: answer keys, typed text and history."""
 
 import os
 import pty
@@ -13,7 +13,7 @@ ASK = AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny")))
 
 
 def expect_seen(console, menu):
-    """An ask that is on the screen."""
+    """Open a menu and mark it as visible."""
     console.set_menu(menu)
     console._answer_keys.mark_visible()
 
@@ -37,7 +37,7 @@ def typed(console, text):
 
 
 @pytest.mark.req("PM-5")
-async def test_a_key_meant_for_the_text_does_not_answer_the_ask_that_interrupts_it(console):
+async def test_key_for_the_typed_text_does_not_answer_a_dialog(console):
     typed(console, "half a")
     console.clock[0] += 0.2
     expect_seen(console, ASK)
@@ -46,12 +46,12 @@ async def test_a_key_meant_for_the_text_does_not_answer_the_ask_that_interrupts_
     assert console._answer_keys.accepts_keys()
 
 
-async def test_an_ask_at_an_empty_prompt_hears_at_once(console):
+async def test_dialog_at_an_empty_prompt_accepts_keys_at_once(console):
     expect_seen(console, ASK)
     assert console._answer_keys.accepts_keys()
 
 
-async def test_what_was_typed_comes_back_after_the_last_ask(console):
+async def test_typed_text_is_restored_after_the_last_dialog(console):
     typed(console, "half a")
     console.set_menu(ASK)
     assert console._session.default_buffer.text == ""
@@ -65,7 +65,7 @@ async def test_what_was_typed_comes_back_after_the_last_ask(console):
 
 
 @pytest.mark.req("CL-1")
-async def test_answers_do_not_enter_the_history(console):
+async def test_answers_are_not_in_the_history(console):
     console.set_menu(AnswerMenu("tell: "))
     typed(console, "my secret reason")
     console.send()
@@ -76,7 +76,7 @@ async def test_answers_do_not_enter_the_history(console):
 
 
 @pytest.mark.req("MD-3")
-async def test_what_must_be_kept_nowhere_does_not_enter_the_history(console):
+async def test_sensitive_text_is_not_in_the_history(console):
     console.is_sensitive = lambda text: "sk-planted" in text
     for text in ("take sk-planted-0123", "a prompt"):
         typed(console, text)
@@ -85,7 +85,7 @@ async def test_what_must_be_kept_nowhere_does_not_enter_the_history(console):
 
 
 @pytest.mark.req("CL-4")
-async def test_files_are_looked_for_before_one_is_mentioned(console):
+async def test_files_are_scanned_before_the_first_mention(console):
     class Completing:
         looked = ""
 
@@ -100,9 +100,9 @@ async def test_files_are_looked_for_before_one_is_mentioned(console):
 
 
 @pytest.mark.req("CL-6")
-async def test_the_prompt_comes_back_in_the_same_piece_as_what_is_printed_above_it(console, monkeypatch):
-    app, output, pieces = console._session.app, console._output, []
-    monkeypatch.setattr("prompt_toolkit.output.vt100.flush_stdout", lambda out, data: pieces.append(data))
+async def test_prompt_is_redrawn_in_the_same_write_as_output(console, monkeypatch):
+    app, output, writes = console._session.app, console._output, []
+    monkeypatch.setattr("prompt_toolkit.output.vt100.flush_stdout", lambda out, data: writes.append(data))
 
     def redraw():
         output.write_raw("PROMPT")
@@ -112,7 +112,7 @@ async def test_the_prompt_comes_back_in_the_same_piece_as_what_is_printed_above_
     monkeypatch.setattr(app, "_redraw", redraw)
     console.show(["said"])
     console.set_menu(None)
-    assert len(pieces) == 1 and pieces[0].endswith("said\nPROMPT"), pieces
+    assert len(writes) == 1 and writes[0].endswith("said\nPROMPT"), writes
     output.write_raw("on its own")
     output.flush()
-    assert pieces[1:] == ["on its own"]
+    assert writes[1:] == ["on its own"]

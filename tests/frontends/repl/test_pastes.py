@@ -1,4 +1,4 @@
-"""Long pastes by themselves: a mark in the editor, and every character when it is sent."""
+"""Placeholders for long pastes."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from ostler.frontends.repl.pastes import MAX_LINE_LENGTH, MAX_PASTE_LENGTH, Past
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("text", ["", "short", "x" * MAX_LINE_LENGTH, "x\n" * (MAX_PASTE_LENGTH // 2)])
-def test_what_can_be_edited_stays(text):
+def test_short_paste_is_unchanged(text):
     assert PasteStore().fold(text) == text
 
 
@@ -16,7 +16,7 @@ def test_what_can_be_edited_stays(text):
     "text",
     ["x" * (MAX_LINE_LENGTH + 1), "x\n" * MAX_PASTE_LENGTH, "\\1 \\g<0> [pasted 1: 2 lines, 3 characters]" * 100],
 )
-def test_what_is_too_long_becomes_a_mark_and_comes_back(text):
+def test_long_paste_becomes_a_placeholder_and_is_restored(text):
     pastes = PasteStore()
     first, second = pastes.fold(text), pastes.fold(f"{text}!")
     assert len(first) < 80
@@ -24,19 +24,19 @@ def test_what_is_too_long_becomes_a_mark_and_comes_back(text):
     assert pastes.unfold(f"see {first} and {second}.") == f"see {text} and {text}!."
 
 
-def test_what_only_looks_like_a_mark_stays():
-    said = "[pasted 7: 2 lines, 3 characters] [pasted x] [pasted 1]"
-    assert PasteStore().unfold(said) == said
+def test_unknown_placeholder_is_unchanged():
+    text = "[pasted 7: 2 lines, 3 characters] [pasted x] [pasted 1]"
+    assert PasteStore().unfold(text) == text
 
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "count"),
     [
         ("x\n" * MAX_PASTE_LENGTH, f"{MAX_PASTE_LENGTH:,} lines"),
         ("x\n" * MAX_PASTE_LENGTH + "x", f"{MAX_PASTE_LENGTH + 1:,} lines"),
         ("x" * 9999, "1 line,"),
     ],
 )
-def test_lines_are_counted_as_an_editor_does(text, told):
-    assert told in PasteStore().fold(text)
+def test_line_count_of_a_placeholder(text, count):
+    assert count in PasteStore().fold(text)

@@ -1,4 +1,4 @@
-"""The plain console by itself: what it prints, and what a line means."""
+"""Unit tests of the plain console."""
 
 import asyncio
 import io
@@ -22,7 +22,7 @@ def typing():
 
 
 @pytest.mark.req("PM-5", "CL-1")
-async def test_an_answer_is_asked_for_once_and_a_number_stands_for_it(typing):
+async def test_menu_prompt_is_printed_once_and_numbers_select_answers(typing):
     console, out, type_in = typing
     console.set_menu(ASK)
     type_in("2\nhello\n")
@@ -33,7 +33,7 @@ async def test_an_answer_is_asked_for_once_and_a_number_stands_for_it(typing):
     assert out.getvalue().count("allow? ") == 2
 
 
-async def test_an_idle_prompt_comes_again_after_each_line(typing):
+async def test_idle_prompt_is_repeated_after_each_line(typing):
     console, out, type_in = typing
     console.set_menu(IDLE_MENU)
     type_in("\n2\n")
@@ -43,15 +43,15 @@ async def test_an_idle_prompt_comes_again_after_each_line(typing):
 
 
 @pytest.mark.req("CL-1")
-async def test_a_line_of_megabytes_is_one_line(typing):
+async def test_very_long_line(typing):
     console, _, type_in = typing
     text = "long " * 500_000
 
-    def all_of_it():
+    def write_all():
         data = f"{text}\n"
         while data:
             data = data[type_in(data[:60_000]) :]
 
-    writer = asyncio.create_task(asyncio.to_thread(all_of_it))
+    writer = asyncio.create_task(asyncio.to_thread(write_all))
     assert await console.read() == LineEntered(text)
     await writer

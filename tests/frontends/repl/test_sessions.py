@@ -1,4 +1,4 @@
-"""Going back, forth and elsewhere at the prompt, end to end: words and files together, and from session to session."""
+"""End-to-end tests of undo, redo, and switching between sessions."""
 
 import re
 
@@ -11,7 +11,7 @@ WRITE = calls([("write", {"path": "a.txt", "content": "new\n"})])
 
 
 @pytest.mark.req("EN-13", "CL-7")
-def test_undo_and_redo_move_the_words_and_the_files(terminal, models, ostler):
+def test_undo_and_redo_restore_prompts_and_files(terminal, models, ostler):
     (ostler.workspace / "a.txt").write_text("old\n")
     read = calls([("read", {"path": "a.txt"})])
     with models.playing(text("Hello."), read, WRITE, text("Written."), text("Later."), text("Last.")) as server:
@@ -25,22 +25,22 @@ def test_undo_and_redo_move_the_words_and_the_files(terminal, models, ostler):
         term.ready()
         assert (ostler.workspace / "a.txt").read_text() == "new\n"
         term.type("/undo\r")
-        term.wait_for("took back: write it")
+        term.wait_for("undone: write it")
         term.wait_for("restored a.txt")
         term.prompted("write it")
         assert (ostler.workspace / "a.txt").read_text() == "old\n"
         term.type("\x03what did I say?\r")
         term.wait_for("Later.")
-        assert [said for role, said in talk(server) if role == "user"] == ["hello", "what did I say?"]
+        assert [message for role, message in talk(server) if role == "user"] == ["hello", "what did I say?"]
         term.ready()
         term.type("/undo\r")
-        term.wait_for("took back: what did I say?")
+        term.wait_for("undone: what did I say?")
         term.type("\x03/redo\r")
-        term.wait_for("again: what did I say?")
+        term.wait_for("redone: what did I say?")
         term.ready()
         term.type("and?\r")
         term.wait_for("Last.")
-        assert [said for role, said in talk(server) if role == "user"][-2:] == ["what did I say?", "and?"]
+        assert [message for role, message in talk(server) if role == "user"][-2:] == ["what did I say?", "and?"]
 
 
 @pytest.mark.req("SE-3", "CL-7")
@@ -64,19 +64,19 @@ def test_sessions_are_listed_resumed_and_forked(terminal, models, ostler):
         term.ready()
         term.type("three\r")
         term.wait_for("In the copy.")
-        assert [said for role, said in talk(server) if role == "user"] == ["two", "three"]
+        assert [message for role, message in talk(server) if role == "user"] == ["two", "three"]
         term.ready()
         term.type(f"/resume {other}\r")
         term.wait_for(lambda shown: shown.count("First.") == 2)
         term.ready()
         term.type("four\r")
         term.wait_for("Back again.")
-        assert [said for role, said in talk(server) if role == "user"] == ["one", "four"]
+        assert [message for role, message in talk(server) if role == "user"] == ["one", "four"]
     assert here != other
 
 
 @pytest.mark.req("SE-3")
-def test_a_session_that_is_open_elsewhere_leaves_you_where_you_are(terminal, models, ostler):
+def test_session_open_in_another_process_cannot_be_resumed(terminal, models, ostler):
     with models.playing(text("First."), text("Mine.")) as server:
         other = terminal("chat", *at(server))
         other.ready()
@@ -90,11 +90,11 @@ def test_a_session_that_is_open_elsewhere_leaves_you_where_you_are(terminal, mod
         term.ready()
         term.type("two\r")
         term.wait_for("Mine.")
-        assert [said for role, said in talk(server) if role == "user"] == ["two"]
+        assert [message for role, message in talk(server) if role == "user"] == ["two"]
 
 
 @pytest.mark.req("SE-3")
-def test_an_export_lies_in_the_workspace_without_secrets(terminal, models, ostler):
+def test_export_is_in_the_workspace_without_secrets(terminal, models, ostler):
     secret = "sk-proj-" + "a1B2" * 12
     with models.playing(text("Noted.")) as server:
         term = terminal("chat", *at(server))
@@ -106,14 +106,14 @@ def test_an_export_lies_in_the_workspace_without_secrets(terminal, models, ostle
         term.wait_for("written to")
         term.ready()
         term.type("/export talk.md\r")
-        term.wait_for("is there already")
+        term.wait_for("already exists")
     written = (ostler.workspace / "talk.md").read_text()
     assert "Noted." in written
     assert secret not in written
 
 
 @pytest.mark.req("CL-9")
-def test_what_would_leave_the_turn_waits_for_its_end(terminal, models):
+def test_commands_that_need_an_idle_session_are_rejected_during_a_turn(terminal, models):
     with models.playing(stall("body")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -127,7 +127,7 @@ def test_what_would_leave_the_turn_waits_for_its_end(terminal, models):
 
 
 @pytest.mark.req("EN-13")
-def test_undo_waits_for_a_command_by_hand(terminal, models):
+def test_undo_is_rejected_during_a_manual_command(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server), "--allow", "bash:*")
         term.ready()
@@ -141,7 +141,7 @@ def test_undo_waits_for_a_command_by_hand(terminal, models):
 
 
 @pytest.mark.req("EN-11", "CL-7")
-def test_a_command_of_the_project_is_completed_and_run(terminal, models, ostler):
+def test_project_command_is_completed_and_run(terminal, models, ostler):
     folder = ostler.workspace / ".ostler" / "commands" / "code"
     folder.mkdir(parents=True)
     (folder / "review.md").write_text("---\ndescription: look at it closely\n---\nPlease review $ARGUMENTS now.\n")
@@ -158,7 +158,7 @@ def test_a_command_of_the_project_is_completed_and_run(terminal, models, ostler)
 
 
 @pytest.mark.req("CL-7")
-def test_diff_shows_what_differs_from_the_last_commit(terminal, models, ostler, git):
+def test_diff_shows_changes_since_the_last_commit(terminal, models, ostler, git):
     (ostler.workspace / "a.py").write_text("one\n")
     git("add", "-A")
     git("commit", "-qm", "first")
@@ -172,7 +172,7 @@ def test_diff_shows_what_differs_from_the_last_commit(terminal, models, ostler, 
 
 
 @pytest.mark.req("CL-5", "PM-5")
-def test_a_diff_that_was_allowed_is_not_shown_again(terminal, models, ostler):
+def test_approved_diff_is_not_shown_again(terminal, models, ostler):
     (ostler.workspace / "a.txt").write_text("old\n")
     with models.playing(calls([("read", {"path": "a.txt"})]), WRITE, text("Written.")) as server:
         term = terminal("chat", *at(server))

@@ -1,4 +1,4 @@
-"""The line client below tmux, which wraps lines anew and keeps a scrollback of its own: what is there afterwards."""
+"""End-to-end tests in tmux, which rewraps lines and has its own scrollback."""
 
 import os
 import random
@@ -12,12 +12,12 @@ from tests.frontends.repl.talk import at, last_words
 
 from ostler.testing.model_server import calls, stall, text
 
-TMUX_LATE_SECONDS = 0.25  # of changes close together it tells the last so much later than it wraps its lines
+TMUX_LATE_SECONDS = 0.25  # delay after which tmux reports the last of several quick resizes
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 
 @pytest.mark.req("CL-6")
-def test_what_stands_at_the_top_while_the_session_opens_leaves_no_trace(tmux, models):
+def test_opening_status_leaves_no_trace(tmux, models):
     with models.playing() as server:
         term = tmux("chat", *at(server))
         shown = term.wait_for("context empty")
@@ -25,7 +25,7 @@ def test_what_stands_at_the_top_while_the_session_opens_leaves_no_trace(tmux, mo
 
 
 @pytest.mark.req("CL-6")
-def test_ten_thousand_lines_stand_in_the_scrollback_once_and_in_order(tmux, models):
+def test_long_answer_is_in_the_scrollback_once_and_in_order(tmux, models):
     wanted = [f"line {number} of many" for number in range(10_000)]
     with models.playing(text("\n".join(wanted), chunks=500)) as server:
         term = tmux("chat", *at(server))
@@ -36,11 +36,11 @@ def test_ten_thousand_lines_stand_in_the_scrollback_once_and_in_order(tmux, mode
         term.wait_for("context 0%")
     shown = term.lines()
     assert [line[2:].rstrip() for line in shown if line.endswith("of many")] == wanted
-    assert sum("sandbox" in line for line in shown) == 1, "the status, below all that"
+    assert sum("sandbox" in line for line in shown) == 1, "only the status below the answer"
 
 
 @pytest.mark.req("CL-1")
-def test_a_storm_of_resizes_leaves_each_line_once_and_in_order(tmux, models):
+def test_many_resizes_keep_each_line_once_and_in_order(tmux, models):
     said = "\n".join(f"row {number}." for number in range(300))
     storm = random.Random(7)
     with models.playing(text(said), text(said, chunks=60)) as server:
@@ -65,8 +65,8 @@ def test_a_storm_of_resizes_leaves_each_line_once_and_in_order(tmux, models):
 
 @pytest.mark.slow
 @pytest.mark.req("CL-1", "CL-6")
-def test_a_size_that_tmux_tells_late_takes_no_line_away(tmux, models):
-    """Of two changes close together tmux wraps its lines at once, and tells of the second only later."""
+def test_late_size_of_tmux_erases_no_line(tmux, models):
+    """After two quick resizes tmux rewraps its lines at once, but reports the second size only later."""
     wanted = [f"row {number}." for number in range(60)]
     with models.playing(text("\n".join(wanted))) as server:
         term = tmux("chat", *at(server))
@@ -87,7 +87,7 @@ def test_a_size_that_tmux_tells_late_takes_no_line_away(tmux, models):
 
 
 @pytest.mark.req("CL-1")
-def test_a_window_made_narrow_and_wide_leaves_no_status_behind(tmux, models):
+def test_narrowing_and_widening_leaves_no_status_behind(tmux, models):
     with models.playing(text("\n".join(f"row {number}." for number in range(60)))) as server:
         term = tmux("chat", *at(server))
         term.wait_for("context empty")
@@ -103,7 +103,7 @@ def test_a_window_made_narrow_and_wide_leaves_no_status_behind(tmux, models):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize(("typed", "columns"), [("你好吗", 6), ("e\u0301a", 2), ("한국", 4), ("ok👍", 4)])
-def test_the_cursor_is_where_the_next_letter_goes(tmux, models, typed, columns):
+def test_cursor_position(tmux, models, typed, columns):
     with models.playing(text("ok")) as server:
         term = tmux("chat", *at(server))
         term.wait_for("context empty")
@@ -118,7 +118,7 @@ def test_the_cursor_is_where_the_next_letter_goes(tmux, models, typed, columns):
 
 
 @pytest.mark.req("CL-9")
-def test_a_pasted_text_and_a_cancelled_turn(tmux, models, tmp_path):
+def test_paste_and_cancel(tmux, models, tmp_path):
     pasted = "\n".join(f"row {number}" for number in range(200))
     (tmp_path / "pasted").write_text(pasted)
     with models.playing(text("Got it."), stall("body")) as server:
@@ -139,7 +139,7 @@ def test_a_pasted_text_and_a_cancelled_turn(tmux, models, tmp_path):
 
 
 @pytest.mark.req("PM-5")
-def test_an_ask_is_answered_by_one_key(tmux, models, ostler):
+def test_dialog_is_answered_by_one_key(tmux, models, ostler):
     with models.playing(calls([("write", {"path": "t.txt", "content": "x\n"})]), text("Written.")) as server:
         term = tmux("chat", *at(server))
         term.wait_for("context empty")

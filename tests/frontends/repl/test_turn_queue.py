@@ -1,4 +1,4 @@
-"""Stopping what runs: also a turn that the far side began; and what waits behind it when the person leaves."""
+"""Cancelling turns, also those of the remote side, and saving the queue."""
 
 import asyncio
 from types import SimpleNamespace
@@ -13,39 +13,39 @@ from ostler.testing.session_fixture import make_prompt, open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
 
 
-@pytest.mark.parametrize("heard", [False, True])
-async def test_a_turn_of_the_far_side_is_cancelled(tmp_path, heard):
-    async def far(context, said):
+@pytest.mark.parametrize("received", [False, True])
+async def test_turn_of_the_remote_side_is_cancelled(tmp_path, received):
+    async def remote(context, prompt):
         await asyncio.Event().wait()
 
-    session = await open_test_session(ScriptedBackend([far]), [], LocalWorkspace(str(tmp_path)))
-    playing = TurnQueue(session, lambda: None, lambda why, words: None)
-    assert not playing.cancel()
+    session = await open_test_session(ScriptedBackend([remote]), [], LocalWorkspace(str(tmp_path)))
+    queue = TurnQueue(session, lambda: None, lambda why, words: None)
+    assert not queue.cancel()
     session.remote_turn_started(make_prompt("from afar"))
     turn = session.turn
-    if heard:
-        playing.on_event(TurnStarted(turn.id, make_prompt("from afar")))
-    assert playing.cancel()
+    if received:
+        queue.on_event(TurnStarted(turn.id, make_prompt("from afar")))
+    assert queue.cancel()
     async with asyncio.timeout(60):
         assert (await turn.wait()).reason == "cancelled"
     await session.aclose()
 
 
 class ClosingSession:
-    """A session whose turn ends, cancelled, when it is closed."""
+    """A session whose turn is cancelled when the session is closed."""
 
     turn = None
     state = SimpleNamespace(queued=())
 
     def __init__(self):
-        self.kept = []
+        self.saved = []
         self.closing = lambda: None
 
-    def start(self, said):
+    def start(self, prompt):
         return SimpleNamespace(id="turn-1")
 
     async def apply(self, change):
-        self.kept.append(change)
+        self.saved.append(change)
         return True
 
     async def aclose(self):
@@ -53,34 +53,34 @@ class ClosingSession:
 
 
 @pytest.mark.req("CL-9")
-async def test_what_waits_when_the_person_leaves_stays_kept():
+async def test_queue_stays_saved_on_exit():
     session, failed = ClosingSession(), []
-    playing = TurnQueue(session, lambda: None, lambda *told: failed.append(told))
-    playing.enqueue(make_prompt("first"))
-    playing.start_next()
-    playing.enqueue(make_prompt("second"))
+    queue = TurnQueue(session, lambda: None, lambda *changed: failed.append(changed))
+    queue.enqueue(make_prompt("first"))
+    queue.start_next()
+    queue.enqueue(make_prompt("second"))
 
     def closing():
-        playing.on_event(TurnEnded("turn-1", "cancelled"))
-        playing.drain()
+        queue.on_event(TurnEnded("turn-1", "cancelled"))
+        queue.drain()
 
     session.closing = closing
-    await playing.aclose()
+    await queue.aclose()
     await asyncio.sleep(0)
-    assert (session.kept, failed) == ([SetQueue(("second",))], [])
+    assert (session.saved, failed) == ([SetQueue(("second",))], [])
 
 
 @pytest.mark.req("EN-16", "CL-9")
-async def test_nothing_is_said_to_wait_before_it_is_kept():
-    session, told = ClosingSession(), asyncio.Event()
-    playing = TurnQueue(session, told.set, lambda *failed: None)
-    playing.enqueue(make_prompt("first"))
-    playing.start_next()
-    told.clear()
-    playing.enqueue(make_prompt("second"))
-    assert (playing.queued, session.kept) == (0, [])
+async def test_queue_is_reported_after_it_is_saved():
+    session, changed = ClosingSession(), asyncio.Event()
+    queue = TurnQueue(session, changed.set, lambda *failed: None)
+    queue.enqueue(make_prompt("first"))
+    queue.start_next()
+    changed.clear()
+    queue.enqueue(make_prompt("second"))
+    assert (queue.queued, session.saved) == (0, [])
     async with asyncio.timeout(60):
-        while not playing.queued:
-            told.clear()
-            await told.wait()
-    assert (playing.queued, session.kept) == (1, [SetQueue(("second",))])
+        while not queue.queued:
+            changed.clear()
+            await changed.wait()
+    assert (queue.queued, session.saved) == (1, [SetQueue(("second",))])

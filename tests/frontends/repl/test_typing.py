@@ -1,4 +1,4 @@
-"""Typing at the prompt end to end: completion, the person's own editor, vi keys, long pastes, stopping and going on."""
+"""End-to-end tests of typing: completion, external editor, vi keys, long pastes, suspending."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def config(ostler, content):
 
 
 def editor(ostler, script):
-    """A program that stands for the person's editor."""
+    """Create a script that acts as the user's editor."""
     program = ostler.home / "editor"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -27,16 +27,16 @@ def editor(ostler, script):
 
 
 @pytest.mark.req("CL-4")
-def test_candidates_show_while_typing_and_tab_takes_one(terminal, models, ostler):
+def test_candidates_are_shown_while_typing_and_tab_accepts_one(terminal, models, ostler):
     (ostler.workspace / "src").mkdir()
     (ostler.workspace / "src" / "main.py").write_text("print(1)\n")
     with models.playing(text("Read.")) as server:
         term = terminal("chat", *at(server))
         term.ready()
         term.type("/und")
-        term.wait_for("take back the last prompt")
+        term.wait_for("undo the last prompt")
         term.type("\x03")
-        term.wait_for(lambda shown: "take back the last prompt" not in shown)
+        term.wait_for(lambda shown: "undo the last prompt" not in shown)
         term.type("look at @mainp")
         term.wait_for("src/main.py")
         term.type("\t")
@@ -49,12 +49,12 @@ def test_candidates_show_while_typing_and_tab_takes_one(terminal, models, ostler
         term.ready()
         assert "print(1)" in server.requests[0].body.decode()
     assert not re.search(rb"\x1b\[[23]J|\x1bc", term.raw)
-    assert term.text.count("src/main.py") == 2, "in the prompt, in what was attached, and no candidate stays"
+    assert term.text.count("src/main.py") == 2, "only in the prompt and in the notice about the attachment"
 
 
 @pytest.mark.req("CL-4")
 @pytest.mark.parametrize("line", ["look at @mainp", "!cat src/ma"], ids=["mention", "shell"])
-def test_tab_that_comes_before_the_candidates_takes_the_one_that_comes(terminal, models, ostler, line):
+def test_tab_before_the_candidates_accepts_the_first(terminal, models, ostler, line):
     (ostler.workspace / "src").mkdir()
     (ostler.workspace / "src" / "main.py").write_text("print(1)\n")
     with models.playing() as server:
@@ -65,7 +65,7 @@ def test_tab_that_comes_before_the_candidates_takes_the_one_that_comes(terminal,
 
 
 @pytest.mark.req("CL-4", "CL-2")
-def test_an_agent_is_completed_by_its_beginning_and_works_from_then_on(terminal, models):
+def test_agent_mention_is_completed_and_selects_the_agent(terminal, models):
     with models.playing(text("As plan."), text("Still.")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -85,18 +85,18 @@ def test_an_agent_is_completed_by_its_beginning_and_works_from_then_on(terminal,
 
 
 @pytest.mark.req("CL-4")
-def test_enter_sends_a_command_that_only_has_candidates(terminal, models):
+def test_enter_sends_a_command_without_a_selected_candidate(terminal, models):
     with models.playing() as server:
         term = terminal("chat", *at(server))
         term.ready()
         term.type("/tod")
-        term.wait_for("the plan")
+        term.wait_for("show the todo list")
         term.type("o\r")
-        term.wait_for("there is no plan")
+        term.wait_for("the todo list is empty")
 
 
 @pytest.mark.req("CL-1")
-def test_the_persons_editor_writes_the_prompt(terminal, models, ostler):
+def test_external_editor_writes_the_prompt(terminal, models, ostler):
     env = editor(ostler, 'printf "written elsewhere\\n" > "$1"')
     with models.playing(text("ok")) as server:
         term = terminal("chat", *at(server), env=env)
@@ -109,20 +109,20 @@ def test_the_persons_editor_writes_the_prompt(terminal, models, ostler):
 
 
 @pytest.mark.req("CL-7")
-def test_memory_is_edited_in_the_persons_editor(terminal, models, ostler):
+def test_memory_is_edited_in_the_external_editor(terminal, models, ostler):
     env = editor(ostler, 'echo "# Rules" > "$1"')
     with models.playing() as server:
         term = terminal("chat", *at(server), env=env)
         term.ready()
         term.type("/memory\r")
-        term.wait_for("a session that begins from now on is told it")
+        term.wait_for("new sessions use it")
         term.ready()
         term.type("!cat AGENTS.md\r")
         term.wait_for("# Rules")
 
 
 @pytest.mark.req("CL-1")
-def test_vi_keys_by_the_settings(terminal, models, ostler):
+def test_vi_keys_from_the_settings(terminal, models, ostler):
     config(ostler, '{"ui": {"keys": {"editing": "vi"}}}')
     with models.playing(text("ok")) as server:
         term = terminal("chat", *at(server))
@@ -138,7 +138,7 @@ def test_vi_keys_by_the_settings(terminal, models, ostler):
 
 @pytest.mark.req("CL-1")
 @pytest.mark.parametrize("line", ["x" * 92, "x" * 100_000], ids=["short lines", "long lines"])
-def test_a_paste_of_a_megabyte_arrives_whole(terminal, models, ostler, line):
+def test_paste_of_a_megabyte_is_sent_completely(terminal, models, ostler, line):
     pasted = "\n".join(f"{number:07} {line}" for number in range(1_000_000 // len(line)))
     with models.playing(text("Got it.")) as server:
         profile = {"name": "wide", "model": "scripted", "base_url": server.base_url, "context": 2_000_000}
@@ -150,7 +150,7 @@ def test_a_paste_of_a_megabyte_arrives_whole(terminal, models, ostler, line):
         term.type(" please\r")
         term.wait_for("Got it.")
         assert last_words(server) == f"see {pasted} please"
-    assert len(term.raw) < 100_000, "the scrollback has its beginning and its end"
+    assert len(term.raw) < 100_000, "the paste must not be printed in full"
 
 
 @pytest.mark.req("CL-9")
@@ -170,7 +170,7 @@ def test_esc_cancels_the_turn(terminal, models):
 
 
 @pytest.mark.req("EN-16")
-def test_alt_s_steers_the_turn_that_runs(terminal, models):
+def test_alt_s_steers_the_running_turn(terminal, models):
     with models.playing(calls([("bash", {"command": "cat fifo"})]), text("Done.")) as server:
         term = terminal("chat", *at(server), "--allow", "bash:*")
         os.mkfifo(term.workspace / "fifo")
@@ -196,11 +196,11 @@ def test_ctrl_o_shows_the_last_call_in_full(terminal, models):
         assert "\n    130" not in short
         term.type("\x0f")
         term.wait_for("\n    130")
-        term.wait_for("in full from now on")
+        term.wait_for("now shown in full")
 
 
 @pytest.mark.req("CL-9")
-def test_ctrl_z_gives_the_terminal_back_and_goes_on_where_it_was(terminal, models):
+def test_ctrl_z_suspends_and_continues(terminal, models):
     with models.playing(text("Here.")) as server:
         term = terminal("chat", *at(server), below_a_shell=True)
         term.ready()
@@ -217,7 +217,7 @@ def test_ctrl_z_gives_the_terminal_back_and_goes_on_where_it_was(terminal, model
 
 
 @pytest.mark.req("EN-16")
-def test_what_waits_in_the_queue_outlives_a_kill(terminal, models):
+def test_queue_survives_a_kill(terminal, models):
     with models.playing(stall("body")) as server:
         term = terminal("chat", *at(server))
         term.ready()
@@ -228,12 +228,12 @@ def test_what_waits_in_the_queue_outlives_a_kill(terminal, models):
         os.killpg(term.process.pid, signal.SIGKILL)
         term.process.wait()
         again = terminal("chat", *at(server))
-        again.wait_for("this was waiting to be sent")
+        again.wait_for("not sent because Ostler exited")
         again.wait_for("> second thoughts")
 
 
 @pytest.mark.req("CL-9")
-def test_a_bell_where_one_is_wanted(terminal, models, ostler):
+def test_bell_rings_if_enabled(terminal, models, ostler):
     config(ostler, '{"ui": {"bell": true}}')
     with models.playing(calls([("write", {"path": "b.txt", "content": "x"})]), text("ok")) as server:
         term = terminal("chat", *at(server))
@@ -242,4 +242,4 @@ def test_a_bell_where_one_is_wanted(terminal, models, ostler):
         term.wait_for("allow? [")
         term.type("n")
         term.wait_for("ok")
-    assert b"\x1b]9;Ostler asks: write b.txt\x1b\\\x07" in term.raw
+    assert b"\x1b]9;Ostler needs approval: write b.txt\x1b\\\x07" in term.raw

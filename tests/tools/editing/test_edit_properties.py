@@ -1,4 +1,4 @@
-"""Whatever the texts: an edit takes away what was asked, bar its rule, and leaves everything else as it was."""
+"""Property tests of edits: only the matched text changes."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +11,12 @@ from ostler.tools.editing.text_match import REPEATABLE_RULES, find_text, same_ex
 
 pytestmark = pytest.mark.req("TL-6", "FS-5")
 
-PIECES = st.sampled_from(["a", "b", "foo", " ", "  ", "\t", "\n", "\r\n", "\n\n", "{", "}", "é", "😀", "\r", "\x0c"])
-TEXTS = st.lists(PIECES, max_size=30).map("".join)
-BLURS = {
-    "as it is": lambda part: part,
-    "plain line ends": lambda part: part.replace("\r\n", "\n"),
-    "other line ends": lambda part: part.replace("\r\n", "\n").replace("\n", "\r\n"),
+PARTS = st.sampled_from(["a", "b", "foo", " ", "  ", "\t", "\n", "\r\n", "\n\n", "{", "}", "é", "😀", "\r", "\x0c"])
+TEXTS = st.lists(PARTS, max_size=30).map("".join)
+VARIATIONS = {
+    "unchanged": lambda part: part,
+    "LF line endings": lambda part: part.replace("\r\n", "\n"),
+    "CRLF line endings": lambda part: part.replace("\r\n", "\n").replace("\n", "\r\n"),
     "no trailing blanks": lambda part: "\n".join(line.rstrip(" \t") for line in part.split("\n")),
     "more trailing blanks": lambda part: part.replace("\n", " \t\n"),
     "shifted": lambda part: "".join(f"  {line}" if line.strip() else line for line in part.splitlines(True)),
@@ -24,35 +24,35 @@ BLURS = {
 
 
 @st.composite
-def asked(draw):
-    """A text and a part of it as somebody may remember it, or any other part."""
+def text_and_part(draw):
+    """Draw a text, and an inexact copy of a part of it or another text."""
     text = draw(TEXTS)
     start, end = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
-    part = BLURS[draw(st.sampled_from(sorted(BLURS)))](text[start:end])
+    part = VARIATIONS[draw(st.sampled_from(sorted(VARIATIONS)))](text[start:end])
     return text, draw(st.sampled_from([part, draw(TEXTS)]))
 
 
 @settings(max_examples=200, deadline=None)
-@given(asked(), TEXTS)
-def test_only_what_was_asked_for_goes_away(pair, new):
+@given(text_and_part(), TEXTS)
+def test_only_the_requested_text_is_replaced(pair, new):
     text, old = pair
     try:
-        made = apply_replacements("f", text, [Replacement(old, new)])
-    except ToolError as failure:
-        assert failure.fault.code in ("no_match", "ambiguous", "bad_edit")
+        result = apply_replacements("f", text, [Replacement(old, new)])
+    except ToolError as error:
+        assert error.fault.code in ("no_match", "ambiguous", "bad_edit")
         return
     found = find_text(text, old)
     (span,) = found.spans
-    assert made.rules == (() if found.rule == "exact" else (found.rule,))
+    assert result.rules == (() if found.rule == "exact" else (found.rule,))
     assert same_except(found.rule, text[span.start : span.end], old)
-    assert made.text.startswith(text[: span.start])
-    assert made.text.endswith(text[span.end :])
-    assert len(made.text) >= len(text) - (span.end - span.start)
+    assert result.text.startswith(text[: span.start])
+    assert result.text.endswith(text[span.end :])
+    assert len(result.text) >= len(text) - (span.end - span.start)
 
 
 @settings(max_examples=150, deadline=None)
-@given(asked(), TEXTS)
-def test_without_carriage_returns_an_exact_edit_is_a_plain_replacement(pair, new):
+@given(text_and_part(), TEXTS)
+def test_exact_edit_without_crs_equals_str_replace(pair, new):
     text, old, new = (part.replace("\r", "") for part in (*pair, new))
     if not old or old == new or text.find(old) < 0:
         return
@@ -65,32 +65,32 @@ def test_without_carriage_returns_an_exact_edit_is_a_plain_replacement(pair, new
 
 
 @settings(max_examples=150, deadline=None)
-@given(asked(), TEXTS)
-def test_a_file_of_one_style_stays_one(pair, new):
+@given(text_and_part(), TEXTS)
+def test_consistent_line_endings_stay_consistent(pair, new):
     text, old = (part.replace("\r\n", "\n").replace("\r", "").replace("\n", "\r\n") for part in pair)
     new = new.replace("\r\n", "\n").replace("\r", "")
     if "\r\n" not in text:
         return
-    for asked_for in (old, old.replace("\r\n", "\n")):
+    for variant in (old, old.replace("\r\n", "\n")):
         try:
-            made = apply_replacements("f", text, [Replacement(asked_for, new)])
+            result = apply_replacements("f", text, [Replacement(variant, new)])
         except ToolError:
             continue
-        assert "\r" not in made.text.replace("\r\n", "")
-        assert "\n" not in made.text.replace("\r\n", "")
+        assert "\r" not in result.text.replace("\r\n", "")
+        assert "\n" not in result.text.replace("\r\n", "")
 
 
 @settings(max_examples=150, deadline=None)
-@given(asked())
-def test_there_and_back(pair):
+@given(text_and_part())
+def test_round_trip(pair):
     text, old = (part.replace("\r\n", "\n").replace("\r", "").replace("\n\n", "\r\n") for part in pair)
     marker = "<<marker>>"
     try:
-        made = apply_replacements("f", text, [Replacement(old, marker)])
+        result = apply_replacements("f", text, [Replacement(old, marker)])
     except ToolError:
         return
     found = find_text(text, old)
     span = next(found.spans)
     if found.rule in REPEATABLE_RULES:
-        back = apply_replacements("f", made.text, [Replacement(marker, text[span.start : span.end])])
+        back = apply_replacements("f", result.text, [Replacement(marker, text[span.start : span.end])])
         assert back.text.replace("\r\n", "\n") == text.replace("\r\n", "\n")

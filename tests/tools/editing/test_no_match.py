@@ -1,4 +1,4 @@
-"""A text that is not there: the nearest place is shown, with line numbers and what differs, in bounded time."""
+"""Errors for a text that is not found: closest match, line numbers and difference, in bounded time."""
 
 import random
 import re
@@ -16,16 +16,16 @@ pytestmark = pytest.mark.req("TL-6")
 SOURCE = (Path(__file__).parents[3] / "src/ostler/tools/editing/text_match.py").read_text("utf-8")
 
 
-def refusal(text: str, old: str, new: str = "something else") -> str:
-    with pytest.raises(ToolError) as refused:
+def error_message(text: str, old: str, new: str = "something else") -> str:
+    with pytest.raises(ToolError) as raised:
         apply_replacements("f.py", text, [Replacement(old, new)])
-    assert refused.value.fault.code == "no_match"
-    return str(refused.value)
+    assert raised.value.fault.code == "no_match"
+    return str(raised.value)
 
 
-TOLD = {
-    "a typing slip": ("a = 1\nbb = 2\nc = 3\n", "a = 1\nbb = 3\n", ["lines 1-2", "     2\tbb = 2", "old has 'bb = 3'"]),
-    "blanks": ("a\nx  =  y\n", "a\nx = y\n", ["line 2 has 'x  =  y'", "only blanks differ"]),
+MESSAGES = {
+    "a typo": ("a = 1\nbb = 2\nc = 3\n", "a = 1\nbb = 3\n", ["lines 1-2", "     2\tbb = 2", "old has 'bb = 3'"]),
+    "blanks": ("a\nx  =  y\n", "a\nx = y\n", ["line 2 has 'x  =  y'", "only whitespace differs"]),
     "case": ("alpha\nBeta\n", "alpha\nbeta\n", ["only upper and lower case differ"]),
     "typography": ("first\nit’s “so”\n", 'first\nit\'s "so"\n', ["only typographic characters differ"]),
     "tabs shown": ("if a:\n\tb\n    c\n", "if a:\n    b\n    c\n", [r"'\tb'", "'    b'"]),
@@ -35,11 +35,11 @@ TOLD = {
         "another line\nand more\n",
         ["line 2:", "the file ends there"],
     ),
-    "nothing like it": ("abc\n", "completely unrelated words", ["nothing in it is like it"]),
-    "an empty file": ("", "abc", ["nothing in it is like it"]),
-    "line numbers left in": ("foo()\nbar()\n", "     1\tfoo()\n     2\tbar()", ["the line numbers that read shows"]),
+    "nothing similar": ("abc\n", "completely unrelated words", ["or anything similar"]),
+    "an empty file": ("", "abc", ["or anything similar"]),
+    "line numbers included": ("foo()\nbar()\n", "     1\tfoo()\n     2\tbar()", ["the line numbers that read shows"]),
     "escaped once too often": ("a\nb\n", "a\\nb", ["escaped once too often"]),
-    "made before": ("return fresh_value\n", "return stale_value", ["new already stands at line 1", "made before"]),
+    "made before": ("return fresh_value\n", "return stale_value", ["new is already at line 1", "made before"]),
     "a long line": (
         "x" * 900 + "needle_here = 1;" + "y" * 9,
         "needle_here = 2;",
@@ -48,29 +48,29 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize(("text", "old", "parts"), TOLD.values(), ids=TOLD.keys())
-def test_what_is_told(text, old, parts):
-    said = refusal(text, old, "return fresh_value")
-    assert [part for part in parts if part not in said] == [], said
+@pytest.mark.parametrize(("text", "old", "parts"), MESSAGES.values(), ids=MESSAGES.keys())
+def test_message(text, old, parts):
+    message = error_message(text, old, "return fresh_value")
+    assert [part for part in parts if part not in message] == [], message
 
 
-def test_a_long_place_is_shown_around_what_differs():
+def test_long_match_is_shown_around_the_difference():
     lines = [f"line number {n} of many" for n in range(100)]
     wrong = [*lines[10:90]]
     wrong[60] = "line number 70 of money"
-    said = refusal("\n".join(lines), "\n".join(wrong))
-    assert "lines 11-90" in said
-    assert "    71\tline number 70 of many" in said
-    assert len(said.splitlines()) < 20
+    message = error_message("\n".join(lines), "\n".join(wrong))
+    assert "lines 11-90" in message
+    assert "    71\tline number 70 of many" in message
+    assert len(message.splitlines()) < 20
 
 
 def test_long_lines_are_clipped():
-    said = refusal("a" * 50 + "b" * 5000 + "\nsecond\n", "a" * 50 + "c" * 5000 + "\nsecond\n")
-    assert len(said) < 1500
+    message = error_message("a" * 50 + "b" * 5000 + "\nsecond\n", "a" * 50 + "c" * 5000 + "\nsecond\n")
+    assert len(message) < 1500
 
 
-def test_the_right_place_is_found_after_a_slip():
-    """Of many slips in real code, at least nine in ten are answered with the place that was meant."""
+def test_closest_match_is_found_despite_typos():
+    """The intended place is found for at least 90 % of random typos in real code."""
     rng = random.Random(7)
     lines = SOURCE.split("\n")
     right = tried = 0
@@ -78,22 +78,22 @@ def test_the_right_place_is_found_after_a_slip():
         size = rng.randint(1, 6)
         start = rng.randrange(len(lines) - size)
         part = lines[start : start + size]
-        at = rng.randrange(size)
-        if len(part[at].strip()) < 12 or sum(len(line.strip()) > 8 for line in part) < min(size, 2):
+        index = rng.randrange(size)
+        if len(part[index].strip()) < 12 or sum(len(line.strip()) > 8 for line in part) < min(size, 2):
             continue
-        where = rng.randrange(4, len(part[at]) - 4)
-        part[at] = part[at][:where] + rng.choice("qzxjk") + part[at][where + rng.randint(0, 2) :]
+        column = rng.randrange(4, len(part[index]) - 4)
+        part[index] = part[index][:column] + rng.choice("qzxjk") + part[index][column + rng.randint(0, 2) :]
         old = "\n".join(part)
         if old in SOURCE:
             continue
         tried += 1
-        found = re.search(r"the nearest is lines? (\d+)", refusal(SOURCE, old))
+        found = re.search(r"the closest match is lines? (\d+)", error_message(SOURCE, old))
         right += found is not None and int(found[1]) == start + 1
     assert right >= 0.9 * tried
 
 
 @pytest.mark.parametrize(
-    ("contents", "wanted", "start"),
+    ("contents", "expected", "start"),
     [
         (["a", "b", "c"], [], None),
         ([], ["a"], None),
@@ -104,8 +104,8 @@ def test_the_right_place_is_found_after_a_slip():
         (["alpha beta"], ["omega", "gamma delta", "epsilon"], None),
     ],
 )
-def test_nearest(contents, wanted, start):
-    found = closest_lines(contents, wanted)
+def test_closest_lines(contents, expected, start):
+    found = closest_lines(contents, expected)
     assert (found.start if found else None) == start
 
 
@@ -122,7 +122,7 @@ def test_nearest(contents, wanted, start):
     ids=["lines", "one line", "one letter", "blanks", "short lines"],
 )
 @pytest.mark.timeout(30)
-def test_a_large_file_costs_little(text, old):
-    begun = time.process_time()
-    refusal(text, old)
-    assert time.process_time() - begun < 8  # a bound against quadratic cost; it takes well under a second
+def test_large_file_is_fast(text, old):
+    started = time.process_time()
+    error_message(text, old)
+    assert time.process_time() - started < 8  # a bound against quadratic cost; it takes well under a second

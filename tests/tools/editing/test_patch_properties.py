@@ -1,4 +1,4 @@
-"""Whatever two texts: the diff between them takes one to the other and back, by number or by its lines alone."""
+"""Property tests of patches: the diff of two texts converts one to the other, with or without line numbers."""
 
 from collections import Counter
 
@@ -30,14 +30,14 @@ def texts(draw):
 
 @st.composite
 def changes(draw):
-    """A text and another that some edits make of it."""
+    """Draw a text, and another text or the result of some edits."""
     before = draw(texts())
     if draw(st.booleans()):
         return before, draw(texts())
     lines = before.splitlines(True)
     for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, len(lines)))
-        lines[at : at + draw(st.integers(0, 2))] = [line + "\n" for line in draw(st.lists(LINES, max_size=2))]
+        index = draw(st.integers(0, len(lines)))
+        lines[index : index + draw(st.integers(0, 2))] = [line + "\n" for line in draw(st.lists(LINES, max_size=2))]
     return before, "".join(lines)
 
 
@@ -46,7 +46,7 @@ def hunks_of(before: str, after: str) -> tuple[Hunk, ...]:
     return file.hunks
 
 
-def turned(hunk: Hunk) -> Hunk:
+def reversed_hunk(hunk: Hunk) -> Hunk:
     sign = {"+": "-", "-": "+", " ": " "}
     lines = [PatchLine(sign[line.sign], line.text, line.end) for line in hunk.lines]
     return msgspec.structs.replace(hunk, lines=tuple(lines), start=None)
@@ -54,7 +54,7 @@ def turned(hunk: Hunk) -> Hunk:
 
 @settings(max_examples=300, deadline=None)
 @given(changes())
-def test_there_and_back(pair):
+def test_round_trip(pair):
     before, after = pair
     if before == after or not before or not after:
         return
@@ -64,47 +64,47 @@ def test_there_and_back(pair):
 
 @settings(max_examples=200, deadline=None)
 @given(changes(), st.integers(1, 500))
-def test_with_wrong_numbers_it_applies_so_or_not_at_all(pair, wrong):
+def test_wrong_line_numbers_never_remove_other_lines(pair, wrong):
     before, after = pair
     if before == after or not before or not after:
         return
     hunks = hunks_of(before, after)
     for start in (None, wrong):
-        lost = [msgspec.structs.replace(hunk, start=start) for hunk in hunks]
+        moved = [msgspec.structs.replace(hunk, start=start) for hunk in hunks]
         try:
-            made = apply_hunks("f", before, lost).text
+            result = apply_hunks("f", before, moved).text
         except ToolError:
             continue
-        assert removed_lines(before, made) <= sum(line.sign == "-" for hunk in hunks for line in hunk.lines)
+        assert removed_lines(before, result) <= sum(line.sign == "-" for hunk in hunks for line in hunk.lines)
 
 
 @settings(max_examples=150, deadline=None)
 @given(changes())
-def test_a_hunk_turned_round_undoes_itself(pair):
+def test_reversed_hunk_undoes_the_change(pair):
     before, after = pair
     if before == after or not before or not after:
         return
     try:
-        back = apply_hunks("f", after, [turned(hunk) for hunk in hunks_of(before, after)])
+        back = apply_hunks("f", after, [reversed_hunk(hunk) for hunk in hunks_of(before, after)])
     except ToolError:
-        return  # its lines are there more than once, and it was not told which are meant
+        return  # its lines are ambiguous without line numbers
     assert sorted(lines_of(back.text)) == sorted(lines_of(before))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="+- @\\ab\n/\r*`d", max_size=120))
-def test_any_text_is_read_or_refused(text):
+def test_any_text_is_parsed_or_rejected(text):
     for patch in (text, f"--- a/f\n+++ b/f\n@@ -1 +1 @@\n{text}", f"*** Begin Patch\n*** Update File: f\n{text}"):
         try:
             files = parse_patch(patch)
-        except ToolError as failure:
-            assert failure.fault.code == "bad_patch"
+        except ToolError as error:
+            assert error.fault.code == "bad_patch"
             continue
         for file in files:
             try:
                 apply_hunks("f", "a\nb\n", file.hunks)
-            except ToolError as failure:
-                assert failure.fault.code == "rejected"
+            except ToolError as error:
+                assert error.fault.code == "rejected"
 
 
 def removed_lines(before: str, after: str) -> int:

@@ -1,4 +1,4 @@
-"""Every rule of the matching ladder, what it may do and what it must not."""
+"""Text matching rules: what each one matches and what it must not match."""
 
 import pytest
 
@@ -11,49 +11,49 @@ pytestmark = pytest.mark.req("TL-6")
 
 
 def apply(text: str, old: str, new: str, replace_all: bool = False) -> tuple[str, str]:
-    made = apply_replacements("f", text, [Replacement(old, new, replace_all)])
-    return made.text, made.rules[0] if made.rules else "exact"
+    result = apply_replacements("f", text, [Replacement(old, new, replace_all)])
+    return result.text, result.rules[0] if result.rules else "exact"
 
 
-MADE = {
+REPLACEMENTS = {
     # exact
     "a word": ("one two three", "two", "2", "one 2 three", "exact"),
     "a whole line": ("a\nb\nc\n", "b\n", "B\n", "a\nB\nc\n", "exact"),
     "several lines": ("a\nb\nc\nd\n", "b\nc", "X", "a\nX\nd\n", "exact"),
     "at the start": ("a\nb\n", "a\n", "", "b\n", "exact"),
-    "at the end without a line end": ("a\nb", "b", "c", "a\nc", "exact"),
+    "at the end without a newline": ("a\nb", "b", "c", "a\nc", "exact"),
     "the whole file": ("abc", "abc", "", "", "exact"),
     "signs of regular expressions": ("a.*(b)$\n", "a.*(b)$", r"\1\g<0>", "\\1\\g<0>\n", "exact"),
     "dollars and backslashes": ("x\n", "x", "$& $1 \\n", "$& $1 \\n\n", "exact"),
     "beyond the basic plane": ("a😀b", "😀", "é", "aéb", "exact"),
-    "form feeds and separators are no line ends": ("a\x0cb\u2028c\n", "b\u2028c", "d", "a\x0cd\n", "exact"),
+    "form feeds and separators are not line breaks": ("a\x0cb\u2028c\n", "b\u2028c", "d", "a\x0cd\n", "exact"),
     "blanks alone, exactly": ("a \t b", " \t ", "_", "a_b", "exact"),
-    "exact goes before tolerant": ("foo  \nfoo\n", "foo\n", "bar\n", "foo  \nbar\n", "exact"),
+    "exact before tolerant": ("foo  \nfoo\n", "foo\n", "bar\n", "foo  \nbar\n", "exact"),
     "an old that looks like new": ("ab", "a", "ab", "abb", "exact"),
     # line endings
-    "LF asked in a CRLF file": ("a\r\nb\r\nc\r\n", "a\nb\n", "A\nB\n", "A\r\nB\r\nc\r\n", "line endings"),
-    "CRLF asked in an LF file": ("a\nb\nc\n", "a\r\nb", "A\r\nB", "A\nB\nc\n", "line endings"),
-    "LF asked in a CR file": ("a\rb\rc\r", "a\nb", "A\nB", "A\rB\rc\r", "line endings"),
+    "LF text in a CRLF file": ("a\r\nb\r\nc\r\n", "a\nb\n", "A\nB\n", "A\r\nB\r\nc\r\n", "line endings"),
+    "CRLF text in an LF file": ("a\nb\nc\n", "a\r\nb", "A\r\nB", "A\nB\nc\n", "line endings"),
+    "LF text in a CR file": ("a\rb\rc\r", "a\nb", "A\nB", "A\rB\rc\r", "line endings"),
     "new lines in a CRLF file": ("a\r\nb\r\n", "a", "a1\na2", "a1\r\na2\r\nb\r\n", "exact"),
     "CRLF in new for an LF file": ("a\nb\n", "a", "x\r\ny", "x\ny\nb\n", "exact"),
     "new lines in a CR file": ("a\rb\r", "a", "x\ny", "x\ry\rb\r", "exact"),
     "new lines for a file of one line": ("a", "a", "x\r\ny", "x\r\ny", "exact"),
-    "mixed: each line keeps its end": ("a\r\nb\nc\r\n", "a\nb\nc\n", "a\nB\nc\n", "a\r\nB\nc\r\n", "line endings"),
-    "mixed: an unchanged line keeps its end": ("a\r\nb\nc\n", "a\nb\n", "A\nb\n", "A\r\nb\nc\n", "line endings"),
-    "mixed: the exact one is meant": ("a\r\nb\r\na\nb\n", "a\nb\n", "X\n", "a\r\nb\r\nX\n", "exact"),
-    "half a CRLF is never left": ("a\r\nb\r\n", "\nb", "", "a\r\n", "line endings"),
-    "a lone CR inside a line stays": ("a\rx\nb\n", "b", "c", "a\rx\nc\n", "exact"),
+    "mixed: each line keeps its ending": ("a\r\nb\nc\r\n", "a\nb\nc\n", "a\nB\nc\n", "a\r\nB\nc\r\n", "line endings"),
+    "mixed: an unchanged line keeps its ending": ("a\r\nb\nc\n", "a\nb\n", "A\nb\n", "A\r\nb\nc\n", "line endings"),
+    "mixed: the exact match wins": ("a\r\nb\r\na\nb\n", "a\nb\n", "X\n", "a\r\nb\r\nX\n", "exact"),
+    "CRLF is never split": ("a\r\nb\r\n", "\nb", "", "a\r\n", "line endings"),
+    "a lone CR inside a line is kept": ("a\rx\nb\n", "b", "c", "a\rx\nc\n", "exact"),
     "a lone CR in new is content": ("a\r\nb\r\n", "b", "x\ry", "a\r\nx\ry\r\n", "exact"),
     # final newline
-    "a last line without its end": ("a\nb", "b\n", "c\n", "a\nc", "final newline"),
-    "two last lines without the end": ("a\r\nb\r\nc", "b\nc\n", "x\ny\n", "a\r\nx\r\ny", "final newline"),
-    "a last line that goes away": ("a\nb", "b\n", "", "a\n", "final newline"),
+    "a last line without newline": ("a\nb", "b\n", "c\n", "a\nc", "final newline"),
+    "two last lines without newline": ("a\r\nb\r\nc", "b\nc\n", "x\ny\n", "a\r\nx\r\ny", "final newline"),
+    "a removed last line": ("a\nb", "b\n", "", "a\n", "final newline"),
     # trailing blanks
     "blanks in the file": ("a  \nb\t\nc\n", "a\nb\n", "A\nB\n", "A\nB\nc\n", "trailing blanks"),
     "blanks in old": ("a\nb\nc\n", "a  \nb \n", "A\nB\n", "A\nB\nc\n", "trailing blanks"),
     "quoted lines keep the file's blanks": ("a  \nb\nc\n", "a\nb\n", "a\nB\n", "a  \nB\nc\n", "trailing blanks"),
-    "blanks behind the match stay": ("a \nb  \nc\n", "a\nb", "A\nB", "A\nB  \nc\n", "trailing blanks"),
-    "blanks asked for at the end go": ("a \nb\t\nc\n", "a\nb  ", "X", "X\nc\n", "trailing blanks"),
+    "blanks after the match are kept": ("a \nb  \nc\n", "a\nb", "A\nB", "A\nB  \nc\n", "trailing blanks"),
+    "blanks at the end of old are removed": ("a \nb\t\nc\n", "a\nb  ", "X", "X\nc\n", "trailing blanks"),
     "blank lines with blanks": ("a\n   \nb\n", "a\n\nb\n", "a\n\nB\n", "a\n   \nB\n", "trailing blanks"),
     "in a CRLF file": ("a  \r\nb\r\n", "a\nb\n", "A\nb\n", "A\r\nb\r\n", "trailing blanks"),
     "from inside a line": ("x = f(a, \n  b)\n", "f(a,\n  b)", "g()", "x = g()\n", "trailing blanks"),
@@ -78,12 +78,12 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize(("text", "old", "new", "after", "rule"), MADE.values(), ids=MADE.keys())
-def test_what_is_made(text, old, new, after, rule):
+@pytest.mark.parametrize(("text", "old", "new", "after", "rule"), REPLACEMENTS.values(), ids=REPLACEMENTS.keys())
+def test_replacements(text, old, new, after, rule):
     assert apply(text, old, new) == (after, rule)
 
 
-REFUSED = {
+REJECTED = {
     "nothing like it": ("a\nb\n", "zzz", "y", "no_match"),
     "twice": ("a\nb\na\n", "a", "c", "ambiguous"),
     "overlapping itself": ("aaa", "aa", "b", "ambiguous"),
@@ -97,20 +97,20 @@ REFUSED = {
     "quotes of another kind": ("say “hi”\n", 'say "hi"', "x", "no_match"),
     "an indented part of a line": ("    foo(bar)\n", "  foo(\n", "x", "no_match"),
     "new that cannot be shifted": ("a\nb\n", "    a\n    b\n", "    a\nb\n", "no_match"),
-    "blanks alone that are not there": ("a\n\nb\n", "   ", "x", "no_match"),
+    "blanks alone, not found": ("a\n\nb\n", "   ", "x", "no_match"),
     "empty": ("a\n", "", "x", "bad_edit"),
     "old is new": ("a\n", "a", "a", "bad_edit"),
-    "only line ends would change": ("a\r\nb\r\n", "a\r\nb", "a\nb", "bad_edit"),
+    "only line endings would change": ("a\r\nb\r\n", "a\r\nb", "a\nb", "bad_edit"),
     "a line longer than the file's": ("ab\n", "abc\n", "x", "no_match"),
     "loose anchors": ("start\n" + "x\n" * 2000 + "end\n", "start\nend\n", "s\n", "no_match"),
 }
 
 
-@pytest.mark.parametrize(("text", "old", "new", "code"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_is_refused(text, old, new, code):
-    with pytest.raises(ToolError) as refused:
+@pytest.mark.parametrize(("text", "old", "new", "code"), REJECTED.values(), ids=REJECTED.keys())
+def test_rejected_replacements(text, old, new, code):
+    with pytest.raises(ToolError) as raised:
         apply(text, old, new)
-    assert refused.value.fault.code == code
+    assert raised.value.fault.code == code
 
 
 @pytest.mark.parametrize(
@@ -123,43 +123,43 @@ def test_what_is_refused(text, old, new, code):
         ("a\na", "a", "aa", "aa\naa"),
     ],
 )
-def test_everywhere(text, old, new, after):
+def test_replace_all(text, old, new, after):
     assert apply(text, old, new, replace_all=True)[0] == after
 
 
-def test_everywhere_is_for_texts_that_stand_there():
-    with pytest.raises(ToolError, match="only bar trailing blanks, and 2 times") as refused:
+def test_replace_all_requires_exact_matches():
+    with pytest.raises(ToolError, match=r"2 times .*, but only when ignoring trailing blanks") as raised:
         apply("foo \nbar\nfoo\t\nbar\n", "foo\nbar", "x", replace_all=True)
-    assert refused.value.fault.code == "ambiguous"
+    assert raised.value.fault.code == "ambiguous"
 
 
-def test_everywhere_replaces_a_single_tolerant_match():
+def test_replace_all_accepts_a_single_tolerant_match():
     assert apply("foo \nbar\n", "foo\nbar", "x", replace_all=True) == ("x\n", "trailing blanks")
 
 
-def test_an_ambiguous_text_is_told_with_its_lines():
+def test_ambiguous_text_is_reported_with_its_lines():
     with pytest.raises(ToolError, match=r"3 times \(lines 1, 3, 4\)"):
         apply("a\nb\na\na\n", "a", "c")
 
 
-def test_very_many_matches_are_not_counted():
+def test_count_of_matches_is_limited():
     with pytest.raises(ToolError, match="more than 100 times"):
         apply("a\n" * 500, "a", "c")
 
 
-def test_steps_build_on_each_other():
-    steps = [Replacement("a", "b"), Replacement("b b", "c"), Replacement("c", "d", replace_all=True)]
-    made = apply_replacements("f", "a b c\n", steps)
-    assert (made.text, made.count) == ("d d\n", 4)
+def test_replacements_are_applied_in_order():
+    replacements = [Replacement("a", "b"), Replacement("b b", "c"), Replacement("c", "d", replace_all=True)]
+    result = apply_replacements("f", "a b c\n", replacements)
+    assert (result.text, result.count) == ("d d\n", 4)
 
 
-def test_one_bad_step_refuses_all():
-    with pytest.raises(ToolError, match=r"edit 2 of 2: f does not contain that text.*none of them was made"):
+def test_one_failing_replacement_rejects_all():
+    with pytest.raises(ToolError, match=r"edit 2 of 2: f does not contain that text.*no edit was made"):
         apply_replacements("f", "a\n", [Replacement("a", "b"), Replacement("a", "c")])
 
 
 @pytest.mark.parametrize(
-    ("rule", "found", "asked", "same"),
+    ("rule", "found", "expected", "same"),
     [
         ("exact", "a", "a", True),
         ("exact", "a\r\n", "a\n", False),
@@ -173,12 +173,12 @@ def test_one_bad_step_refuses_all():
         ("indentation", "  a\n  b\n  c", "a\nb", False),
     ],
 )
-def test_what_a_rule_leaves_open(rule, found, asked, same):
-    assert same_except(rule, found, asked) is same
+def test_equality_under_a_rule(rule, found, expected, same):
+    assert same_except(rule, found, expected) is same
 
 
 @pytest.mark.parametrize(
-    ("asked", "there", "shift"),
+    ("expected", "actual", "shift"),
     [
         (["a"], ["  a"], ("", "  ")),
         (["  a"], ["a"], ("  ", "")),
@@ -189,8 +189,8 @@ def test_what_a_rule_leaves_open(rule, found, asked, same):
         (["a"], ["b"], None),
     ],
 )
-def test_a_shift(asked, there, shift):
-    assert find_indent_shift(asked, there) == shift
+def test_indent_shift(expected, actual, shift):
+    assert find_indent_shift(expected, actual) == shift
 
 
 @pytest.mark.parametrize(
@@ -200,15 +200,15 @@ def test_a_shift(asked, there, shift):
         ("\r\n" * 500_000, "\n\r" * 500),
         ("a \n" * 100_000, "a\n" * 1000 + "a \t"),
     ],
-    ids=["shifts", "halves of line ends", "blanks"],
+    ids=["shifts", "halves of line breaks", "blanks"],
 )
 @pytest.mark.timeout(20)
-def test_a_text_that_nearly_matches_everywhere_is_refused_in_time(text, old):
+def test_text_that_nearly_matches_everywhere_is_rejected_quickly(text, old):
     with pytest.raises(ToolError):
         apply_replacements("f", text, [Replacement(old, "y")])
 
 
-def test_a_match_that_could_not_be_shown_to_be_the_only_one_is_no_match():
+def test_match_that_cannot_be_proved_unique_is_rejected():
     found = find_text("a" * 40_000_000, "a" * 20_000_000)
     assert found is not None
     with pytest.raises(ToolError, match="too many places"):

@@ -1,4 +1,4 @@
-"""The tools an ACP agent asks for: windows to the letter, tails cut at a character, needs as our own tools have."""
+"""Tools for ACP agents: line ranges, truncated output, terminals and needs."""
 
 import pytest
 
@@ -18,9 +18,9 @@ TEXT = "one\ntwo\r\nthree\nfour"
 @pytest.fixture
 def workspace(tmp_path):
     (tmp_path / "work").mkdir()
-    made = LocalWorkspace(str(tmp_path / "work"))
-    yield made
-    made.close()
+    workspace = LocalWorkspace(str(tmp_path / "work"))
+    yield workspace
+    workspace.close()
 
 
 @pytest.mark.req("AC-2")
@@ -40,13 +40,13 @@ def workspace(tmp_path):
         (-5, -5, ""),
     ],
 )
-def test_windows_count_lines_from_one(line, limit, expected):
+def test_line_ranges_count_from_one(line, limit, expected):
     assert select_lines(TEXT, line, limit) == expected
 
 
 @pytest.mark.req("AC-2")
 @pytest.mark.parametrize(
-    ("data", "limit", "whole", "expected"),
+    ("data", "limit", "is_final", "expected"),
     [
         (b"abc", 10, True, ("abc", False)),
         (b"abcdef", 3, True, ("def", True)),
@@ -58,14 +58,14 @@ def test_windows_count_lines_from_one(line, limit, expected):
         (b"\x80" * 9, 4, True, ("", True)),
     ],
 )
-def test_a_tail_begins_at_a_character(tmp_path, data, limit, whole, expected):
+def test_tail_starts_at_a_character(tmp_path, data, limit, is_final, expected):
     file = tmp_path / "log"
     file.write_bytes(data)
-    assert read_tail(str(file), limit, is_final=whole) == expected
+    assert read_tail(str(file), limit, is_final=is_final) == expected
 
 
 class FakeJobs:
-    """Jobs that end when they are stopped."""
+    """Jobs that end only when they are stopped."""
 
     def __init__(self, log):
         self.log = log
@@ -79,23 +79,23 @@ class FakeJobs:
         self.state = "killed" if self.state == "running" else self.state
 
 
-async def test_a_terminal_from_birth_to_release(tmp_path):
+async def test_terminal_lifecycle(tmp_path):
     file = tmp_path / "log"
     file.write_bytes(b"hello world")
     jobs, terminals = FakeJobs(str(file)), Terminals()
     terminal = terminals.add(jobs, "bg1", 5)
     assert await terminals.output(terminal) == {"output": "world", "truncated": True}
     jobs.state, jobs.code = "exited", 3
-    ended = {"exitCode": 3, "signal": None}
-    assert await terminals.wait(terminal) == ended
-    assert (await terminals.output(terminal))["exitStatus"] == ended
+    exit_status = {"exitCode": 3, "signal": None}
+    assert await terminals.wait(terminal) == exit_status
+    assert (await terminals.output(terminal))["exitStatus"] == exit_status
     await terminals.release(terminal)
-    for ask in (terminals.output, terminals.wait, terminals.kill, terminals.release):
+    for method in (terminals.output, terminals.wait, terminals.kill, terminals.release):
         with pytest.raises(ToolError, match="there is no terminal"):
-            await ask(terminal)
+            await method(terminal)
 
 
-async def test_a_killed_terminal_can_still_be_read(tmp_path):
+async def test_killed_terminal_can_still_be_read(tmp_path):
     file = tmp_path / "log"
     file.write_bytes(b"so far")
     jobs, terminals = FakeJobs(str(file)), Terminals()
@@ -112,16 +112,16 @@ async def test_a_killed_terminal_can_still_be_read(tmp_path):
         (CreateTerminalParams("echo", ("a b", "$HOME", ";rm")), "echo 'a b' '$HOME' ';rm'"),
     ],
 )
-def test_a_command_without_arguments_is_a_shell_line(params, line):
+def test_command_without_arguments_is_a_shell_line(params, line):
     assert params.command_line == line
 
 
 @pytest.mark.req("SH-3", "SH-6")
 @pytest.mark.parametrize(("command", "danger"), [("ls", "ordinary"), ("sudo ls", "confirm"), ("rm -rf /", "deny")])
-async def test_a_terminal_needs_what_the_command_needs(workspace, command, danger):
+async def test_terminal_has_the_needs_of_its_command(workspace, command, danger):
     workspace.is_sandboxed = no_sandbox
-    asked = await CreateTerminalTool(Terminals(), BashTool()).permission(CreateTerminalParams(command), workspace)
-    assert {need.danger for need in asked.needs if need.key == "bash"} >= {danger}
+    permission = await CreateTerminalTool(Terminals(), BashTool()).permission(CreateTerminalParams(command), workspace)
+    assert {need.danger for need in permission.needs if need.key == "bash"} >= {danger}
     outside = await CreateTerminalTool(Terminals(), BashTool(), network=True).permission(
         CreateTerminalParams("ls", cwd="/"), workspace
     )
@@ -160,7 +160,7 @@ async def no_sandbox():
         ("edit", [], "", [("write", "a title", "ordinary")]),
     ],
 )
-async def test_an_agents_own_call_in_our_needs(workspace, kind, paths, command, expected):
+async def test_needs_of_an_agents_own_call(workspace, kind, paths, command, expected):
     workspace.is_sandboxed = no_sandbox
     needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", paths, command)
     assert [(need.key, need.subject, need.danger) for need in needs] == expected
@@ -169,7 +169,7 @@ async def test_an_agents_own_call_in_our_needs(workspace, kind, paths, command, 
 
 @pytest.mark.req("PM-4", "AC-1")
 @pytest.mark.parametrize("kind", ["other", "think", "read", "fetch", "execute", "edit"])
-async def test_a_call_that_shows_a_change_needs_a_change_whatever_its_kind(workspace, kind):
+async def test_call_that_shows_an_edit_needs_write_permission(workspace, kind):
     workspace.is_sandboxed = no_sandbox
     needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", ["a.txt"], "", ["a.txt", "/etc/passwd"])
     assert [(need.key, need.subject, need.danger) for need in needs if need.key == "write"] == [
@@ -179,15 +179,15 @@ async def test_a_call_that_shows_a_change_needs_a_change_whatever_its_kind(works
 
 
 @pytest.mark.req("SH-3")
-async def test_a_command_that_destroys_is_seen_under_any_kind_and_a_word_of_another_tool_is_none(workspace):
+async def test_destructive_command_is_detected_under_any_kind(workspace):
     workspace.is_sandboxed = no_sandbox
-    foresight = AgentCallNeeds(workspace, BashTool())
-    needs = await foresight("read", "a title", ["a.txt"], "rm -rf /")
+    agent_call_needs = AgentCallNeeds(workspace, BashTool())
+    needs = await agent_call_needs("read", "a title", ["a.txt"], "rm -rf /")
     assert [(need.key, need.danger) for need in needs] == [("read", "ordinary"), ("bash", "deny")]
-    assert [need.key for need in await foresight("read", "a title", ["a.txt"], "view")] == ["read"]
+    assert [need.key for need in await agent_call_needs("read", "a title", ["a.txt"], "view")] == ["read"]
 
 
-def test_an_allowed_edit_passes_once_and_only_as_it_was_shown(workspace):
+def test_approved_edit_passes_once_and_only_unchanged(workspace):
     approvals = Approvals(workspace)
     approvals.add(f"{workspace.root}/a.txt", "text")
     assert not approvals.consume("a.txt", "other text")

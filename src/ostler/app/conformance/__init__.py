@@ -1,1 +1,1 @@
-"""The conformance suite: does an agent keep to the Agent Client Protocol?"""
+"""Conformance suite for ACP agents (`ostler acp comply`)."""

@@ -1,4 +1,4 @@
-"""An agent's process on the test bench: spoken to frame by frame, every frame of its held to the protocol's schema."""
+"""Starts an agent process, talks to it frame by frame and validates every frame."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ ALLOW_KINDS, REJECT_KINDS = ("allow_once", "allow_always"), ("reject_once", "rej
 
 
 class AgentUnderTest(msgspec.Struct, frozen=True):
-    """What is put to the test, and how patiently."""
+    """The agent to test; `timeout` applies to each answer."""
 
     argv: Sequence[str]
     cwd: str
@@ -31,7 +31,7 @@ class AgentUnderTest(msgspec.Struct, frozen=True):
 
 
 class Observations:
-    """What was seen of the agent over the whole suite."""
+    """Observations about the agent over the whole suite."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -44,7 +44,10 @@ class Observations:
 
 
 class AgentDriver:
-    """One process from its start to its end. It is offered `props` or nothing, and its asks are answered as told."""
+    """One process of the agent.
+
+    It is offered `client_services` if they are set; permission requests get `permission_answer`.
+    """
 
     def __init__(
         self, target: AgentUnderTest, observations: Observations, client_services: FakeClientServices | None = None
@@ -75,17 +78,17 @@ class AgentDriver:
                 self.target.argv, cwd=self.target.cwd, env=self.target.env, on_stderr=self._on_stderr
             )
         except ToolError as failure:
-            raise UsageError(f"the agent cannot be started: {failure.fault.message}", hint=failure.fault.hint) from None
+            raise UsageError(f"cannot start the agent: {failure.fault.message}", hint=failure.fault.hint) from None
         self.peer = JsonRpcPeer(self.send_raw, self, mirror=self._mirror, on_invalid_line=self._on_junk)
         self._reader_task = asyncio.ensure_future(self._read())
 
     async def initialize(self) -> None:
-        """The usual beginning."""
+        """Send the usual `initialize` request and store the answer."""
         capabilities = CAPABILITIES if self.client_services else {}
         self.agent_info = await self.request("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
 
     async def stop(self) -> None:
-        """End it and all it started."""
+        """Stop the agent and all processes that it started."""
         await self._program.stop()
         self._reader_task.cancel()
         await asyncio.wait({self._reader_task})
@@ -95,35 +98,35 @@ class AgentDriver:
     def is_alive(self) -> bool:
         return self.peer.closed is None
 
-    # -- what a check does -----------------------------------------------------------------------------------------
+    # -- for the checks --------------------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Params) -> Any:
-        """The answer; an error of the agent's is an `RpcError`, its silence or end a failed check."""
+        """Return the answer. Raises `RpcError` for an error answer, `CheckFailed` on timeout or if the agent exits."""
         try:
             async with asyncio.timeout(self.target.timeout):
                 return await self.peer.request(method, params)
         except TimeoutError:
             raise CheckFailed(f"{method} was not answered within {self.target.timeout:g} s") from None
         except PeerClosed:
-            raise CheckFailed(f"the agent ended before it answered {method}{self._stderr_hint()}") from None
+            raise CheckFailed(f"the agent exited before it answered {method}{self._stderr_hint()}") from None
 
     async def expect_error(self, method: str, params: Params) -> RpcError:
-        """The error that a wrong request must be answered with."""
+        """Return the error answer to an invalid request. Raises `CheckFailed` if there is a result."""
         try:
             answer = await self.request(method, params)
         except RpcError as error:
             return error
-        raise CheckFailed(f"{method} was answered with {_shorten(answer)}, an error was due")
+        raise CheckFailed(f"{method} was answered with {_shorten(answer)} instead of an error")
 
     async def new_session(self, **extra: Any) -> dict[str, Any]:
         opened = await self.request("session/new", {"cwd": self.target.cwd, "mcpServers": [], **extra})
         if not isinstance(opened, dict) or not isinstance(opened.get("sessionId"), str) or not opened["sessionId"]:
-            raise CheckFailed(f"session/new gave no sessionId but {_shorten(opened)}")
+            raise CheckFailed(f"session/new was answered without a sessionId: {_shorten(opened)}")
         self.session_ids.add(opened["sessionId"])
         return opened
 
     async def prompt(self, session: str, *blocks: dict[str, Any]) -> str:
-        """The stop reason of a turn."""
+        """Send a prompt and return the stop reason of the turn."""
         content = [*blocks] or [text_block(self.target.prompt)]
         answer = await self.request("session/prompt", {"sessionId": session, "prompt": content})
         reason = answer.get("stopReason") if isinstance(answer, dict) else None
@@ -132,21 +135,21 @@ class AgentDriver:
         return reason
 
     def send_raw(self, data: bytes) -> None:
-        """Bytes as they are; none when its input was ended."""
+        """Write bytes to the agent, unless its input was closed."""
         if not (self._input_closed or self._program.stdin.is_closing()):
             self._program.stdin.write(data)
 
     async def send_in_chunks(self, request_id: str, method: str, params: Params, size: int = 7) -> None:
-        """A request under an id of the check's own, in pieces that end anywhere, also within a character."""
+        """Send a request in small chunks, which may split a character."""
         line = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}) + b"\n"
         self._checker.check_line("client", line)
-        for at in range(0, len(line), size):
-            self.send_raw(line[at : at + size])
+        for start in range(0, len(line), size):
+            self.send_raw(line[start : start + size])
             await self._program.stdin.drain()
             await asyncio.sleep(0.001)
 
     async def exits_within(self, seconds: float) -> bool:
-        """Close its input; whether it and all it started were gone within that time."""
+        """Close the input. Return whether the agent and all its processes exited in time."""
         self._input_closed = True
         with contextlib.suppress(OSError):
             self._program.stdin.write_eof()
@@ -154,7 +157,7 @@ class AgentDriver:
         return not self._program.is_running
 
     async def wait_until(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait for something to be so; whether it came to be."""
+        """Wait until the condition holds. Return False on timeout."""
         try:
             async with asyncio.timeout(self.target.timeout if timeout is None else timeout):
                 while not condition():
@@ -165,10 +168,10 @@ class AgentDriver:
         return True
 
     def update_kinds(self, session: str) -> list[str]:
-        """The kinds of updates a session has had."""
-        return [str(update.get("sessionUpdate")) for named, update in self.updates if named == session]
+        """Return the kinds of updates that a session received."""
+        return [str(update.get("sessionUpdate")) for session_id, update in self.updates if session_id == session]
 
-    # -- what the agent does ---------------------------------------------------------------------------------------
+    # -- from the agent --------------------------------------------------------------------------------------------
 
     def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
         self._changed.set()
@@ -191,10 +194,10 @@ class AgentDriver:
     async def _decide(self, params: Params) -> Any:
         if self.permission_answer == "cancel":
             return {"outcome": {"outcome": "cancelled"}}
-        wanted = ALLOW_KINDS if self.permission_answer == "allow" else REJECT_KINDS
+        kinds = ALLOW_KINDS if self.permission_answer == "allow" else REJECT_KINDS
         options = params.get("options")
         found = {option.get("kind"): option.get("optionId") for option in options or () if isinstance(option, dict)}
-        chosen = next((found[kind] for kind in wanted if kind in found), None)
+        chosen = next((found[kind] for kind in kinds if kind in found), None)
         if chosen is None:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": chosen}}
@@ -213,12 +216,12 @@ class AgentDriver:
             return
         self.observations.frames += 1
         self._record_response(line)
-        for told in self._checker.check_line("agent", line):
-            if not (self.sent_junk and told.startswith("the error that answers nothing")):
-                self.observations.add_fault(told)
+        for fault in self._checker.check_line("agent", line):
+            if not (self.sent_junk and fault.startswith("the error that answers nothing")):
+                self.observations.add_fault(fault)
 
     def _record_response(self, line: bytes) -> None:
-        """Answers by their id as it came, for checks that ask by hand."""
+        """Store answers by id, for requests sent with `send_in_chunks`."""
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
             frame = msgspec.json.decode(line)
             if isinstance(frame, dict) and isinstance(frame.get("id"), str) and "method" not in frame:
@@ -226,7 +229,7 @@ class AgentDriver:
                 self._changed.set()
 
     def _on_junk(self, line: bytes) -> None:
-        """An error without an id is the answer to junk of ours; anything else is none of the protocol's."""
+        """Store an error without id, which answers an invalid line; report anything else as junk."""
         with contextlib.suppress(msgspec.DecodeError):
             frame = msgspec.json.decode(line)
             if isinstance(frame, dict) and frame.get("id") is None and isinstance(frame.get("error"), dict):
@@ -239,15 +242,15 @@ class AgentDriver:
         self._stderr = (self._stderr + data)[-_STDERR_TAIL:]
 
     def _stderr_hint(self) -> str:
-        said = self._stderr.decode("utf-8", "replace").strip()
-        return f"; its last words: {said.splitlines()[-1]}" if said else ""
+        text = self._stderr.decode("utf-8", "replace").strip()
+        return f"; last stderr output: {text.splitlines()[-1]}" if text else ""
 
 
 def text_block(content: str) -> dict[str, Any]:
-    """A block of words."""
+    """Return a text content block."""
     return {"type": "text", "text": content}
 
 
 def _shorten(value: Any) -> str:
-    shown = msgspec.json.encode(value).decode()
-    return shown if len(shown) <= 120 else f"{shown[:119]}…"
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 120 else f"{text[:119]}…"

@@ -1,4 +1,4 @@
-"""Checks of cancelling, and of how the agent ends."""
+"""Checks of cancellation and process exit."""
 
 import asyncio
 import os
@@ -30,55 +30,55 @@ async def _start_streaming_turn(driver: AgentDriver) -> tuple[str, "asyncio.Futu
 
 
 async def _cancel_turn(driver: AgentDriver, session: str, turn: "asyncio.Future[str]") -> None:
-    """One that was over already, or is at once, could not be cancelled any more."""
-    before = asyncio.get_running_loop().time()
+    """Cancel a turn and check its stop reason; skip if the turn was already over."""
+    start = asyncio.get_running_loop().time()
     driver.peer.notify("session/cancel", {"sessionId": session})
     try:
         reason = await turn
     except RpcError as error:
         raise CheckFailed(f"it answered with the error {error.code}: {error.message}") from None
-    if reason == "end_turn" and asyncio.get_running_loop().time() - before < IMMEDIATE_SECONDS:
+    if reason == "end_turn" and asyncio.get_running_loop().time() - start < IMMEDIATE_SECONDS:
         raise CheckSkipped("the turn was over before it could be cancelled")
     require(reason == "cancelled", f"the stop reason was {reason!r}")
 
 
-@cancellation.check("CANC-1", "a turn that is cancelled ends with the stop reason cancelled, never with an error")
+@cancellation.check("CANC-1", "a cancelled turn ends with the stop reason cancelled, not with an error")
 async def _(driver: AgentDriver) -> None:
     session, turn = await _start_streaming_turn(driver)
     await _cancel_turn(driver, session, turn)
 
 
-@cancellation.check("CANC-2", "so does one that is cancelled right behind its prompt")
+@cancellation.check("CANC-2", "a turn cancelled right after its prompt ends with the stop reason cancelled")
 async def _(driver: AgentDriver) -> None:
     session, turn = await _start_turn(driver)
     await _cancel_turn(driver, session, turn)
 
 
-@cancellation.check("CANC-3", "after a cancelled turn the session goes on")
+@cancellation.check("CANC-3", "a session can be used after a cancelled turn")
 async def _(driver: AgentDriver) -> None:
     session, turn = await _start_streaming_turn(driver)
     await _cancel_turn(driver, session, turn)
-    require(await driver.prompt(session) == "end_turn", "the next turn did not end well")
+    require(await driver.prompt(session) == "end_turn", "the next turn did not end with end_turn")
 
 
-@cancellation.check("CANC-4", "cancelling where nothing runs does no harm")
+@cancellation.check("CANC-4", "cancelling without a running turn has no effect")
 async def _(driver: AgentDriver) -> None:
     session = str((await driver.new_session())["sessionId"])
     driver.peer.notify("session/cancel", {"sessionId": session})
     driver.peer.notify("session/cancel", {"sessionId": "comply-no-such-session"})
-    require(await driver.prompt(session) == "end_turn", "the next turn did not end well")
+    require(await driver.prompt(session) == "end_turn", "the next turn did not end with end_turn")
 
 
-@cancellation.check("CANC-5", "cancelling one session leaves the other alone")
+@cancellation.check("CANC-5", "cancelling one session does not affect another")
 async def _(driver: AgentDriver) -> None:
     session, turn = await _start_streaming_turn(driver)
     other = str((await driver.new_session())["sessionId"])
-    beside = asyncio.ensure_future(driver.prompt(other))
+    other_turn = asyncio.ensure_future(driver.prompt(other))
     await _cancel_turn(driver, session, turn)
-    require(await beside == "end_turn", "the other turn did not end well")
+    require(await other_turn == "end_turn", "the other turn did not end with end_turn")
 
 
-@cancellation.check("CANC-6", "a turn that is cancelled while it asks ends so too, and nothing is done")
+@cancellation.check("CANC-6", "a turn cancelled during a permission request ends as cancelled and changes nothing")
 async def _(driver: AgentDriver) -> None:
     driver.permission_answer, name = "cancel", "comply-cancelled.txt"
     session = str((await driver.new_session())["sessionId"])
@@ -91,38 +91,40 @@ async def _(driver: AgentDriver) -> None:
     finally:
         driver.on_permission_request = lambda: None
     if not driver.permission_requests:
-        raise CheckSkipped("the model asked for nothing")
+        raise CheckSkipped("the model made no permission request")
     require(reason == "cancelled", f"the stop reason was {reason!r}")
-    require(not os.path.exists(os.path.join(driver.target.cwd, name)), "the file is there all the same")
+    require(not os.path.exists(os.path.join(driver.target.cwd, name)), "the file was written anyway")
 
 
-@cancellation.check("CANC-7", "a request that is not wanted any more is answered with a result or -32800", "should")
+@cancellation.check("CANC-7", "a cancelled request is answered with a result or error -32800", "should")
 async def _(driver: AgentDriver) -> None:
-    session, number = str((await driver.new_session())["sessionId"]), "comply-turn"
-    await driver.send_in_chunks(number, "session/prompt", {"sessionId": session, "prompt": [text_block(LONG_PROMPT)]})
-    await driver.wait_until(
-        lambda: number in driver.responses or any("chunk" in kind for kind in driver.update_kinds(session))
+    session, request_id = str((await driver.new_session())["sessionId"]), "comply-turn"
+    await driver.send_in_chunks(
+        request_id, "session/prompt", {"sessionId": session, "prompt": [text_block(LONG_PROMPT)]}
     )
-    driver.peer.notify("$/cancel_request", {"requestId": number})
-    require(await driver.wait_until(lambda: number in driver.responses), "it did not answer")
-    error = driver.responses[number].get("error") or {}
+    await driver.wait_until(
+        lambda: request_id in driver.responses or any("chunk" in kind for kind in driver.update_kinds(session))
+    )
+    driver.peer.notify("$/cancel_request", {"requestId": request_id})
+    require(await driver.wait_until(lambda: request_id in driver.responses), "it did not answer")
+    error = driver.responses[request_id].get("error") or {}
     require(error.get("code", CANCELLED) == CANCELLED, f"it answered with the error {error.get('code')}")
 
 
-@process_exit.check("END-1", f"it ends within {EXIT_TIMEOUT:g} s when its input does", "should")
+@process_exit.check("END-1", f"the agent exits within {EXIT_TIMEOUT:g} s after its input is closed", "should")
 async def _(driver: AgentDriver) -> None:
     await driver.new_session()
-    require(await driver.exits_within(EXIT_TIMEOUT), "it, or something it started, still ran")
+    require(await driver.exits_within(EXIT_TIMEOUT), "the agent or a process it started is still running")
 
 
-@process_exit.check("END-2", "it ends then although a turn runs", "should")
+@process_exit.check("END-2", "it also exits if a turn is running", "should")
 async def _(driver: AgentDriver) -> None:
     await _check_exit(*(await _start_streaming_turn(driver)), driver)
 
 
 async def _check_exit(_: str, turn: "asyncio.Future[Any]", driver: AgentDriver) -> None:
     try:
-        require(await driver.exits_within(EXIT_TIMEOUT), "it, or something it started, still ran")
+        require(await driver.exits_within(EXIT_TIMEOUT), "the agent or a process it started is still running")
     finally:
         turn.cancel()
         await asyncio.wait({turn})

@@ -1,4 +1,4 @@
-"""What a check is, and how it can end."""
+"""Check, area and finding types, and the decorator that registers checks."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Literal
@@ -13,15 +13,15 @@ CheckState = Literal["passed", "failed", "skipped"]
 
 
 class CheckFailed(Exception):
-    """The agent did not do what was due, in a sentence."""
+    """Raised when the agent violates the protocol; the message says how."""
 
 
 class CheckSkipped(Exception):
-    """The agent does not claim to do this, or could not be brought to it."""
+    """Raised when the agent does not offer the feature, or the model did not use it."""
 
 
 class ConformanceCheck(msgspec.Struct, frozen=True):
-    """One thing an agent must or should do."""
+    """One requirement of the protocol; `level` says whether it is mandatory."""
 
     id: str
     title: str
@@ -30,9 +30,10 @@ class ConformanceCheck(msgspec.Struct, frozen=True):
 
 
 class Area(msgspec.Struct, frozen=True):
-    """Checks that share a process, which has been initialized unless they do that themselves.
+    """Checks that share an agent process.
 
-    `offers`: the agent is offered files and terminals.
+    With `initialized` the process is initialized before the first check; with `offers_services` it is offered files
+    and terminals.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Area(msgspec.Struct, frozen=True):
 
 
 class CheckFinding(msgspec.Struct, frozen=True):
-    """How a check ended, and what was seen if it did not pass."""
+    """The result of a check; `detail` says why it did not pass."""
 
     area: str
     id: str
@@ -53,7 +54,7 @@ class CheckFinding(msgspec.Struct, frozen=True):
 
 
 class AreaBuilder:
-    """A way to write an area down: each check is a function below its id and its sentence."""
+    """Registers the checks of an area with the decorator `check`."""
 
     def __init__(self, name: str, *, initialized: bool = True, offers_services: bool = False) -> None:
         self._name = name
@@ -75,6 +76,6 @@ class AreaBuilder:
 
 
 def require(condition: bool, message: str) -> None:
-    """`Unmet` unless it is so."""
+    """Raise `CheckFailed` if the condition is false."""
     if not condition:
         raise CheckFailed(message)

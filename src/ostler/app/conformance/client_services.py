@@ -1,4 +1,4 @@
-"""Checks of how an agent uses the files and terminals that it is offered."""
+"""Checks of how an agent uses the client's files and terminals."""
 
 import os
 
@@ -18,16 +18,16 @@ async def _run_turn(driver: AgentDriver, prompt: str) -> tuple[FakeClientService
     return driver.client_services, await driver.prompt(session, text_block(prompt))
 
 
-@client_services.check("FS-1", "files are asked for by absolute paths")
+@client_services.check("FS-1", "files are requested with absolute paths")
 async def _(driver: AgentDriver) -> None:
-    props, _ = await _run_turn(driver, WRITE_PROMPT.format(name="comply-lent.txt"))
-    if not props.requested_paths():
-        raise CheckSkipped("it asked for no file")
-    relative = [path for path in props.requested_paths() if not os.path.isabs(path)]
+    services, _ = await _run_turn(driver, WRITE_PROMPT.format(name="comply-lent.txt"))
+    if not services.requested_paths():
+        raise CheckSkipped("it requested no file")
+    relative = [path for path in services.requested_paths() if not os.path.isabs(path)]
     require(not relative, f"{', '.join(relative)}")
 
 
-@client_services.check("FS-2", "a file that cannot be written does not break the turn")
+@client_services.check("FS-2", "a failed write does not break the turn")
 async def _(driver: AgentDriver) -> None:
     assert driver.client_services is not None
     driver.client_services.rejects_writes = True
@@ -38,9 +38,9 @@ async def _(driver: AgentDriver) -> None:
     require(reason in STOP_REASONS, f"the stop reason was {reason!r}")
 
 
-@client_services.check("TERM-1", "every terminal is released by the end of its turn")
+@client_services.check("TERM-1", "every terminal is released before the turn ends")
 async def _(driver: AgentDriver) -> None:
-    props, _ = await _run_turn(driver, RUN_PROMPT)
-    if not props.terminal_count():
-        raise CheckSkipped("it made no terminal")
-    require(not props.terminals, f"{', '.join(sorted(props.terminals))} was not released")
+    services, _ = await _run_turn(driver, RUN_PROMPT)
+    if not services.terminal_count():
+        raise CheckSkipped("it created no terminal")
+    require(not services.terminals, f"{', '.join(sorted(services.terminals))} was not released")

@@ -1,4 +1,4 @@
-"""What an agent on the bench may be offered: files of the scratch folder, and terminals that only pretend."""
+"""Fake file and terminal services offered to the agent under test."""
 
 import os
 from typing import Any
@@ -11,7 +11,7 @@ TERMINAL_OUTPUT = "comply\n"
 
 
 class FakeClientServices:
-    """Serves what is asked for, and remembers it."""
+    """Serves files of a temporary folder and fake terminals, and records all requests."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -20,11 +20,9 @@ class FakeClientServices:
         self.terminals: set[str] = set()
 
     def requested_paths(self) -> list[str]:
-        """The paths that were asked for."""
         return [str(params.get("path")) for method, params in self.requests if method.startswith("fs/")]
 
     def terminal_count(self) -> int:
-        """How many terminals there were."""
         return sum(method == "terminal/create" for method, _ in self.requests)
 
     async def serve(self, method: str, params: Params) -> dict[str, Any]:
@@ -60,7 +58,7 @@ class FakeClientServices:
 
     def _write(self, path: str, content: str) -> None:
         if self.rejects_writes:
-            raise RpcError(INTERNAL_ERROR, "this file cannot be written")
+            raise RpcError(INTERNAL_ERROR, "cannot write this file")
         try:
             with open(self._resolve_inside(path), "w", encoding="utf-8", newline="") as file:
                 file.write(content)
@@ -68,8 +66,8 @@ class FakeClientServices:
             raise RpcError(INTERNAL_ERROR, str(error.strerror)) from None
 
     def _resolve_inside(self, path: str) -> str:
-        """Agents are put to the test here, not the rest of the disk."""
-        found = os.path.realpath(path)
-        if not found.startswith(self._folder.rstrip("/") + "/"):
-            raise RpcError(INTERNAL_ERROR, "this is outside the folder")
-        return found
+        """Return the real path. Raises `RpcError` if it is outside the temporary folder."""
+        resolved = os.path.realpath(path)
+        if not resolved.startswith(self._folder.rstrip("/") + "/"):
+            raise RpcError(INTERNAL_ERROR, "this path is outside the working directory")
+        return resolved

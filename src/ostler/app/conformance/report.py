@@ -1,4 +1,4 @@
-"""What the suite found, for a person or for a program."""
+"""Runs the suite and prints the findings as text or JSON."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–"
 
 
 class ConformanceRun(msgspec.Struct, frozen=True):
-    """One run of the suite, from the command to the exit status."""
+    """One run of the suite against a command or a configured agent."""
 
     argv: tuple[str, ...]
     only: tuple[str, ...] = ()
@@ -31,48 +31,48 @@ class ConformanceRun(msgspec.Struct, frozen=True):
     agent: str = ""
 
     async def run(self) -> int:
-        """0 when it keeps to the protocol, 1 when it does not."""
+        """Run the suite and print the findings. Return 0 if the agent conforms, else 1."""
         with tempfile.TemporaryDirectory(prefix="ostler-comply-") as scratch:
             cwd = os.path.abspath(self.cwd) if self.cwd else os.path.realpath(scratch)
             argv, env = self._resolve_command()
             suite = ConformanceSuite(AgentUnderTest(argv, cwd, env, self.prompt, self.timeout), self.only)
             findings: list[CheckFinding] = []
             paint = Styler(is_colour_enabled(sys.stdout, os.environ))
-            async with contextlib.aclosing(suite.run()) as found:  # whoever reads this may leave at any line
-                async for finding in found:
+            async with contextlib.aclosing(suite.run()) as results:  # stops the agent if printing fails
+                async for finding in results:
                     if not self.json:
                         _print_finding(finding, new_area=not findings or findings[-1].area != finding.area, paint=paint)
                     findings.append(finding)
-        failed = any(one.state == "failed" and (self.strict or one.level == "must") for one in findings)
+        failed = any(finding.state == "failed" and (self.strict or finding.level == "must") for finding in findings)
         if self.json:
-            told = {"command": argv, "agent": suite.agent_info, "passed": not failed, "findings": findings}
-            sys.stdout.write(msgspec.json.encode(told).decode() + "\n")
+            report = {"command": argv, "agent": suite.agent_info, "passed": not failed, "findings": findings}
+            sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
         else:
             sys.stdout.write(f"\n{self._summary(findings)}\n")
         return 1 if failed else 0
 
     def _resolve_command(self) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The command and the environment: as they were given, or as the settings have them."""
+        """Return the command and its environment, from the arguments or the settings."""
         if not self.agent:
             return _absolute_program(self.argv), dict(os.environ)
         from ostler.app.acp_agent_config import find_agent
         from ostler.app.project_paths import workspace_path
         from ostler.app.trusted_settings import load_settings
 
-        here = workspace_path(".")
-        found = find_agent(self.agent, "", here, load_settings(here))
-        return (found.entry.command, *found.entry.args), found.environment(os.environ)
+        cwd = workspace_path(".")
+        agent = find_agent(self.agent, "", cwd, load_settings(cwd))
+        return (agent.entry.command, *agent.entry.args), agent.environment(os.environ)
 
     def _summary(self, findings: list[CheckFinding]) -> str:
-        counts = {state: sum(one.state == state for one in findings) for state in MARKS}
-        only_should = sum(one.state == "failed" and one.level == "should" for one in findings)
-        aside = f" ({only_should} of them only advice)" if only_should else ""
-        told = f"{counts['passed']} passed, {counts['failed']} failed{aside}, {counts['skipped']} not offered"
-        return f"{sanitise(self.agent or shlex.join(self.argv))}: {told}"
+        counts = {state: sum(finding.state == state for finding in findings) for state in MARKS}
+        only_should = sum(finding.state == "failed" and finding.level == "should" for finding in findings)
+        remark = f" ({only_should} of them recommendations)" if only_should else ""
+        text = f"{counts['passed']} passed, {counts['failed']} failed{remark}, {counts['skipped']} skipped"
+        return f"{sanitise(self.agent or shlex.join(self.argv))}: {text}"
 
 
 def _absolute_program(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """A path to a program is meant from here, not from where it will work."""
+    """Make the path of a program absolute: it is relative to this folder, not to the agent's."""
     return (os.path.abspath(argv[0]), *argv[1:]) if "/" in argv[0] else argv
 
 
@@ -80,8 +80,8 @@ def _print_finding(finding: CheckFinding, *, new_area: bool, paint: Styler) -> N
     mark, colour = MARKS[finding.state]
     if new_area:
         sys.stdout.write(f"{paint(finding.area, 'bold')}\n")
-    advice = " (advice)" if finding.level == "should" and finding.state == "failed" else ""
-    sys.stdout.write(f"  {paint(mark, colour)} {finding.id:<8} {finding.title}{advice}\n")
+    remark = " (recommendation)" if finding.level == "should" and finding.state == "failed" else ""
+    sys.stdout.write(f"  {paint(mark, colour)} {finding.id:<8} {finding.title}{remark}\n")
     if finding.detail:
         sys.stdout.write(f"    {' ' * 8} {paint(sanitise(finding.detail), colour)}\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Checks of what can be chosen in a session: modes, options, commands."""
+"""Checks of modes, config options and slash commands."""
 
 from typing import Any
 
@@ -9,19 +9,19 @@ UPDATE_TIMEOUT = 2.0
 session_options = AreaBuilder("choosing")
 
 
-@session_options.check("MODE-1", "the mode that is on is one of those on offer, and each of them can be set")
+@session_options.check("MODE-1", "the current mode is one of the available modes, and each of them can be set")
 async def _(driver: AgentDriver) -> None:
     opened = await driver.new_session()
     modes = opened.get("modes") or {}
     names = [mode.get("id") for mode in modes.get("availableModes") or ()]
     if not names:
         raise CheckSkipped("it has no modes")
-    require(modes.get("currentModeId") in names, f"{modes.get('currentModeId')!r} is none of {names}")
+    require(modes.get("currentModeId") in names, f"{modes.get('currentModeId')!r} is not in {names}")
     for name in [*names, modes["currentModeId"]]:
         await driver.request("session/set_mode", {"sessionId": opened["sessionId"], "modeId": name})
 
 
-@session_options.check("MODE-2", "a mode that is not on offer is refused", "should")
+@session_options.check("MODE-2", "an unknown mode is rejected", "should")
 async def _(driver: AgentDriver) -> None:
     opened = await driver.new_session()
     if not opened.get("modes"):
@@ -29,14 +29,14 @@ async def _(driver: AgentDriver) -> None:
     await driver.expect_error("session/set_mode", {"sessionId": opened["sessionId"], "modeId": "comply-no-such-mode"})
 
 
-@session_options.check("OPT-1", "every option has a value that is on offer")
+@session_options.check("OPT-1", "the current value of every option is one of its values")
 async def _(driver: AgentDriver) -> None:
     for option in _require_options(await driver.new_session()):
-        values, now = _values(option), option.get("currentValue")
-        require(now in values, f"{option.get('id')} is {now!r}, which is none of {values}")
+        values, current = _values(option), option.get("currentValue")
+        require(current in values, f"{option.get('id')} is {current!r}, which is not in {values}")
 
 
-@session_options.check("OPT-2", "an option can be set, and the answer has them all as they are then")
+@session_options.check("OPT-2", "an option can be set, and the answer has the new values of all options")
 async def _(driver: AgentDriver) -> None:
     opened = await driver.new_session()
     for option in _require_options(opened):
@@ -45,11 +45,12 @@ async def _(driver: AgentDriver) -> None:
             continue
         params = {"sessionId": opened["sessionId"], "configId": option["id"], "value": others[0]}
         answer = await driver.request("session/set_config_option", params)
-        now = {one.get("id"): one.get("currentValue") for one in answer.get("configOptions") or ()}
-        require(now.get(option["id"]) == others[0], f"{option['id']} is {now.get(option['id'])!r}, not {others[0]!r}")
+        values = {item.get("id"): item.get("currentValue") for item in answer.get("configOptions") or ()}
+        current = values.get(option["id"])
+        require(current == others[0], f"{option['id']} is {current!r}, not {others[0]!r}")
 
 
-@session_options.check("OPT-3", "an option or a value that is not on offer is refused", "should")
+@session_options.check("OPT-3", "an unknown option or value is rejected", "should")
 async def _(driver: AgentDriver) -> None:
     opened = await driver.new_session()
     (first, *_) = _require_options(opened)
@@ -58,14 +59,14 @@ async def _(driver: AgentDriver) -> None:
         await driver.expect_error("session/set_config_option", {"sessionId": session, "configId": name, "value": value})
 
 
-@session_options.check("COMM-1", "commands are told after the answer that names the session, by names without a slash")
+@session_options.check("COMM-1", "commands are sent after the answer to session/new, with names without a slash")
 async def _(driver: AgentDriver) -> None:
     session = (await driver.new_session())["sessionId"]
     await driver.wait_until(lambda: "available_commands_update" in driver.update_kinds(session), UPDATE_TIMEOUT)
-    told = [u for s, u in driver.updates if s == session and u.get("sessionUpdate") == "available_commands_update"]
-    if not told:
+    updates = [u for s, u in driver.updates if s == session and u.get("sessionUpdate") == "available_commands_update"]
+    if not updates:
         raise CheckSkipped("it has no commands")
-    slashes = [c["name"] for c in told[-1].get("availableCommands", ()) if str(c.get("name")).startswith("/")]
+    slashes = [c["name"] for c in updates[-1].get("availableCommands", ()) if str(c.get("name")).startswith("/")]
     require(not slashes, f"{', '.join(slashes)}")
 
 

@@ -1,4 +1,4 @@
-"""Checks of sessions: new, loaded, resumed, listed, closed, deleted."""
+"""Checks of creating, loading, resuming, listing, closing and deleting sessions."""
 
 import os
 
@@ -12,10 +12,11 @@ sessions = AreaBuilder("sessions")
 
 
 def require_capability(driver: AgentDriver, capability: str) -> None:
-    """Only what the agent says it can do is asked of it."""
-    can = driver.agent_info.get("agentCapabilities") or {}
-    found = can.get("loadSession") if capability == "load" else (can.get("sessionCapabilities") or {}).get(capability)
-    if found is None or found is False:
+    """Raise `CheckSkipped` if the agent does not report the capability."""
+    capabilities = driver.agent_info.get("agentCapabilities") or {}
+    in_session = capabilities.get("sessionCapabilities") or {}
+    value = capabilities.get("loadSession") if capability == "load" else in_session.get(capability)
+    if value is None or value is False:
         raise CheckSkipped(f"it does not offer session/{capability}")
 
 
@@ -26,7 +27,7 @@ async def _session_with_turn(driver: AgentDriver) -> str:
 
 
 async def _earlier_session(driver: AgentDriver) -> str:
-    """A session of another process of the same agent that is over, as after a restart of the editor."""
+    """Run a session in another process of the agent, as before a restart of the editor, and return its id."""
     other = AgentDriver(driver.target, driver.observations)
     await other.start()
     try:
@@ -38,53 +39,53 @@ async def _earlier_session(driver: AgentDriver) -> str:
     return session
 
 
-@sessions.check("SESS-1", "session/new gives an id, and each session its own")
+@sessions.check("SESS-1", "session/new returns a unique id")
 async def _(driver: AgentDriver) -> None:
     first, second = await driver.new_session(), await driver.new_session()
-    require(first["sessionId"] != second["sessionId"], "two sessions have one id")
+    require(first["sessionId"] != second["sessionId"], "two sessions have the same id")
 
 
-@sessions.check("SESS-2", "additional directories are taken")
+@sessions.check("SESS-2", "additional directories are accepted")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "additionalDirectories")
     await driver.new_session(additionalDirectories=[os.path.dirname(driver.target.cwd) or "/"])
 
 
-@sessions.check("SESS-3", "session/load tells what was said before it answers, in another process too")
+@sessions.check("SESS-3", "session/load sends the history before it answers, also in a new process")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "load")
     session = await _earlier_session(driver)
     await driver.request("session/load", {"sessionId": session, "cwd": driver.target.cwd, "mcpServers": []})
     kinds = driver.update_kinds(session)
     for kind in ("user_message_chunk", "agent_message_chunk"):
-        require(kind in kinds, f"no {kind} came before the answer")
+        require(kind in kinds, f"no {kind} arrived before the answer")
 
 
-@sessions.check("SESS-4", "session/resume goes on without telling what was said")
+@sessions.check("SESS-4", "session/resume continues without sending the history")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "resume")
     session = await _earlier_session(driver)
     await driver.request("session/resume", {"sessionId": session, "cwd": driver.target.cwd, "mcpServers": []})
-    told = [kind for kind in driver.update_kinds(session) if kind.endswith("message_chunk")]
-    require(not told, "it told the history")
-    require(await driver.prompt(session) == "end_turn", "a turn in it did not end well")
+    history = [kind for kind in driver.update_kinds(session) if kind.endswith("message_chunk")]
+    require(not history, "it sent the history")
+    require(await driver.prompt(session) == "end_turn", "the next turn did not end with end_turn")
 
 
-@sessions.check("SESS-5", "a session that is not there can be neither loaded nor resumed")
+@sessions.check("SESS-5", "loading an unknown session is answered with an error")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "load")
-    place = {"sessionId": "comply-no-such-session", "cwd": driver.target.cwd, "mcpServers": []}
-    await driver.expect_error("session/load", place)
+    params = {"sessionId": "comply-no-such-session", "cwd": driver.target.cwd, "mcpServers": []}
+    await driver.expect_error("session/load", params)
 
 
-@sessions.check("SESS-6", "session/list has a session with a turn in it")
+@sessions.check("SESS-6", "session/list includes a session that has a turn")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "list")
     session = await _session_with_turn(driver)
     require(session in await _list_session_ids(driver), "it is not listed")
 
 
-@sessions.check("SESS-7", "a closed session takes no prompts")
+@sessions.check("SESS-7", "a closed session rejects prompts")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "close")
     session = (await driver.new_session())["sessionId"]
@@ -92,7 +93,7 @@ async def _(driver: AgentDriver) -> None:
     await driver.expect_error("session/prompt", {"sessionId": session, "prompt": [text_block(driver.target.prompt)]})
 
 
-@sessions.check("SESS-8", "a deleted session is not listed any more")
+@sessions.check("SESS-8", "a deleted session is no longer listed")
 async def _(driver: AgentDriver) -> None:
     require_capability(driver, "delete")
     session = await _session_with_turn(driver)
@@ -105,12 +106,12 @@ async def _(driver: AgentDriver) -> None:
 
 
 async def _list_session_ids(driver: AgentDriver) -> set[str]:
-    found: set[str] = set()
+    ids: set[str] = set()
     params = {"cwd": driver.target.cwd}
     for _ in range(MAX_PAGES):
         page = await driver.request("session/list", params)
-        found |= {str(one.get("sessionId")) for one in page.get("sessions", ()) if isinstance(one, dict)}
+        ids |= {str(item.get("sessionId")) for item in page.get("sessions", ()) if isinstance(item, dict)}
         if not page.get("nextCursor"):
             break
         params["cursor"] = str(page["nextCursor"])
-    return found
+    return ids

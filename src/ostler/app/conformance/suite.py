@@ -1,4 +1,4 @@
-"""Runs the suite: one process for each area, and what was seen of all of them at the end."""
+"""Runs all areas, one agent process per area."""
 
 import asyncio
 import contextlib
@@ -17,8 +17,8 @@ from ostler.wire.acp import AUTH_REQUIRED
 from ostler.wire.jsonrpc import RpcError
 
 AREAS = tuple(
-    written.area
-    for written in (
+    builder.area
+    for builder in (
         handshake,
         sessions,
         turns,
@@ -36,10 +36,10 @@ MAX_FAULTS_SHOWN = 5
 
 
 class ConformanceSuite:
-    """Goes through the areas; `told` is what the agent said of itself."""
+    """Runs the areas; `agent_info` is the agent's answer to `initialize`."""
 
     def __init__(self, target: AgentUnderTest, selected: tuple[str, ...] = ()) -> None:
-        """`wanted` are ids or names of areas; without any, all are run."""
+        """`selected` are check ids or area names in lower case; if empty, everything is run."""
         self._target = target
         self._selected = selected
         self.observations = Observations()
@@ -53,7 +53,7 @@ class ConformanceSuite:
                     async for finding in findings:
                         yield finding
                 if not self.agent_info:
-                    return  # it does not even begin
+                    return  # the agent does not even initialize
         for finding in self._conduct_findings():
             yield finding
 
@@ -61,51 +61,53 @@ class ConformanceSuite:
         return not self._selected or any(name.lower() in self._selected for name in names)
 
     async def _run_area(self, area: Area, checks: list[ConformanceCheck]) -> AsyncGenerator[CheckFinding]:
-        bench: AgentDriver | None = None
+        driver: AgentDriver | None = None
         try:
             for check in checks:
-                if bench is None or not bench.is_alive:
-                    bench = await self._restart_driver(bench, area)
-                yield await self._run_check(area, check, bench)
+                if driver is None or not driver.is_alive:
+                    driver = await self._restart_driver(driver, area)
+                yield await self._run_check(area, check, driver)
         finally:
-            if bench:
-                await bench.stop()
+            if driver:
+                await driver.stop()
 
     async def _restart_driver(self, previous: AgentDriver | None, area: Area) -> AgentDriver:
         if previous:
             await previous.stop()
-        bench = AgentDriver(
+        driver = AgentDriver(
             self._target, self.observations, FakeClientServices(self._target.cwd) if area.offers_services else None
         )
-        await bench.start()
-        return bench
+        await driver.start()
+        return driver
 
     async def _run_check(self, area: Area, check: ConformanceCheck, driver: AgentDriver) -> CheckFinding:
-        state, seen = "passed", ""
+        state, detail = "passed", ""
         try:
             if area.initialized and not driver.agent_info:
                 await driver.initialize()
             async with asyncio.timeout(self._target.timeout * 3):
                 await check.run(driver)
-        except CheckSkipped as why:
-            state, seen = "skipped", str(why)
+        except CheckSkipped as reason:
+            state, detail = "skipped", str(reason)
         except RpcError as error:
-            state, seen = _error_outcome(error)
-        except (CheckFailed, TimeoutError) as unmet:
-            state, seen = "failed", str(unmet) or "it took too long"
+            state, detail = _error_outcome(error)
+        except (CheckFailed, TimeoutError) as failure:
+            state, detail = "failed", str(failure) or "it took too long"
         self.agent_info = driver.agent_info or self.agent_info
-        return CheckFinding(area.name, check.id, check.title, check.level, state, seen)  # type: ignore[arg-type]
+        return CheckFinding(area.name, check.id, check.title, check.level, state, detail)  # type: ignore[arg-type]
 
     def _conduct_findings(self) -> list[CheckFinding]:
-        """What must be so of every frame in every area."""
-        seen = self.observations
-        faults = [f"{told} ({count}×)" for told, count in seen.faults.items()]
-        uninvited = sorted(set(seen.unoffered))
+        """Return the findings about all frames of all areas."""
+        observed = self.observations
+        faults = [f"{fault} ({count}×)" for fault, count in observed.faults.items()]
+        unoffered = sorted(set(observed.unoffered))
         return [
-            _overall_finding("FRAMES", f"each of its {seen.frames} frames is as the protocol's schema has it", faults),
-            _overall_finding("STDOUT", "nothing but frames comes out", [str(line[:80]) for line in seen.junk]),
+            _overall_finding("FRAMES", f"all {observed.frames} frames match the protocol's schema", faults),
             _overall_finding(
-                "INVITED", "files, terminals and forms are not asked for unless they were offered", uninvited
+                "STDOUT", "standard output contains only frames", [str(line[:80]) for line in observed.junk]
+            ),
+            _overall_finding(
+                "INVITED", "files, terminals and forms are only requested if they were offered", unoffered
             ),
         ]
 
@@ -124,5 +126,5 @@ def _overall_finding(check_id: str, title: str, faults: list[str]) -> CheckFindi
 
 def _error_outcome(error: RpcError) -> tuple[str, str]:
     if error.code == AUTH_REQUIRED:
-        return "skipped", "it wants a login first"
+        return "skipped", "it requires a login"
     return "failed", f"it answered with the error {error.code}: {error.details}"

@@ -1,4 +1,4 @@
-"""Checks of turns: words, blocks, sessions side by side, calls and asks."""
+"""Checks of turns: content types, parallel sessions, tool calls and permission requests."""
 
 import asyncio
 import os
@@ -24,101 +24,101 @@ async def _new_session_id(driver: AgentDriver) -> str:
 
 async def _check_accepted(driver: AgentDriver, *blocks: dict[str, Any]) -> None:
     reason = await driver.prompt(await _new_session_id(driver), text_block(driver.target.prompt), *blocks)
-    require(reason in STOP_REASONS, f"the stop reason {reason!r} is none of the protocol's")
+    require(reason in STOP_REASONS, f"the stop reason {reason!r} is not in the protocol")
 
 
 def _require_prompt_capability(driver: AgentDriver, capability: str) -> None:
-    can = driver.agent_info.get("agentCapabilities") or {}
-    if not (can.get("promptCapabilities") or {}).get(capability):
+    capabilities = driver.agent_info.get("agentCapabilities") or {}
+    if not (capabilities.get("promptCapabilities") or {}).get(capability):
         raise CheckSkipped(f"it does not offer {capability}")
 
 
-@turns.check("TURN-1", "a prompt is answered with words, then with a stop reason")
+@turns.check("TURN-1", "a prompt is answered with text, then with a stop reason")
 async def _(driver: AgentDriver) -> None:
     session = await _new_session_id(driver)
     reason = await driver.prompt(session)
-    require(reason in STOP_REASONS, f"the stop reason {reason!r} is none of the protocol's")
-    require("agent_message_chunk" in driver.update_kinds(session), "no agent_message_chunk came before the answer")
+    require(reason in STOP_REASONS, f"the stop reason {reason!r} is not in the protocol")
+    require("agent_message_chunk" in driver.update_kinds(session), "no agent_message_chunk arrived before the answer")
 
 
-@turns.check("TURN-2", "nothing of the turn comes after its answer", "should")
+@turns.check("TURN-2", "no update of the turn arrives after its answer", "should")
 async def _(driver: AgentDriver) -> None:
     session = await _new_session_id(driver)
     await driver.prompt(session)
     before = len(driver.updates)
     await asyncio.sleep(LATE_UPDATE_SECONDS)
     late = [u["sessionUpdate"] for s, u in driver.updates[before:] if s == session and "chunk" in u["sessionUpdate"]]
-    require(not late, f"{', '.join(late)} came late")
+    require(not late, f"{', '.join(late)} arrived late")
 
 
-@turns.check("TURN-3", "a session goes on with another turn")
+@turns.check("TURN-3", "a session accepts a second turn")
 async def _(driver: AgentDriver) -> None:
     session = await _new_session_id(driver)
     await driver.prompt(session)
     before = len(driver.update_kinds(session))
     await driver.prompt(session)
-    require("agent_message_chunk" in driver.update_kinds(session)[before:], "the second turn said nothing")
+    require("agent_message_chunk" in driver.update_kinds(session)[before:], "the second turn has no text")
 
 
-@turns.check("TURN-4", "a resource_link is taken")
+@turns.check("TURN-4", "a resource_link is accepted")
 async def _(driver: AgentDriver) -> None:
     uri = f"file://{os.path.join(driver.target.cwd, 'comply-link.txt')}"
     await _check_accepted(driver, {"type": "resource_link", "uri": uri, "name": "comply-link.txt"})
 
 
-@turns.check("TURN-5", "an image is taken where it is offered")
+@turns.check("TURN-5", "an image is accepted if the agent offers it")
 async def _(driver: AgentDriver) -> None:
     _require_prompt_capability(driver, "image")
     await _check_accepted(driver, {"type": "image", "mimeType": "image/png", "data": PNG_DATA})
 
 
-@turns.check("TURN-6", "a resource is taken where it is offered")
+@turns.check("TURN-6", "a resource is accepted if the agent offers it")
 async def _(driver: AgentDriver) -> None:
     _require_prompt_capability(driver, "embeddedContext")
     await _check_accepted(driver, {"type": "resource", "resource": {"uri": "file:///comply.txt", "text": "hello"}})
 
 
-@turns.check("TURN-7", "audio is taken where it is offered")
+@turns.check("TURN-7", "audio is accepted if the agent offers it")
 async def _(driver: AgentDriver) -> None:
     _require_prompt_capability(driver, "audio")
     await _check_accepted(driver, {"type": "audio", "mimeType": "audio/wav", "data": WAV_DATA})
 
 
-@turns.check("TURN-8", "two sessions side by side each have their own turn")
+@turns.check("TURN-8", "two sessions can run turns in parallel")
 async def _(driver: AgentDriver) -> None:
     first, second = await _new_session_id(driver), await _new_session_id(driver)
     await asyncio.gather(driver.prompt(first), driver.prompt(second))
     for session in (first, second):
-        require("agent_message_chunk" in driver.update_kinds(session), "one of them said nothing")
+        require("agent_message_chunk" in driver.update_kinds(session), "one of them has no text")
 
 
 @turns.check("TURN-9", "no update names a session that was not opened")
 async def _(driver: AgentDriver) -> None:
-    """Those that other checks opened may still be told of."""
+    """Sessions of earlier checks may still send updates."""
     await driver.prompt(await _new_session_id(driver))
-    strangers = {named for named, _ in driver.updates} - driver.session_ids
-    require(not strangers, f"there were updates of {', '.join(sorted(strangers))}")
+    unknown = {session_id for session_id, _ in driver.updates} - driver.session_ids
+    require(not unknown, f"there were updates of {', '.join(sorted(unknown))}")
 
 
-@tools.check("TOOL-1", "what is refused is not done")
+@tools.check("TOOL-1", "a rejected tool call is not carried out")
 async def _(driver: AgentDriver) -> None:
     file = await _prompt_to_write(driver, "comply-refused.txt", "reject")
     if not driver.permission_requests:
-        raise CheckSkipped("the model asked for nothing")
-    require(not os.path.exists(file), "the file is there all the same")
+        raise CheckSkipped("the model made no permission request")
+    require(not os.path.exists(file), "the file was written anyway")
 
 
-@tools.check("TOOL-2", "an ask names its session and its call, and offers a way to refuse")
+@tools.check("TOOL-2", "a permission request names its session and call, and can be rejected")
 async def _(driver: AgentDriver) -> None:
     if not driver.permission_requests:
-        raise CheckSkipped("the model asked for nothing")
-    for asked in driver.permission_requests:
-        kinds = [option.get("kind") for option in asked.get("options", ()) if isinstance(option, dict)]
+        raise CheckSkipped("the model made no permission request")
+    for request in driver.permission_requests:
+        kinds = [option.get("kind") for option in request.get("options", ()) if isinstance(option, dict)]
         require(any(str(kind).startswith("reject") for kind in kinds), f"there were only {kinds}")
         require(any(str(kind).startswith("allow") for kind in kinds), f"there were only {kinds}")
 
 
-@tools.check("TOOL-3", "what is allowed is done")
+@tools.check("TOOL-3", "an allowed tool call is carried out")
 async def _(driver: AgentDriver) -> None:
     driver.updates.clear()
     file = await _prompt_to_write(driver, "comply-allowed.txt", "allow")
@@ -127,29 +127,32 @@ async def _(driver: AgentDriver) -> None:
         raise CheckSkipped("the model called no tool")
     if "completed" not in calls.values():
         raise CheckSkipped("the model's calls all failed")
-    require(os.path.exists(file), "the file is not there")
+    require(os.path.exists(file), "the file was not written")
 
 
-@tools.check("TOOL-4", "every call comes to an end before its turn does")
+@tools.check("TOOL-4", "every tool call ends before its turn ends")
 async def _(driver: AgentDriver) -> None:
     calls = _call_statuses(driver)
     if not calls:
         raise CheckSkipped("the model called no tool")
-    left = [name for name, status in calls.items() if status not in FINAL_STATUSES]
-    require(not left, f"{', '.join(left)} stayed {', '.join(str(calls[name]) for name in left)}")
+    unfinished = [name for name, status in calls.items() if status not in FINAL_STATUSES]
+    require(
+        not unfinished,
+        f"{', '.join(unfinished)} stayed {', '.join(str(calls[name]) for name in unfinished)}",
+    )
 
 
-@tools.check("TOOL-5", "places and changed files are told by absolute paths")
+@tools.check("TOOL-5", "locations and changed files are absolute paths")
 async def _(driver: AgentDriver) -> None:
-    told = [
+    paths = [
         str(item.get("path"))
         for _, update in driver.updates
         for item in (*(update.get("locations") or ()), *_diffs(update))
         if isinstance(item, dict)
     ]
-    if not told:
-        raise CheckSkipped("no call told a place")
-    relative = sorted({path for path in told if not os.path.isabs(path)})
+    if not paths:
+        raise CheckSkipped("no tool call has a location")
+    relative = sorted({path for path in paths if not os.path.isabs(path)})
     require(not relative, f"{', '.join(relative)}")
 
 

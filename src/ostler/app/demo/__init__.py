@@ -1,1 +1,1 @@
-"""The demonstration: a scratch folder with a failing test, and the agent that mends it."""
+"""`ostler demo`: a temporary project with a failing test that the agent fixes."""

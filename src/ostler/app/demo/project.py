@@ -1,4 +1,4 @@
-"""The scratch folder of the demonstration, the task, and the recording that is played where there is no model."""
+"""The demo project's files, the task, and the recorded model replies."""
 
 from pathlib import Path
 
@@ -36,9 +36,9 @@ if __name__ == "__main__":
 """
 
 TEST_COMMAND = "python3 -m unittest -q"
-TASK = f"A test fails. Find out why, mend the code, and show that `{TEST_COMMAND}` passes."
+TASK = f"A test fails. Find out why, fix the code, and show that `{TEST_COMMAND}` passes."
 
-PLAN_STEPS = ("see what fails", "mend the code", "show that the tests pass")
+PLAN_STEPS = ("see what fails", "fix the code", "show that the tests pass")
 
 
 def _plan(*statuses: str) -> ScriptedCall:
@@ -79,11 +79,11 @@ RECORDING = (
 
 
 def write_project(folder: Path) -> None:
-    """The two files."""
+    """Write the source file and the test."""
     (folder / "basket.py").write_text(BASKET_SOURCE, encoding="utf-8")
     write_test(folder)
 
 
 def write_test(folder: Path) -> None:
-    """The test as it is meant to be."""
+    """Write the test in its original form."""
     (folder / "test_basket.py").write_text(TEST_SOURCE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Plays the demonstration and judges it by the test itself."""
+"""Runs the demo and verifies it with the original test."""
 
 import asyncio
 import os
@@ -25,11 +25,11 @@ from ostler.settings.effective import Settings
 from ostler.settings.load import load
 from ostler.testing.scripted_model import ScriptedModel
 
-RECORDING_DESCRIPTION = "none found: a recording of one speaks; all the rest is real"
+RECORDING_DESCRIPTION = "none found: replaying recorded model replies; tools, edits and tests are real"
 
 
 class Demo(msgspec.Struct, frozen=True):
-    """One showing; it never asks, and succeeds only if the test passed in the end."""
+    """One run of the demo. It is non-interactive, and succeeds only if the test passes at the end."""
 
     model: dict[str, str]
     recording: bool = False
@@ -57,12 +57,12 @@ class Demo(msgspec.Struct, frozen=True):
             "",
         )
         manager = LocalSessionManager(options, lambda line: None, choice)
-        face = HeadlessFrontend(
+        frontend = HeadlessFrontend(
             OpenSessionRequest(str(folder), interactive=False),
             Prompt("demo", (TextContent(TASK),)),
             make_output("text", paint),
         )
-        status = await face.run(manager)
+        status = await frontend.run(manager)
         return await self._report_result(folder, status, paint, no_model=choice.description == RECORDING_DESCRIPTION)
 
     async def _choose_model(self, settings: Settings) -> ModelChoice:
@@ -78,15 +78,15 @@ class Demo(msgspec.Struct, frozen=True):
 
     async def _report_result(self, folder: Path, status: int, paint: Styler, *, no_model: bool) -> int:
         if not await _test_passes(folder):
-            _print_lines("", paint("✗ the test still fails; the agent did not make it", "red"))
+            _print_lines("", paint("✗ the test still fails; the agent did not fix it", "red"))
             return status or 1
-        tries = _next_steps(folder if self.keep else None, no_model=no_model and not self.recording)
-        _print_lines("", paint("✓ the test passes", "bold", "green"), "", *tries)
+        steps = _next_steps(folder if self.keep else None, no_model=no_model and not self.recording)
+        _print_lines("", paint("✓ the test passes", "bold", "green"), "", *steps)
         return 0
 
 
 async def _test_passes(folder: Path) -> bool:
-    """The test as it was at the start, run like any command: whoever wrote the code may have written more."""
+    """Run the original test in the sandbox: the agent may have changed the test or written harmful code."""
     write_test(folder)
     shell = SessionShell(str(folder), writable=True, sandbox="prefer")
     try:
@@ -96,17 +96,17 @@ async def _test_passes(folder: Path) -> bool:
 
 
 def _next_steps(kept_folder: Path | None, *, no_model: bool) -> list[str]:
-    called = os.environ.get("OSTLER_CALLED", "ostler")
-    tries = [
-        (f'{called} run "what does this project do?"', "reads, changes nothing"),
-        (f'{called} run --write "add a test for …"', "may change files here"),
-        (f"{called} undo", "takes that back"),
-        (f"{called} doctor", "what this machine has and lacks"),
-        *([(f"{called} model install", "a small model on this machine, 1.2 GB, for this demo")] if no_model else []),
-        *([(f"cd {kept_folder}", "look at what it did")] if kept_folder else []),
+    program = os.environ.get("OSTLER_CALLED", "ostler")
+    steps = [
+        (f'{program} run "what does this project do?"', "read-only"),
+        (f'{program} run --write "add a test for …"', "may change files here"),
+        (f"{program} undo", "undo these changes"),
+        (f"{program} doctor", "check this machine"),
+        *([(f"{program} model install", "install a small local model (1.2 GB)")] if no_model else []),
+        *([(f"cd {kept_folder}", "inspect the result")] if kept_folder else []),
     ]
-    width = max(len(command) for command, _ in tries)
-    return ["Try next, in a folder of yours:", *(f"  {command:<{width}}   {told}" for command, told in tries)]
+    width = max(len(command) for command, _ in steps)
+    return ["Try next, in your own project:", *(f"  {command:<{width}}   {text}" for command, text in steps)]
 
 
 def _print_lines(*lines: str) -> None:

@@ -1,6 +1,6 @@
 """The message history sent to the model, folded from the session's records; always a valid request."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -18,7 +18,7 @@ from ostler.core.events import (
     ToolFinished,
     TurnStarted,
 )
-from ostler.core.message import Message
+from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Records
 from ostler.core.tool_aliases import resolve_tool_name
@@ -155,6 +155,7 @@ class _Fold:
         self._open: list[Message] = []
         self._open_seq = 0
         self._results: dict[str, ToolResult] = {}
+        self._resolved: dict[str, ToolCall] = {}
         self._deferred: list[HistoryEntry] = []
         self._manual_calls: dict[str, tuple[int, ToolCall]] = {}
         self._steered: dict[str, tuple[int, Prompt]] = {}
@@ -180,6 +181,8 @@ class _Fold:
             case ToolCalled(call):
                 if call.origin == "person":
                     self._manual_calls[call.id] = (seq, call)
+                elif call.raw:
+                    self._resolved[call.id] = call
             case TurnStarted(_, prompt):
                 self._append(seq, UserMessage(prompt.blocks))
             case _:
@@ -189,7 +192,7 @@ class _Fold:
         """Return the entries that are not final yet: an open reply, its results, and deferred messages."""
         if not self._open:
             return self._deferred
-        reply = join_pieces(self._open)
+        reply = with_repaired_calls(join_pieces(self._open), self._resolved)
         results = (self._results.get(call.id) or ToolResult(call.id, "cancelled", NOT_RUN) for call in reply.calls)
         messages = (AssistantMessage(reply), ToolResultsMessage(tuple(results)))
         return [*(_make_entry(self._open_seq, message) for message in messages), *self._deferred]
@@ -226,7 +229,7 @@ class _Fold:
             ending = self.pending_entries()
             self.entries += ending
             self.size += sum(entry.size for entry in ending)
-        self._open, self._results, self._deferred = [], {}, []
+        self._open, self._results, self._resolved, self._deferred = [], {}, {}, []
 
     def _replace(self, entries: list[HistoryEntry]) -> None:
         self.entries = entries
@@ -237,12 +240,10 @@ class _Fold:
 
         It is deferred while the model's calls are open.
         """
-        self._deferred.append(
-            _make_entry(seq, UserMessage((TextContent(f"!{call.arguments.get('command', call.tool)}"),)))
-        )
-        self._deferred.append(
-            _make_entry(seq, AssistantMessage(Message(f"{_MANUAL_PREFIX}{call.id}", (TextContent(result.for_model),))))
-        )
+        command = str(call.arguments.get("command", call.tool))
+        reply = Message(f"{_MANUAL_PREFIX}{call.id}", (TextContent(_manual_transcript(command, result)),))
+        self._deferred.append(_make_entry(seq, UserMessage((TextContent(f"!{command}"),))))
+        self._deferred.append(_make_entry(seq, AssistantMessage(reply)))
         if not self._open:
             self._close()
 
@@ -262,10 +263,31 @@ class _Fold:
         self._replace(entries)
 
 
+def _manual_transcript(command: str, result: ToolResult) -> str:
+    """Return the command, its exit code if it has one, and its output."""
+    code = result.data.get("exit_code") if isinstance(result.data, dict) else None
+    status = f"[exit {code}]"
+    has_status = code is None or status in result.for_model
+    return "\n".join([f"$ {command}", *([] if has_status else [status]), result.for_model])
+
+
 def join_pieces(pieces: Sequence[Message]) -> Message:
     """Join the pieces of a reply into one message."""
     parts = tuple(part for piece in pieces for part in piece.parts)
     return msgspec.structs.replace(pieces[0], parts=parts, truncated=pieces[-1].truncated)
+
+
+def with_repaired_calls(reply: Message, resolved: Mapping[str, ToolCall]) -> Message:
+    """Return the reply with each call whose arguments were malformed replaced by the call that ran."""
+    if not any(call.raw and not call.arguments and call.id in resolved for call in reply.calls):
+        return reply
+    parts = (
+        CallPart(resolved.get(part.call.id, part.call))
+        if isinstance(part, CallPart) and not part.call.arguments
+        else part
+        for part in reply.parts
+    )
+    return msgspec.structs.replace(reply, parts=tuple(parts))
 
 
 def prune_result(result: ToolResult, chars: int) -> ToolResult:

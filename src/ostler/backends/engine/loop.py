@@ -52,17 +52,23 @@ class AgentLoop:
                 return ended
             if step.message.calls:
                 return await self._run_calls(step, scheduler)
-        if await self._has_more_to_do(step.message):
+        return await self._end_after(step.message)
+
+    async def _end_after(self, message: Message) -> TurnEnded | None:
+        """Return how the turn ends after a reply without calls, or None if it continues.
+
+        Prompts may also arrive while the plugins run.
+        """
+        if self._steering.undelivered():
             return None
-        if not step.message.text.strip():
+        outcome = await self._plugins.before_end(self._view, message)
+        if outcome is True or self._steering.undelivered():
+            return None
+        if outcome:
+            return outcome
+        if not message.text.strip():
             self._context.emit(Notice("warning", "the model returned an empty reply"))
         return TurnEnded("", "done")
-
-    async def _has_more_to_do(self, message: Message) -> bool:
-        """Return whether the turn continues; prompts may also arrive while the plugins run."""
-        if self._steering.undelivered() or await self._plugins.before_end(self._view, message):
-            return True
-        return bool(self._steering.undelivered())
 
     async def _query(self, scheduler: CallScheduler) -> ModelStep | None:
         """Query the model. Return None if it failed and should be queried again."""

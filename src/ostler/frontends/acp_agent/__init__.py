@@ -1,1 +1,1 @@
-"""The editor's face: Ostler as an ACP agent on standard streams."""
+"""ACP agent frontend: serves an editor on stdin and stdout."""

@@ -1,4 +1,4 @@
-"""What can be chosen in a session, as an editor shows it: config options, and modes for those that know no others."""
+"""Presents session options as ACP config options and modes."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from ostler.core.sessions import SessionInfo, SessionOption
 from ostler.wire.acp import SessionConfigChoice, SessionConfigOption, SessionMode, SessionModeState
 
 MODE_OPTIONS = ("agent", "mode")
-UNSET = "default"  # an option's value cannot be empty in the protocol's menus
+UNSET = "default"  # ACP does not allow empty option values
 
 
 class OptionLabel(msgspec.Struct, frozen=True):
-    """How an option of ours is shown."""
+    """How an editor shows an option of Ostler."""
 
     name: str
     category: str
@@ -22,16 +22,16 @@ class OptionLabel(msgspec.Struct, frozen=True):
 
 
 OPTION_LABELS = {
-    "agent": OptionLabel("Agent", "mode", "who works: what it is told and what it may do"),
-    "model": OptionLabel("Model", "model", "which model thinks"),
+    "agent": OptionLabel("Agent", "mode", "the agent, with its prompt and permissions"),
+    "model": OptionLabel("Model", "model", "the model to use"),
     "mode": OptionLabel("Mode", "mode", ""),
     "thinking": OptionLabel("Thinking", "thought_level", "how much the model reasons"),
-    "profile": OptionLabel("Security", "_security", "what passes without asking you"),
+    "profile": OptionLabel("Security", "_security", "what is allowed without asking you"),
 }
 
 
 class EditorOptions:
-    """The session's options as they stand; it must hear every event."""
+    """The current options of a session; `on_event` must receive every event."""
 
     def __init__(self, info: SessionInfo) -> None:
         self._options = {option.id: option for option in info.options}
@@ -41,7 +41,7 @@ class EditorOptions:
         self.models: Sequence[str] = ()
 
     def on_event(self, event: Event) -> bool:
-        """Whether something is chosen otherwise now."""
+        """Apply an event. Return whether a value changed."""
         before = dict(self._values)
         match event:
             case OptionChanged(option_id, value) if option_id in self._values:
@@ -55,7 +55,7 @@ class EditorOptions:
 
     @property
     def mode_option(self) -> str:
-        """The option that an editor's modes stand for."""
+        """Id of the option that is presented as the editor's modes, or an empty string."""
         return next((name for name in MODE_OPTIONS if name in self._options), "")
 
     @property
@@ -63,45 +63,45 @@ class EditorOptions:
         return self._values.get(self.mode_option, "")
 
     def config_options(self) -> tuple[SessionConfigOption, ...]:
-        """All of them, with what they may be."""
+        """Return all options that have choices."""
         return tuple(self._config_option(option) for option in self._options.values() if self._choices(option))
 
     def modes(self) -> SessionModeState | None:
-        """The agents as modes, or another backend's own."""
+        """Return the agents as modes, or the modes of another backend; None if there are none."""
         choices = self._choices(self._options[self.mode_option]) if self.mode_option else {}
         if not choices:
             return None
         return SessionModeState(
-            self.mode, tuple(SessionMode(value, one.name, one.description or None) for value, one in choices.items())
+            self.mode, tuple(SessionMode(value, item.name, item.description or None) for value, item in choices.items())
         )
 
     def resolve_choice(self, option_id: str, choice: str) -> str | None:
-        """What to set an option to for what the editor chose; None where there is no such choice."""
+        """Return the value to set for the editor's choice, or None if there is no such choice."""
         option = self._options.get(option_id)
         if option is None or choice not in self._choices(option):
             return None
         return "" if self._is_engine and (option_id, choice) == ("thinking", UNSET) else choice
 
     def _config_option(self, option: SessionOption) -> SessionConfigOption:
-        shape = OPTION_LABELS.get(option.id, OptionLabel(option.label or option.id, f"_{option.id}", ""))
-        found = self._choices(option).items()
-        choices = tuple(SessionConfigChoice(one.name, value, one.description or None) for value, one in found)
-        now = self._values.get(option.id) or UNSET
+        label = OPTION_LABELS.get(option.id, OptionLabel(option.label or option.id, f"_{option.id}", ""))
+        items = self._choices(option).items()
+        choices = tuple(SessionConfigChoice(item.name, value, item.description or None) for value, item in items)
+        current = self._values.get(option.id) or UNSET
         return SessionConfigOption(
-            option.id, shape.name, "select", now, choices, shape.category, shape.description or None
+            option.id, label.name, "select", current, choices, label.category, label.description or None
         )
 
     def _choices(self, option: SessionOption) -> dict[str, NamedItem]:
-        """What each value is called, and a word on it; what is set now is always among them."""
-        now = self._values.get(option.id, "")
+        """Return the names and descriptions of the values; the current value is always included."""
+        current = self._values.get(option.id, "")
         found = {choice.value: NamedItem(choice.label or choice.value) for choice in option.choices}
         match option.id:
             case "agent" if not found:
-                found = {one.name: one for one in self.agents}
+                found = {agent.name: agent for agent in self.agents}
             case "model" if not found:
                 found = {name: NamedItem(name) for name in self.models}
             case "thinking" if self._is_engine:
-                found = {UNSET: NamedItem(UNSET, "as the model's settings say"), **found}
+                found = {UNSET: NamedItem(UNSET, "from the model's settings"), **found}
             case _:
                 pass
-        return {**({now: NamedItem(now)} if now and now not in found else {}), **found}
+        return {**({current: NamedItem(current)} if current and current not in found else {}), **found}

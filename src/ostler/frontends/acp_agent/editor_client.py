@@ -1,4 +1,4 @@
-"""What the editor's face is handed of a folder, and what it hands on: the editor as a session sees it."""
+"""The editor as seen from a session, and the protocol through which the frontend gets services and workspaces."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -10,7 +10,7 @@ from ostler.wire.jsonrpc import JsonRpcPeer, OutgoingParams
 
 
 class EditorClient:
-    """The editor from inside one session: what it can do, and a way to ask it."""
+    """The editor's capabilities and requests to it, for one session."""
 
     def __init__(self, peer: JsonRpcPeer, capabilities: ClientCapabilities) -> None:
         self._peer = peer
@@ -19,21 +19,21 @@ class EditorClient:
         self.on_terminal_created: Callable[[str, str], None] = lambda command, terminal_id: None
 
     async def request(self, method: str, **params: Any) -> Any:
-        """The editor's answer; `RpcError` or `PeerGone` if there is none."""
+        """Send a request and return the editor's answer. Raises `RpcError` or `PeerClosed`."""
         return await self._peer.request(method, {"sessionId": self.session_id, **params})
 
     def send_update(self, update: OutgoingParams) -> None:
-        """Something of the session, to be shown."""
+        """Send a session update."""
         self._peer.notify("session/update", {"sessionId": self.session_id, "update": update})
 
 
 class WorkspaceProvider(Protocol):
-    """What whoever starts the face knows of folders."""
+    """Provides services and workspaces for folders; implemented by the application."""
 
     def services(self, cwd: str) -> CommandServices: ...
 
     def log(self, line: str) -> None:
-        """Something for whoever reads the editor's logs."""
+        """Write a line to the editor's log."""
 
     def workspace(self, cwd: str, editor: EditorClient) -> Workspace | None:
-        """The folder as the editor has it; None where it leaves files and commands to us."""
+        """Return a workspace that uses the editor's files and terminals, or None if the editor offers neither."""

@@ -1,4 +1,4 @@
-"""Asks and questions of a session, put to the person through the editor; the first answer counts, whoever gives it."""
+"""Sends approval requests and questions to the editor and records the answer."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ FindCall = Callable[[str], ToolCalled | None]
 
 
 class EditorRequests:
-    """What waits for the person: a request to the editor each, taken back when somebody else has answered."""
+    """The open requests to the editor; a request is cancelled if it is answered elsewhere."""
 
     def __init__(self, editor: EditorClient, cwd: str, on_answer: AnswerCallback, find_call: FindCall) -> None:
         self._editor = editor
@@ -58,7 +58,7 @@ class EditorRequests:
                 pass
 
     async def aclose(self) -> None:
-        """Nobody will be asked any more."""
+        """Cancel all open requests."""
         tasks, self._pending = [*self._pending.values()], {}
         for task in tasks:
             task.cancel()
@@ -69,7 +69,7 @@ class EditorRequests:
         self._pending[ask_id] = asyncio.create_task(request, name=f"ask {ask_id}")
 
     async def _request_permission(self, event: PermissionAsked) -> None:
-        options = [o for o in event.permission.options if not (event.once_only and o.kind in SCOPES)]
+        options = [option for option in event.permission.options if not (event.once_only and option.kind in SCOPES)]
         try:
             answer = await self._editor.request(
                 "session/request_permission",
@@ -78,17 +78,17 @@ class EditorRequests:
             )
             decision = decision_from_response(answer, options)
         except (RpcError, PeerClosed) as error:
-            decision = Decision("deny", by="nobody", reason=f"the editor could not ask: {error}")
+            decision = Decision("deny", by="nobody", reason=f"the editor could not show the approval request: {error}")
         self._pending.pop(event.ask_id, None)
         self._on_answer(event.ask_id, decision)
 
     def _tool_call_fields(self, event: PermissionAsked) -> ToolCallFields:
-        """The call as it waits, with what it would do."""
+        """Return the pending call with a preview of its effect."""
         permission, preview = event.permission, event.permission.preview
         called = self._find_call(permission.call_id)
         arguments = called.call.arguments if called else {}
-        why = [need.reason for need in permission.needs if need.reason]
-        title = " · ".join([title_of(called.call) if called else permission.title, *dict.fromkeys(why)])
+        reasons = [need.reason for need in permission.needs if need.reason]
+        title = " · ".join([title_of(called.call) if called else permission.title, *dict.fromkeys(reasons)])
         return ToolCallFields(
             permission.call_id or event.ask_id,
             title=escape_invisible(title),
@@ -101,11 +101,11 @@ class EditorRequests:
 
     async def _request_elicitation(self, question: Question) -> None:
         reply = QuestionReply("decline")
-        can = self._editor.capabilities.elicitation or {}
-        asked = _url_params(question) if question.url else _form_params(question)
-        if isinstance(can.get(asked["mode"]), Mapping):
+        supported = self._editor.capabilities.elicitation or {}
+        params = _url_params(question) if question.url else _form_params(question)
+        if isinstance(supported.get(params["mode"]), Mapping):
             try:
-                reply = reply_from_response(await self._editor.request("elicitation/create", **asked))
+                reply = reply_from_response(await self._editor.request("elicitation/create", **params))
             except (RpcError, PeerClosed):
                 reply = QuestionReply("decline")
         self._pending.pop(question.id, None)
@@ -118,7 +118,7 @@ def _form_params(question: Question) -> dict[str, Any]:
 
 
 def _url_params(question: Question) -> dict[str, Any]:
-    """Somewhere to go; the editor shows it and opens it only where the person wants to."""
+    """Return the parameters for a URL; the editor opens it only if the user agrees."""
     return {"mode": "url", "message": _message(question), "url": question.url, "elicitationId": question.id}
 
 
@@ -127,20 +127,20 @@ def _message(question: Question) -> str:
 
 
 def decision_from_response(response: Any, options: list[AnswerOption]) -> Decision:
-    """What the person chose; an answer that chooses nothing allows nothing."""
+    """Convert the editor's response to a decision. A response without a valid choice is a denial."""
     outcome = response.get("outcome") if isinstance(response, dict) else None
     outcome = outcome if isinstance(outcome, dict) else {}
     if outcome.get("outcome") == "cancelled":
         return Decision("cancel", by="person")
     chosen = next((option for option in options if option.id == outcome.get("optionId")), None)
     if outcome.get("outcome") != "selected" or chosen is None:
-        return Decision("deny", by="nobody", reason="the editor's answer chose none of the options")
+        return Decision("deny", by="nobody", reason="the editor returned an unknown option")
     allowed = not chosen.kind.startswith("deny")
     return Decision("allow" if allowed else "deny", "person", SCOPES.get(chosen.kind, "once"), chosen.id)
 
 
 def reply_from_response(response: Any) -> QuestionReply:
-    """What the person wrote, or that they did not."""
+    """Convert the editor's response to a reply. An invalid response means declined."""
     action = response.get("action") if isinstance(response, dict) else None
     if action not in ("accept", "decline", "cancel"):
         return QuestionReply("decline")

@@ -1,4 +1,4 @@
-"""One session as an editor has it open: prompts become turns, events become updates, asks become requests."""
+"""One session opened by an editor: prompts start turns, events become ACP updates."""
 
 import asyncio
 import contextlib
@@ -39,7 +39,7 @@ MODELS_TIMEOUT_SECONDS = 1.0
 
 
 class PromptRun:
-    """One prompt from its arrival to its answer; it can be called off at any moment."""
+    """One prompt from its arrival to its response; it can be cancelled at any time."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -55,7 +55,7 @@ class PromptRun:
 
 
 class EditorSession:
-    """Follows a session from its first event; `opened_at` parts what was from what is."""
+    """Follows a session from its first event; events up to `opened_after_seq` are history."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class EditorSession:
         editor: EditorClient,
         directories: Sequence[str] = (),
     ) -> None:
-        """`directories` can be read besides `cwd`; whoever works is told of them with the first prompt."""
+        """`directories` can be read in addition to `cwd`; the first prompt names them."""
         self._directories = directories
         self._session = session
         self._services = services
@@ -92,7 +92,7 @@ class EditorSession:
     # -- opening ---------------------------------------------------------------------------------------------------
 
     async def start(self, *, replay: bool) -> OpenSessionResponse:
-        """Follow it, tell what was if that is wanted, and say what can be chosen."""
+        """Start following the session, replay its history if requested, and return its options."""
         self._spawn(self._follow())
         await self._load_options()
         await self._caught_up.wait()
@@ -101,11 +101,11 @@ class EditorSession:
         return OpenSessionResponse(self.id, self._options.modes(), self._options.config_options())
 
     def add_notice(self, text: str) -> None:
-        """Something for the person, before anything else is said in the session."""
+        """Send a notice to the user before all other updates."""
         self._send(AgentMessageChunk(text_content(text), new_id()))
 
     def _replay_history(self, *, replay: bool) -> None:
-        """What was: told, or only taken in."""
+        """Process the history; send it to the editor only if `replay` is set."""
         self._updates.replaying = True
         usage: KnownUpdate | None = None
         for envelope in effective_records(self._history):
@@ -120,18 +120,18 @@ class EditorSession:
         self._history = []
 
     def _flush_updates(self) -> None:
-        """The editor knows the session now, so it can be told of it."""
-        held, self._deferred_updates = self._deferred_updates or [], None
-        for update in held:
+        """Send the deferred updates, now that the editor knows the session."""
+        updates, self._deferred_updates = self._deferred_updates or [], None
+        for update in updates:
             self._editor.send_update(update)
         self._spawn(self._send_commands())
 
     async def _load_options(self) -> None:
-        """The choices; models are asked of a server, which may take its time."""
-        asking = asyncio.ensure_future(self._services.models())
-        asking.add_done_callback(self._on_models_loaded)
+        """Load the choices. The list of models comes from a server, so wait only briefly for it."""
+        models = asyncio.ensure_future(self._services.models())
+        models.add_done_callback(self._on_models_loaded)
         self._options.agents = await self._services.agents()
-        await asyncio.wait({asking}, timeout=MODELS_TIMEOUT_SECONDS)
+        await asyncio.wait({models}, timeout=MODELS_TIMEOUT_SECONDS)
 
     def _on_models_loaded(self, future: "asyncio.Future[Sequence[str]]") -> None:
         if future.cancelled() or future.exception():
@@ -148,7 +148,7 @@ class EditorSession:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # -- what happens ----------------------------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
         try:
@@ -161,9 +161,9 @@ class EditorSession:
                     self._history.append(envelope)
         finally:
             self._caught_up.set()
-            for over in self._turn_ends.values():
-                if not over.done():  # whoever waited may have been called off first
-                    over.set_exception(RpcError(INTERNAL_ERROR, "the session has ended"))
+            for turn_end in self._turn_ends.values():
+                if not turn_end.done():  # the waiting prompt may have been cancelled
+                    turn_end.set_exception(RpcError(INTERNAL_ERROR, "the session has ended"))
 
     def _on_event(self, envelope: Envelope) -> None:
         event = envelope.event
@@ -198,10 +198,10 @@ class EditorSession:
         else:
             self._editor.send_update(update)
 
-    # -- what the editor wants -------------------------------------------------------------------------------------
+    # -- requests of the editor ------------------------------------------------------------------------------------
 
     def prompt(self, content: Sequence[ContentBlock]) -> Awaitable[PromptResponse]:
-        """Begin at once, so that a cancel right behind it finds it."""
+        """Start a prompt immediately, so that a cancel that follows finds it."""
         if self._run:
             raise RpcError(INVALID_REQUEST, "a turn is still running in this session; wait for it, or cancel it")
         blocks = convert_prompt(content)
@@ -209,9 +209,9 @@ class EditorSession:
         return self._run_prompt(self._run, blocks)
 
     async def steer(self, content: Sequence[ContentBlock], *, require_turn: bool) -> dict[str, str]:
-        """Words for the turn that runs; where none does, the editor sends them itself if it `waits`, else one begins.
+        """Send input to the running turn. Without a turn, start one unless `require_turn` is set.
 
-        This is no part of the protocol yet, but what several agents and editors have agreed on.
+        This is an extension of ACP that several agents and editors support.
         """
         if not (self._run and self._run.turn):
             if require_turn:
@@ -222,7 +222,7 @@ class EditorSession:
         ready = await self._services.build_prompt(prompt_text(blocks))
         prompt = replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:]))
         if not await self._session.apply(Steer(prompt)):
-            raise RpcError(INVALID_REQUEST, "this backend takes no words during a turn")
+            raise RpcError(INVALID_REQUEST, "this backend does not accept input during a turn")
         return {"outcome": "injected"}
 
     def cancel(self) -> None:
@@ -234,10 +234,10 @@ class EditorSession:
         return self._options.mode_option
 
     async def choose(self, option_id: str, choice: str) -> tuple[SessionConfigOption, ...]:
-        """Choose something; what is not among the choices is refused."""
+        """Set an option and return all options. Raises `RpcError` for an invalid choice."""
         value = self._options.resolve_choice(option_id, choice)
         if value is None:
-            raise RpcError(INVALID_PARAMS, f"there is no {choice[:80]!r} to choose for {option_id[:80]!r}")
+            raise RpcError(INVALID_PARAMS, f"{choice[:80]!r} is not a choice for {option_id[:80]!r}")
         if not await self._session.apply(SetOption(option_id, value)):
             raise RpcError(INTERNAL_ERROR, f"{option_id} cannot be changed in this session")
         if self._options.on_event(OptionChanged(option_id, value)):
@@ -245,7 +245,7 @@ class EditorSession:
         return self._options.config_options()
 
     async def aclose(self) -> None:
-        """End what runs, and let the session go."""
+        """Cancel the running prompt and close the session."""
         self.cancel()
         await self._session.aclose()
         await self._requests.aclose()
@@ -255,28 +255,28 @@ class EditorSession:
     # -- a turn ----------------------------------------------------------------------------------------------------
 
     async def _run_prompt(self, run: PromptRun, blocks: list[PromptContent]) -> PromptResponse:
-        work = run.task = asyncio.ensure_future(self._handle_prompt(run, blocks))
+        task = run.task = asyncio.ensure_future(self._handle_prompt(run, blocks))
         if run.cancelled:
-            work.cancel()
+            task.cancel()
         try:
-            return await asyncio.shield(work)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
             run.cancel()
-            await asyncio.gather(work, return_exceptions=True)  # how a cancelled turn failed interests nobody
+            await asyncio.gather(task, return_exceptions=True)  # the error of a cancelled turn is not needed
             return PromptResponse("cancelled")
         finally:
             self._run = None
 
     async def _handle_prompt(self, run: PromptRun, blocks: list[PromptContent]) -> PromptResponse:
-        typed = prompt_text(blocks)
-        outcome = await self._slash_commands.run(typed)
-        if outcome is None:
-            ready = await self._services.build_prompt(typed)
+        text = prompt_text(blocks)
+        result = await self._slash_commands.run(text)
+        if result is None:
+            ready = await self._services.build_prompt(text)
             return await self._run_turn(run, replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:])))
-        if isinstance(outcome, StartTurn):
+        if isinstance(result, StartTurn):
             others = [block for block in blocks if not isinstance(block, TextContent)]
-            return await self._run_turn(run, replace(outcome.prompt, blocks=(*outcome.prompt.blocks, *others)))
-        self._editor.send_update(AgentMessageChunk(text_content(result_markdown(outcome)), new_id()))
+            return await self._run_turn(run, replace(result.prompt, blocks=(*result.prompt.blocks, *others)))
+        self._editor.send_update(AgentMessageChunk(text_content(result_markdown(result)), new_id()))
         return PromptResponse("end_turn")
 
     async def _run_turn(self, run: PromptRun, prompt: Prompt) -> PromptResponse:
@@ -287,21 +287,21 @@ class EditorSession:
             )
             self._directories = ()
         turn = run.turn = self._session.start(prompt)
-        over = self._turn_ends[turn.id] = asyncio.get_running_loop().create_future()
-        return prompt_response(await over, self._usage, cancelled=run.cancelled)
+        turn_end = self._turn_ends[turn.id] = asyncio.get_running_loop().create_future()
+        return prompt_response(await turn_end, self._usage, cancelled=run.cancelled)
 
 
 async def _run_detached(turn: Awaitable[PromptResponse]) -> None:
-    """A turn that nobody waits for; what comes of it is told in updates."""
+    """Run a turn without a response; its results and errors are sent as updates."""
     with contextlib.suppress(RpcError, OstlerError):
         await turn
 
 
 def additional_directories_note(directories: Sequence[str]) -> str:
-    """What a model is told of folders that belong to the work too."""
-    return f"\n\n[Besides the workspace these folders can be read, but not changed: {', '.join(directories)}]"
+    """Return the note for the model about additional folders."""
+    return f"\n\n[You can also read, but not change, these folders: {', '.join(directories)}]"
 
 
 def new_id() -> str:
-    """An id that no other has."""
+    """Return a new unique id."""
     return f"editor-{os.urandom(6).hex()}"

@@ -1,4 +1,4 @@
-"""The face: a peer on standard streams, from the first frame to the end of the input."""
+"""Connects the ACP peer to stdin and stdout and serves until the input ends."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class AcpAgentFrontend:
-    """Serves one editor; ends when its input does, by a signal, or when nothing more can be made of its input."""
+    """Serves one editor until its input ends, a signal arrives, or the editor violates the protocol."""
 
     def __init__(self, transport: StdioTransport, workspaces: WorkspaceProvider, version: str) -> None:
         self._transport = transport
@@ -25,27 +25,27 @@ class AcpAgentFrontend:
     async def run(self, manager: SessionManager) -> int:
         agent = AcpAgentHandler(manager, self._workspaces, self._version)
         agent.peer = JsonRpcPeer(self._transport.send, agent, is_server=True)
-        over = asyncio.Event()
+        ended = asyncio.Event()
 
         def feed(data: bytes) -> None:
             agent.peer.feed(data)
             if agent.peer.closed:
-                over.set()
+                ended.set()
 
-        self._transport.start(feed, over.set)
+        self._transport.start(feed, ended.set)
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, over.set)
-        await over.wait()
-        broken = agent.peer.closed
+            loop.add_signal_handler(number, ended.set)
+        await ended.wait()
+        error = agent.peer.closed
         await asyncio.wait({asyncio.create_task(_close(agent))}, timeout=CLOSE_TIMEOUT_SECONDS)
         self._transport.finish(FLUSH_TIMEOUT_SECONDS)
-        if broken:
-            self._workspaces.log(f"the editor broke the protocol: {broken}")
-        return 1 if broken else 0
+        if error:
+            self._workspaces.log(f"protocol error by the editor: {error}")
+        return 1 if error else 0
 
 
 async def _close(handler: AcpAgentHandler) -> None:
-    """The turns first, so that their answers are still written."""
+    """Close the sessions first, so that the responses of their turns are still written."""
     await handler.aclose()
     await handler.peer.aclose()

@@ -1,4 +1,4 @@
-"""The agent's side of the protocol: each method an editor may call, and the sessions it has open."""
+"""Handles the ACP methods that an editor calls and keeps track of its open sessions."""
 
 import asyncio
 import base64
@@ -58,13 +58,13 @@ ParamsT = TypeVar("ParamsT", bound=msgspec.Struct)
 
 
 class SessionRef(msgspec.Struct, frozen=True, rename="camel"):
-    """Which session."""
+    """Parameters that only identify a session."""
 
     session_id: str
 
 
 class AcpAgentHandler:
-    """The peer's handler. Several sessions may be open; each is found by its id."""
+    """Handles the requests and notifications of one editor, which may open several sessions."""
 
     def __init__(self, manager: SessionManager, workspaces: WorkspaceProvider, version: str) -> None:
         self._manager = manager
@@ -95,47 +95,48 @@ class AcpAgentHandler:
             return self._initialize()
         known = method in self._methods or method == "session/prompt"
         if not known:
-            raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:200]!r}", {"method": method[:200]})
+            raise RpcError(METHOD_NOT_FOUND, f"unknown method {method[:200]!r}", {"method": method[:200]})
         if self._client_capabilities is None:
-            raise RpcError(INVALID_REQUEST, "initialize comes first")
+            raise RpcError(INVALID_REQUEST, "call initialize first")
         if method == "session/prompt":
-            asked = decode_params(PromptRequest, params)
-            return _as_rpc_error(self._get_session(asked.session_id).prompt(asked.prompt))
+            request = decode_params(PromptRequest, params)
+            return _as_rpc_error(self._get_session(request.session_id).prompt(request.prompt))
         return _as_rpc_error(self._methods[method](params))
 
     def handle_notification(self, method: str, params: Params) -> None:
-        live = self._sessions.get(str(params.get("sessionId")))
-        if method == "session/cancel" and live:
-            live.cancel()
+        session = self._sessions.get(str(params.get("sessionId")))
+        if method == "session/cancel" and session:
+            session.cancel()
 
     async def aclose(self) -> None:
-        """Close whatever is open."""
-        live, self._sessions = [*self._sessions.values()], {}
-        await asyncio.gather(*(session.aclose() for session in live), return_exceptions=True)
+        """Close all sessions."""
+        sessions, self._sessions = [*self._sessions.values()], {}
+        await asyncio.gather(*(session.aclose() for session in sessions), return_exceptions=True)
 
-    # -- to begin with ---------------------------------------------------------------------------------------------
+    # -- initialization --------------------------------------------------------------------------------------------
 
     def _read_capabilities(self, params: Params) -> None:
-        """At once: an editor need not wait for the answer with what it asks next."""
+        """Read the capabilities synchronously: an editor may send requests before it gets the response."""
         if not _is_version(params.get("protocolVersion")):
             raise RpcError(INVALID_PARAMS, "protocolVersion must be a number")
         self._client_capabilities = decode_lenient(InitializeRequest, params).client_capabilities
 
     async def _initialize(self) -> dict[str, Any]:
-        """We speak one version, whatever the editor would like."""
-        told = InitializeResponse(PROTOCOL_VERSION, CAPABILITIES, (), Implementation("ostler", self._version, "Ostler"))
-        # Older editors want the list although it is empty.
-        return {**msgspec.to_builtins(told), "authMethods": [], "_meta": {"steering": {"supported": True}}}
+        """Return the capabilities. Ostler supports one protocol version, also if the editor requests another."""
+        implementation = Implementation("ostler", self._version, "Ostler")
+        response = InitializeResponse(PROTOCOL_VERSION, CAPABILITIES, (), implementation)
+        # Older editors require the list even if it is empty.
+        return {**msgspec.to_builtins(response), "authMethods": [], "_meta": {"steering": {"supported": True}}}
 
     async def _authenticate(self, params: Params) -> Any:
-        raise RpcError(INVALID_PARAMS, "there is nothing to log in to; keys are in Ostler's settings")
+        raise RpcError(INVALID_PARAMS, "Ostler has no login; set API keys in its settings")
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
     async def _new(self, params: Params) -> OpenSessionResponse:
-        asked = decode_params(OpenSessionParams, params)
-        opening = OpenSessionRequest(_require_folder(asked.cwd), directories=_additional_directories(asked))
-        return await self._open_session(opening, asked, replay=False)
+        request = decode_params(OpenSessionParams, params)
+        opening = OpenSessionRequest(_require_folder(request.cwd), directories=_additional_directories(request))
+        return await self._open_session(opening, request, replay=False)
 
     async def _load(self, params: Params) -> OpenSessionResponse:
         return _without_session_id(await self._reopen(params, replay=True))
@@ -147,17 +148,17 @@ class AcpAgentHandler:
         return await self._reopen({"mcpServers": [], **params}, replay=False, fork=True)
 
     async def _reopen(self, params: Params, *, replay: bool, fork: bool = False) -> OpenSessionResponse:
-        """With a session that was kept; one that this editor has open already is opened anew."""
-        asked, session_id = decode_params(OpenSessionParams, params), decode_params(SessionRef, params).session_id
-        cwd, directories = _require_folder(asked.cwd), _additional_directories(asked)
+        """Open a stored session. If this editor already has it open, it is closed first."""
+        request, session_id = decode_params(OpenSessionParams, params), decode_params(SessionRef, params).session_id
+        cwd, directories = _require_folder(request.cwd), _additional_directories(request)
         await self._require_session(cwd, session_id)
-        if not fork and (live := self._sessions.pop(session_id, None)):
-            await live.aclose()
+        if not fork and (session := self._sessions.pop(session_id, None)):
+            await session.aclose()
         opening = OpenSessionRequest(cwd, resume=session_id, fork=fork, directories=directories)
-        return await self._open_session(opening, asked, replay=replay)
+        return await self._open_session(opening, request, replay=replay)
 
     async def _require_session(self, cwd: str, session_id: str) -> None:
-        """A session is meant by its whole id, and by nothing else."""
+        """Raise `RpcError` unless a session has exactly this id."""
         try:
             found = await self._workspaces.services(cwd).find_session(session_id)
         except UsageError as error:
@@ -173,67 +174,68 @@ class AcpAgentHandler:
         workspace = self._workspaces.workspace(opening.cwd, editor)
         session = await self._manager.open(opening, workspace=workspace)
         editor.session_id = session.id
-        live = EditorSession(session, opening.cwd, self._workspaces.services(opening.cwd), editor, opening.directories)
-        self._sessions[session.id] = live
-        if told := unused_mcp_servers_notice(params, session.info.backend):
-            self._workspaces.log(told)
-            live.add_notice(told)
-        return await live.start(replay=replay)
+        services = self._workspaces.services(opening.cwd)
+        editor_session = EditorSession(session, opening.cwd, services, editor, opening.directories)
+        self._sessions[session.id] = editor_session
+        if notice := unused_mcp_servers_notice(params, session.info.backend):
+            self._workspaces.log(notice)
+            editor_session.add_notice(notice)
+        return await editor_session.start(replay=replay)
 
     async def _list(self, params: Params) -> ListSessionsResponse:
-        asked = decode_params(ListSessionsRequest, params)
-        at = _decode_cursor(asked.cursor)
-        cwd = _require_folder(asked.cwd) if asked.cwd else ""
-        found = await self._manager.list(SessionQuery(cwd, limit=at + PAGE_SIZE + 1))
+        request = decode_params(ListSessionsRequest, params)
+        start = _decode_cursor(request.cursor)
+        end = start + PAGE_SIZE
+        cwd = _require_folder(request.cwd) if request.cwd else ""
+        found = await self._manager.list(SessionQuery(cwd, limit=end + 1))
         page = [
-            AcpSessionInfo(one.id, one.cwd, one.title or None, one.changed or None)
-            for one in found[at : at + PAGE_SIZE]
+            AcpSessionInfo(session.id, session.cwd, session.title or None, session.changed or None)
+            for session in found[start:end]
         ]
-        return ListSessionsResponse(
-            tuple(page), _encode_cursor(at + PAGE_SIZE) if len(found) > at + PAGE_SIZE else None
-        )
+        return ListSessionsResponse(tuple(page), _encode_cursor(end) if len(found) > end else None)
 
     async def _close(self, params: Params) -> dict[str, Any]:
-        live = self._get_session(decode_params(SessionRef, params).session_id)
-        del self._sessions[live.id]
-        await live.aclose()
+        session = self._get_session(decode_params(SessionRef, params).session_id)
+        del self._sessions[session.id]
+        await session.aclose()
         return {}
 
     async def _delete(self, params: Params) -> dict[str, Any]:
-        """One that is not there is as good as deleted."""
+        """Delete a session; a missing one is not an error."""
         session_id = decode_params(SessionRef, params).session_id
-        if live := self._sessions.pop(session_id, None):
-            await live.aclose()
+        if session := self._sessions.pop(session_id, None):
+            await session.aclose()
         await self._manager.delete(session_id)
         return {}
 
     async def _set_mode(self, params: Params) -> dict[str, Any]:
-        asked = decode_params(SetSessionModeRequest, params)
-        live = self._get_session(asked.session_id)
-        await live.choose(live.mode_option, asked.mode_id)
+        request = decode_params(SetSessionModeRequest, params)
+        session = self._get_session(request.session_id)
+        await session.choose(session.mode_option, request.mode_id)
         return {}
 
     async def _set_config_option(self, params: Params) -> dict[str, Any]:
-        asked = decode_params(SetSessionConfigOptionRequest, params)
-        if not isinstance(asked.value, str):
-            raise RpcError(INVALID_PARAMS, f"the value of {asked.config_id[:80]!r} is a text")
-        return {"configOptions": await self._get_session(asked.session_id).choose(asked.config_id, asked.value)}
+        request = decode_params(SetSessionConfigOptionRequest, params)
+        if not isinstance(request.value, str):
+            raise RpcError(INVALID_PARAMS, f"the value of {request.config_id[:80]!r} must be a string")
+        session = self._get_session(request.session_id)
+        return {"configOptions": await session.choose(request.config_id, request.value)}
 
     async def _steer(self, params: Params) -> dict[str, str]:
-        asked = decode_params(PromptRequest, params)
-        wish = (asked.meta or {}).get("steering")
-        waits = isinstance(wish, dict) and wish.get("idleBehavior") == "promptRequired"
-        return await self._get_session(asked.session_id).steer(asked.prompt, require_turn=waits)
+        request = decode_params(PromptRequest, params)
+        options = (request.meta or {}).get("steering")
+        require_turn = isinstance(options, dict) and options.get("idleBehavior") == "promptRequired"
+        return await self._get_session(request.session_id).steer(request.prompt, require_turn=require_turn)
 
     def _get_session(self, session_id: str) -> EditorSession:
-        found = self._sessions.get(session_id)
-        if found is None:
+        session = self._sessions.get(session_id)
+        if session is None:
             raise RpcError(NOT_FOUND, "Resource not found", {"details": f"no session {session_id[:80]!r} is open"})
-        return found
+        return session
 
 
 def decode_params(params_type: type[ParamsT], params: Params) -> ParamsT:
-    """Parameters as they must be; what is wrong is said, and where."""
+    """Decode parameters. Raises `RpcError` with the location of the problem."""
     try:
         return msgspec.convert(params, params_type)
     except msgspec.ValidationError as error:
@@ -254,9 +256,9 @@ def _is_version(value: Any) -> bool:
 
 def _require_folder(cwd: str, label: str = "cwd") -> str:
     if not os.path.isabs(cwd):
-        raise RpcError(INVALID_PARAMS, f"{label} must be an absolute path, {cwd[:200]!r} is none")
+        raise RpcError(INVALID_PARAMS, f"{label} must be an absolute path, not {cwd[:200]!r}")
     if not os.path.isdir(cwd):
-        raise RpcError(INVALID_PARAMS, f"there is no folder {cwd[:200]!r}")
+        raise RpcError(INVALID_PARAMS, f"the folder {cwd[:200]!r} does not exist")
     return cwd
 
 
@@ -267,7 +269,7 @@ def _additional_directories(params: OpenSessionParams) -> tuple[str, ...]:
 
 
 def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:
-    """What a person should know of MCP servers that the editor hands over: they are not used, whoever works."""
+    """Return a notice that MCP servers from the editor are not used, or an empty string."""
     if not params.mcp_servers:
         return ""
     names = ", ".join(sanitise(server.name[:80]) for server in params.mcp_servers[:MAX_NAMED_SERVERS])
@@ -276,11 +278,11 @@ def unused_mcp_servers_notice(params: OpenSessionParams, backend: str) -> str:
         if len(params.mcp_servers) > MAX_NAMED_SERVERS
         else ""
     )
-    return f"the editor's MCP servers are not used by {backend} here yet: {names}{more}"
+    return f"MCP servers from the editor are not supported with {backend} yet: {names}{more}"
 
 
 def _without_session_id(response: OpenSessionResponse) -> OpenSessionResponse:
-    """The editor knows the id already."""
+    """Remove the session id, which the editor already knows."""
     return msgspec.structs.replace(response, session_id=None)
 
 
@@ -290,9 +292,9 @@ def _encode_cursor(offset: int) -> str:
 
 def _decode_cursor(cursor: str | None) -> int:
     try:
-        at = int(base64.urlsafe_b64decode(cursor or _encode_cursor(0)))
+        offset = int(base64.urlsafe_b64decode(cursor or _encode_cursor(0)))
     except (ValueError, binascii.Error):
-        at = -1
-    if not 0 <= at < 1_000_000:
-        raise RpcError(INVALID_PARAMS, "this cursor is none of ours")
-    return at
+        offset = -1
+    if not 0 <= offset < 1_000_000:
+        raise RpcError(INVALID_PARAMS, "invalid cursor")
+    return offset

@@ -1,4 +1,4 @@
-"""What an editor says in a prompt, in our words."""
+"""Converts ACP prompt content to prompt blocks."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from ostler.wire.jsonrpc import INVALID_PARAMS, RpcError
 
 
 def convert_prompt(prompt: Sequence[ContentBlock]) -> list[PromptContent]:
-    """Each block as ours; what was not offered to be taken is refused."""
+    """Convert the blocks of a prompt. Raises `RpcError` for an empty prompt or unsupported content."""
     blocks = [_convert_block(content) for content in prompt]
     if not any(not isinstance(block, TextContent) or block.text.strip() for block in blocks):
         raise RpcError(INVALID_PARAMS, "the prompt is empty")
@@ -16,7 +16,7 @@ def convert_prompt(prompt: Sequence[ContentBlock]) -> list[PromptContent]:
 
 
 def prompt_text(blocks: Sequence[PromptContent]) -> str:
-    """The words alone, as they were typed around everything else."""
+    """Return only the text of a prompt."""
     return "".join(block.text for block in blocks if isinstance(block, TextContent)).strip()
 
 
@@ -31,15 +31,15 @@ def _convert_block(content: ContentBlock) -> PromptContent:
         case "resource" if content.resource:
             return _convert_resource(content)
         case _:
-            raise RpcError(INVALID_PARAMS, f"a prompt cannot hold {content.type or 'this'} here")
+            raise RpcError(INVALID_PARAMS, f"{content.type or 'this'} content is not supported in prompts")
 
 
 def _convert_resource(content: ContentBlock) -> PromptContent:
-    found = content.resource
-    assert found is not None
-    mime = found.mime_type or ""
-    if found.text is not None:
-        return EmbeddedResource(found.uri, found.text, mime)
-    if found.blob is not None and mime.startswith("image/"):
-        return ImageContent(mime, found.blob, found.uri)
-    return ResourceLink(found.uri, mime=mime)
+    resource = content.resource
+    assert resource is not None
+    mime = resource.mime_type or ""
+    if resource.text is not None:
+        return EmbeddedResource(resource.uri, resource.text, mime)
+    if resource.blob is not None and mime.startswith("image/"):
+        return ImageContent(mime, resource.blob, resource.uri)
+    return ResourceLink(resource.uri, mime=mime)

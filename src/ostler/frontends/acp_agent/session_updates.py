@@ -1,4 +1,4 @@
-"""Events of a session as updates an editor shows, in the order they happened."""
+"""Converts session events to ACP session updates."""
 
 from collections.abc import Iterator
 
@@ -56,7 +56,7 @@ MAX_OUTPUT_LENGTH = 8192
 
 
 class SessionUpdateBuilder:
-    """Feed it events; it yields updates. `replaying`: what the person said is told too."""
+    """Converts events to updates. While `replaying`, prompts of the user are included."""
 
     def __init__(self, cwd: str) -> None:
         self.replaying = False
@@ -73,7 +73,7 @@ class SessionUpdateBuilder:
         self._notice_count = 0
 
     def updates_for(self, event: Event) -> Iterator[KnownUpdate]:
-        """What there is to tell of it, if anything."""
+        """Yield the updates for an event, if any."""
         match event:
             case TextDelta(message_id, text) if text:
                 yield self._chunk(AgentMessageChunk, message_id, text)
@@ -100,18 +100,18 @@ class SessionUpdateBuilder:
                 yield from self._call_updates(event)
 
     def find_call(self, call_id: str) -> ToolCalled | None:
-        """A call that is not over yet."""
+        """Return an unfinished call, or None."""
         return self._calls.get(call_id)
 
     def attach_terminal(self, command: str, terminal_id: str) -> AcpToolCallUpdate | None:
-        """The editor runs a command in a terminal of its own: it is shown in the call that wanted it."""
+        """Return an update that shows the editor's terminal in the call of its command, or None."""
         for call_id, called in reversed(self._calls.items()):
             if call_id not in self._terminals and called.call.arguments.get("command") == command:
                 self._terminals[call_id] = terminal_id
                 return AcpToolCallUpdate(call_id, content=(ToolCallContent("terminal", terminal_id=terminal_id),))
         return None
 
-    # -- words -----------------------------------------------------------------------------------------------------
+    # -- text ------------------------------------------------------------------------------------------------------
 
     def _chunk(self, kind: type[AgentMessageChunk | AgentThoughtChunk], message_id: str, text: str) -> KnownUpdate:
         self._sent_text[message_id] = self._sent_text.get(message_id, "") + text
@@ -120,13 +120,13 @@ class SessionUpdateBuilder:
     def _missed_text(
         self, kind: type[AgentMessageChunk | AgentThoughtChunk], message_id: str, full_text: str
     ) -> Iterator[KnownUpdate]:
-        """What was missed of it; what it does not go on with is mended when the message is done."""
-        said = self._sent_text.get(message_id, "")
-        if full_text != said and full_text.startswith(said):
-            yield self._chunk(kind, message_id, full_text[len(said) :])
+        """Yield the text that was missed. A text that does not continue the sent one is fixed by `_message`."""
+        sent = self._sent_text.get(message_id, "")
+        if full_text != sent and full_text.startswith(sent):
+            yield self._chunk(kind, message_id, full_text[len(sent) :])
 
     def _message(self, message: Message) -> Iterator[KnownUpdate]:
-        """What its deltas have not told; where they were of an attempt that was given up, all of it anew."""
+        """Yield the text that was not sent yet; all of it if the deltas came from an abandoned attempt."""
         thought = "".join(part.text for part in message.parts if isinstance(part, ThoughtPart))
         yield from self._remaining_text(AgentThoughtChunk, f"{message.id}-thought", thought)
         yield from self._remaining_text(AgentMessageChunk, message.id, message.text)
@@ -134,14 +134,14 @@ class SessionUpdateBuilder:
     def _remaining_text(
         self, kind: type[AgentMessageChunk | AgentThoughtChunk], message_id: str, full_text: str
     ) -> Iterator[KnownUpdate]:
-        said = self._sent_text.pop(message_id, "")
-        if not full_text.startswith(said):
+        sent = self._sent_text.pop(message_id, "")
+        if not full_text.startswith(sent):
             yield kind(text_content(full_text), f"{message_id}-again")
-        elif rest := full_text[len(said) :]:
+        elif rest := full_text[len(sent) :]:
             yield kind(text_content(rest), message_id)
 
     def _notice(self, text: str) -> KnownUpdate:
-        """For the person, and no part of the answer."""
+        """Return a notice for the user, which is not part of the answer."""
         self._notice_count += 1
         return AgentThoughtChunk(text_content(text), f"aside-{self._notice_count}")
 
@@ -181,14 +181,14 @@ class SessionUpdateBuilder:
         return AcpToolCall(call.id, status="pending", **fields)  # type: ignore[arg-type]
 
     def _tool_progress(self, call_id: str, display: Display) -> Iterator[KnownUpdate]:
-        """The editor draws its own terminals itself. What a command prints comes in pieces; its end is shown."""
+        """Show the end of a call's output. Calls in a terminal of the editor need no update."""
         if call_id in self._terminals or call_id in self._finished_calls:
             return
-        pieces = "".join(
+        chunk = "".join(
             block.text for block in display.blocks if isinstance(block, DisplayText) and block.kind == "output"
         )
-        if pieces:
-            self._output[call_id] = (self._output.get(call_id, "") + pieces)[-MAX_OUTPUT_LENGTH:]
+        if chunk:
+            self._output[call_id] = (self._output.get(call_id, "") + chunk)[-MAX_OUTPUT_LENGTH:]
             display = Display(display.summary, (DisplayText(self._output[call_id], "output"),))
         yield AcpToolCallUpdate(call_id, status="in_progress", content=contents_of(display, self._cwd))
 
@@ -201,18 +201,20 @@ class SessionUpdateBuilder:
         if terminal:
             contents = (ToolCallContent("terminal", terminal_id=terminal),)
         locations = locations_of(called.call.arguments if called else {}, result.for_human, self._cwd)
-        told = AcpToolCallUpdate(
+        update = AcpToolCallUpdate(
             call_id,
             status=status_of(result),
             content=contents,
             locations=locations or None,
             raw_output={"status": result.status, "text": result.for_model},
         )
-        if called is None:  # one that was never told of is told of now
-            return AcpToolCall(**{name: getattr(told, name) for name in told.__struct_fields__} | {"title": call_id})
-        return told
+        if called is None:  # the editor does not know the call yet
+            return AcpToolCall(
+                **{name: getattr(update, name) for name in update.__struct_fields__} | {"title": call_id}
+            )
+        return update
 
-    # -- numbers ---------------------------------------------------------------------------------------------------
+    # -- usage -----------------------------------------------------------------------------------------------------
 
     def _usage(self, event: UsageReported) -> Iterator[KnownUpdate]:
         if event.cost is None:
@@ -241,8 +243,8 @@ def _content_block(block: PromptContent) -> ContentBlock:
 
 
 def effective_records(records: list[Envelope]) -> list[Envelope]:
-    """What still counts: a revert leaves out what came after its mark, until a later one counts it again."""
-    kept: list[Envelope] = []
+    """Return the records without reverted ones; a later revert can restore them."""
+    effective: list[Envelope] = []
     mark: int | None = None
     for envelope in reversed(records):
         if mark is not None and envelope.seq > mark:
@@ -250,5 +252,5 @@ def effective_records(records: list[Envelope]) -> list[Envelope]:
         if isinstance(envelope.event, Reverted):
             mark = envelope.event.to_seq
         else:
-            kept.append(envelope)
-    return kept[::-1]
+            effective.append(envelope)
+    return effective[::-1]

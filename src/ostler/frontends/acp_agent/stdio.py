@@ -1,4 +1,4 @@
-"""Standard streams as a wire: nothing but frames goes out, and nobody else reads what comes in."""
+"""Non-blocking transport on stdin and stdout; redirects everything else that is printed to standard error."""
 
 import asyncio
 import os
@@ -13,18 +13,18 @@ MAX_QUEUED_BYTES = 256 * 1024 * 1024
 
 
 class StdioTransport:
-    """Takes descriptors 0 and 1 for itself; what anybody prints from then on goes to standard error."""
+    """Takes over descriptors 0 and 1. Other output to stdout then goes to standard error."""
 
     def __init__(self) -> None:
         try:
             self._source, self._sink = os.dup(0), os.dup(1)
         except OSError:
-            raise UsageError("there is no editor: standard input or output is closed") from None
+            raise UsageError("standard input or output is closed; start this command from an editor") from None
         for descriptor in (self._source, self._sink):
             os.set_inheritable(descriptor, False)
-        nowhere = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nowhere, 0)
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.close(null)
         os.dup2(2, 1)
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._queued_bytes = 0
@@ -32,20 +32,20 @@ class StdioTransport:
         self._on_broken: Callable[[], None] = lambda: None
 
     def start(self, feed: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
-        """Hear what arrives, in the running loop; `ended` when no more will, or nobody takes what is said."""
+        """Call `feed` in the running loop for all input, and `on_end` when the input ends or output fails."""
         loop = asyncio.get_running_loop()
 
-        def hear() -> None:
+        def read_all() -> None:
             while data := _read(self._source):
                 loop.call_soon_threadsafe(feed, data)
             loop.call_soon_threadsafe(on_end)
 
         self._on_broken = lambda: _call_in_loop(loop, on_end)
         self._writer.start()
-        threading.Thread(target=_ignore_closed_loop, args=(hear,), name="frames in", daemon=True).start()
+        threading.Thread(target=_ignore_closed_loop, args=(read_all,), name="frames in", daemon=True).start()
 
     def send(self, line: bytes) -> None:
-        """Never waits; where the other side takes nothing, the connection ends before memory does."""
+        """Queue a line without blocking. If the editor does not read, the connection ends at a size limit."""
         self._queued_bytes += len(line)
         if self._queued_bytes > MAX_QUEUED_BYTES:
             self._on_broken()
@@ -53,7 +53,7 @@ class StdioTransport:
         self._outbox.put(line)
 
     def finish(self, timeout: float) -> None:
-        """Write what waits, as far as the other side takes it in that time."""
+        """Write the queued lines, for at most `timeout` seconds."""
         self._outbox.put(None)
         if self._writer.is_alive():
             self._writer.join(timeout)
@@ -77,7 +77,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _ignore_closed_loop(callback: Callable[[], object]) -> None:
-    """The loop may end first."""
+    """Call a function and ignore that the loop is already closed."""
     try:
         callback()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""How a turn ended, in the protocol's words."""
+"""Converts the end of a turn to an ACP stop reason with its usage."""
 
 from ostler.core.events import TurnEnded, UsageReported
 from ostler.wire.acp_requests import PromptResponse, PromptUsage
@@ -8,7 +8,7 @@ MAX_OUTPUT_LIMIT = "the model's longest reply"
 
 
 def prompt_response(turn_end: TurnEnded, usage: PromptUsage, *, cancelled: bool) -> PromptResponse:
-    """The stop reason; a failure is an error, unless the turn was called off."""
+    """Return the stop reason and usage. Raises `RpcError` for a failed turn that was not cancelled."""
     if cancelled or turn_end.reason == "cancelled":
         return PromptResponse("cancelled", usage if usage.total_tokens else None)
     if turn_end.reason in ("failed", "timeout"):
@@ -25,14 +25,16 @@ def _failure_response(turn_end: TurnEnded) -> PromptResponse:
     fault = turn_end.fault
     if fault and fault.code == "refusal":
         return PromptResponse("refusal")
+    if fault and fault.code == "check_failed":  # the model answered; the editor has shown the failed check
+        return PromptResponse("end_turn")
     if fault is None:
         raise RpcError(INTERNAL_ERROR, f"the turn ended early: {turn_end.reason}")
-    said = fault.message if fault.code == "bug" else str(fault)
-    raise RpcError(INTERNAL_ERROR, said, {"code": fault.code})
+    message = fault.message if fault.code == "bug" else str(fault)
+    raise RpcError(INTERNAL_ERROR, message, {"code": fault.code})
 
 
 def add_usage(usage: PromptUsage, event: UsageReported) -> PromptUsage:
-    """What a turn used so far, with one more model call."""
+    """Return the usage of a turn plus one more model call."""
     cached = (usage.cached_read_tokens or 0) + event.tokens_cached
     return PromptUsage(
         usage.total_tokens + event.tokens_in + event.tokens_out,

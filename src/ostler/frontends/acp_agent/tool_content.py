@@ -1,4 +1,4 @@
-"""How a tool call of ours looks in an editor: its title, its places, its changes, its output."""
+"""Converts tool calls, previews and results to ACP titles, locations and content."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _SUBJECT_ARGUMENTS = ("path", "pattern", "query", "title", "name", "url", "ref")
 
 
 def title_of(call: ToolCall) -> str:
-    """One line a person understands: the command itself, or the tool and what it is about."""
+    """Return a one-line title: the command itself, or the tool and its subject."""
     arguments = call.arguments
     command = arguments.get("command")
     if isinstance(command, str) and command:
@@ -31,38 +31,38 @@ def title_of(call: ToolCall) -> str:
 
 
 def locations_of(arguments: Mapping[str, Any], display: Display, cwd: str) -> tuple[ToolCallLocation, ...]:
-    """Where a call is at work: the file it names, then those it changes, at their first change."""
+    """Return the files of a call: the one it names, then those it changes, at their first change."""
     found: dict[str, ToolCallLocation] = {}
     path, line = arguments.get("path"), arguments.get("line")
     if isinstance(path, str) and path:
-        place = os.path.normpath(os.path.join(cwd, path))
-        found[place] = ToolCallLocation(place, line if _is_line_number(line) else None)
+        absolute = os.path.normpath(os.path.join(cwd, path))
+        found[absolute] = ToolCallLocation(absolute, line if _is_line_number(line) else None)
     for block in display.blocks:
         if isinstance(block, DisplayDiff):
-            place = os.path.normpath(os.path.join(cwd, block.path))
-            found[place] = ToolCallLocation(place, _first_line(block.diff))
+            absolute = os.path.normpath(os.path.join(cwd, block.path))
+            found[absolute] = ToolCallLocation(absolute, _first_line(block.diff))
     return tuple(found.values())
 
 
 def contents_of(display: Display, cwd: str) -> tuple[ToolCallContent, ...]:
-    """What there is to see, change by change; without any of it, the line that sums it up."""
-    shown = [content for block in display.blocks for content in _block_contents(block, cwd)]
-    if not shown and display.summary:
-        shown = [_text(display.summary)]
-    return tuple(shown)
+    """Convert the blocks of a display; without blocks, its summary."""
+    contents = [content for block in display.blocks for content in _block_contents(block, cwd)]
+    if not contents and display.summary:
+        contents = [_text(display.summary)]
+    return tuple(contents)
 
 
 def result_contents(result: ToolResult, cwd: str) -> tuple[ToolCallContent, ...]:
-    """The same of a result; what did not succeed says why."""
-    shown = contents_of(result.for_human, cwd)
+    """Convert a result; a failed one starts with its summary."""
+    contents = contents_of(result.for_human, cwd)
     summary = result.for_human.summary
     if result.status != "ok" and summary and result.for_human.blocks:
-        return (_text(summary), *shown)
-    return shown
+        return (_text(summary), *contents)
+    return contents
 
 
 def status_of(result: ToolResult) -> str:
-    """The protocol knows two endings."""
+    """Return `completed` or `failed`, the only final states of the protocol."""
     return STATUSES.get(result.status, "failed")
 
 
@@ -79,7 +79,7 @@ def _block_contents(block: DisplayBlock, cwd: str) -> Iterator[ToolCallContent]:
 
 
 def _diff_contents(block: DisplayDiff, path: str) -> Iterator[ToolCallContent]:
-    """A change as texts before and after, one for each hunk, as the protocol has no hunks."""
+    """Convert each hunk to a diff with old and new text, because the protocol has no hunks."""
     for before, after in hunk_sides(block.diff):
         yield ToolCallContent(
             "diff", path=path, old_text=None if block.operation == "created" else before, new_text=after
@@ -89,7 +89,7 @@ def _diff_contents(block: DisplayDiff, path: str) -> Iterator[ToolCallContent]:
 
 
 def hunk_sides(diff: str) -> list[tuple[str, str]]:
-    """The hunks of a unified diff, each as the text before and the text after."""
+    """Return the text before and after each hunk of a unified diff."""
     found: list[tuple[list[str], list[str]]] = []
     last: tuple[list[str], ...] = ()
     for line in diff.split("\n"):
@@ -108,29 +108,29 @@ def hunk_sides(diff: str) -> list[tuple[str, str]]:
 
 
 def _first_line(diff: str) -> int | None:
-    """Where the file differs first; a hunk begins some lines before that."""
-    found = _HUNK.search(diff)
-    if not found:
+    """Return the line of the first change; a hunk starts some lines before it."""
+    hunk = _HUNK.search(diff)
+    if not hunk:
         return None
-    body = diff[found.end() :].split("\n")[1:]
-    same = next((number for number, line in enumerate(body) if line[:1] != " "), 0)
-    return max(int(found[2]) + same, 1)
+    body = diff[hunk.end() :].split("\n")[1:]
+    unchanged = next((number for number, line in enumerate(body) if line[:1] != " "), 0)
+    return max(int(hunk[2]) + unchanged, 1)
 
 
 def _is_line_number(value: Any) -> bool:
-    """Whether a model's word for a line can be one in the protocol."""
+    """Return whether a value from the model is a valid line number in the protocol."""
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_LINE_NUMBER
 
 
 def _fence_text(text: str) -> str:
-    """Output as it is, whatever marks it holds."""
+    """Put output into a code fence that is longer than any run of backticks in it."""
     ticks = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, ticks + 1)
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
 
 def fence_lines(lines: Sequence[str], language: str = "") -> str:
-    """Lines whose columns matter."""
+    """Put lines into a code fence, so that columns stay aligned."""
     text = _fence_text("\n".join(lines))
     return text.replace("\n", f"{language}\n", 1) if language else text
 

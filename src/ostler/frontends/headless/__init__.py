@@ -1,1 +1,1 @@
-"""The headless face: one prompt, no questions."""
+"""Headless frontend: runs one prompt non-interactively."""

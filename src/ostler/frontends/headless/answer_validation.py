@@ -1,4 +1,4 @@
-"""An answer that must be JSON of a given shape: the model is told, and asked again while its answer is not."""
+"""Validates the answer against `--output-schema` and asks the model to retry if it does not match."""
 
 import json
 from typing import Any
@@ -10,20 +10,20 @@ _MAX_SIZE = 256 * 1024
 
 
 class AnswerValidator:
-    """One shape and the answers given to it; `value` is the last one that fits."""
+    """Validates answers against a JSON Schema; `value` is the last one that matches."""
 
     def __init__(self, path: str) -> None:
-        """Reads the JSON Schema of a file."""
+        """Read the JSON Schema from a file. Raises `UsageError` if it cannot be used."""
         import fastjsonschema
 
         try:
             with open(path, "rb") as file:
                 text = file.read(_MAX_SIZE + 1)
             if len(text) > _MAX_SIZE:
-                raise ValueError(f"it has more than {_MAX_SIZE:,} bytes")
+                raise ValueError(f"the file is larger than {_MAX_SIZE:,} bytes")
             self._schema = json.loads(text)
             if not isinstance(self._schema, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it must be an object")
             self._validate = fastjsonschema.compile(self._schema, handlers=_REFERENCE_HANDLERS)
         except OSError as error:
             raise UsageError(f"the schema {path} cannot be read: {error.strerror}") from None
@@ -34,18 +34,18 @@ class AnswerValidator:
         self._attempts = 0
 
     def add_instructions(self, prompt: str) -> str:
-        """The prompt, with the shape its answer must have."""
+        """Return the prompt with instructions to answer according to the schema."""
         schema = json.dumps(self._schema, ensure_ascii=False)
-        rule = "Your final answer must be one JSON value that fits this JSON Schema, and nothing else"
+        rule = "Your final answer must be only a JSON value that matches this JSON Schema"
         return f"{prompt}\n\n{rule}:\n{schema}"
 
     def retry_message(self, answer: str) -> str:
-        """What to say to the model about its answer; empty when it fits, or was wrong too often."""
+        """Return a message that asks for a retry; empty if the answer matches or there were too many attempts."""
         self._attempts += 1
         self.error = self._validation_error(answer)
         if not self.error or self._attempts >= MAX_ATTEMPTS:
             return ""
-        return f"Your answer does not fit: {self.error}. Answer again with the JSON value alone."
+        return f"Your answer does not match: {self.error}. Reply with only the JSON value."
 
     def _validation_error(self, answer: str) -> str:
         import fastjsonschema
@@ -56,13 +56,13 @@ class AnswerValidator:
         except fastjsonschema.JsonSchemaValueException as error:
             return str(error.message)[:500]
         except (ValueError, RecursionError) as error:
-            return f"it is no JSON ({error})"
+            return f"it is not JSON ({error})"
         self.value = value
         return ""
 
 
 def _strip_fence(answer: str) -> str:
-    """Without the fence that models like to put around JSON."""
+    """Remove the code fence that models often put around JSON."""
     text = answer.strip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         return text[text.index("\n") : -3]
@@ -70,7 +70,7 @@ def _strip_fence(answer: str) -> str:
 
 
 def _reject_reference(uri: str) -> Any:
-    raise ValueError(f"it refers to {uri}, and nothing is fetched")
+    raise ValueError(f"it refers to {uri}; external references are not supported")
 
 
 _REFERENCE_HANDLERS = {scheme: _reject_reference for scheme in ("http", "https", "ftp", "file")}

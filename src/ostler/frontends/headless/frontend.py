@@ -1,4 +1,4 @@
-"""The headless face: one prompt, no questions, an exit status that says how it went."""
+"""Runs one prompt, prints the events and returns an exit status; never asks and never reads a terminal."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ MakePrompt = Callable[[Session], Awaitable[Prompt]]
 
 
 class HeadlessFrontend:
-    """Plays one prompt and prints what happens; never asks, never reads a terminal."""
+    """Runs one prompt and prints its events; never asks and never reads a terminal."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class HeadlessFrontend:
         timeout: float | None = None,
         validator: "AnswerValidator | None" = None,
     ) -> None:
-        """`prompt` may be made of what the session tells, once it is open."""
+        """`prompt` may be a function that builds the prompt once the session is open."""
         self._opening = opening
         self._prompt = prompt
         self._output = output
@@ -43,7 +43,7 @@ class HeadlessFrontend:
         self._stop_reason: TurnEndReason | None = None
 
     async def run(self, manager: SessionManager) -> int:
-        """The exit status; however it ends, the output is told how."""
+        """Run the prompt and return the exit status. Raises `OstlerError` if the session cannot run."""
         self._task = asyncio.current_task()
         with _StopSignals(self._stop, self._timeout):
             try:
@@ -62,11 +62,11 @@ class HeadlessFrontend:
     async def _run_session(self, manager: SessionManager) -> RunSummary:
         session = await manager.open(self._opening)
         self._summary_builder.session = session.id
-        reading = session.subscribe(session.opened_after_seq)
+        subscription = session.subscribe(session.opened_after_seq)
         try:
-            return await self._run_turns(session, reading)
+            return await self._run_turns(session, subscription)
         finally:
-            reading.close()
+            subscription.close()
             await session.aclose()
 
     async def _run_turns(self, session: Session, subscription: EventSubscription) -> RunSummary:
@@ -75,12 +75,12 @@ class HeadlessFrontend:
             ended = await self._run_turn(session.start(prompt), subscription)
             if self._validator is None or ended.reason != "done":
                 return self._summary_builder.summarize_turn(ended)
-            more = self._validator.retry_message(self._summary_builder.answer)
-            if not more:
+            message = self._validator.retry_message(self._summary_builder.answer)
+            if not message:
                 return self._summary_builder.summarize_turn(
                     _with_schema_error(ended, self._validator.error), self._validator.value
                 )
-            prompt = Prompt(f"{prompt.id}-again", (TextContent(more),))
+            prompt = Prompt(f"{prompt.id}-again", (TextContent(message),))
 
     async def _run_turn(self, turn: Turn, subscription: EventSubscription) -> TurnEnded:
         self._turn = turn
@@ -92,7 +92,7 @@ class HeadlessFrontend:
         return await turn.wait()
 
     def _stop(self, reason: TurnEndReason) -> None:
-        """The turn ends with everything kept; before there is one, the whole run does."""
+        """Cancel the turn, whose events stay recorded; before the turn starts, cancel the run."""
         if self._turn:
             self._turn.cancel(reason)
         elif self._task:
@@ -103,18 +103,20 @@ class HeadlessFrontend:
 def _with_schema_error(turn_end: TurnEnded, error: str) -> TurnEnded:
     if not error:
         return turn_end
-    told = Fault("output_schema", f"the answer does not fit the schema: {error}", "ask for less, or loosen the schema")
-    return TurnEnded(turn_end.turn_id, "failed", told, turn_end.limit)
+    fault = Fault(
+        "output_schema", f"the answer does not match the schema: {error}", "simplify the prompt or the schema"
+    )
+    return TurnEnded(turn_end.turn_id, "failed", fault, turn_end.limit)
 
 
 class _StopSignals:
-    """Stops a run: on Ctrl-C, SIGTERM, a closed terminal, and when its time is up."""
+    """Stops a run on Ctrl-C, on SIGTERM, when the terminal closes, and after the timeout."""
 
     def __init__(self, stop: Callable[[TurnEndReason], None], timeout: float | None) -> None:
         self._stop = stop
         self._timeout = timeout
-        outlives = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # `nohup`
-        self._signals = [number for number in _SIGNALS if number != signal.SIGHUP or not outlives]
+        ignores_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN  # `nohup`
+        self._signals = [number for number in _SIGNALS if number != signal.SIGHUP or not ignores_hangup]
         self._loop = asyncio.get_running_loop()
 
     def __enter__(self) -> None:

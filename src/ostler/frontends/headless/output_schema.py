@@ -1,4 +1,4 @@
-"""The published shape of what `ostler run -o json` and `-o jsonl` print."""
+"""Builds the JSON Schema of what `-o json` and `-o jsonl` print."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ostler.frontends.headless.summary import RunSummary
 
 
 class Record(msgspec.Struct, frozen=True):
-    """One event with its place."""
+    """An event with its number and time."""
 
     seq: int
     time: float
@@ -17,18 +17,22 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def run_schema() -> dict[str, Any]:
-    """Draft 2020-12: each line of `jsonl` fits it, and so does the one object of `json`."""
+    """Return the schema (draft 2020-12) of each line of `jsonl` and of the object of `json`."""
     (record, summary), definitions = msgspec.json.schema_components(
         (Record, RunSummary), schema_hook=lambda _: {"description": "any value"}, ref_template="#/$defs/{name}"
     )
     event = definitions["Record"]["properties"]["event"]
     known = sorted(event["discriminator"]["mapping"])
-    later = {"type": "object", "required": ["type"], "properties": {"type": {"type": "string", "not": {"enum": known}}}}
-    definitions["Record"]["properties"]["event"] = {"anyOf": [*event["anyOf"], later]}
+    unknown = {
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": {"type": "string", "not": {"enum": known}}},
+    }
+    definitions["Record"]["properties"]["event"] = {"anyOf": [*event["anyOf"], unknown]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What ostler run prints",
-        "description": "Events of a later version have other types; a reader passes over what it does not know.",
+        "title": "Output of ostler run",
+        "description": "Later versions may add event types; readers should skip events of unknown types.",
         "anyOf": [summary, record],
         "$defs": dict(sorted(definitions.items())),
     }

@@ -1,4 +1,4 @@
-"""The four ways a headless run speaks: text, simple, json, jsonl."""
+"""The output formats of a headless run: text, simple, json and jsonl."""
 
 import sys
 from functools import cached_property
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from ostler.rendering.tool_calls import ToolCallRenderer
 
 OUTPUT_FORMATS = ("text", "simple", "json", "jsonl")
-STOP_MESSAGES = {"timeout": "the time was up; what was said until then may be half an answer", "cancelled": "cancelled"}
+STOP_MESSAGES = {"timeout": "timed out; the answer may be incomplete", "cancelled": "cancelled"}
 
 
 class RunOutput(Protocol):
-    """Hears every event, and the summary last; `records` is for machines, which get one also where nothing began."""
+    """Receives every event, and the summary last.
+
+    A `machine_readable` output gets a summary also if the run fails before it starts.
+    """
 
     machine_readable: bool
 
@@ -33,7 +36,7 @@ class RunOutput(Protocol):
 
 
 class TextOutput:
-    """For people: segments, tool lines, results, as each is settled; of calls side by side the first is shown first."""
+    """Prints text, tool calls and results as soon as each is final. Parallel calls are shown in order."""
 
     machine_readable = False
 
@@ -52,22 +55,22 @@ class TextOutput:
             return
         if isinstance(block, CallBlock):
             self._print(self._calls.render(block))
-        elif block.final and not (self._calls.running and isinstance(block, TodosBlock)):  # the call shows its plan
+        elif block.final and not (self._calls.running and isinstance(block, TodosBlock)):  # the call shows its own plan
             self._print_block(block)
 
     @cached_property
     def _calls(self) -> "ToolCallRenderer":
-        from ostler.rendering.tool_calls import ToolCallRenderer  # what draws is read while the model thinks
+        from ostler.rendering.tool_calls import ToolCallRenderer  # imported late, while the model is working
 
         return ToolCallRenderer(self._paint)
 
     def _print_block(self, block: TranscriptBlock) -> None:
         from ostler.rendering.blocks import render_block
 
-        words = isinstance(block, TextBlock)
-        if words:
+        is_text = isinstance(block, TextBlock)
+        if is_text:
             self._calls.on_text()
-        gap = [""] if self._has_output and words else []
+        gap = [""] if self._has_output and is_text else []
         self._printed_blocks.add(block.id)
         self._print([*gap, *render_block(block, self._paint)])
 
@@ -79,11 +82,11 @@ class TextOutput:
 
     def close(self, summary: RunSummary) -> None:
         for refusal in summary.refusals:
-            self._print([self._paint(f"! not allowed here: {sanitise(refusal)}", "yellow")])
+            self._print([self._paint(f"! denied: {sanitise(refusal)}", "yellow")])
 
 
 class SimpleOutput:
-    """The answer's words and nothing else; where a shape was asked for, the value that fits it."""
+    """Prints only the text of the answer or, with an output schema, only its value."""
 
     machine_readable = False
 
@@ -100,7 +103,7 @@ class SimpleOutput:
             self._print(sanitise(block.text).rstrip("\n"))
 
     def close(self, summary: RunSummary) -> None:
-        """What went wrong is no part of the answer."""
+        """Print the value, if any, and report notices, errors and denials on standard error."""
         if self._structured and summary.reason == "done":
             self._print(msgspec.json.encode(summary.output).decode())
         error = [summary.error.message] if summary.error else []
@@ -111,7 +114,7 @@ class SimpleOutput:
             *error,
             *limit,
             *stopped,
-            *(f"not allowed here: {why}" for why in summary.refusals),
+            *(f"denied: {refusal}" for refusal in summary.refusals),
         ):
             notify(line)
 
@@ -121,7 +124,7 @@ class SimpleOutput:
 
 
 class JsonOutput:
-    """One object at the end."""
+    """Prints one JSON object at the end."""
 
     machine_readable = True
 
@@ -130,7 +133,7 @@ class JsonOutput:
         self._waiting = WaitNotices()
 
     def on_event(self, envelope: Envelope) -> None:
-        """Everything is in the summary, but why there is none yet."""
+        """Report only waits; everything else is in the summary."""
         _report_waiting(self._waiting, envelope.event)
 
     def close(self, summary: RunSummary) -> None:
@@ -139,7 +142,7 @@ class JsonOutput:
 
 
 class JsonlOutput:
-    """Every event as it happens, and the summary as the last record."""
+    """Prints every event as it happens, and the summary as the last line."""
 
     machine_readable = True
 
@@ -156,13 +159,13 @@ class JsonlOutput:
 
 
 def _report_waiting(waiting: WaitNotices, event: Event) -> None:
-    """Why nothing comes, for whoever looks."""
+    """Report on standard error why there is no output yet."""
     for line in waiting.render(event):
         notify(line)
 
 
 def make_output(output_format: str, paint: Styler, out: TextIO | None = None, *, structured: bool = False) -> RunOutput:
-    """The output of that name; `shaped` where the answer must fit a schema."""
+    """Create the output of a format; `structured` if the answer must match a schema."""
     out = out or sys.stdout
     match output_format:
         case "simple":

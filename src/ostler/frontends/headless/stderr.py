@@ -1,4 +1,4 @@
-"""What is said beside the output: a line each on standard error, whether or not anybody hears it."""
+"""Prints notices to standard error and ignores write errors."""
 
 import sys
 from contextlib import suppress
@@ -7,7 +7,7 @@ from ostler.text.sanitise import sanitise
 
 
 def notify(line: str) -> None:
-    """The run goes on also where standard error is closed or full: the answer is what counts."""
+    """Print a notice. The run continues even if standard error is closed or full."""
     with suppress(OSError, ValueError):
         sys.stderr.write(f"ostler: {sanitise(line)}\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What a run came to: the last record of `-o jsonl`, the only one of `-o json`, and the exit status."""
+"""Builds the summary record of a run and its exit status from the events."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ EXIT_DENIED = 4
 
 
 class RunError(msgspec.Struct, frozen=True):
-    """What went wrong."""
+    """The error that ended the run."""
 
     code: str
     message: str
 
 
 class ToolCallSummary(msgspec.Struct, frozen=True):
-    """One call, in a line."""
+    """A tool call with a one-line summary."""
 
     id: str
     tool: str
@@ -39,7 +39,7 @@ class ToolCallSummary(msgspec.Struct, frozen=True):
 
 
 class RunUsage(msgspec.Struct, frozen=True):
-    """Tokens of the whole run, and what they cost in US dollars, null where a price is not known."""
+    """Tokens of the whole run and their cost in US dollars; null if a price is unknown."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -48,7 +48,7 @@ class RunUsage(msgspec.Struct, frozen=True):
 
 
 class RunSummary(msgspec.Struct, frozen=True, tag="summary"):
-    """`output` is the answer as a value where a shape was asked for, else null."""
+    """The summary of a run. `output` is the value of the answer if an output schema was given, else null."""
 
     session: str
     answer: str
@@ -64,7 +64,7 @@ class RunSummary(msgspec.Struct, frozen=True, tag="summary"):
 
 
 class SummaryBuilder:
-    """Hears a run and sums it up."""
+    """Collects the events of a run and builds its summary."""
 
     def __init__(self) -> None:
         self.session = ""
@@ -95,14 +95,14 @@ class SummaryBuilder:
                 pass
 
     def _add_tool_result(self, result: ToolResult) -> None:
-        """What a hook refused, nobody decided on."""
-        name, told = self._tool_names.get(result.call_id, ""), result.for_human.summary
-        self._tools.append(ToolCallSummary(result.call_id, name, result.status, told))
+        """Add a call; a denial without a permission decision came from a hook."""
+        name, summary = self._tool_names.get(result.call_id, ""), result.for_human.summary
+        self._tools.append(ToolCallSummary(result.call_id, name, result.status, summary))
         if result.status == "denied" and result.call_id not in self._decided_calls:
-            self._refusals.append(f"{name or 'a call'} ({told})")
+            self._refusals.append(f"{name or 'a call'} ({summary})")
 
     def summarize_turn(self, turn_end: TurnEnded, output: Any = None) -> RunSummary:
-        """The end of a turn as the end of the run."""
+        """Return the summary of a run that ended with a turn."""
         code = EXIT_CODES[turn_end.reason]
         return self._build(
             turn_end.reason,
@@ -113,11 +113,11 @@ class SummaryBuilder:
         )
 
     def summarize_stop(self, reason: TurnEndReason) -> RunSummary:
-        """A run that was stopped before there was a turn."""
+        """Return the summary of a run that was stopped before its turn."""
         return self._build(reason, EXIT_CODES[reason], None)
 
     def summarize_error(self, error: OstlerError) -> RunSummary:
-        """A run that an error ended outside of a turn."""
+        """Return the summary of a run that failed outside of a turn."""
         return self._build("failed", error.exit_code, error.fault)
 
     def _build(

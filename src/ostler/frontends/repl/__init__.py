@@ -1,1 +1,1 @@
-"""The line client: a prompt at the end of the terminal's own scrollback."""
+"""Interactive line client that prints into the terminal's own scrollback."""

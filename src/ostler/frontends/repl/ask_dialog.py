@@ -1,4 +1,4 @@
-"""One permission that is asked for: its answers, a message to the agent, and a choice among the hunks of a change."""
+"""Dialog for one approval request: its answers, a message to the agent, and the choice of hunks."""
 
 import msgspec
 
@@ -15,11 +15,11 @@ from ostler.text.sanitise import escape_invisible
 OPTION_KEYS = {"allow_once": "y", "allow_session": "s", "allow_always": "a", "deny": "n", "deny_always": "d"}
 SCOPES = {"allow_session": "session", "allow_always": "project", "deny_always": "project"}
 MESSAGE_KEY, HUNKS_KEY = "m", "h"
-HUNK_ANSWERS = (("y", "Take this hunk"), ("n", "Leave it out"))
+HUNK_ANSWERS = (("y", "Accept this hunk"), ("n", "Skip this hunk"))
 
 
 class AskDialog:
-    """Shown once, then answered step by step."""
+    """An approval request that is shown once and then answered in one or more steps."""
 
     def __init__(self, event: PermissionAsked) -> None:
         self._event = event
@@ -33,7 +33,7 @@ class AskDialog:
                 self._options[_free_key(OPTION_KEYS[option.kind], self._options)] = option
 
     def lines(self, paint: Styler, *, with_keys: bool) -> list[str]:
-        """All of it; the answers too, where nobody else prints them."""
+        """Return the request; with `with_keys` also its answers, for consoles that do not print them."""
         rules = rule_lines(self._event.permission) if self._has_lasting_option() else []
         menu = (
             render_menu(self._answers(), rules, paint)
@@ -43,23 +43,23 @@ class AskDialog:
         return ["", *render_ask(self._event, paint), *menu]
 
     def step_lines(self, paint: Styler) -> list[str]:
-        """What there is to see before the next answer."""
+        """Return the lines to show before the next answer."""
         if self._picker is None:
             return []
-        number, of, name, hunk = self._picker.current
-        head = paint(f"  hunk {number} of {of}: {escape_invisible(name)}", "bold")
-        before = [paint(f"  → {self._picker.last_choice}", "dim")] if self._picker.last_choice else []
-        return [*before, "", head, *(f"  {line}" for line in render_diff_for_approval(hunk, paint))]
+        number, count, name, hunk = self._picker.current
+        head = paint(f"  hunk {number} of {count}: {escape_invisible(name)}", "bold")
+        previous = [paint(f"  → {self._picker.last_choice}", "dim")] if self._picker.last_choice else []
+        return [*previous, "", head, *(f"  {line}" for line in render_diff_for_approval(hunk, paint))]
 
     def menu(self) -> AnswerMenu:
         if self._is_writing_message:
-            return AnswerMenu("  tell the agent: ")
+            return AnswerMenu("  message to the agent: ")
         if self._picker:
-            return AnswerMenu("  take it? [y/n] ", HUNK_ANSWERS)
+            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS)
         return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in self._answers())}] ", self._answers())
 
     def submit(self, line: str) -> Decision | None:
-        """The decision, if that was one."""
+        """Handle an answer. Return the decision, or None if another step follows or the answer is invalid."""
         if self._is_writing_message:
             return self._deny(line.strip())
         key = line.strip().lower()
@@ -73,13 +73,13 @@ class AskDialog:
         return _decision(self._options[key])
 
     def _choose_hunk(self, key: str, hunks: HunkPicker) -> Decision | None:
-        """Go on to the next hunk; after the last, all of them are a yes, none a no, and some are made alone."""
+        """Continue with the next hunk. After the last, allow the accepted hunks, or deny if there are none."""
         if key not in ("y", "n") or not hunks.choose(key == "y"):
             return None
-        once = self._option_of_kind("allow_once")
-        if once is None or not hunks.selected:
-            return self._deny("None of these hunks is wanted.")
-        return msgspec.structs.replace(_decision(once), hunks=None if hunks.all_selected else hunks.selected)
+        allow_once = self._option_of_kind("allow_once")
+        if allow_once is None or not hunks.selected:
+            return self._deny("No hunk was accepted.")
+        return msgspec.structs.replace(_decision(allow_once), hunks=None if hunks.all_selected else hunks.selected)
 
     def _deny(self, feedback: str) -> Decision | None:
         option = self._option_of_kind("deny")
@@ -95,18 +95,18 @@ class AskDialog:
         answers = tuple((key, escape_invisible(option.label)) for key, option in self._options.items())
         if self._event.once_only or self._option_of_kind("deny") is None:
             return answers
-        some = ((HUNKS_KEY, "Allow only some hunks: choose them one by one"),) if len(self._hunks) > 1 else ()
-        return (*answers, (MESSAGE_KEY, "Deny, with a message to the agent"), *some)
+        by_hunk = ((HUNKS_KEY, "Allow only some hunks: choose them one by one"),) if len(self._hunks) > 1 else ()
+        return (*answers, (MESSAGE_KEY, "Deny, with a message to the agent"), *by_hunk)
 
 
 def _decision(option: AnswerOption, feedback: str = "") -> Decision:
     answer = "deny" if option.kind.startswith("deny") else "allow"
-    lasts = SCOPES.get(option.kind, "once")
+    scope = SCOPES.get(option.kind, "once")
     return msgspec.convert(
-        {"answer": answer, "by": "person", "lasts": lasts, "option_id": option.id, "feedback": feedback}, Decision
+        {"answer": answer, "by": "person", "lasts": scope, "option_id": option.id, "feedback": feedback}, Decision
     )
 
 
 def _free_key(key: str, used: dict[str, AnswerOption]) -> str:
-    """Several options of one kind: the later ones by number."""
+    """Return the key, or a number if another option of the same kind already uses it."""
     return key if key not in used else next(str(n) for n in range(2, 1000) if str(n) not in used)

@@ -1,4 +1,4 @@
-"""One session at the prompt: what is typed becomes turns, commands and answers, one after the other."""
+"""Controls one session in the terminal: reads input, starts turns and commands, shows events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -44,21 +44,21 @@ from ostler.rendering.wait_notices import WaitNotices
 from ostler.rendering.wrapping import wrap_notice
 from ostler.text.sanitise import sanitise
 
-EXIT_HINT = "Ctrl-C again leaves"
-NEW_SESSION_HINT = "a session that begins from now on is told it: /new"
-BUSY_HINT = "something is running; cancel it first (Ctrl-C)"
+EXIT_HINT = "press Ctrl-C again to quit"
+NEW_SESSION_HINT = "new sessions use it; start one with /new"
+BUSY_HINT = "something is running; press Ctrl-C to cancel it first"
 ALERT_AFTER_SECONDS = 5.0
 
 
 class ChatExit(msgspec.Struct, frozen=True):
-    """The session is left; without a status, for the session named, or for a new one."""
+    """How a chat ended. Without a status, continue with `session`, or with a new one if it is empty."""
 
     status: int | None
     session: str = ""
 
 
 class ChatController:
-    """What the person does, and what they see of what happens."""
+    """Handles the user's input and shows the events of one session."""
 
     def __init__(
         self, session: Session, console: Console, paint: Styler, services: CommandServices, details: bool = False
@@ -74,7 +74,7 @@ class ChatController:
         self._status = StatusLine(session, self._commands.usage)
         self._waiting = WaitNotices()
         self._turns = TurnQueue(session, self._continue, self._return_unsent)
-        self._typed_prompts: dict[str, list[str]] = {}  # what was typed here, and what is told of it below
+        self._typed_prompts: dict[str, list[str]] = {}  # notices to show when a prompt typed here starts
         self._deferred_lines: list[str] = []
         self._changed = asyncio.Event()
         self._cancelled = self._warned = False
@@ -82,7 +82,7 @@ class ChatController:
         self._chat_exit: ChatExit | None = None
 
     async def run(self) -> ChatExit:
-        """Until the session is left."""
+        """Run until the user leaves the session."""
         following = asyncio.create_task(self._follow(self._session.subscribe(0)), name="follow")
         following.add_done_callback(self._on_session_end)
         self._status.environment_labels = self._services.environment_labels()
@@ -99,29 +99,29 @@ class ChatController:
             following.result()
 
     def _on_session_end(self, _: object) -> None:
-        """The session ended by itself, or what shows it failed."""
+        """Exit because the session ended or following it failed."""
         self._console.inject(ExitRequested(1))
 
     def _restore_queue(self) -> None:
-        """What an earlier process could not send any more is given back."""
-        if left := self._turns.restore_queue() or self._services.take_unsent_prompts():
-            self._show_notice(["this was waiting to be sent when Ostler ended:"])
-            self._console.restore_draft(left)
+        """Put prompts that an earlier process could not send back into the editor."""
+        if unsent := self._turns.restore_queue() or self._services.take_unsent_prompts():
+            self._show_notice(["not sent because Ostler exited:"])
+            self._console.restore_draft(unsent)
 
-    # -- what happens --------------------------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------------------------
 
     async def _follow(self, envelopes: AsyncIterator[Envelope]) -> None:
-        past = ReplayBuffer(self._paint)
+        replay = ReplayBuffer(self._paint)
         async for envelope in envelopes:
             event, new = envelope.event, envelope.seq > self._session.opened_after_seq
             if new:
-                self._console.show(past.flush())
+                self._console.show(replay.flush())
             self._scroll.show_prompts = not (self._console.echoes_input and _prompt_id(event) in self._typed_prompts)
             lines = self._scroll.render(event)
             self._commands.on_event(envelope)
             self._status.on_event(event)
             if not new:
-                past.add(event, lines)
+                replay.add(event, lines)
                 continue
             self._show(lines if self._console.has_status else [*lines, *self._waiting.render(event)])
             self._dialogs.on_event(event)
@@ -130,11 +130,11 @@ class ChatController:
             self._on_event(event)
 
     def _show(self, lines: list[str]) -> None:
-        """While a person is asked, nothing that a model goes on to say comes between the ask and its answer."""
+        """Show lines, but defer them while a dialog is open, so that nothing appears between it and its answer."""
         self._deferred_lines += lines
         if not self._dialogs and self._deferred_lines:
-            held, self._deferred_lines = self._deferred_lines, []
-            self._console.show(held)
+            deferred, self._deferred_lines = self._deferred_lines, []
+            self._console.show(deferred)
 
     def _on_event(self, event: Event) -> None:
         match event:
@@ -143,13 +143,13 @@ class ChatController:
                 self._show_notice(self._typed_prompts.get(prompt.id, []))
             case TurnEnded(_, reason):
                 self._status.environment_labels = self._services.environment_labels()
-                if reason == "cancelled" and (left := self._turns.drain()):
-                    self._console.restore_draft(left)
+                if reason == "cancelled" and (unsent := self._turns.drain()):
+                    self._console.restore_draft(unsent)
                 if asyncio.get_running_loop().time() - self._turn_started_at >= ALERT_AFTER_SECONDS:
                     self._console.alert(f"Ostler: {reason}")
             case PermissionAsked(_, permission):
                 self._scroll.calls.mark_previewed(permission.preview)
-                self._console.alert(f"Ostler asks: {permission.title[:100]}")
+                self._console.alert(f"Ostler needs approval: {permission.title[:100]}")
             case QuestionAsked():
                 self._console.alert("Ostler has a question")
             case _:
@@ -157,7 +157,7 @@ class ChatController:
         self._continue()
 
     def _continue(self) -> None:
-        """Go on with what waits, or wait for the person."""
+        """Start the next queued item, or wait for the user."""
         if not self._turns.busy:
             self._cancelled = False
             self._turns.start_next()
@@ -167,23 +167,23 @@ class ChatController:
         self._changed.set()
 
     def _show_status(self) -> None:
-        """What passes is not shown beside an ask, for which a model's words could be taken."""
+        """Update the status. Activity is hidden while a dialog is open, because text of the model could imitate one."""
         busy = self._turns.busy
-        passing = EXIT_HINT if self._warned else ""
+        activity = EXIT_HINT if self._warned else ""
         if busy:
-            passing = "" if self._dialogs else self._status.activity(self._scroll)
+            activity = "" if self._dialogs else self._status.activity(self._scroll)
         asking, queued = self._dialogs.has_unanswered, self._turns.queued
-        self._console.set_status(passing, self._status.summary(busy=busy, asking=asking, queued=queued))
+        self._console.set_status(activity, self._status.summary(busy=busy, asking=asking, queued=queued))
 
-    # -- what the person does ------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------------
 
     async def _listen(self) -> ChatExit:
         while True:
             if not self._console.reads_while_busy:
                 await self._wait_until(lambda: self._dialogs.has_unanswered or not self._turns.busy)
-            over = await self._handle_input(await self._console.read())
-            if over:
-                return over
+            chat_exit = await self._handle_input(await self._console.read())
+            if chat_exit:
+                return chat_exit
 
     async def _handle_input(self, event: ConsoleEvent) -> ChatExit | None:
         if isinstance(event, InterruptRequested):
@@ -210,7 +210,7 @@ class ChatController:
         return ChatExit(status)
 
     def _interrupt(self) -> bool:
-        """Cancel what runs; whether to leave."""
+        """Cancel what is running. Return whether to quit."""
         if self._turns.cancel():
             again, self._cancelled = self._cancelled, True
             return again
@@ -221,16 +221,16 @@ class ChatController:
         return again
 
     async def _submit(self, line: str) -> None:
-        said = parse_input(line)
+        parsed = parse_input(line)
         try:
-            match said:
+            match parsed:
                 case None:
                     self._show_status()
                 case ShellInput(""):
-                    self._console.show(["  there is no command after the !"])
+                    self._console.show(["  type a command after the !"])
                 case ShellInput():
                     self._echo(line)
-                    self._turns.enqueue(said)
+                    self._turns.enqueue(parsed)
                 case SlashInput(name, rest):
                     self._start_command(name, rest)
                 case PromptInput(text):
@@ -240,24 +240,26 @@ class ChatController:
             self._return_unsent(str(error), line)
 
     async def _steer(self, text: str) -> None:
-        """Words for the turn that runs; where none does, they begin one."""
+        """Send input to the running turn, or start a turn if none is running."""
         if self._dialogs or not self._turns.in_turn:
             await self._submit(text)
             return
         try:
             ready = await self._services.build_prompt(text)
             if await self._session.apply(Steer(ready.prompt)):
-                shown = [f"  ↳ {sanitise(line)}" for line in text.strip().split("\n")]
-                self._console.show([self._paint(line, "bold") for line in shown])
+                lines = [f"  ↳ {sanitise(line)}" for line in text.strip().split("\n")]
+                self._console.show([self._paint(line, "bold") for line in lines])
             elif self._session.info.can_steer:  # the turn is about to end
                 self._send_prompt(StartTurn(ready.prompt, tuple(ready.notices)))
             else:
-                self._return_unsent("this backend cannot be steered; Enter sends it after the turn", text)
+                self._return_unsent(
+                    "not sent: this backend accepts no input during a turn; press Enter to send it afterwards", text
+                )
         except OstlerError as error:
             self._return_unsent(str(error), text)
 
     def _start_command(self, name: str, rest: str) -> None:
-        """In a task of its own, so that keys are heard meanwhile."""
+        """Run a command in its own task, so that keys are handled meanwhile."""
         self._echo(f"/{name} {rest}".rstrip())
         if requires_idle(name) and self._turns.may_change_files:
             self._show_notice([BUSY_HINT])
@@ -283,7 +285,11 @@ class ChatController:
             case EditFile(path):
                 edited = await self._console.edit(path)
                 self._show_notice(
-                    [NEW_SESSION_HINT if edited else f"no editor could be run on {path}; set EDITOR to yours"]
+                    [
+                        NEW_SESSION_HINT
+                        if edited
+                        else f"no editor could be started for {path}; set EDITOR to your editor"
+                    ]
                 )
             case ChangeDisplay("theme", value):
                 self._set_theme(value)
@@ -302,13 +308,13 @@ class ChatController:
         self._chat_exit = chat_exit
         self._console.inject(ExitRequested())
 
-    # -- what is shown -------------------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------------------------
 
     def _toggle_details(self) -> None:
-        """From now on calls in full, beginning with the last; or in short again."""
+        """Show tool calls in full, starting with the last one, or shortened again."""
         calls = self._scroll.calls
         calls.full_output = not calls.full_output
-        self._show_notice([f"calls are shown in {'full' if calls.full_output else 'short'} from now on"])
+        self._show_notice([f"tool calls are now shown {'in full' if calls.full_output else 'shortened'}"])
         if calls.full_output:
             self._console.show(calls.render_last_call())
 
@@ -316,11 +322,11 @@ class ChatController:
         if name in THEMES:
             self._paint.theme = name
         elif name:
-            self._show_notice([f"there is no theme {name}"])
+            self._show_notice([f"unknown theme: {name}"])
         self._console.show([f"  {'*' if theme == self._paint.theme else ' '} {theme}" for theme in THEMES])
 
     def _echo(self, line: str) -> None:
-        """What was typed goes into the scrollback, unless it stands there already."""
+        """Add the typed line to the scrollback, unless the console already shows it."""
         if not self._console.echoes_input:
             self._console.show(self._scroll.render_prompt(line))
 

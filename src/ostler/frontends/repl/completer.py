@@ -1,4 +1,4 @@
-"""Our candidates as the editor's completion: while typing and on Tab, never waited for by a key."""
+"""Adapts the command completion to prompt_toolkit; never blocks a key press."""
 
 from collections.abc import AsyncGenerator, Iterable
 from typing import TYPE_CHECKING
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 class PromptCompleter(Completer):
-    """What the word before the cursor may be going to mean."""
+    """Completes the word before the cursor, while typing and on Tab."""
 
     def __init__(self) -> None:
         self.source: CompletionSource | None = None
         self._requested_text: str | None = None
 
     def select_next(self, buffer: Buffer) -> None:
-        """The next candidate; one that is still being looked for is taken when it comes."""
+        """Select the next candidate; if the search is still running, select the first one when it is found."""
         if buffer.complete_state and buffer.complete_state.completions:
             buffer.complete_next()
             return
         self._requested_text = buffer.document.text_before_cursor
-        buffer.start_completion()  # does nothing while a search runs: then that one serves the wish
+        buffer.start_completion()  # does nothing if a search is already running, whose result is then used
 
     def on_completions_changed(self, buffer: Buffer) -> None:
-        """Candidates, perhaps for a wish; a line that went on since then has none."""
+        """Select the first candidate if Tab was pressed and the text has not changed since."""
         if buffer.document.text_before_cursor != self._requested_text:
             return
         if buffer.complete_state and buffer.complete_state.completions:
@@ -35,7 +35,7 @@ class PromptCompleter(Completer):
             buffer.complete_next()
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Only the other way is used: this one would make the keys wait."""
+        """Not used: only the asynchronous variant never blocks a key press."""
         return ()
 
     async def get_completions_async(
@@ -43,9 +43,14 @@ class PromptCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         if self.source is None:
             return
-        before, asked = document.text_before_cursor, complete_event.completion_requested
-        found = await self.source.completions(before, explicit=asked)
-        if not found and not asked and self._requested_text == before:
-            found = await self.source.completions(before, explicit=True)
-        for one in found:
-            yield Completion(one.text, -one.replace_length, display=one.label, display_meta=one.description)
+        before, requested = document.text_before_cursor, complete_event.completion_requested
+        candidates = await self.source.completions(before, explicit=requested)
+        if not candidates and not requested and self._requested_text == before:
+            candidates = await self.source.completions(before, explicit=True)
+        for candidate in candidates:
+            yield Completion(
+                candidate.text,
+                -candidate.replace_length,
+                display=candidate.label,
+                display_meta=candidate.description,
+            )

@@ -1,4 +1,4 @@
-"""What the line client needs of a terminal: lines out, once and in order, and what the person does."""
+"""Console protocol: output lines, status, menus and the input events."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -10,37 +10,37 @@ if TYPE_CHECKING:
 
 
 class LineEntered(msgspec.Struct, frozen=True):
-    """Something was typed and sent; while answers are waited for, it may be one of their keys."""
+    """The user entered a line; while a menu is open it may be one of its keys."""
 
     text: str
 
 
 class InterruptRequested(msgspec.Struct, frozen=True):
-    """Ctrl-C with nothing to clear."""
+    """The user pressed Ctrl-C on an empty line."""
 
 
 class ExitRequested(msgspec.Struct, frozen=True):
-    """The input is over, or the process is to end; `status` is its exit status."""
+    """The input ended or the process must exit; `status` is the exit status."""
 
     status: int = 0
     reason: Literal["ended", "signal"] = "ended"
 
 
 class SteerEntered(msgspec.Struct, frozen=True):
-    """Something was typed for the turn that runs."""
+    """The user entered text for the running turn."""
 
     text: str
 
 
 class DetailsToggled(msgspec.Struct, frozen=True):
-    """Calls are to be shown in full, or in short again."""
+    """The user switched between full and short tool calls."""
 
 
 ConsoleEvent = LineEntered | InterruptRequested | ExitRequested | SteerEntered | DetailsToggled
 
 
 class AnswerMenu(msgspec.Struct, frozen=True):
-    """What is waited for: one of the answers, each a key and a label, or without any a line of text."""
+    """The possible input: one of the answers (key and label) or, without answers, a line of text."""
 
     prompt: str
     answers: tuple[tuple[str, str], ...] = ()
@@ -50,57 +50,57 @@ IDLE_MENU = AnswerMenu("> ")
 
 
 class Console(Protocol):
-    """One terminal, as the line client uses it."""
+    """A terminal, as the line client uses it."""
 
     @property
     def reads_while_busy(self) -> bool:
-        """Whether input may be read while something runs; a pipe is read only when a line is wanted."""
+        """Whether input may be read while something is running; a pipe is read only when a line is needed."""
 
     @property
     def echoes_input(self) -> bool:
-        """Whether what is typed already stands on the screen."""
+        """Whether typed lines stay on the screen, so that they need not be printed."""
 
     @property
     def numbers_menu(self) -> bool:
-        """Whether it prints the answers of a menu by itself, with numbers."""
+        """Whether the console prints the answers of a menu itself, with numbers."""
 
     @property
     def has_status(self) -> bool:
-        """Whether `status` is seen; else the reason why nothing comes is printed."""
+        """Whether `set_status` is visible; otherwise the reason for a wait is printed."""
 
     @property
     def page_size(self) -> tuple[int, int]:
-        """The columns and rows that a screenful has above the prompt; no rows where nothing is to be paged."""
+        """Columns and rows of one page above the prompt; 0 rows if output is not paged."""
 
     def show(self, lines: Sequence[str]) -> None:
         """Add lines to the scrollback."""
 
     def set_status(self, activity: str, summary: str) -> None:
-        """What stands below the prompt for now and never enters the scrollback; of what passes, the end counts."""
+        """Set the text below the prompt, which never enters the scrollback. A long `activity` loses its start."""
 
     def set_menu(self, menu: AnswerMenu | None) -> None:
-        """What is waited for from now on; nothing while something runs, though lines may be typed ahead."""
+        """Set what the user can enter now; None while something is running (lines can still be typed ahead)."""
 
     def restore_draft(self, text: str) -> None:
-        """Give text back that was typed and not sent."""
+        """Put text that was typed but not sent back into the editor."""
 
     def set_completion(self, source: "CompletionSource") -> None:
-        """Where the candidates for what is being typed come from, if it can show any."""
+        """Set the source of completions, for consoles that support them."""
 
     def alert(self, message: str) -> None:
-        """The person is needed: in a few words, what for."""
+        """Notify the user that input is needed, with a short message."""
 
     async def edit(self, path: str) -> bool:
-        """Let the person edit a file in a program of theirs; False where that cannot be."""
+        """Open a file in the user's editor. Return False if that failed."""
 
     async def start(self) -> None:
-        """Be there for the person, though nothing can be answered yet; what they type is kept."""
+        """Show the prompt before the session is ready; typed text is kept."""
 
     async def read(self) -> ConsoleEvent:
-        """The next thing the person does."""
+        """Wait for the next input event."""
 
     def inject(self, event: ConsoleEvent) -> None:
-        """As if the person had done it."""
+        """Add an event as if it came from the user."""
 
     async def aclose(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the terminal."""

@@ -1,4 +1,4 @@
-"""Asks and questions, one after the other: each is shown, answered by a key or a line, and settled once."""
+"""Queue of open approval requests and questions; shows the first and records its answer."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ AnswerCallback = Callable[[str, Decision | QuestionReply], bool]
 
 
 class DialogQueue:
-    """What waits for the person, in the order it came; the first is on the screen."""
+    """Open dialogs in the order of arrival; the first is on the screen."""
 
     def __init__(self, console: Console, paint: Styler, on_answer: AnswerCallback) -> None:
         self._console = console
@@ -37,11 +37,11 @@ class DialogQueue:
 
     @property
     def has_unanswered(self) -> bool:
-        """Whether an answer is still to be given; one that was given just now is none."""
+        """Whether a dialog still needs an answer; one that was just answered does not."""
         return any(ask_id != self._answered_id for ask_id in self._dialogs)
 
     def on_event(self, event: Event) -> None:
-        """Take in what was asked or settled, by whomever."""
+        """Add or close a dialog; it may also have been answered elsewhere."""
         match event:
             case PermissionAsked(ask_id):
                 self._dialogs[ask_id] = AskDialog(event)
@@ -56,26 +56,26 @@ class DialogQueue:
         self._show_first()
 
     def answer(self, line: str) -> None:
-        """What the person typed for the ask that is shown."""
+        """Handle a line that the user typed for the visible dialog."""
         ask_id = next(iter(self._dialogs))
         if ask_id == self._answered_id:
-            return  # it was answered just now
-        ask = self._dialogs[ask_id]
+            return
+        dialog = self._dialogs[ask_id]
         if self._pager:
             self._pager.advance(line)
             return
-        settled = ask.submit(line)
-        if settled is not None:
+        result = dialog.submit(line)
+        if result is not None:
             self._answered_id = ask_id
-            self._on_answer(ask_id, settled)
+            self._on_answer(ask_id, result)
         else:
-            self._pager.show(ask.step_lines(self._paint), ask.menu())
+            self._pager.show(dialog.step_lines(self._paint), dialog.menu())
 
     def deny_all(self, reason: str) -> None:
-        """Nobody will answer any more."""
-        for ask_id, ask in tuple(self._dialogs.items()):
-            nobody = Decision("deny", by="nobody", reason=reason)
-            self._on_answer(ask_id, nobody if isinstance(ask, AskDialog) else QuestionReply("decline"))
+        """Deny or decline all open dialogs."""
+        for ask_id, dialog in tuple(self._dialogs.items()):
+            denial = Decision("deny", by="nobody", reason=reason)
+            self._on_answer(ask_id, denial if isinstance(dialog, AskDialog) else QuestionReply("decline"))
 
     def _close(self, ask_id: str, message: str) -> None:
         del self._dialogs[ask_id]
@@ -88,18 +88,18 @@ class DialogQueue:
         ask_id = next(iter(self._dialogs), "")
         if ask_id and self._shown_id != ask_id:
             self._shown_id = ask_id
-            ask = self._dialogs[ask_id]
-            self._pager.show(ask.lines(self._paint, with_keys=not self._console.numbers_menu), ask.menu())
+            dialog = self._dialogs[ask_id]
+            self._pager.show(dialog.lines(self._paint, with_keys=not self._console.numbers_menu), dialog.menu())
 
 
 def _describe_decision(event: PermissionDecided) -> str:
     decision = event.decision
-    lasts = {"session": " for this session", "project": " always in this project"}.get(decision.scope, "")
+    scope = {"session": " for this session", "project": " always in this project"}.get(decision.scope, "")
     if decision.feedback:
-        return f"  → {decision.answer}, with your message"  # which stands below, where the call was blocked
+        return f"  → {decision.answer}, with your message"  # the message is shown below, with the denied call
     if decision.hunks is not None:
         return (
             f"  → {decision.answer}, only hunk{'s' * (len(decision.hunks) > 1)} {', '.join(map(str, decision.hunks))}"
         )
-    said = decision.reason.partition("\n")[0]
-    return f"  → {decision.answer}{lasts}{f': {escape_invisible(said)}' if said else ''}"
+    reason = decision.reason.partition("\n")[0]
+    return f"  → {decision.answer}{scope}{f': {escape_invisible(reason)}' if reason else ''}"

@@ -1,4 +1,4 @@
-"""The person's own editor, run on a file while the prompt waits."""
+"""Opens a file in `VISUAL`, `EDITOR` or a common editor while the prompt waits."""
 
 import asyncio
 import os
@@ -7,12 +7,12 @@ import shutil
 from asyncio.subprocess import Process
 from collections.abc import Mapping
 
-EXIT_TIMEOUT_SECONDS = 2.0  # so long an editor may take to put its terminal right
+EXIT_TIMEOUT_SECONDS = 2.0  # time for an editor to restore the terminal
 DEFAULT_EDITORS = ("nano", "vi", "vim", "emacs")
 
 
 def editor_command(env: Mapping[str, str]) -> list[str]:
-    """VISUAL, EDITOR, or one that is usually there; nothing where there is none."""
+    """Return the command of VISUAL, EDITOR or an installed editor; an empty list if there is none."""
     for name in ("VISUAL", "EDITOR"):
         if words := _split_command(env.get(name, "")):
             return words
@@ -20,22 +20,22 @@ def editor_command(env: Mapping[str, str]) -> list[str]:
 
 
 async def run_editor(path: str) -> bool:
-    """Until it is closed, or nobody waits any more; False where there is none or it failed."""
+    """Run the editor until it is closed. Return False if there is none or it failed."""
     command = editor_command(os.environ)
     if not command:
         return False
     try:
-        running = await asyncio.create_subprocess_exec(*command, path)
+        process = await asyncio.create_subprocess_exec(*command, path)
     except OSError:
         return False
     try:
-        return await running.wait() == 0
+        return await process.wait() == 0
     finally:
-        await _terminate(running)
+        await _terminate(process)
 
 
 async def _terminate(process: Process) -> None:
-    """Whoever is told to end takes the editor along, which would keep the terminal."""
+    """Stop the editor if it is still running; otherwise it would keep the terminal after Ostler exits."""
     if process.returncode is not None:
         return
     process.terminate()

@@ -1,4 +1,4 @@
-"""The line client: a prompt on the workspace, at the end of the terminal's own scrollback."""
+"""Opens one session after the other until the user quits."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class ReplFrontend:
-    """Opens sessions one after the other until the person leaves."""
+    """Runs chats one after the other until the user quits."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ReplFrontend:
         services: "Callable[[], CommandServices]",
         details: bool = False,
     ) -> None:
-        """`services` are made when the prompt is there; `details`: calls are shown in full from the beginning."""
+        """`services` is called after the prompt is shown; `details` shows tool calls in full from the start."""
         self._opening = opening
         self._console = console
         self._paint = paint
@@ -42,24 +42,24 @@ class ReplFrontend:
         with _SignalHandlers(self._console):
             try:
                 await self._console.start()
-                from ostler.frontends.repl.chat import ChatController  # by now the person sees a prompt
+                from ostler.frontends.repl.chat import ChatController  # imported late: the prompt is already visible
 
                 services = self._services()
                 session = await manager.open(self._opening)
                 while True:
-                    over = await ChatController(session, self._console, self._paint, services, self._details).run()
-                    if over.status is not None:
-                        return over.status
-                    session = await self._switch_session(manager, over.session, session.id)
+                    chat_exit = await ChatController(session, self._console, self._paint, services, self._details).run()
+                    if chat_exit.status is not None:
+                        return chat_exit.status
+                    session = await self._switch_session(manager, chat_exit.session, session.id)
             finally:
                 await self._console.aclose()
 
     async def _switch_session(self, manager: SessionManager, session_id: str, previous: str) -> Session:
-        """Another session; where that cannot be, the one before again."""
+        """Open another session, or the previous one again if that fails."""
         try:
             session = await manager.open(msgspec.structs.replace(self._opening, resume=session_id))
-            told = f"· session {session.id}" if session_id else "· a new session"
-            self._console.show(["", self._paint(told, "dim")])
+            title = f"· session {session.id}" if session_id else "· new session"
+            self._console.show(["", self._paint(title, "dim")])
             return session
         except OstlerError as error:
             self._console.show([self._paint(f"  {sanitise(str(error))}", "red")])
@@ -67,7 +67,7 @@ class ReplFrontend:
 
 
 class _SignalHandlers:
-    """Signals are things the person does: one interrupts, the others leave."""
+    """Converts signals to console events: SIGINT interrupts, the others quit."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

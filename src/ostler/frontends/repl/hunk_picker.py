@@ -1,4 +1,4 @@
-"""The hunks of a change, gone through one by one: which of them a person wants."""
+"""Lets the user accept or skip the hunks of a change one by one."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from ostler.text.hunks import split_hunks
 
 
 class HunkPicker:
-    """Several diffs, hunk by hunk, each with the name of its file."""
+    """The hunks of several diffs, each with its file, and the choices so far."""
 
     def __init__(self, diffs: Sequence[DisplayDiff]) -> None:
         self._hunks = [(f"{diff.path}, {diff.operation}", hunk) for diff in diffs for hunk in split_hunks(diff.diff)]
@@ -18,23 +18,23 @@ class HunkPicker:
 
     @property
     def current(self) -> tuple[int, int, str, str]:
-        """The number of the hunk that is to be chosen next, how many there are, whose it is, and what it is."""
+        """The next hunk: its number, the number of hunks, its file and operation, and its text."""
         return len(self._choices) + 1, len(self._hunks), *self._hunks[len(self._choices)]
 
     def choose(self, accept: bool) -> bool:
-        """Take it or leave it out; whether that was the last."""
+        """Accept or skip the current hunk. Return whether it was the last."""
         self._choices.append(accept)
         return len(self._choices) == len(self._hunks)
 
     @property
     def last_choice(self) -> str:
-        """What was said of the hunk before."""
-        return ("left out", "taken")[self._choices[-1]] if self._choices else ""
+        """The choice for the previous hunk."""
+        return ("skipped", "accepted")[self._choices[-1]] if self._choices else ""
 
     @property
     def selected(self) -> tuple[int, ...]:
-        """The wanted ones, counted from 1."""
-        return tuple(number for number, wanted in enumerate(self._choices, 1) if wanted)
+        """Numbers of the accepted hunks, starting at 1."""
+        return tuple(number for number, accepted in enumerate(self._choices, 1) if accepted)
 
     @property
     def all_selected(self) -> bool:

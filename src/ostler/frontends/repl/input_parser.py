@@ -1,4 +1,4 @@
-"""What a typed line means: words for the model, a command for the shell, or one for us."""
+"""Parses a typed line into a prompt, a shell command or a slash command."""
 
 import re
 
@@ -6,19 +6,19 @@ import msgspec
 
 
 class PromptInput(msgspec.Struct, frozen=True):
-    """To be said to the model."""
+    """A prompt for the model."""
 
     text: str
 
 
 class ShellInput(msgspec.Struct, frozen=True):
-    """`!cmd` or `@!cmd`: to be run without the model."""
+    """A shell command to run without the model: `!cmd` or `@!cmd`."""
 
     command: str
 
 
 class SlashInput(msgspec.Struct, frozen=True):
-    """`/name rest`."""
+    """A slash command: `/name rest`."""
 
     name: str
     rest: str
@@ -28,14 +28,14 @@ _SLASH = re.compile(r"/([A-Za-z?][\w:.+@-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 def parse_input(line: str) -> PromptInput | ShellInput | SlashInput | None:
-    """Nothing for an empty line; a path at the beginning is no command, and a slash alone asks for them all."""
-    said = line.strip()
-    if not said:
+    """Parse a line. Return None if it is empty. A path is not a command, and `/` alone means `/help`."""
+    text = line.strip()
+    if not text:
         return None
-    if said == "/":
+    if text == "/":
         return SlashInput("help", "")
     for mark in ("!", "@!"):
-        if said.startswith(mark):
-            return ShellInput(said[len(mark) :].strip())
-    slash = _SLASH.fullmatch(said)
-    return SlashInput(slash[1], (slash[2] or "").strip()) if slash else PromptInput(said)
+        if text.startswith(mark):
+            return ShellInput(text[len(mark) :].strip())
+    slash = _SLASH.fullmatch(text)
+    return SlashInput(slash[1], (slash[2] or "").strip()) if slash else PromptInput(text)

@@ -1,11 +1,11 @@
-"""What each key does in the line editor, where it differs from what editors usually do."""
+"""Key bindings of the line editor that differ from the library's defaults."""
 
 from typing import TYPE_CHECKING
 
 from ostler.frontends.repl.console import DetailsToggled, ExitRequested, InterruptRequested
 
-ESCAPE_TIMEOUT_SECONDS = 0.1  # so long a lone Esc is waited for, in case it begins Alt and a key
-SEQUENCE_TIMEOUT_SECONDS = 2.0  # so long keys like Ctrl-X Ctrl-E may be apart
+ESCAPE_TIMEOUT_SECONDS = 0.1  # time after Esc in which another key makes it an Alt combination
+SEQUENCE_TIMEOUT_SECONDS = 2.0  # maximum pause between keys such as Ctrl-X Ctrl-E
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter") -> "KeyBindings":
-    """Enter sends, Tab completes, three ways to a new line, Ctrl-C, Ctrl-D and Esc, and the keys of an ask."""
+    """Return the bindings for sending, completion, new lines, Ctrl-C, Ctrl-D, Esc and the answers of a dialog."""
     from prompt_toolkit.filters import Condition, completion_is_selected, is_searching
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.keys import Keys
 
-    made = KeyBindings()
+    bindings = KeyBindings()
     choosing = Condition(lambda: console.menu is not None and bool(console.menu.answers))
     writing = ~choosing & ~is_searching
 
-    @made.add("enter", filter=writing)
+    @bindings.add("enter", filter=writing)
     def _enter(event: "KeyPressEvent") -> None:
         buffer = event.current_buffer
         if buffer.document.char_before_cursor == "\\":
@@ -35,59 +35,59 @@ def make_key_bindings(console: "LineEditorConsole", completer: "PromptCompleter"
         else:
             console.send()
 
-    @made.add("tab", filter=writing)
+    @bindings.add("tab", filter=writing)
     def _complete(event: "KeyPressEvent") -> None:
         completer.select_next(event.current_buffer)
 
-    @made.add("enter", filter=writing & completion_is_selected)
-    def _take(event: "KeyPressEvent") -> None:
-        """The candidate that is marked; the line is sent by the next Enter."""
+    @bindings.add("enter", filter=writing & completion_is_selected)
+    def _accept_candidate(event: "KeyPressEvent") -> None:
+        """Accept the selected candidate; the next Enter sends the line."""
         event.current_buffer.complete_state = None
         event.current_buffer.start_completion()
 
-    @made.add("escape", "enter", filter=writing)
-    @made.add("c-j", filter=writing)
+    @bindings.add("escape", "enter", filter=writing)
+    @bindings.add("c-j", filter=writing)
     def _new_line(event: "KeyPressEvent") -> None:
         event.current_buffer.insert_text("\n")
 
-    @made.add(Keys.BracketedPaste, filter=writing)
+    @bindings.add(Keys.BracketedPaste, filter=writing)
     def _paste(event: "KeyPressEvent") -> None:
         console.paste(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
-    @made.add("escape", "s", filter=writing)
+    @bindings.add("escape", "s", filter=writing)
     def _steer(event: "KeyPressEvent") -> None:
         console.send(steering=True)
 
-    @made.add("c-x", "c-e", filter=writing)
+    @bindings.add("c-x", "c-e", filter=writing)
     def _edit(event: "KeyPressEvent") -> None:
         console.edit_draft()
 
-    @made.add("c-z")
+    @bindings.add("c-z")
     def _suspend(event: "KeyPressEvent") -> None:
         console.suspend()
 
-    @made.add("c-o", filter=~is_searching)
+    @bindings.add("c-o", filter=~is_searching)
     def _details(event: "KeyPressEvent") -> None:
         console.inject(DetailsToggled())
 
-    _add_stop_keys(made, console)
-    _add_cursor_keys(made, writing)
-    _add_answer_keys(made, console, choosing)
-    return made
+    _add_stop_keys(bindings, console)
+    _add_cursor_keys(bindings, writing)
+    _add_answer_keys(bindings, console, choosing)
+    return bindings
 
 
 def set_key_timeouts(app: "Application[str]") -> None:
-    """A terminal sends the rest of what begins with Esc at once; a person takes a while from one key to the next."""
+    """Use a short timeout after Esc, because terminals send escape sequences at once, and a long one for typed keys."""
     from prompt_toolkit.keys import Keys
 
     keys = app.key_processor
 
-    def choose(_: object) -> None:
-        begun = keys.key_buffer[0].key if keys.key_buffer else None
-        app.timeoutlen = ESCAPE_TIMEOUT_SECONDS if begun == Keys.Escape else SEQUENCE_TIMEOUT_SECONDS
+    def set_timeout(_: object) -> None:
+        first = keys.key_buffer[0].key if keys.key_buffer else None
+        app.timeoutlen = ESCAPE_TIMEOUT_SECONDS if first == Keys.Escape else SEQUENCE_TIMEOUT_SECONDS
 
     app.ttimeoutlen = ESCAPE_TIMEOUT_SECONDS
-    keys.after_key_press += choose
+    keys.after_key_press += set_timeout
 
 
 def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> None:
@@ -111,7 +111,7 @@ def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> Non
 
     @bindings.add("escape", filter=~is_searching & ~vi_insert_mode & ~has_completions)
     def _escape(event: "KeyPressEvent") -> None:
-        """Cancels the turn; where nothing runs, it means nothing."""
+        """Cancel the turn; without effect if nothing is running."""
         if console.busy:
             console.inject(InterruptRequested())
 
@@ -121,7 +121,7 @@ def _add_stop_keys(bindings: "KeyBindings", console: "LineEditorConsole") -> Non
 
 
 def _add_cursor_keys(bindings: "KeyBindings", is_writing: "Filter") -> None:
-    """Over a character of several code points as over any other; all else is left to the library."""
+    """Move over and delete multi-code-point characters as one; other characters use the library's bindings."""
     from prompt_toolkit.application.current import get_app
     from prompt_toolkit.filters import Condition, vi_navigation_mode
 
@@ -133,13 +133,13 @@ def _add_cursor_keys(bindings: "KeyBindings", is_writing: "Filter") -> None:
     @bindings.add("left", filter=before)
     @bindings.add("c-b", filter=before & ~vi_navigation_mode)
     @bindings.add("h", filter=before & vi_navigation_mode)
-    def _back(event: "KeyPressEvent") -> None:
+    def _left(event: "KeyPressEvent") -> None:
         event.current_buffer.cursor_position -= size_before(event.current_buffer.document)
 
     @bindings.add("right", filter=after)
     @bindings.add("c-f", filter=after & ~vi_navigation_mode)
     @bindings.add("l", filter=after & vi_navigation_mode)
-    def _on(event: "KeyPressEvent") -> None:
+    def _right(event: "KeyPressEvent") -> None:
         event.current_buffer.cursor_position += size_after(event.current_buffer.document)
 
     @bindings.add("backspace", filter=before & ~vi_navigation_mode)
@@ -165,5 +165,5 @@ def _add_answer_keys(bindings: "KeyBindings", console: "LineEditorConsole", is_c
     @bindings.add("enter", filter=is_choosing)
     @bindings.add("c-j", filter=is_choosing)
     def _not_an_answer(event: "KeyPressEvent") -> None:
-        """What is pasted answers nothing."""
+        """Enter and pasted text are never answers."""
         console.reject()

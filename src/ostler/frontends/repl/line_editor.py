@@ -1,9 +1,9 @@
-"""The line editor: several lines, history, paste, and a status below the prompt that never enters the scrollback.
+"""prompt_toolkit console: multi-line editing, history, paste, and a status line below the prompt.
 
 One application runs from start to end, so that keys typed between two prompts are neither lost nor echoed by the
-terminal. What is printed goes above it: the prompt is taken away, lines are written, the prompt is drawn again. The
-prompt comes first and the status below it, so that the cursor is where all of that begins, whatever a terminal makes of
-its rows when the window changes.
+terminal. Output goes above it: the prompt is erased, lines are written, and the prompt is drawn again. The status is
+below the prompt, so that the cursor is at the start of everything that must be erased, also after the window was
+resized.
 """
 
 import asyncio
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from ostler.commands.completion import CompletionSource
 
 FLUSH_DELAY_SECONDS = 0.03
-RENDER_LATENCY_SECONDS = 0.05  # what was drawn so short a time ago may not have reached the terminal
-SUMMARY_COLUMNS, ACTIVITY_COLUMNS = 120, 80  # so that a window made narrow has rows enough for what they become
+RENDER_LATENCY_SECONDS = 0.05  # drawn output may not have reached the terminal before this
+SUMMARY_COLUMNS, ACTIVITY_COLUMNS = 120, 80  # limits, so that a narrowed window has enough rows
 MENU_ROWS = 8
-RESERVED_ROWS = 5  # the status, the prompt, and what a glance needs to find its place again
+RESERVED_ROWS = 5  # the status, the prompt, and some lines of the previous page
 OPENING_STATUS = "opening the session …"
 
 
 class LineEditorConsole:
-    """A terminal that can do more than plain lines."""
+    """A console with line editing, for terminals that support it."""
 
     reads_while_busy = True
     echoes_input = False
@@ -53,7 +53,7 @@ class LineEditorConsole:
     ) -> None:
         from ostler.frontends.repl.completer import PromptCompleter
 
-        self.is_sensitive: Callable[[str], bool] = lambda text: False  # what no history may keep
+        self.is_sensitive: Callable[[str], bool] = lambda text: False  # such text is not stored in the history
         self._output = _make_output(out, colour=colour)
         self._bell = bell
         self._completer = PromptCompleter()
@@ -87,10 +87,10 @@ class LineEditorConsole:
         size = self._output.get_size()
         return size.columns, max(size.rows - RESERVED_ROWS, 1)
 
-    # -- out -----------------------------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------------------------
 
     def show(self, lines: Sequence[str]) -> None:
-        """Soon: lines that come close together are written together."""
+        """Show lines after a short delay, so that lines in quick succession are written together."""
         if not lines:
             return
         self._pending_lines += lines
@@ -102,14 +102,14 @@ class LineEditorConsole:
             self._session.app.invalidate()
 
     def alert(self, message: str) -> None:
-        """The bell, and a notice where the terminal knows how to show one."""
+        """Ring the bell and, in terminals that support it, show a notification."""
         if self._bell and not self._suspended_for_program:
             self._output.write_raw(f"\x1b]9;{sanitise(message)}\x1b\\\a")
             self._output.flush()
 
     @property
     def _suspended_for_program(self) -> bool:
-        """Whether another program has the terminal for now."""
+        """Whether another program, such as an editor, is using the terminal."""
         return bool(self._session.app._running_in_terminal)
 
     def _flush_soon(self) -> None:
@@ -129,7 +129,7 @@ class LineEditorConsole:
             self._write_above(text)
 
     def _write_above(self, text: str) -> None:
-        """With the prompt drawn again in the same piece: it would flicker if the terminal showed what is between."""
+        """Write text above the prompt and draw it again in one write, so that it does not flicker."""
         app = self._session.app
         try:
             with _batched_output(self._output):
@@ -140,7 +140,7 @@ class LineEditorConsole:
         except OSError:  # the terminal is gone
             self.inject(ExitRequested(1))
 
-    # -- in ------------------------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------------
 
     @property
     def menu(self) -> AnswerMenu | None:
@@ -148,11 +148,11 @@ class LineEditorConsole:
 
     @property
     def busy(self) -> bool:
-        """Whether something runs that could be cancelled."""
+        """Whether something is running or open that can be cancelled."""
         return self._menu != IDLE_MENU
 
     def set_menu(self, menu: AnswerMenu | None) -> None:
-        """An ask lays what is being typed aside, and for a moment takes no key that was meant for that."""
+        """Set the menu. A dialog saves the typed text, restores it afterwards, and ignores keys for a moment."""
         buffer = self._session.default_buffer
         was_asking, asking = _is_dialog(self._menu), _is_dialog(menu)
         if menu != self._menu or not asking:
@@ -178,20 +178,20 @@ class LineEditorConsole:
         buffer.cursor_position = len(buffer.text)
 
     def paste(self, text: str) -> None:
-        """What was pasted, at the cursor."""
+        """Insert pasted text at the cursor."""
         self._session.default_buffer.insert_text(self._pastes.fold(text))
 
     def set_completion(self, source: "CompletionSource") -> None:
-        """Files are looked for at once, so that a large tree is known by the time a mention of one is typed."""
+        """Set the source and start scanning files, so that a large tree is known before the first mention."""
         self._completer.source = source
         self._file_scan = asyncio.ensure_future(source.completions("@", explicit=False))
 
     def answer(self, key: str) -> None:
-        """A key of an ask, empty for any other."""
+        """Handle a key while a menu is open; `key` is empty if it is not one of its answers."""
         self._answer_keys.press(key)
 
     def reject(self) -> None:
-        """Enter, or a paste, where only a key can answer."""
+        """Handle Enter or a paste while only a key can answer."""
         self._answer_keys.reject()
 
     def _on_render(self, _: object) -> None:
@@ -202,7 +202,7 @@ class LineEditorConsole:
         self._last_key = time.monotonic()
 
     async def start(self) -> None:
-        """The prompt is drawn when this returns."""
+        """Start the editor and return when the prompt is drawn."""
         drawn = asyncio.Event()
         app = self._session.app
         app.after_render += lambda _: drawn.set()
@@ -218,7 +218,7 @@ class LineEditorConsole:
         self._events.put_nowait(event)
 
     def send(self, *, steering: bool = False) -> None:
-        """Take what is in the editor as a line, or as words for the turn that runs."""
+        """Send the text of the editor as a line or, if `steering`, to the running turn."""
         buffer = self._session.default_buffer
         text = self._pastes.unfold(buffer.text)
         if not _is_dialog(self._menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
@@ -238,27 +238,27 @@ class LineEditorConsole:
                 return await run_editor(path)
 
     def edit_draft(self) -> None:
-        """What is being typed, in the person's editor."""
+        """Open the typed text in the user's editor."""
         self._edit_task = asyncio.ensure_future(self._edit_draft())
 
     async def _edit_draft(self) -> None:
-        """An ask that came meanwhile has laid the text aside; what became of it comes back after it."""
+        """Edit the text. If a dialog opened meanwhile, the text is restored after it."""
         from ostler.frontends.repl.draft_file import edit_text
 
-        buffer, asked = self._session.default_buffer, _is_dialog(self._menu)
+        buffer, was_dialog = self._session.default_buffer, _is_dialog(self._menu)
         try:
             text = await edit_text(self._pastes.unfold(buffer.text), self.edit)
         except UsageError as error:
             self.show([f"  {sanitise(str(error))}"])
             return
-        if _is_dialog(self._menu) and not asked:
+        if _is_dialog(self._menu) and not was_dialog:
             self._draft = text
         else:
             buffer.text = self._pastes.fold(text)
             buffer.cursor_position = len(buffer.text)
 
     def suspend(self) -> None:
-        """Into the background, with the terminal as it was; drawn anew when it comes back."""
+        """Suspend the process with a restored terminal; the prompt is drawn again when it continues."""
         from prompt_toolkit.application import run_in_terminal
         from prompt_toolkit.application.current import set_app
 
@@ -266,7 +266,7 @@ class LineEditorConsole:
             self._suspend_task = asyncio.ensure_future(run_in_terminal(self._suspend_process))
 
     def _suspend_process(self) -> None:
-        """By the signal's own effect, which the system withholds where nobody could wake us again."""
+        """Stop with SIGTSTP's default action, which the system ignores if no shell could continue the process."""
         loop = asyncio.get_running_loop()
         loop.remove_signal_handler(signal.SIGTSTP)
         os.kill(0, signal.SIGTSTP)
@@ -295,37 +295,38 @@ class LineEditorConsole:
             loop.remove_signal_handler(signal.SIGTSTP)
 
     def _patch_erase(self) -> None:
-        """Wherever the prompt is taken away, also the rows that a narrower window made of what was typed."""
+        """Make erasing the prompt also erase the additional rows of text that a narrower window rewrapped."""
         renderer = self._session.app.renderer
         plain_erase = renderer.erase
-        climbing, reflowing = backspace_crosses_wrap(os.environ), terminal_reflows(os.environ)
+        backspace_wraps, reflows = backspace_crosses_wrap(os.environ), terminal_reflows(os.environ)
 
         def erase(leave_alternate_screen: bool = True) -> None:
             if self._suspended_for_program:
-                return  # what stands there is another program's, also when the window changes
-            sure = reflowing and not climbing and time.monotonic() - self._rendered_at > RENDER_LATENCY_SECONDS
-            more = extra_rows(renderer, self._output.get_size().columns) if sure else 0
+                return  # the screen belongs to the other program
+            settled = time.monotonic() - self._rendered_at > RENDER_LATENCY_SECONDS
+            rewrapped = reflows and not backspace_wraps and settled
+            rows = extra_rows(renderer, self._output.get_size().columns) if rewrapped else 0
             cursor = renderer._cursor_pos
-            self._output.write_raw(erase_sequence(cursor.x, cursor.y + more, backspace_wraps=climbing))
+            self._output.write_raw(erase_sequence(cursor.x, cursor.y + rows, backspace_wraps=backspace_wraps))
             renderer._cursor_pos = type(cursor)(0, 0)
             plain_erase(leave_alternate_screen)
 
-        renderer.erase = erase  # type: ignore[method-assign]  # the library has no other place for it
+        renderer.erase = erase  # type: ignore[method-assign]  # the library has no hook for it
 
     def _patch_render(self) -> None:
-        """A window may have changed before anybody told us: then nothing on the screen is where it was drawn."""
+        """Erase the prompt before drawing if the window size changed and no signal arrived yet."""
         renderer = self._session.app.renderer
         plain_render = renderer.render
 
-        def render(*given: Any, **more: Any) -> None:
+        def render(*args: Any, **kwargs: Any) -> None:
             if renderer._last_size not in (None, self._output.get_size()):
                 renderer.erase(leave_alternate_screen=False)
-            plain_render(*given, **more)
+            plain_render(*args, **kwargs)
 
         renderer.render = render  # type: ignore[method-assign]
 
     def _reserve_menu_rows(self, _: object) -> None:
-        """Rows for the candidates while there are some, and none of them afterwards."""
+        """Reserve rows for completion candidates only while there are some."""
         state = self._session.default_buffer.complete_state
         rows = min(len(state.completions) + 1, MENU_ROWS) if state else 0
         if rows < self._session.reserve_space_for_menu:
@@ -359,17 +360,17 @@ class LineEditorConsole:
         return [("bold", (self._menu or IDLE_MENU).prompt), ("", self._answer_keys.feedback)]
 
     def _status_fragments(self) -> "StyleAndTextTuples":
-        """The status; while something runs, its second row is there also when empty, so that the prompt stays put."""
+        """Return the status. While something is running it always has two rows, so that the prompt does not move."""
         columns = self._output.get_size().columns - 1
-        passing, standing = self._status
-        rows = [clip(standing, min(columns, SUMMARY_COLUMNS))]
-        if passing or self._menu is None:
-            rows.append(f"  {_clip_start(passing, min(columns, ACTIVITY_COLUMNS) - 2)}")
+        activity, summary = self._status
+        rows = [clip(summary, min(columns, SUMMARY_COLUMNS))]
+        if activity or self._menu is None:
+            rows.append(f"  {_clip_start(activity, min(columns, ACTIVITY_COLUMNS) - 2)}")
         return [("fg:ansibrightblack", "\n".join(rows))]
 
 
 def _add_status_window(session: "PromptSession[str]", text: "Callable[[], StyleAndTextTuples]") -> None:
-    """Rows right below what is typed, with whatever is empty below them."""
+    """Add a window directly below the typed text."""
     from prompt_toolkit.filters import Always
     from prompt_toolkit.layout import FormattedTextControl, HSplit, VerticalAlign, Window
 
@@ -382,8 +383,8 @@ def _add_status_window(session: "PromptSession[str]", text: "Callable[[], StyleA
 
 @contextmanager
 def _batched_output(output: "Vt100_Output") -> Iterator[None]:
-    """What is written meanwhile reaches the terminal at the end of it."""
-    output.flush = lambda: None  # type: ignore[method-assign]  # the library writes after each step
+    """Flush everything that is written in the block in one write at its end."""
+    output.flush = lambda: None  # type: ignore[method-assign]  # the library flushes after each step
     try:
         yield
     finally:
@@ -392,7 +393,7 @@ def _batched_output(output: "Vt100_Output") -> Iterator[None]:
 
 
 def _clip_start(text: str, columns: int) -> str:
-    """The end of a text, in as many columns as there are."""
+    """Return the end of a text that fits into the columns."""
     text = text[-columns:] if columns > 0 else ""
     while width(text) > columns:
         text = text[1:]
@@ -404,7 +405,7 @@ def _is_dialog(menu: AnswerMenu | None) -> bool:
 
 
 def _make_output(out: TextIO, *, colour: bool) -> "Vt100_Output":
-    """Without asking the terminal where its cursor is: the answer may be late, or be taken for keys."""
+    """Create the output without cursor position requests: answers may be late or be taken for key presses."""
     from prompt_toolkit.output import ColorDepth
     from prompt_toolkit.output.vt100 import Vt100_Output
 

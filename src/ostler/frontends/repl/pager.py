@@ -1,4 +1,4 @@
-"""Many lines in screenfuls: the next one on a key, each line printed once, and nothing else left behind."""
+"""Shows long output one page at a time before an answer is accepted."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from ostler.rendering.measure import lines_that_fit
 from ostler.rendering.style import Styler
 
 MORE_KEY, ALL_KEY, END_KEY = " ", "e", "q"
-PAGER_ANSWERS = ((MORE_KEY, "One screen more"), (ALL_KEY, "All of the rest"), (END_KEY, "Straight to the end"))
+PAGER_ANSWERS = ((MORE_KEY, "Next page"), (ALL_KEY, "Show all"), (END_KEY, "Skip to the end"))
 
 
 class Pager:
-    """What is still to be shown before something can be answered."""
+    """The lines that are still to be shown before a menu."""
 
     def __init__(self, console: Console, paint: Styler) -> None:
         self._console = console
@@ -24,12 +24,12 @@ class Pager:
         return bool(self._remaining)
 
     def show(self, lines: Sequence[str], menu: AnswerMenu) -> None:
-        """Lines, and below the last of them what is waited for."""
+        """Show lines in pages, and the menu after the last one."""
         self._remaining, self._total, self._menu = list(lines), len(lines), menu
         self._show_page()
 
     def advance(self, key: str) -> None:
-        """Go on, as the key says."""
+        """Handle a key of the pager; other keys only repeat its prompt."""
         if key == ALL_KEY:
             self._print(len(self._remaining))
         elif key == END_KEY:
@@ -40,7 +40,7 @@ class Pager:
         self._show_page() if key in (MORE_KEY, ALL_KEY, END_KEY) else self._update_menu()
 
     def drop(self) -> None:
-        """Nobody needs the rest any more."""
+        """Discard the remaining lines."""
         self._remaining = []
 
     def _show_page(self) -> None:
@@ -52,11 +52,11 @@ class Pager:
         del self._remaining[:count]
 
     def _update_menu(self) -> None:
-        seen = f"{self._total - len(self._remaining)} of {self._total} lines"
-        more = AnswerMenu(f"  -- {seen} · space: more, e: all, q: to the end -- ", PAGER_ANSWERS)
-        self._console.set_menu(more if self._remaining else self._menu)
+        position = f"{self._total - len(self._remaining)} of {self._total} lines"
+        pager_menu = AnswerMenu(f"  -- {position} · space: more, e: all, q: to the end -- ", PAGER_ANSWERS)
+        self._console.set_menu(pager_menu if self._remaining else self._menu)
 
     def _count_fitting(self, lines: Sequence[str]) -> int:
-        """All of them where nothing is paged."""
+        """Return how many lines fit on a page; all of them if the console does not page."""
         columns, rows = self._console.page_size
         return lines_that_fit(lines, columns, rows) if rows else len(lines)

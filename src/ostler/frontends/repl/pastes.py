@@ -1,4 +1,4 @@
-"""Long pastes: in the editor each is a mark, quick to draw whatever it stands for; what is sent has them whole."""
+"""Shows long pastes as a placeholder in the editor and restores them when the prompt is sent."""
 
 import re
 
@@ -8,13 +8,13 @@ _PLACEHOLDER = re.compile(r"\[pasted (\d{1,9}): [\d,]+ lines?, [\d,]+ characters
 
 
 class PasteStore:
-    """What the marks of this run stand for."""
+    """The pasted texts of this run, by the number of their placeholder."""
 
     def __init__(self) -> None:
         self._pastes: dict[int, str] = {}
 
     def fold(self, text: str) -> str:
-        """The text, or a mark for it where it is too long to edit."""
+        """Return the text, or a placeholder if it is too long to edit."""
         if len(text) <= MAX_PASTE_LENGTH and longest_line_length(text) <= MAX_LINE_LENGTH:
             return text
         number = len(self._pastes) + 1
@@ -23,10 +23,9 @@ class PasteStore:
         return f"[pasted {number}: {lines:,} line{'s' * (lines > 1)}, {len(text):,} characters]"
 
     def unfold(self, text: str) -> str:
-        """Every mark as what it stands for; what only looks like one stays."""
-        return _PLACEHOLDER.sub(lambda mark: self._pastes.get(int(mark[1]), mark[0]), text)
+        """Replace all placeholders by their texts; unknown placeholders stay."""
+        return _PLACEHOLDER.sub(lambda match: self._pastes.get(int(match[1]), match[0]), text)
 
 
 def longest_line_length(text: str) -> int:
-    """How long the longest line is."""
     return max(map(len, text.split("\n")))

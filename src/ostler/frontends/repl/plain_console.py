@@ -1,4 +1,4 @@
-"""Plain lines in and out, for pipes, dumb terminals and `--plain`: nothing is ever moved or taken back."""
+"""Console for pipes, dumb terminals and `--plain`: reads and appends plain lines only."""
 
 import asyncio
 import codecs
@@ -17,7 +17,7 @@ MAX_LINE_LENGTH = 1 << 24
 
 
 class PlainConsole:
-    """Reads a descriptor line by line in a thread of its own; a pipe only when a line is wanted."""
+    """Reads lines from a descriptor in a thread; a pipe only when a line is needed."""
 
     numbers_menu = True
     has_status = False
@@ -35,16 +35,16 @@ class PlainConsole:
     def show(self, lines: Sequence[str]) -> None:
         if not lines:
             return
-        begin = "\n" if self._prompted else ""
+        start = "\n" if self._prompted else ""
         self._prompted = False
         try:
-            self._out.write(begin + "".join(f"{line}\n" for line in lines))
+            self._out.write(start + "".join(f"{line}\n" for line in lines))
             self._out.flush()
-        except (OSError, ValueError):  # whoever looked has gone
+        except (OSError, ValueError):  # the reader closed the output
             self.inject(ExitRequested(1))
 
     def set_status(self, activity: str, summary: str) -> None:
-        """There is no place here for what passes."""
+        """Ignored: plain lines have no status."""
 
     def set_menu(self, menu: AnswerMenu | None) -> None:
         self._menu = menu
@@ -56,42 +56,42 @@ class PlainConsole:
         self.show([f"  not sent: {line}" for line in text.split("\n")])
 
     def set_completion(self, source: "CompletionSource") -> None:
-        """Nothing is shown while a line is typed."""
+        """Ignored: plain lines have no completion."""
 
     def alert(self, message: str) -> None:
-        """What is asked is printed, and nothing else may be."""
+        """Ignored: the request itself is printed."""
 
     async def edit(self, path: str) -> bool:
-        """Only where a person could see it."""
+        """Run the editor, but only in a terminal."""
         from ostler.frontends.repl.external_editor import run_editor
 
         return self.echoes_input and await run_editor(path)
 
     async def start(self) -> None:
-        """A prompt is printed when a line is wanted."""
+        """Do nothing: a prompt is printed when a line is needed."""
 
     async def read(self) -> ConsoleEvent:
-        begun = ""
+        text = ""
         while True:
             if self._events.empty():
                 self._print_prompt()
                 self._read_next()
-            typed = await self._events.get()
-            if not isinstance(typed, LineEntered):
-                return typed
+            event = await self._events.get()
+            if not isinstance(event, LineEntered):
+                return event
             self._prompted = False
-            if not typed.text.endswith("\\"):
-                return self._resolve_number(LineEntered(begun + typed.text))
-            begun += typed.text[:-1] + "\n"
+            if not event.text.endswith("\\"):
+                return self._resolve_number(LineEntered(text + event.text))
+            text += event.text[:-1] + "\n"
 
     def inject(self, event: ConsoleEvent) -> None:
         self._events.put_nowait(event)
 
     async def aclose(self) -> None:
-        """The descriptor is not ours to close."""
+        """Do nothing: the caller owns the descriptor."""
 
     def _print_prompt(self) -> None:
-        """Where something is waited for, and nobody was told yet."""
+        """Print the prompt of the menu, if it was not printed yet."""
         if self.echoes_input and self._menu and not self._prompted:
             self._out.write(self._menu.prompt)
             self._out.flush()
@@ -103,29 +103,29 @@ class PlainConsole:
         self._is_reading = True
         loop = asyncio.get_running_loop()
 
-        def got(typed: ConsoleEvent) -> None:
+        def add_event(event: ConsoleEvent) -> None:
             self._is_reading = False
-            self._events.put_nowait(typed)
+            self._events.put_nowait(event)
 
         def deliver(line: str | None) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(got, ExitRequested() if line is None else LineEntered(line))
+                loop.call_soon_threadsafe(add_event, ExitRequested() if line is None else LineEntered(line))
 
         threading.Thread(target=self._reader.read_line, args=(deliver,), daemon=True, name="lines").start()
 
     def _resolve_number(self, line: LineEntered) -> LineEntered:
-        """A number stands for the answer at that place; what was asked is not asked again before somebody says so."""
+        """Replace the number of an answer by its key, and clear a dialog's menu, so that its prompt is not repeated."""
         answers = self._menu.answers if self._menu else ()
         if self._menu != IDLE_MENU:
             self._menu = None
-        said = line.text.strip()
-        if answers and said.isdecimal() and 1 <= int(said[:9]) <= len(answers):
-            return LineEntered(answers[int(said[:9]) - 1][0])
+        text = line.text.strip()
+        if answers and text.isdecimal() and 1 <= int(text[:9]) <= len(answers):
+            return LineEntered(answers[int(text[:9]) - 1][0])
         return line
 
 
 class _LineReader:
-    """Whole lines of a descriptor; not through `sys.stdin`, whose lock would outlive the process's end."""
+    """Reads lines from a descriptor. `sys.stdin` is not used, because its lock could block the exit."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -1,4 +1,4 @@
-"""Earlier prompts on disk, over restarts; what grew too large loses its oldest part."""
+"""Stores earlier prompts on disk and drops the oldest when the file grows too large."""
 
 import os
 from pathlib import Path
@@ -14,12 +14,12 @@ MAX_FILE_BYTES, KEPT_BYTES = 2_000_000, 1_000_000
 
 
 def is_recallable(text: str) -> bool:
-    """Whether a prompt could be edited when it is called back."""
+    """Return whether a prompt is short enough to be edited again."""
     return len(text) <= MAX_PROMPT_LENGTH and longest_line_length(text) <= MAX_LINE_LENGTH
 
 
 def open_history(path: Path | None) -> "History":
-    """The prompts of a file, or without one of this run alone."""
+    """Return the history of a file or, without a path, of this run only."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     if path is None:
@@ -32,10 +32,10 @@ def open_history(path: Path | None) -> "History":
 
 
 def _truncate_file(path: Path) -> None:
-    """Keep the end, from where a prompt begins; the old file stands until the new one is whole."""
+    """Keep the newest prompts. The file is replaced atomically."""
     data = path.read_bytes()[-KEPT_BYTES:]
-    begin = data.find(b"\n# ")
-    draft = path.with_name(f"{path.name}.new")
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(data[begin:] if begin >= 0 else b"")
-    draft.rename(path)
+    start = data.find(b"\n# ")
+    new = path.with_name(f"{path.name}.new")
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        file.write(data[start:] if start >= 0 else b"")
+    new.rename(path)

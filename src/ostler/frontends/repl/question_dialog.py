@@ -1,4 +1,4 @@
-"""One question of a backend: what its schema wants is asked for piece by piece, and checked as it comes."""
+"""Dialog for one question: asks for each field of its schema and validates the input."""
 
 from typing import Any
 
@@ -11,18 +11,18 @@ from ostler.rendering.style import Styler
 from ostler.text.sanitise import escape_invisible
 
 NUMBER_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)}
-URL_SCHEMA = {"properties": {"go": {"type": "boolean", "title": "will you go there"}}}
+URL_SCHEMA = {"properties": {"go": {"type": "boolean", "title": "will you open this URL"}}}
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
 class QuestionDialog:
-    """A piece that is required and left empty declines the whole; another is left out, or takes its default."""
+    """An open question. An empty answer to a required field without a default declines the question."""
 
     def __init__(self, event: QuestionAsked) -> None:
         self._question = event.question
         schema: Any = (URL_SCHEMA if event.question.url else event.question.schema) or {}
-        wanted = schema.get("properties") if isinstance(schema, dict) else None
-        self._fields: dict[str, Any] = dict(wanted) if isinstance(wanted, dict) and wanted else {"text": {}}
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        self._fields: dict[str, Any] = dict(properties) if isinstance(properties, dict) and properties else {"text": {}}
         required = schema.get("required") if isinstance(schema, dict) else None
         self._required = set(required) if isinstance(required, list) else set(self._fields)
         self._remaining = list(self._fields)
@@ -30,38 +30,39 @@ class QuestionDialog:
         self._error = ""
 
     def lines(self, paint: Styler, *, with_keys: bool) -> list[str]:
-        asked = self._question
-        by = f"{asked.asked_by} asks: " if asked.asked_by else ""
-        first, *more = escape_invisible(by + asked.text + (f"\n{asked.url}" if asked.url else "")).split("\n")
-        return ["", paint(f"? {first}", "bold", "yellow"), *(f"  {line}" for line in more), *self.step_lines(paint)]
+        question = self._question
+        prefix = f"{question.asked_by} asks: " if question.asked_by else ""
+        url = f"\n{question.url}" if question.url else ""
+        first, *rest = escape_invisible(prefix + question.text + url).split("\n")
+        return ["", paint(f"? {first}", "bold", "yellow"), *(f"  {line}" for line in rest), *self.step_lines(paint)]
 
     def step_lines(self, paint: Styler) -> list[str]:
-        """What is known of the piece that is asked for next, and what was wrong with the last try."""
-        piece = self._field
-        told = escape_invisible(str(piece.get("description", ""))).split("\n") if piece.get("description") else []
+        """Return the error of the last input, and the description and choices of the next field."""
+        text = self._field.get("description")
+        description = escape_invisible(str(text)).split("\n") if text else []
         choices = [f"  {number:>2}  {escape_invisible(text)}" for number, text in enumerate(self._labels(), 1)]
-        wrong = [paint(f"  {self._error}", "red")] if self._error else []
-        return [*wrong, *(paint(f"  {line}", "dim") for line in told), *choices]
+        error = [paint(f"  {self._error}", "red")] if self._error else []
+        return [*error, *(paint(f"  {line}", "dim") for line in description), *choices]
 
     def menu(self) -> AnswerMenu:
-        piece, name = self._field, self._remaining[0]
-        title = escape_invisible(str(piece.get("title") or ("answer" if name == "text" else name)))
-        kind = " [y/n]" if piece.get("type") == "boolean" else " (number)" if self._labels() else ""
-        empty = f"default {escape_invisible(str(piece['default']))}" if "default" in piece else self._empty_hint(name)
+        field, name = self._field, self._remaining[0]
+        title = escape_invisible(str(field.get("title") or ("answer" if name == "text" else name)))
+        kind = " [y/n]" if field.get("type") == "boolean" else " (number)" if self._labels() else ""
+        empty = f"default {escape_invisible(str(field['default']))}" if "default" in field else self._empty_hint(name)
         return AnswerMenu(f"  {title}{kind} (empty: {empty}): ")
 
     def _empty_hint(self, name: str) -> str:
-        return "decline" if name in self._required else "leave out"
+        return "decline" if name in self._required else "skip"
 
     def submit(self, line: str) -> QuestionReply | None:
-        """The reply, once every piece is there."""
-        name, said = self._remaining[0], line.strip()
+        """Handle the input for the next field. Return the reply once all fields are done."""
+        name, text = self._remaining[0], line.strip()
         self._error = ""
-        if said:
+        if text:
             try:
-                self._values[name] = self._parse(said)
-            except ValueError as wrong:
-                self._error = str(wrong)
+                self._values[name] = self._parse(text)
+            except ValueError as error:
+                self._error = str(error)
                 return None
         elif "default" in self._field:
             self._values[name] = self._field["default"]
@@ -77,30 +78,32 @@ class QuestionDialog:
 
     @property
     def _field(self) -> dict[str, Any]:
-        piece = self._fields[self._remaining[0]]
-        return piece if isinstance(piece, dict) else {}
+        field = self._fields[self._remaining[0]]
+        return field if isinstance(field, dict) else {}
 
     def _choices(self) -> list[tuple[object, str]]:
-        """Values with what they are called."""
-        piece = self._field
-        if isinstance(values := piece.get("enum"), list):
-            names = piece.get("enumNames")
+        """Return the values of a choice with their labels."""
+        field = self._field
+        if isinstance(values := field.get("enum"), list):
+            names = field.get("enumNames")
             return list(zip(values, names if isinstance(names, list) else map(str, values), strict=False))
-        given = piece.get("oneOf")
-        listed = [one for one in given if isinstance(one, dict) and "const" in one] if isinstance(given, list) else []
-        return [(one["const"], str(one.get("title", one["const"]))) for one in listed]
+        schemas = field.get("oneOf")
+        if not isinstance(schemas, list):
+            return []
+        constants = [schema for schema in schemas if isinstance(schema, dict) and "const" in schema]
+        return [(schema["const"], str(schema.get("title", schema["const"]))) for schema in constants]
 
     def _labels(self) -> list[str]:
         return [label for _, label in self._choices()]
 
     def _parse(self, text: str) -> object:
-        """What was typed as what is wanted; `ValueError` tells what that is."""
+        """Convert the input to the type of the field. Raises `ValueError` with what to enter."""
         if choices := self._choices():
             return _parse_choice(text, choices)
         kind = str(self._field.get("type"))
         if kind == "boolean":
             if text.lower() not in (*YES, *NO):
-                raise ValueError("say y or n")
+                raise ValueError("enter y or n")
             return text.lower() in YES
         return _parse_number(text, kind) if kind in NUMBER_TYPES else text
 
@@ -111,7 +114,7 @@ def _parse_choice(text: str, choices: list[tuple[object, str]]) -> object:
     for value, label in choices:
         if text in (label, str(value)):
             return value
-    raise ValueError("choose one by its number")
+    raise ValueError("enter the number of a choice")
 
 
 def _parse_number(text: str, kind: str) -> object:
@@ -120,5 +123,5 @@ def _parse_number(text: str, kind: str) -> object:
     except msgspec.DecodeError:
         value = None
     if isinstance(value, bool) or not isinstance(value, NUMBER_TYPES[kind]):
-        raise ValueError("that is no whole number" if kind == "integer" else "that is no number")
+        raise ValueError("enter a whole number" if kind == "integer" else "enter a number")
     return value

@@ -1,4 +1,4 @@
-"""What a resumed session brings along: the end of what was said, and where it went back."""
+"""Collects the transcript of a resumed session and prints only its last lines."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ MAX_LINES = 2000
 
 
 class ReplayBuffer:
-    """Gathers the lines of the past, of which only the last are worth printing anew."""
+    """Keeps the last lines of the history."""
 
     def __init__(self, paint: Styler) -> None:
         self._paint = paint
@@ -19,14 +19,17 @@ class ReplayBuffer:
 
     def add(self, event: Event, lines: Sequence[str]) -> None:
         if isinstance(event, Reverted):
-            lines = [*lines, self._paint("  ↩ here the session went back; some of the above no longer counts", "dim")]
+            lines = [
+                *lines,
+                self._paint("  ↩ reverted here; part of the output above is no longer in the conversation", "dim"),
+            ]
         self._lines.extend(lines)
         self._count += len(lines)
 
     def flush(self) -> list[str]:
-        """The past is over: its lines, once."""
-        left = self._count - len(self._lines)
-        head = [self._paint(f"  … {left} earlier lines: ostler sessions show", "dim")] if left else []
+        """Return the lines and empty the buffer."""
+        omitted = self._count - len(self._lines)
+        head = [self._paint(f"  … {omitted} earlier lines: ostler sessions show", "dim")] if omitted else []
         lines = [*head, *self._lines]
         self._lines.clear()
         self._count = 0

@@ -1,4 +1,4 @@
-"""What stands below the prompt: who thinks, how full the context is, what it cost, what holds commands, and where."""
+"""Builds the status line: agent, model, context use, cost, sandbox and git branch."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from ostler.text.sanitise import sanitise
 
 
 class StatusLine:
-    """Hears every event; told in lines."""
+    """Builds the texts of the status line; `on_event` must receive every event."""
 
     def __init__(self, session: Session, usage: UsageTracker) -> None:
         self._session = session
@@ -24,7 +24,7 @@ class StatusLine:
         self._waiting = wait_notice(event)
 
     def activity(self, scroll: TranscriptRenderer) -> str:
-        """What is going on right now: the line being said, what subagents do, or what a command printed last."""
+        """Return the current activity: a wait, the streaming line, the subagents, or the last output of a command."""
         if self._waiting:
             return self._waiting
         if scroll.partial_line:
@@ -36,17 +36,17 @@ class StatusLine:
         return sanitise(notes[-1][-2000:]).rstrip("\n").rpartition("\n")[2] if notes else ""
 
     def summary(self, *, busy: bool, asking: bool, queued: int) -> str:
-        """What stays, in one line; what matters now comes first, where a narrow window cuts nothing off."""
-        words = [
+        """Return the summary in one line. The most important parts are first, because a narrow window truncates it."""
+        parts = [
             *(["waiting for your answer" if asking else "working, Ctrl-C cancels"] if busy else []),
             *([f"{queued} queued"] if queued else []),
-            *(word for word in (self._usage.option("agent"), self._usage.option("model")) if word),
+            *(value for value in (self._usage.option("agent"), self._usage.option("model")) if value),
             *([profile] if (profile := self._usage.option("profile")) not in ("", "balanced") else []),
             f"context {self._usage.context_usage}",
             *self._cost_label(),
             *self.environment_labels,
         ]
-        return sanitise(" · ".join(words)).replace("\n", " ")
+        return sanitise(" · ".join(parts)).replace("\n", " ")
 
     def _cost_label(self) -> list[str]:
         cost = self._session.state.cost

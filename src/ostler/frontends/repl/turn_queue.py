@@ -1,4 +1,4 @@
-"""What runs in a session, and what waits to be sent after it: one thing after the other."""
+"""Runs one turn or manual command at a time and queues prompts that are typed meanwhile."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from ostler.frontends.repl.input_parser import ShellInput
 
 
 class TurnQueue:
-    """The turn, the commands by hand, the slash commands under way, and the queue behind them."""
+    """The running turn, manual commands and slash commands of a session, and the queue behind them."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class TurnQueue:
         on_change: Callable[[], None],
         on_failure: Callable[[str, str], None],
     ) -> None:
-        """`changed` is told that something began or ended, `failed` why words were not sent."""
+        """`on_change` is called when something starts or ends, `on_failure` with a reason and the unsent text."""
         self._session = session
         self._on_change = on_change
         self._on_failure = on_failure
@@ -43,7 +43,7 @@ class TurnQueue:
 
     @property
     def may_change_files(self) -> bool:
-        """Whether a turn or a command by hand may be changing something."""
+        """Whether a turn or a manual command that may change files is running."""
         return self.in_turn or bool(self._result_events)
 
     @property
@@ -52,29 +52,29 @@ class TurnQueue:
 
     @property
     def queued(self) -> int:
-        """How many wait; none is told of that is not kept yet."""
+        """Number of queued items; 0 until the queue is saved."""
         return 0 if self._saves else len(self._queue)
 
     def enqueue(self, item: Prompt | ShellInput) -> None:
-        """Now, or after what runs."""
+        """Add an item; it starts when nothing else is running."""
         self._queue.append(item)
         self._save_queue()
         self._on_change()
 
     def start_next(self) -> None:
-        """Where nothing runs, begin what waits first."""
+        """Start the first queued item if nothing is running."""
         if not self.busy and self._queue:
             self._start(self._queue.popleft())
             self._save_queue()
 
     def run_task(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Let something run that a Ctrl-C can stop."""
-        task = asyncio.create_task(coroutine, name="by hand")
+        """Run a coroutine as a task that `cancel` can stop."""
+        task = asyncio.create_task(coroutine, name="manual command")
         self._tasks.add(task)
         task.add_done_callback(self._on_task_done)
 
     def cancel(self) -> bool:
-        """Stop what runs, whoever began it; whether there was anything to stop."""
+        """Cancel the turn, also one of the remote side, and all tasks. Return whether anything was running."""
         turn = self._session.turn
         if turn:
             turn.cancel()
@@ -83,14 +83,14 @@ class TurnQueue:
         return turn is not None or self.busy
 
     def restore_queue(self) -> str:
-        """What waited when the session was last left, which waits no more."""
-        left = "\n".join(self._session.state.queued)
+        """Return the texts that were queued when the session was last closed, and remove them."""
+        text = "\n".join(self._session.state.queued)
         self._save_queue()
-        return left
+        return text
 
     def drain(self) -> str:
-        """What waited, which is not sent any more."""
-        text = "\n".join(typed_text(said) for said in self._queue)
+        """Empty the queue and return its texts."""
+        text = "\n".join(typed_text(item) for item in self._queue)
         self._queue.clear()
         self._save_queue()
         return text
@@ -107,7 +107,7 @@ class TurnQueue:
                 pass
 
     async def aclose(self) -> None:
-        """End what runs and close the session; what waited is still kept for later."""
+        """Cancel everything and close the session. The saved queue stays for the next start."""
         self._closing = True
         self._queue.clear()
         if self._saves:
@@ -128,12 +128,12 @@ class TurnQueue:
             self._on_failure(f"not sent: {error}", typed_text(item))
 
     async def _run_command(self, command: str) -> None:
-        """A command of the person's own; it is over when its result was shown."""
+        """Run a command of the user; it ends when its result was shown."""
         call = ToolCall(new_id(), "bash", {"command": command}, origin="person")
-        seen = self._result_events[call.id] = asyncio.Event()
+        shown = self._result_events[call.id] = asyncio.Event()
         try:
             await self._session.call(call)
-            await seen.wait()
+            await shown.wait()
         except OstlerError as error:
             self._on_failure(str(error), "")
         finally:
@@ -142,15 +142,15 @@ class TurnQueue:
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.result()  # a bug is not swallowed
+            task.result()  # raise unexpected errors
         self._on_change()
 
     def _save_queue(self) -> None:
-        """The session keeps what waits, so that it survives a crash; what begins at once never waited."""
-        waits = tuple(typed_text(said) for said in self._queue) if self.busy else ()
-        if waits != self._saved_queue and not self._closing:
-            self._saved_queue = waits
-            task = asyncio.create_task(self._session.apply(SetQueue(waits)), name="queue")
+        """Save the queue in the session, so that it survives a crash; items that start at once are not saved."""
+        queued = tuple(typed_text(item) for item in self._queue) if self.busy else ()
+        if queued != self._saved_queue and not self._closing:
+            self._saved_queue = queued
+            task = asyncio.create_task(self._session.apply(SetQueue(queued)), name="queue")
             self._saves.add(task)
             task.add_done_callback(self._on_queue_saved)
 
@@ -159,17 +159,17 @@ class TurnQueue:
         if task.cancelled():
             return
         try:
-            task.result()  # a bug is not swallowed
+            task.result()  # raise unexpected errors
         except OstlerError as error:
-            self._on_failure(f"what waits would not survive a crash: {error}", "")
+            self._on_failure(f"the queued prompts could not be saved: {error}", "")
         self._on_change()
 
 
 def typed_text(item: Prompt | ShellInput) -> str:
-    """What was typed for it."""
+    """Return the text that was typed for an item."""
     return item.text if isinstance(item, Prompt) else f"!{item.command}"
 
 
 def new_id() -> str:
-    """An id that no other has."""
+    """Return a new unique id."""
     return f"person-{os.urandom(6).hex()}"

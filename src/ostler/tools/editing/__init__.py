@@ -1,1 +1,1 @@
-"""How a change is found in a text and made there: the matching ladder, the patch readers and the hunk applier."""
+"""Text matching, patch parsing and hunk application for the edit tools."""

@@ -1,4 +1,4 @@
-"""The `*** Begin Patch` form, read into file patches."""
+"""Parses the `*** Begin Patch` format."""
 
 from collections.abc import Sequence
 
@@ -12,22 +12,22 @@ _END_OF_FILE = "*** End of File"
 
 
 def is_begin_patch(patch: str) -> bool:
-    """Whether a text holds a patch of this form."""
+    """Return whether a text contains a patch in this format."""
     starts = (BEGIN, _ADD, _UPDATE, _DELETE)
     return any(line.startswith(starts) for line in patch.split("\n"))
 
 
 def parse_begin_patch(patch: str) -> list[FilePatch]:
-    """The file patches between each `*** Begin Patch` and its `*** End Patch`; what stands around is passed over."""
+    """Parse the file patches between `*** Begin Patch` and `*** End Patch` lines; other text is ignored."""
     lines = patch.split("\n")
-    at = _find_begin(lines, 0)
-    if at is None:
+    index = _find_begin(lines, 0)
+    if index is None:
         raise bad_patch_error(f"it has no {BEGIN!r} line")
     patches: list[FilePatch] = []
-    while at is not None:
-        found, behind = _parse_until_end(lines, at + 1)
-        patches += found
-        at = _find_begin(lines, behind)
+    while index is not None:
+        new_patches, end = _parse_until_end(lines, index + 1)
+        patches += new_patches
+        index = _find_begin(lines, end)
     if not patches:
         raise bad_patch_error("it changes no file")
     return patches
@@ -38,29 +38,29 @@ def _find_begin(lines: Sequence[str], start: int) -> int | None:
 
 
 def _parse_until_end(lines: Sequence[str], index: int) -> tuple[list[FilePatch], int]:
-    """The file patches up to the `*** End Patch` line, and its index."""
+    """Parse the file patches up to the `*** End Patch` line; return them and its index."""
     patches: list[FilePatch] = []
     while index < len(lines) and lines[index].strip() != _END:
         if not lines[index].strip():
             index += 1
             continue
-        patch_read, index = _parse_file(lines, index)
-        patches.append(patch_read)
+        patch, index = _parse_file(lines, index)
+        patches.append(patch)
     if index >= len(lines):
-        raise bad_patch_error(f"it has no {_END!r} line, so it may have been cut off; give it whole")
+        raise bad_patch_error(f"it has no {_END!r} line, so it may be truncated; send the complete patch")
     return patches, index
 
 
 def _parse_file(lines: Sequence[str], index: int) -> tuple[FilePatch, int]:
     line = lines[index].strip()
-    for start, read in ((_ADD, _parse_add), (_UPDATE, _parse_update), (_DELETE, _parse_delete)):
+    for start, parse in ((_ADD, _parse_add), (_UPDATE, _parse_update), (_DELETE, _parse_delete)):
         if line.startswith(start):
             path = line[len(start) :].strip()
             if not path:
                 raise bad_patch_error("the file has no name", index + 1)
-            return read(path, lines, index + 1)
-    said = f"{line[:80]!r} should be one of {_ADD!r}, {_UPDATE!r}, {_DELETE!r} and {_END!r}"
-    raise bad_patch_error(said, index + 1)
+            return parse(path, lines, index + 1)
+    message = f"{line[:80]!r} should be one of {_ADD!r}, {_UPDATE!r}, {_DELETE!r} and {_END!r}"
+    raise bad_patch_error(message, index + 1)
 
 
 def _parse_delete(path: str, lines: Sequence[str], index: int) -> tuple[FilePatch, int]:
@@ -82,9 +82,9 @@ def _parse_add(path: str, lines: Sequence[str], index: int) -> tuple[FilePatch, 
 
 
 def _parse_update(path: str, lines: Sequence[str], index: int) -> tuple[FilePatch, int]:
-    to = ""
+    new_path = ""
     if index < len(lines) and lines[index].strip().startswith(_MOVE):
-        to = lines[index].strip()[len(_MOVE) :].strip()
+        new_path = lines[index].strip()[len(_MOVE) :].strip()
         index += 1
     first = index
     hunks: list[Hunk] = []
@@ -94,9 +94,9 @@ def _parse_update(path: str, lines: Sequence[str], index: int) -> tuple[FilePatc
             hunks.append(hunk)
         else:
             index += 1
-    if not hunks and not to:
-        raise bad_patch_error(f"nothing is said to be changed in {path}", first)
-    return FilePatch("rename" if to else "update", path, to, tuple(hunks)), index
+    if not hunks and not new_path:
+        raise bad_patch_error(f"it changes nothing in {path}", first)
+    return FilePatch("rename" if new_path else "update", path, new_path, tuple(hunks)), index
 
 
 def _parse_hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:

@@ -1,4 +1,4 @@
-"""The place in a text that is most like some lines that are not in it, found in bounded time."""
+"""Finds the lines of a text that are most similar to given lines, in bounded time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,13 +7,13 @@ import msgspec
 
 MAX_COMPARED_LENGTH = 400  # characters of a line that are compared
 _MAX_LINES = 200_000  # different lines that are compared
-_MAX_OCCURRENCES = 64  # a line that occurs more often says little of the place
+_MAX_OCCURRENCES = 64  # more frequent lines do not identify a place
 _MAX_COMPARED_LINES = 60  # lines of a place that are compared
 _MIN_SIMILARITY = 50.0
 
 
 class ClosestLines(msgspec.Struct, frozen=True):
-    """A run of lines, by index, and how like it is, up to 100."""
+    """A range of lines, and its similarity from 0 to 100."""
 
     start: int
     size: int
@@ -21,38 +21,38 @@ class ClosestLines(msgspec.Struct, frozen=True):
 
 
 def closest_lines(contents: Sequence[str], expected: Sequence[str]) -> ClosestLines | None:
-    """The run of lines most like the wanted ones; None when nothing is like them."""
-    asked = [line.strip()[:MAX_COMPARED_LENGTH] for line in expected]
-    if not any(asked) or not contents:
+    """Return the lines most similar to the expected ones, or None if nothing is similar."""
+    expected_keys = [line.strip()[:MAX_COMPARED_LENGTH] for line in expected]
+    if not any(expected_keys) or not contents:
         return None
     keys = [line.strip()[:MAX_COMPARED_LENGTH] for line in contents]
-    starts = _starts_by_votes(keys, asked)
-    best = _best_run(keys, asked, starts)
+    starts = _starts_by_votes(keys, expected_keys)
+    best = _best_run(keys, expected_keys, starts)
     if best is None or best.similarity < 80:
-        best = _best_run(keys, asked, [*starts, *_starts_by_similarity(keys, asked)])
-    enough = _MIN_SIMILARITY / 2 if starts else _MIN_SIMILARITY  # a line that is just as asked says much by itself
-    return best if best and best.similarity >= enough else None
+        best = _best_run(keys, expected_keys, [*starts, *_starts_by_similarity(keys, expected_keys)])
+    threshold = _MIN_SIMILARITY / 2 if starts else _MIN_SIMILARITY  # an identical line is strong evidence
+    return best if best and best.similarity >= threshold else None
 
 
 def _starts_by_votes(keys: Sequence[str], expected: Sequence[str]) -> list[int]:
-    """Starts for which the most lines stand where they should."""
+    """Return the starts with the most identical lines at their expected offset."""
     offsets: dict[str, list[int]] = {}
     for offset, key in enumerate(expected):
-        if key and len(here := offsets.setdefault(key, [])) < 4:
-            here.append(offset)
+        if key and len(key_offsets := offsets.setdefault(key, [])) < 4:
+            key_offsets.append(offset)
     places: dict[str, list[int]] = {key: [] for key in offsets}
     for index, key in enumerate(keys):
         if key in places:
             places[key].append(index)
     votes: Counter[int] = Counter()
-    for key, found in places.items():
-        if len(found) <= _MAX_OCCURRENCES:
-            votes.update(index - offset for index in found for offset in offsets[key])
+    for key, indexes in places.items():
+        if len(indexes) <= _MAX_OCCURRENCES:
+            votes.update(index - offset for index in indexes for offset in offsets[key])
     return [start for start, _ in votes.most_common(8)]
 
 
 def _starts_by_similarity(keys: Sequence[str], expected: Sequence[str]) -> Iterator[int]:
-    """Starts at which one of the longest lines is nearly as it should be."""
+    """Yield starts where one of the longest lines is similar to the expected one."""
     from rapidfuzz import fuzz, process
 
     places: dict[str, int] = {}
@@ -66,18 +66,18 @@ def _starts_by_similarity(keys: Sequence[str], expected: Sequence[str]) -> Itera
             expected[offset], choices, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY, limit=4
         ):
             yield places[key] - offset
-        if len(expected) == 1:  # perhaps a part of a line
+        if len(expected) == 1:  # it may be a part of a line
             short = expected[0]
             for key, _, _ in process.extract(short, choices, scorer=fuzz.partial_ratio, score_cutoff=80, limit=2):
                 yield places[key]
 
 
 def _best_run(keys: Sequence[str], expected: Sequence[str], starts: Sequence[int]) -> ClosestLines | None:
-    found = [
+    candidates = [
         ClosestLines(start, _run_size(keys, expected, start), _similarity(keys, expected, start))
         for start in _clamp_starts(keys, starts)
     ]
-    return max(found, key=lambda near: (near.similarity, -near.start), default=None)
+    return max(candidates, key=lambda candidate: (candidate.similarity, -candidate.start), default=None)
 
 
 def _clamp_starts(keys: Sequence[str], starts: Sequence[int]) -> list[int]:
@@ -93,25 +93,26 @@ def _similarity(keys: Sequence[str], expected: Sequence[str], start: int) -> flo
 
     if len(expected) == 1:
         return max(fuzz.ratio(expected[0], keys[start]), 0.9 * fuzz.partial_ratio(expected[0], keys[start]))
-    total = weight = 0.0
+    total = total_weight = 0.0
     for offset, key in enumerate(expected[:_MAX_COMPARED_LINES]):
-        there = keys[start + offset] if start + offset < len(keys) else ""
-        heavy = len(key) + 1
-        total += heavy * fuzz.ratio(key, there)
-        weight += heavy
-    return total / weight
+        actual = keys[start + offset] if start + offset < len(keys) else ""
+        weight = len(key) + 1
+        total += weight * fuzz.ratio(key, actual)
+        total_weight += weight
+    return total / total_weight
 
 
 def most_similar_part(line: str, part: str) -> tuple[int, int]:
-    """From where to where a line is most like a part of one."""
+    """Return the start and end of the part of a line that is most similar to `part`."""
     from rapidfuzz import fuzz
 
-    found = fuzz.partial_ratio_alignment(part[:MAX_COMPARED_LENGTH], line[: 4 * MAX_COMPARED_LENGTH])
-    if not found or len(part) >= len(line):
+    alignment = fuzz.partial_ratio_alignment(part[:MAX_COMPARED_LENGTH], line[: 4 * MAX_COMPARED_LENGTH])
+    if not alignment or len(part) >= len(line):
         return 0, len(line)
-    size, near = found.dest_end - found.dest_start, range(max(found.dest_start - 3, 0), found.dest_start + 4)
+    size = alignment.dest_end - alignment.dest_start
+    starts = range(max(alignment.dest_start - 3, 0), alignment.dest_start + 4)
     start = max(
-        near,
-        key=lambda at: (fuzz.ratio(part[:MAX_COMPARED_LENGTH], line[at : at + size]), line[at : at + 2] == part[:2]),
+        starts,
+        key=lambda i: (fuzz.ratio(part[:MAX_COMPARED_LENGTH], line[i : i + size]), line[i : i + 2] == part[:2]),
     )
     return start, start + size

@@ -1,4 +1,4 @@
-"""The file names of a diff's headers: quoted or not, prefixed or not, with a time behind them or not."""
+"""Parses file names in diff headers."""
 
 import re
 
@@ -13,22 +13,22 @@ _TRAILING_INFO = re.compile(r" +(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\((?:revision \d
 
 
 def header_name(rest: str, line: int) -> str:
-    """The name in what follows `--- ` or `+++ `."""
+    """Return the name after `--- ` or `+++ `, without a timestamp. Raises `ToolError`."""
     if rest.startswith('"'):
-        found = _QUOTED.match(rest)
-        if not found:
+        match = _QUOTED.match(rest)
+        if not match:
             raise bad_patch_error("a quoted file name has no closing quote", line)
-        return _unquote(found.group(1), line)
+        return _unquote(match.group(1), line)
     return _TRAILING_INFO.sub("", rest.partition("\t")[0]).strip()
 
 
 def plain_name(rest: str, line: int) -> str:
-    """The name in a header that holds nothing else, such as `rename from`."""
+    """Return the name in a header without other content, such as `rename from`."""
     return header_name(rest, line) if rest.startswith('"') else rest.strip()
 
 
 def git_names(rest: str, line: int) -> tuple[str, str]:
-    """The two names of a `diff --git` line; unquoted ones with blanks can be told apart when they are alike."""
+    """Return the two names of a `diff --git` line; unquoted names with spaces are split if they are equal."""
     quoted = _QUOTED.findall(rest)
     if len(quoted) == 2:
         return _unquote(quoted[0], line), _unquote(quoted[1], line)
@@ -47,7 +47,7 @@ def git_names(rest: str, line: int) -> tuple[str, str]:
 
 
 def strip_prefixes(old: str, new: str) -> tuple[str, str]:
-    """Both names without the prefixes that tell the old tree from the new one."""
+    """Remove prefixes such as `a/` and `b/` from both names."""
     if DEV_NULL in (old, new):
         return old.removeprefix("a/"), new.removeprefix("b/")
     (old_head, _, old_rest), (new_head, _, new_rest) = old.partition("/"), new.partition("/")
@@ -70,7 +70,7 @@ def _unquote(quoted: str, line: int) -> str:
         elif len(escape) == 3:
             data.append(int(escape, 8))
         else:
-            raise bad_patch_error(f"a quoted file name holds \\{escape}, which means nothing", line)
+            raise bad_patch_error(f"a quoted file name contains the unknown escape \\{escape}", line)
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Hunks applied to a text: all of them, or what is wrong with each that cannot be."""
+"""Applies hunks to a text, or explains what is wrong with each that does not apply."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,15 @@ _MAX_REPORTED = 5
 
 
 class PatchResult(msgspec.Struct, frozen=True):
-    """The text afterwards, and what was needed to place the hunks."""
+    """The new text, and notes about hunks that did not match exactly."""
 
     text: str
     notes: tuple[str, ...]
 
 
 def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> PatchResult:
-    """A text with all hunks applied; a refusal names each hunk that does not fit, and the nearest place."""
-    try:  # to diff and git a lone carriage return ends no line, to whoever reads the file it may
+    """Apply all hunks. Raises `ToolError` that names each hunk that does not apply, and the closest match."""
+    try:  # for diff and git, a lone CR does not end a line; for other programs it may
         return _apply_hunks(path, text, hunks, cr_is_newline=False)
     except ToolError:
         if not has_lone_cr(text):
@@ -42,23 +42,23 @@ def _apply_hunks(path: str, text: str, hunks: Sequence[Hunk], *, cr_is_newline: 
 def _place_hunks(path: str, searcher: LineSearcher, hunks: Sequence[Hunk]) -> tuple[list[PlacedHunk], tuple[str, ...]]:
     places: list[PlacedHunk] = []
     notes: list[str] = []
-    wrong: list[str] = []
-    floor = drift = 0
+    errors: list[str] = []
+    min_index = drift = 0
     for number, hunk in enumerate(hunks, 1):
         name = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "its hunk"
         try:
-            placed = place_hunk(hunk, searcher, floor, drift)
+            placed = place_hunk(hunk, searcher, min_index, drift)
         except HunkNotPlaced as reason:
-            wrong.append(_rejection_message(f"{path}: {name}{_title_suffix(hunk)}", searcher, hunk, reason))
+            errors.append(_rejection_message(f"{path}: {name}{_title_suffix(hunk)}", searcher, hunk, reason))
             continue
         places.append(placed)
         if hunk.old_lines:
-            floor = placed.start + placed.size
-            told, drift = _measure_drift(hunk, placed, drift)
-            notes += [f"{path}: {name}: {note}" for note in (*told, *placed.notes)]
-    if wrong:
-        more = f"\n({len(wrong) - _MAX_REPORTED} more hunks do not fit)" if len(wrong) > _MAX_REPORTED else ""
-        raise ToolError("\n".join(wrong[:_MAX_REPORTED]) + more, code="rejected")
+            min_index = placed.start + placed.size
+            drift_notes, drift = _measure_drift(hunk, placed, drift)
+            notes += [f"{path}: {name}: {note}" for note in (*drift_notes, *placed.notes)]
+    if errors:
+        more = f"\n({len(errors) - _MAX_REPORTED} more hunks do not apply)" if len(errors) > _MAX_REPORTED else ""
+        raise ToolError("\n".join(errors[:_MAX_REPORTED]) + more, code="rejected")
     return places, tuple(notes)
 
 
@@ -67,96 +67,96 @@ def _title_suffix(hunk: Hunk) -> str:
 
 
 def _measure_drift(hunk: Hunk, placed: PlacedHunk, drift: int) -> tuple[list[str], int]:
-    """What to tell of a hunk that is not where it says, and how far off it is."""
+    """Return a note if the hunk is not at its stated line, and its distance from it."""
     if not hunk.start:
         return [], drift
-    left_out = next((i for i in range(len(hunk.lines)) if hunk.lines[i : i + len(placed.lines)] == placed.lines), 0)
-    off = placed.start - left_out - (hunk.start - 1)
-    told = [f"found at line {placed.start + 1}, not {hunk.start + left_out}"] if off != drift else []
-    return told, off
+    omitted = next((i for i in range(len(hunk.lines)) if hunk.lines[i : i + len(placed.lines)] == placed.lines), 0)
+    new_drift = placed.start - omitted - (hunk.start - 1)
+    notes = [f"found at line {placed.start + 1}, not {hunk.start + omitted}"] if new_drift != drift else []
+    return notes, new_drift
 
 
 def _rejection_message(name: str, searcher: LineSearcher, hunk: Hunk, reason: HunkNotPlaced) -> str:
     if reason.candidates:
-        lines = ", ".join(str(at + 1) for at in reason.candidates[:8])
+        lines = ", ".join(str(index + 1) for index in reason.candidates[:8])
         more = ", …" if len(reason.candidates) > 8 else ""
-        return f"{name} does not say which place it means: its lines are at {lines}{more}; give more context"
-    said = f"{name} does not fit: {reason.reason}"
+        return f"{name} is ambiguous: its lines are at {lines}{more}; give more context"
+    message = f"{name} does not apply: {reason.reason}"
     if not hunk.old_lines:
-        return said
+        return message
     from ostler.tools.editing.closest_lines import closest_lines
-    from ostler.tools.editing.no_match import closest_place_message  # only a miss pays for it
+    from ostler.tools.editing.no_match import closest_place_message  # imported late: only errors need it
 
-    wanted = [line.text for line in hunk.old_lines]
-    near = closest_lines(searcher.contents, wanted)
-    if near is None:
-        return f"{said}, and nothing in it is like them; read it again"
-    if list(searcher.contents[near.start : near.start + len(wanted)]) == wanted:
-        there = f"its lines are at line {near.start + 1}"
+    expected = [line.text for line in hunk.old_lines]
+    closest = closest_lines(searcher.contents, expected)
+    if closest is None:
+        return f"{message}, and nothing in it is similar; read it again"
+    if list(searcher.contents[closest.start : closest.start + len(expected)]) == expected:
+        location = f"its lines are at line {closest.start + 1}"
         if hunk.anchors:
-            return f"{said}; {there}"
+            return f"{message}; {location}"
         if not all(line.end for line in hunk.old_lines):
-            return f"{said}; {there}, but the hunk says that the file ends with them"
-        return f"{name} does not fit: {there}, which an earlier hunk has passed; give hunks in the order of the file"
-    return f"{said}; {closest_place_message(searcher.contents, wanted, near, 'the hunk')}"
+            return f"{message}; {location}, but the hunk says that the file ends with them"
+        return f"{name} does not apply: {location}, before an earlier hunk; give hunks in the order of the file"
+    return f"{message}; {closest_place_message(searcher.contents, expected, closest, 'the hunk')}"
 
 
 class _HunkWriter:
-    """Puts the lines of a file and of its hunks together, each with the line end it should have."""
+    """Joins the lines of a file and of its hunks, each with the right line ending."""
 
     def __init__(self, lines: TextLines) -> None:
         self._lines = lines
         self._contents: list[str] = []
         self._ends: list[str] = []
-        self._lacks_final_newline = bool(lines.ends) and not lines.ends[-1]  # the file ends without a line end
+        self._lacks_final_newline = bool(lines.ends) and not lines.ends[-1]
         self._default_newline = next((end for end in lines.ends if end), "")
 
     def write(self, places: Sequence[PlacedHunk]) -> str:
-        theirs = (line.end for placed in places for line in placed.lines if line.end)
-        self._default_newline = self._default_newline or next(theirs, "\n")
-        at = 0
+        hunk_newlines = (line.end for placed in places for line in placed.lines if line.end)
+        self._default_newline = self._default_newline or next(hunk_newlines, "\n")
+        index = 0
         last: PlacedHunk | None = None
         for placed in sorted(places, key=lambda placed: placed.start):
-            self._copy(at, placed.start)
-            at = self._apply(placed)
+            self._copy(index, placed.start)
+            index = self._apply(placed)
             last = placed
-        touched = last if last is not None and at == len(self._lines.contents) else None
-        self._copy(at, len(self._lines.contents))
-        self._fix_last_newline(touched)
-        return "".join(piece for pair in zip(self._contents, self._ends, strict=True) for piece in pair)
+        hunk_at_end = last if last is not None and index == len(self._lines.contents) else None
+        self._copy(index, len(self._lines.contents))
+        self._fix_last_newline(hunk_at_end)
+        return "".join(content + end for content, end in zip(self._contents, self._ends, strict=True))
 
     def _copy(self, start: int, end: int) -> None:
         self._contents += self._lines.contents[start:end]
         self._ends += self._lines.ends[start:end]
 
     def _apply(self, placed: PlacedHunk) -> int:
-        at = placed.start
-        literal = len({line.end for line in placed.lines if line.end}) > 1
+        index = placed.start
+        mixed_endings = len({line.end for line in placed.lines if line.end}) > 1
         for line in placed.lines:
             if line.sign == "+":
                 self._contents.append(_shift_line(line, placed))
-                self._ends.append(line.end if literal and line.end else self._nearest_newline(at))
+                self._ends.append(line.end if mixed_endings and line.end else self._nearest_newline(index))
                 continue
             if line.sign == " ":
-                self._copy(at, at + 1)
-            at += 1
-        return at
+                self._copy(index, index + 1)
+            index += 1
+        return index
 
     def _nearest_newline(self, index: int) -> str:
-        """The line end of the file's line before a place, else of the one at it."""
+        """Return the line ending of the line before an index, else of the line at it."""
         ends = self._lines.ends
         before = ends[index - 1] if index else ""
         return before or (ends[index] if index < len(ends) else "") or self._default_newline
 
     def _fix_last_newline(self, last_hunk: PlacedHunk | None) -> None:
-        """Give every line but the last an end, and the last one the end the file or its hunk wants."""
+        """Give every line a line ending, and the last one the ending that the file or its hunk has."""
         self._ends = [end or self._default_newline for end in self._ends[:-1]] + self._ends[-1:]
         if last_hunk is None or not self._ends:
             return
-        old = next((line.end == "" for line in reversed(last_hunk.lines) if line.sign != "+"), False)
-        new = next((line.end == "" for line in reversed(last_hunk.lines) if line.sign != "-"), False)
-        bare = self._lacks_final_newline if old == new else new
-        self._ends[-1] = "" if bare else self._ends[-1] or self._default_newline
+        old_lacks = next((line.end == "" for line in reversed(last_hunk.lines) if line.sign != "+"), False)
+        new_lacks = next((line.end == "" for line in reversed(last_hunk.lines) if line.sign != "-"), False)
+        lacks_newline = self._lacks_final_newline if old_lacks == new_lacks else new_lacks
+        self._ends[-1] = "" if lacks_newline else self._ends[-1] or self._default_newline
 
 
 def _shift_line(line: PatchLine, placed: PlacedHunk) -> str:

@@ -1,4 +1,4 @@
-"""The lines of one hunk, read by its counts where they are right and by its signs where they are not."""
+"""Parses the lines of one hunk, by its counts or by its signs."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,19 +14,19 @@ EndTest = Callable[[Sequence[str], int], bool]
 
 
 class UnsignedPatchLine(PatchLine, frozen=True):
-    """A line that lost its sign: a line of context, if it is one at all."""
+    """A line without a sign, which may be a context line."""
 
 
 def parse_hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:
-    """The hunk whose `@@` line is at an index of a unified diff, and the index behind it."""
+    """Parse the hunk whose `@@` line is at an index; return it and the index after it. Raises `ToolError`."""
     title = lines[index].rstrip("\r")
     if title.startswith("@@@"):
         raise bad_patch_error("a combined diff of a merge cannot be applied; give a plain diff", index + 1)
     numbers = _HUNK_HEADER.match(title)
     start = int(numbers[1]) if numbers else None
     body = _parse_by_counts(lines, index + 1, numbers) if numbers else None
-    found, behind = body or parse_by_signs(lines, index + 1, is_end=is_hunk_end)
-    return make_hunk(title, found, index, start=start), behind
+    hunk_lines, end = body or parse_by_signs(lines, index + 1, is_end=is_hunk_end)
+    return make_hunk(title, hunk_lines, index, start=start), end
 
 
 def make_hunk(
@@ -38,55 +38,57 @@ def make_hunk(
     anchors: tuple[str, ...] = (),
     at_end: bool = False,
 ) -> Hunk:
-    """A hunk of some lines; refused when it changes nothing."""
+    """Return a hunk of these lines. Raises `ToolError` if it changes nothing."""
     if not any(line.sign != " " for line in lines):
         raise bad_patch_error("this hunk has no line that begins with + or -", index + 1)
     return Hunk(title, tuple(lines), start, anchors, at_end)
 
 
 def hunk_start_line(title: str) -> int | None:
-    """The line a unified `@@` line says its hunk begins at."""
-    found = _HUNK_HEADER.match(title)
-    return int(found[1]) if found else None
+    """Return the start line in a unified `@@` line, or None."""
+    match = _HUNK_HEADER.match(title)
+    return int(match[1]) if match else None
 
 
 def _parse_by_counts(lines: Sequence[str], index: int, numbers: re.Match[str]) -> tuple[list[PatchLine], int] | None:
-    """The lines a header counts; None when the lines there are not what it counts."""
+    """Parse the number of lines given in the header; return None if they do not match it."""
     old, new = (int(count) if count is not None else 1 for count in (numbers[2], numbers[4]))
-    found: list[PatchLine] = []
-    while old > 0 or new > 0 or (index < len(lines) and found and _parse_line(lines[index]) is None):
+    parsed: list[PatchLine] = []
+    while old > 0 or new > 0 or (index < len(lines) and parsed and _parse_line(lines[index]) is None):
         if index < len(lines) and _starts_next_section(lines, index):
             return None
         line = _parse_line(lines[index]) if index < len(lines) else UnsignedPatchLine(" ", "?")
-        if line is None and found:
-            found[-1] = _without_newline(found[-1])
+        if line is None and parsed:
+            parsed[-1] = _without_newline(parsed[-1])
         elif line is None or (isinstance(line, UnsignedPatchLine) and line.text):
             return None
         else:
             old, new = old - (line.sign != "+"), new - (line.sign != "-")
-            found.append(line)
+            parsed.append(line)
         index += 1
-    if old or new or not found or not _is_hunk_complete(lines, index):
+    if old or new or not parsed or not _is_hunk_complete(lines, index):
         return None
-    return [_as_plain_line(line) for line in found], index
+    return [_as_plain_line(line) for line in parsed], index
 
 
 def _starts_next_section(lines: Sequence[str], index: int) -> bool:
-    """Whether what a count would take for lines of a hunk can only be the next file's names, or a mail's signature."""
-    line, *behind = (line.rstrip("\r") for line in lines[index : index + 3])
+    """Return whether lines within a hunk's count are the next file's header or a mail signature."""
+    line, *following = (line.rstrip("\r") for line in lines[index : index + 3])
     if line.rstrip() == "--":
-        return bool(behind) and _SIGNATURE.match(behind[0]) is not None
-    if len(behind) < 2 or not (line.startswith("--- ") and behind[0].startswith("+++ ") and behind[1].startswith("@@")):
+        return bool(following) and _SIGNATURE.match(following[0]) is not None
+    if len(following) < 2 or not (line.startswith("--- ") and following[0].startswith("+++ ")):
+        return False
+    if not following[1].startswith("@@"):
         return False
     try:
-        old, new = strip_prefixes(header_name(line[4:], index + 1), header_name(behind[0][4:], index + 2))
+        old, new = strip_prefixes(header_name(line[4:], index + 1), header_name(following[0][4:], index + 2))
     except ToolError:
-        return False  # a quote that is not closed: content
+        return False  # an unclosed quote, so this is content
     return old == new or DEV_NULL in (old, new)
 
 
 def _is_hunk_complete(lines: Sequence[str], index: int) -> bool:
-    """Whether nothing of a hunk follows; lines without a sign right behind it may have lost theirs."""
+    """Return whether no more lines of the hunk follow, also after lines without a sign."""
     while index < len(lines) and lines[index].strip() and not is_hunk_end(lines, index) and not _has_sign(lines[index]):
         index += 1
     while index < len(lines) and not lines[index].strip():
@@ -99,33 +101,33 @@ def _has_sign(line: str) -> bool:
 
 
 def parse_by_signs(lines: Sequence[str], index: int, is_end: EndTest) -> tuple[list[PatchLine], int]:
-    """Lines up to where a hunk must end; blank and unsigned ones at its end are not part of it."""
-    found: list[PatchLine] = []
+    """Parse lines up to the end of the hunk; blank and unsigned lines at its end are dropped."""
+    parsed: list[PatchLine] = []
     while index < len(lines) and not is_end(lines, index):
         line = _parse_line(lines[index])
         if line is not None:
-            found.append(line)
-        elif found:
-            found[-1] = _without_newline(found[-1])
+            parsed.append(line)
+        elif parsed:
+            parsed[-1] = _without_newline(parsed[-1])
         index += 1
-    while found and isinstance(found[-1], UnsignedPatchLine):
-        found.pop()
-    return [_as_plain_line(line) for line in found], index
+    while parsed and isinstance(parsed[-1], UnsignedPatchLine):
+        parsed.pop()
+    return [_as_plain_line(line) for line in parsed], index
 
 
 def is_hunk_end(lines: Sequence[str], index: int) -> bool:
-    """Whether a line of a unified diff begins something other than a line of a hunk."""
+    """Return whether a line of a unified diff starts something other than a hunk line."""
     line = lines[index].rstrip("\r")
     if line.startswith(("@@", "diff --git ", "Index: ", "*** End Patch", *_FENCES)):
         return True
-    after = lines[index + 1] if index + 1 < len(lines) else ""
+    following = lines[index + 1] if index + 1 < len(lines) else ""
     if line.rstrip() == "--":
-        return _SIGNATURE.match(after) is not None
-    return line.startswith("--- ") and after.startswith("+++ ")
+        return _SIGNATURE.match(following) is not None
+    return line.startswith("--- ") and following.startswith("+++ ")
 
 
 def _parse_line(raw: str) -> PatchLine | None:
-    """A line of a hunk; None for the marker of a missing line end."""
+    """Parse a line of a hunk; return None for the `\\ No newline` marker."""
     text, end = (raw[:-1], "\r\n") if raw.endswith("\r") else (raw, "\n")
     if text.startswith("\\ "):
         return None
@@ -135,7 +137,7 @@ def _parse_line(raw: str) -> PatchLine | None:
 
 
 def _without_newline(line: PatchLine) -> PatchLine:
-    """A line without a line end, so that a carriage return at its end is content."""
+    """Return the line without a line ending; a CR at its end becomes content."""
     return type(line)(line.sign, line.text + "\r" * (line.end == "\r\n"), "")
 
 

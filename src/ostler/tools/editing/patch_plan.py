@@ -1,4 +1,4 @@
-"""What a patch makes of the files of a workspace, worked out without changing any."""
+"""Computes the file changes of a patch without writing anything."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,66 +15,66 @@ _MAX_NOTES = 20
 
 
 class PatchPlan(msgspec.Struct, frozen=True):
-    """The changes a patch amounts to, and what is worth saying of them."""
+    """The file changes of a patch, and notes about them."""
 
     changes: tuple[FileChange, ...]
     notes: tuple[str, ...]
 
 
 async def plan_patch(patches: Sequence[FilePatch], workspace: Workspace) -> PatchPlan:
-    """Every file patch in order, each on what those before it leave; refused as a whole when one does not apply."""
+    """Compute the changes of all file patches in order. Raises `ToolError` if one of them does not apply."""
     planner = _Planner(workspace)
-    failures: list[ToolError] = []
+    errors: list[ToolError] = []
     for patch in patches:
         try:
             await planner.add(patch)
         except PathError:
             raise
-        except ToolError as failure:
-            failures.append(failure)
-    if failures:
-        said = "\n".join(failure.fault.message for failure in failures[:5])
-        raise ToolError(f"{said}\nnothing was changed", code=failures[0].fault.code)
+        except ToolError as error:
+            errors.append(error)
+    if errors:
+        message = "\n".join(error.fault.message for error in errors[:5])
+        raise ToolError(f"{message}\nnothing was changed", code=errors[0].fault.code)
     changes = tuple(planner.changes())
     if not changes:
-        raise ToolError("the patch leaves every file as it is", code="bad_patch")
+        raise ToolError("the patch changes nothing", code="bad_patch")
     more = [f"({len(planner.notes) - _MAX_NOTES} more of this kind)"] if len(planner.notes) > _MAX_NOTES else []
     return PatchPlan(changes, (*planner.notes[:_MAX_NOTES], *more))
 
 
 def resolve_patch_paths(patches: Sequence[FilePatch], workspace: Workspace) -> list[FilePatch]:
-    """The patches with their paths made certain by what is there; refused where they cannot be."""
-    made: set[str] = set()
-    done: list[FilePatch] = []
+    """Choose the path of each patch by which files exist. Raises `ToolError` or `PathError` if none does."""
+    created: set[str] = set()
+    resolved: list[FilePatch] = []
     for patch in patches:
-        done.append(_resolve_patch_path(patch, workspace, made))
-        made.add(done[-1].new_path or done[-1].path)
-    return done
+        resolved.append(_resolve_patch_path(patch, workspace, created))
+        created.add(resolved[-1].new_path or resolved[-1].path)
+    return resolved
 
 
 def _resolve_patch_path(patch: FilePatch, workspace: Workspace, created: set[str]) -> FilePatch:
-    def there(path: str) -> bool:
+    def exists(path: str) -> bool:
         place = workspace.resolve(path) if path else None
         return path in created or (place is not None and (place.exists or not place.in_workspace))
 
-    if patch.operation in ("create", "copy") or there(patch.path):
+    if patch.operation in ("create", "copy") or exists(patch.path):
         return patch
-    if there(patch.alternative_path):
+    if exists(patch.alternative_path):
         return msgspec.structs.replace(patch, path=patch.alternative_path)
-    if there(patch.old_path):
-        said = (
-            f"the patch names {patch.old_path} before and {patch.path} after; give both headers the name of the file to "
-            "change, or say `rename from` and `rename to`"
+    if exists(patch.old_path):
+        message = (
+            f"the patch names {patch.old_path} before and {patch.path} after; use the same name in both headers, "
+            "or add `rename from` and `rename to`"
         )
-        raise ToolError(said, code="bad_patch")
-    fresh = bool(patch.hunks) and all(hunk.start == 0 and not hunk.old_lines for hunk in patch.hunks)
-    if patch.operation == "update" and fresh:
+        raise ToolError(message, code="bad_patch")
+    is_new = bool(patch.hunks) and all(hunk.start == 0 and not hunk.old_lines for hunk in patch.hunks)
+    if patch.operation == "update" and is_new:
         return msgspec.structs.replace(patch, operation="create")
     raise PathError("not_found", patch.path, "there is no such file", hint="a new file is patched from /dev/null")
 
 
 class _PlannedFile:
-    """A file on its way: where it was, where it will be (empty for nowhere), and its text if that is known."""
+    """A file in the plan: its old path, its new path (empty if deleted), and its text if loaded."""
 
     def __init__(self, origin: str, path: str, text: str | None = None) -> None:
         self.origin = origin
@@ -82,7 +82,7 @@ class _PlannedFile:
         self.text = text
         self.file: TextFile | None = None
         self.executable: bool | None = None
-        self.like = ""
+        self.template_path = ""
 
 
 class _Planner:
@@ -94,29 +94,29 @@ class _Planner:
 
     async def add(self, patch: FilePatch) -> None:
         if patch.operation == "create":
-            document = self._create(patch.path, _new_file_content(patch))
+            planned_file = self._create(patch.path, _new_file_content(patch))
         elif patch.operation == "copy":
             source = self._find(patch.path)
             before = await self._load_text(source)
-            document = self._create(patch.new_path, before)
-            document.like = source.origin
+            planned_file = self._create(patch.new_path, before)
+            planned_file.template_path = source.origin
         else:
-            document = self._find(patch.path)
+            planned_file = self._find(patch.path)
         if patch.operation != "create":
-            await self._apply_patch(document, patch)
+            await self._apply_patch(planned_file, patch)
         if patch.executable is not None:
-            document.executable = patch.executable
+            planned_file.executable = patch.executable
 
     def changes(self) -> list[FileChange]:
-        return [change for document in self._files if (change := _file_change(document)) is not None]
+        return [change for planned_file in self._files if (change := _file_change(planned_file)) is not None]
 
     async def _apply_patch(self, planned_file: _PlannedFile, patch: FilePatch) -> None:
         if patch.hunks:
             planned_file.text = await self._apply_hunks(planned_file, patch)
         if patch.operation == "delete":
             if not patch.without_content and await self._load_text(planned_file):
-                said = "the patch deletes it without showing all of its lines, which only *** Delete File: may do"
-                raise ToolError(f"{patch.path}: {said}", code="rejected")
+                message = "the patch deletes it without all of its lines, which only *** Delete File: can do"
+                raise ToolError(f"{patch.path}: {message}", code="rejected")
             planned_file.path = ""
         elif patch.operation == "rename" and self._key(patch.new_path) != self._key(planned_file.path):
             self._check_free(patch.new_path)
@@ -125,13 +125,13 @@ class _Planner:
 
     async def _apply_hunks(self, planned_file: _PlannedFile, patch: FilePatch) -> str:
         before = await self._load_text(planned_file)
-        shown = patch.new_path or patch.path
+        path = patch.new_path or patch.path
         if len(before) > _LARGE_TEXT:
-            made: PatchResult = await asyncio.to_thread(apply_hunks, shown, before, patch.hunks)
+            result: PatchResult = await asyncio.to_thread(apply_hunks, path, before, patch.hunks)
         else:
-            made = apply_hunks(shown, before, patch.hunks)
-        self.notes += made.notes
-        return made.text
+            result = apply_hunks(path, before, patch.hunks)
+        self.notes += result.notes
+        return result.text
 
     async def _load_text(self, planned_file: _PlannedFile) -> str:
         if planned_file.text is None:
@@ -140,37 +140,37 @@ class _Planner:
         return planned_file.text
 
     def _create(self, path: str, text: str) -> _PlannedFile:
-        gone = self._by_path.get(self._key(path))
-        if gone is not None and not gone.path and gone.file is not None:
-            gone.path, gone.text = path, text  # deleted before in this patch: its place is taken again
-            return gone
+        deleted = self._by_path.get(self._key(path))
+        if deleted is not None and not deleted.path and deleted.file is not None:
+            deleted.path, deleted.text = path, text  # the patch deletes it and creates it again
+            return deleted
         self._check_free(path)
-        document = _PlannedFile("", path, text)
-        self._files.append(document)
-        self._by_path[self._key(path)] = document
-        return document
+        planned_file = _PlannedFile("", path, text)
+        self._files.append(planned_file)
+        self._by_path[self._key(path)] = planned_file
+        return planned_file
 
     def _find(self, path: str) -> _PlannedFile:
         key = self._key(path)
-        document = self._by_path.get(key)
-        if document is None:
-            document = self._by_path[key] = _PlannedFile(path, path)
-            self._files.append(document)
-        if self._key(document.path or ".") != key:
-            raise PathError("not_found", path, "an earlier part of the patch takes it away")
-        return document
+        planned_file = self._by_path.get(key)
+        if planned_file is None:
+            planned_file = self._by_path[key] = _PlannedFile(path, path)
+            self._files.append(planned_file)
+        if self._key(planned_file.path or ".") != key:
+            raise PathError("not_found", path, "an earlier part of the patch removes it")
+        return planned_file
 
     def _check_free(self, path: str) -> None:
-        """Refuse a name that something has, unless the patch takes it away."""
-        document = self._by_path.get(self._key(path))
-        taken = (
+        """Raise `PathError` if the path exists and the patch does not remove it."""
+        planned_file = self._by_path.get(self._key(path))
+        exists = (
             self._workspace.resolve(path).exists
-            if document is None
-            else self._key(document.path or ".") == self._key(path)
+            if planned_file is None
+            else self._key(planned_file.path or ".") == self._key(path)
         )
-        if taken:
-            hint = "to change it, give a hunk with its lines; to replace it whole, use write"
-            raise PathError("already_exists", path, "something is already there", hint=hint)
+        if exists:
+            hint = "to change it, give a hunk with its lines; to replace it, use write"
+            raise PathError("already_exists", path, "it already exists", hint=hint)
 
     def _key(self, path: str) -> str:
         return self._workspace.resolve(path).absolute
@@ -184,16 +184,19 @@ def _new_file_content(patch: FilePatch) -> str:
 
 
 def _file_change(planned_file: _PlannedFile) -> FileChange | None:
-    """What becomes of a document, None for nothing."""
+    """Return the change of a file, or None if it does not change."""
     base = planned_file.file.version if planned_file.file else ""
     if not planned_file.path:
         return FileChange(planned_file.origin, base_version=base, delete=True) if planned_file.origin else None
     if not planned_file.origin:
         return FileChange(
-            planned_file.path, planned_file.text, executable=planned_file.executable, template_path=planned_file.like
+            planned_file.path,
+            planned_file.text,
+            executable=planned_file.executable,
+            template_path=planned_file.template_path,
         )
-    to = planned_file.path if planned_file.path != planned_file.origin else ""
-    same = planned_file.file is None or planned_file.text == planned_file.file.text
-    if same and not to and planned_file.executable is None:
+    new_path = planned_file.path if planned_file.path != planned_file.origin else ""
+    same_text = planned_file.file is None or planned_file.text == planned_file.file.text
+    if same_text and not new_path and planned_file.executable is None:
         return None
-    return FileChange(planned_file.origin, planned_file.text, base, to, executable=planned_file.executable)
+    return FileChange(planned_file.origin, planned_file.text, base, new_path, executable=planned_file.executable)

@@ -1,4 +1,4 @@
-"""A patch as values, whatever form it was written in: files, hunks and lines."""
+"""Value types of a patch: files, hunks and lines."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ PatchOperation = Literal["update", "create", "delete", "rename", "copy"]
 
 
 class PatchLine(msgspec.Struct, frozen=True):
-    """One line of a hunk; `end` is empty for a last line without a line end."""
+    """One line of a hunk; `end` is empty for a last line without a newline."""
 
     sign: Literal[" ", "-", "+"]
     text: str
@@ -18,10 +18,10 @@ class PatchLine(msgspec.Struct, frozen=True):
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """One change with its surroundings.
+    """One change with its context.
 
-    `start` is the line it says it begins at, from 1, None when it does not say; `anchors` are lines that come before
-    it somewhere; `at_end` says that it ends the file.
+    `start` is its stated line from 1, or None; `anchors` are lines somewhere before it; `at_end` means that it ends
+    the file.
     """
 
     title: str
@@ -40,10 +40,10 @@ class Hunk(msgspec.Struct, frozen=True):
 
 
 class FilePatch(msgspec.Struct, frozen=True):
-    """What a patch does to one file.
+    """The changes of a patch to one file.
 
-    `to` is the new name of a rename or copy. `path_else` is what the path may be if there is no file at `path`;
-    `before` is another name the patch gives the old file. `unseen` is a deletion that does not show the content.
+    `new_path` is the target of a rename or copy. `alternative_path` is tried if there is no file at `path`; `old_path`
+    is the name in the old header if it differs. `without_content` is a deletion that does not list the lines.
     """
 
     operation: PatchOperation
@@ -57,6 +57,6 @@ class FilePatch(msgspec.Struct, frozen=True):
 
 
 def bad_patch_error(message: str, line: int = 0) -> ToolError:
-    """A patch that cannot be understood, told with the line of the patch."""
-    where = f"line {line} of the patch: " if line else ""
-    return ToolError(f"{where}{message}", code="bad_patch")
+    """Return the error for an invalid patch, with the line of the patch."""
+    location = f"line {line} of the patch: " if line else ""
+    return ToolError(f"{location}{message}", code="bad_patch")

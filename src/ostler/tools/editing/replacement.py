@@ -1,10 +1,10 @@
-"""What an edit asks for."""
+"""Parameter type of one text replacement."""
 
 import msgspec
 
 
 class Replacement(msgspec.Struct):
-    """One replacement."""
+    """One replacement of `old` with `new`."""
 
     old: str
     new: str

@@ -1,4 +1,4 @@
-"""The text that takes a match's place: lines that were only quoted keep what the file has, new ones take its form."""
+"""Computes the text that replaces a match, in the file's line endings and indentation."""
 
 from ostler.core.errors import ToolError
 from ostler.tools.editing.text_lines import TextLines, has_lone_cr, nearest_newline
@@ -6,7 +6,10 @@ from ostler.tools.editing.text_match import MatchRule, MatchSpan, same_except
 
 
 class Replacer:
-    """What one replacement says about any place of one text that was found by one rule."""
+    """Computes the new text of each match of one replacement.
+
+    Unchanged lines keep their form in the file; new lines get its line endings and indentation.
+    """
 
     def __init__(self, text: str, rule: MatchRule, old: str, new: str) -> None:
         self._text = text
@@ -16,46 +19,46 @@ class Replacer:
         self.is_literal = rule == "exact" and "\r" not in text and "\r" not in new
         if not self.is_literal:
             self._cr_is_newline = has_lone_cr(text)
-            cut = rule == "final newline"
-            old, new = (_strip_newline(old), _strip_newline(new)) if cut else (old, new)
+            if rule == "final newline":
+                old, new = _strip_newline(old), _strip_newline(new)
             self._new_lines = TextLines(new, cr_is_newline=self._cr_is_newline)
             self._unchanged_lines, self._replaced_lines = _pair_lines(
                 TextLines(old, cr_is_newline=self._cr_is_newline).contents, self._new_lines.contents
             )
 
     def text_for(self, span: MatchSpan) -> str:
-        """What stands in the span's place afterwards."""
-        there = self._text[span.start : span.end]
-        if not same_except(self._rule, there, self._old):
-            raise RuntimeError(f"a match by {self._rule} is not what was asked for")
+        """Return the text that replaces a match. Raises `ToolError` if it cannot be indented like the match."""
+        matched = self._text[span.start : span.end]
+        if not same_except(self._rule, matched, self._old):
+            raise RuntimeError(f"a match by the rule {self._rule!r} differs from the requested text")
         if self.is_literal:
             return self._new
-        have, wanted = TextLines(there, cr_is_newline=self._cr_is_newline), self._new_lines
+        old_lines, new_lines = TextLines(matched, cr_is_newline=self._cr_is_newline), self._new_lines
         end = nearest_newline(self._text, span.start, cr_is_newline=self._cr_is_newline)
-        pieces: list[str] = []
-        for index, content in enumerate(wanted.contents):
-            place = self._unchanged_lines.get(index)
-            pieces.append(_shift_line(content, span) if place is None else have.contents[place])
-            if index + 1 < len(wanted.contents):
-                line = self._replaced_lines.get(index, place)
-                end = (have.ends[line] if line is not None else "") or end
-                pieces.append(end or wanted.ends[index])
-        return "".join(pieces)
+        parts: list[str] = []
+        for index, content in enumerate(new_lines.contents):
+            old_index = self._unchanged_lines.get(index)
+            parts.append(_shift_line(content, span) if old_index is None else old_lines.contents[old_index])
+            if index + 1 < len(new_lines.contents):
+                line = self._replaced_lines.get(index, old_index)
+                end = (old_lines.ends[line] if line is not None else "") or end
+                parts.append(end or new_lines.ends[index])
+        return "".join(parts)
 
 
 def _pair_lines(old_lines: list[str], new_lines: list[str]) -> tuple[dict[int, int], dict[int, int]]:
-    """Which wanted line is which of the asked ones, and which stands in place of which."""
+    """Map the indexes of new lines to equal old lines, and to the old lines that they replace."""
     from ostler.text.matching import matching_blocks
 
     same: dict[int, int] = {}
-    instead: dict[int, int] = {}
-    at_left = at_right = 0
+    replaced: dict[int, int] = {}
+    old_index = new_index = 0
     for left, right, size in [*matching_blocks(old_lines, new_lines), (len(old_lines), len(new_lines), 0)]:
-        gap = min(left - at_left, right - at_right)
-        instead |= {at_right + step: at_left + step for step in range(gap)}
+        gap = min(left - old_index, right - new_index)
+        replaced |= {new_index + step: old_index + step for step in range(gap)}
         same |= {right + step: left + step for step in range(size)}
-        at_left, at_right = left + size, right + size
-    return same, instead
+        old_index, new_index = left + size, right + size
+    return same, replaced
 
 
 def _strip_newline(text: str) -> str:
@@ -70,7 +73,7 @@ def _shift_line(line: str, span: MatchSpan) -> str:
         return line
     if not line.startswith(span.removed_indent):
         raise ToolError(
-            f"old stands there with other indentation, and new cannot be shifted like it: {line.strip()[:80]!r} "
+            f"old matches with other indentation, and new cannot be shifted to match: {line.strip()[:80]!r} "
             "is indented too little; give old with the indentation it has in the file",
             code="no_match",
         )

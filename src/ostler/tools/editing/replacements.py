@@ -1,4 +1,4 @@
-"""Several replacements made in a text, one after the other: all of them, or a refusal that says which and why."""
+"""Applies several replacements to a text, all or none."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -15,7 +15,7 @@ _MAX_COUNTED = 100
 
 
 class EditResult(msgspec.Struct, frozen=True):
-    """The text afterwards, how many places were changed, and the rules other than `exact` that were needed."""
+    """The new text, the number of replaced matches, and the rules other than `exact` that were used."""
 
     text: str
     count: int
@@ -23,22 +23,22 @@ class EditResult(msgspec.Struct, frozen=True):
 
 
 def apply_replacements(path: str, text: str, replacements: Sequence[Replacement]) -> EditResult:
-    """All steps made in order, each in what the one before left."""
+    """Apply the replacements in order, each to the result of the previous one. Raises `ToolError`."""
     before, count = text, 0
     rules: dict[MatchRule, None] = {}
-    for number, step in enumerate(replacements, 1):
+    for number, replacement in enumerate(replacements, 1):
         try:
-            text, places, rule = _apply_replacement(path, text, step)
-        except ToolError as failure:
+            text, replaced, rule = _apply_replacement(path, text, replacement)
+        except ToolError as error:
             if len(replacements) == 1:
                 raise
-            said = f"edit {number} of {len(replacements)}: {failure.fault.message}; none of them was made"
-            raise ToolError(said, code=failure.fault.code) from None
-        count += places
+            message = f"edit {number} of {len(replacements)}: {error.fault.message}; no edit was made"
+            raise ToolError(message, code=error.fault.code) from None
+        count += replaced
         if rule != "exact":
             rules[rule] = None
     if text == before:
-        raise ToolError(f"{path} would stay as it is; there is nothing to change", code="bad_edit")
+        raise ToolError(f"the edit changes nothing in {path}", code="bad_edit")
     return EditResult(text, count, tuple(rules))
 
 
@@ -46,35 +46,35 @@ def _apply_replacement(path: str, text: str, replacement: Replacement) -> tuple[
     if not replacement.old:
         raise ToolError("old is empty; give the text to replace, or use write for the whole file", code="bad_edit")
     if replacement.old == replacement.new:
-        raise ToolError("old and new are the same; there is nothing to change", code="bad_edit")
-    found = find_text(text, replacement.old, overlapping=not replacement.replace_all)
-    if found is None:
-        from ostler.tools.editing.no_match import no_match_message  # only a miss pays for it
+        raise ToolError("old and new are the same", code="bad_edit")
+    matches = find_text(text, replacement.old, overlapping=not replacement.replace_all)
+    if matches is None:
+        from ostler.tools.editing.no_match import no_match_message  # imported late: only errors need it
 
         raise ToolError(no_match_message(path, text, replacement.old, replacement.new), code="no_match")
-    if replacement.replace_all and found.rule in REPEATABLE_RULES:
-        return _replace_all(text, replacement, found)
-    spans = list(islice(found.spans, _MAX_COUNTED + 1))
+    if replacement.replace_all and matches.rule in REPEATABLE_RULES:
+        return _replace_all(text, replacement, matches)
+    spans = list(islice(matches.spans, _MAX_COUNTED + 1))
     if len(spans) > 1:
-        raise _ambiguous_error(path, text, spans, found.rule)
-    return _splice(text, spans, Replacer(text, found.rule, replacement.old, replacement.new)), 1, found.rule
+        raise _ambiguous_error(path, text, spans, matches.rule)
+    return _splice(text, spans, Replacer(text, matches.rule, replacement.old, replacement.new)), 1, matches.rule
 
 
-def _replace_all(text: str, replacement: Replacement, found: TextMatches) -> tuple[str, int, MatchRule]:
-    replacer = Replacer(text, found.rule, replacement.old, replacement.new)
+def _replace_all(text: str, replacement: Replacement, matches: TextMatches) -> tuple[str, int, MatchRule]:
+    replacer = Replacer(text, matches.rule, replacement.old, replacement.new)
     if replacer.is_literal:
-        return text.replace(replacement.old, replacement.new), text.count(replacement.old), found.rule
-    spans = list(found.spans)
-    return _splice(text, spans, replacer), len(spans), found.rule
+        return text.replace(replacement.old, replacement.new), text.count(replacement.old), matches.rule
+    spans = list(matches.spans)
+    return _splice(text, spans, replacer), len(spans), matches.rule
 
 
 def _splice(text: str, spans: Sequence[MatchSpan], replacer: Replacer) -> str:
-    pieces: list[str] = []
-    at = 0
+    parts: list[str] = []
+    offset = 0
     for span in spans:
-        pieces += (text[at : span.start], replacer.text_for(span))
-        at = span.end
-    return "".join([*pieces, text[at:]])
+        parts += (text[offset : span.start], replacer.text_for(span))
+        offset = span.end
+    return "".join([*parts, text[offset:]])
 
 
 def _ambiguous_error(path: str, text: str, spans: Sequence[MatchSpan], rule: MatchRule) -> ToolError:
@@ -82,9 +82,9 @@ def _ambiguous_error(path: str, text: str, spans: Sequence[MatchSpan], rule: Mat
     lines = ", ".join(str(line_number_at(text, span.start)) for span in spans[:8])
     more = ", …" if len(spans) > 8 else ""
     if rule in REPEATABLE_RULES:
-        said = f"{path} contains that text {times} (lines {lines}{more})"
-        mend = "give more of its surroundings, or set replace_all"
+        message = f"{path} contains that text {times} (lines {lines}{more})"
+        fix = "include more surrounding text, or set replace_all"
     else:
-        said = f"{path} contains that text only bar {rule}, and {times} (lines {lines}{more})"
-        mend = "give it as it stands at the one you mean"
-    return ToolError(f"{said}; {mend}", code="ambiguous")
+        message = f"{path} contains that text {times} (lines {lines}{more}), but only when ignoring {rule}"
+        fix = "copy the text exactly"
+    return ToolError(f"{message}; {fix}", code="ambiguous")

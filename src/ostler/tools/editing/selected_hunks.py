@@ -1,4 +1,4 @@
-"""A change of which a person took only some hunks: what is left of it, and what the model is told."""
+"""Reduces a change to the selected hunks and tells the model which were omitted."""
 
 from collections.abc import Container, Iterator, Sequence
 
@@ -17,29 +17,29 @@ MAX_NOTE_CHARACTERS = 8_000
 async def select_hunks(
     selected: Container[int], changes: Sequence[FileChange], workspace: Workspace
 ) -> list[FileChange]:
-    """What the hunks taken make of some changes; they are counted from 1 over all that is shown of these."""
-    left: list[FileChange] = []
-    number = 0
+    """Return the changes with only the selected hunks (numbered from 1 over all changes). Raises `ToolError`."""
+    reduced: list[FileChange] = []
+    previous = 0
     for change, written in zip(changes, await workspace.apply(changes, dry_run=True), strict=True):
         if written.operation == "unchanged":
             continue
-        last = number + len(split_hunks(written.diff))
-        own = {place - number for place in range(number + 1, last + 1) if place in selected}
+        last = previous + len(split_hunks(written.diff))
+        own = {number - previous for number in range(previous + 1, last + 1) if number in selected}
         if own:
-            whole = len(own) == last - number
-            left.append(change if whole else await _partial_change(own, change, written, workspace))
-        number = last
-    if not left:
-        raise ToolError("none of the hunks of this change was taken", code="bad_arguments")
-    return left
+            complete = len(own) == last - previous
+            reduced.append(change if complete else await _partial_change(own, change, written, workspace))
+        previous = last
+    if not reduced:
+        raise ToolError("no hunk of this change was selected", code="bad_arguments")
+    return reduced
 
 
 def text_with_hunks(selected: Container[int], before: str, diff: str) -> str:
-    """What the hunks taken make of a text."""
+    """Apply the selected hunks of a diff to a text. Raises `ToolError`."""
     try:
         return apply_selected_hunks(before, diff, selected)
     except ValueError as error:
-        raise ToolError(f"the hunks do not fit any more: {error}", code="changed_on_disk") from None
+        raise ToolError(f"the hunks no longer apply: {error}", code="changed_on_disk") from None
 
 
 async def _partial_change(
@@ -50,24 +50,22 @@ async def _partial_change(
 
 
 def with_selection_note(result: ToolResult, preview: Display, selected: Container[int]) -> ToolResult:
-    """The result, and with it which hunks were taken and which were not, to the letter."""
+    """Return the result with a note for the model that lists the applied and the omitted hunks."""
     numbered = list(enumerate(_hunks_with_paths(preview), 1))
-    made = [hunk for number, hunk in numbered if number in selected]
-    left = [hunk for number, hunk in numbered if number not in selected]
-    head = f"The user took {len(made)} of the {len(numbered)} hunks of this change, and only these were made:"
-    said = (
-        f"{head}\n{_join_hunks(made)}\nLeft out, and not made, because the user did not want it:\n{_join_hunks(left)}"
-    )
-    note = DisplayText(f"{len(made)} of {len(numbered)} hunks, as you chose")
+    applied = [hunk for number, hunk in numbered if number in selected]
+    omitted = [hunk for number, hunk in numbered if number not in selected]
+    head = f"The user selected {len(applied)} of {len(numbered)} hunks; only these were applied:"
+    text = f"{head}\n{_join_hunks(applied)}\nNot applied, because the user did not want it:\n{_join_hunks(omitted)}"
+    note = DisplayText(f"{len(applied)} of {len(numbered)} hunks, as you chose")
     display = Display(result.for_human.summary, (*result.for_human.blocks, note))
-    return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{said}", for_human=display)
+    return msgspec.structs.replace(result, for_model=f"{result.for_model}\n{text}", for_human=display)
 
 
 def _hunks_with_paths(preview: Display) -> Iterator[str]:
-    """Every hunk below the name of its file."""
-    for part in preview.blocks:
-        if isinstance(part, DisplayDiff):
-            yield from (f"{part.path} ({part.operation})\n{hunk}" for hunk in split_hunks(part.diff))
+    """Yield every hunk below the name of its file."""
+    for block in preview.blocks:
+        if isinstance(block, DisplayDiff):
+            yield from (f"{block.path} ({block.operation})\n{hunk}" for hunk in split_hunks(block.diff))
 
 
 def _join_hunks(hunks: Sequence[str]) -> str:

@@ -1,10 +1,10 @@
-"""Where a text stands in another: exactly, else by a declared ladder of tolerant rules, the strictest first.
+"""Finds a text in another: exact match first, then increasingly tolerant rules.
 
-exact            the very characters
-line endings     the same lines, whatever ends them
-final newline    the last line of a file that has no line end there
-trailing blanks  also, spaces and tabs at the ends of lines do not count
-indentation      also, all lines are shifted by the same blanks
+exact            the same characters
+line endings     the same lines with any line endings
+final newline    the last line of a file without a newline at its end
+trailing blanks  also ignores spaces and tabs at line ends
+indentation      also allows all lines to be shifted by the same blanks
 """
 
 from bisect import bisect_right
@@ -19,12 +19,12 @@ from ostler.tools.editing.text_lines import BLANKS, TextLines, has_lone_cr
 
 MatchRule = Literal["exact", "line endings", "final newline", "trailing blanks", "indentation"]
 REPEATABLE_RULES: tuple[MatchRule, ...] = ("exact", "line endings")
-_MAX_CHARACTERS = 30_000_000  # in all places where a text begins to match; more than any file holds
+_MAX_CHARACTERS = 30_000_000  # total length of all candidate matches
 _MAX_LINES = 500_000
 
 
 class MatchSpan(msgspec.Struct, frozen=True):
-    """A match; in it the blanks `cut` at the start of a line stand as `add`."""
+    """A match. Its lines start with `added_indent` where the searched text has `removed_indent`."""
 
     start: int
     end: int
@@ -33,19 +33,19 @@ class MatchSpan(msgspec.Struct, frozen=True):
 
 
 class TextMatches(msgspec.Struct, frozen=True):
-    """What the first rule that finds anything finds, one by one."""
+    """The matches of the first rule that has any, as an iterator."""
 
     rule: MatchRule
     spans: Iterator[MatchSpan]
 
 
 def find_text(text: str, old: str, *, overlapping: bool = True) -> TextMatches | None:
-    """The matches of the strictest rule that has any; None when no rule has."""
+    """Return the matches of the strictest rule that has any, or None. Raises `ToolError` if there are too many."""
     view = _TextView(text)
-    for rule, rung in _MATCHERS:
+    for rule, find in _MATCHERS:
         if rule not in REPEATABLE_RULES and not old.strip():
-            return None  # blanks alone are found exactly or not at all
-        spans = rung(view, old, overlapping)
+            return None  # only blanks: match exactly or not at all
+        spans = find(view, old, overlapping)
         first = next(spans, None)
         if first is not None:
             return TextMatches(rule, _prepend(first, spans))
@@ -53,16 +53,16 @@ def find_text(text: str, old: str, *, overlapping: bool = True) -> TextMatches |
 
 
 def same_except(rule: MatchRule, found: str, expected: str) -> bool:
-    """Whether two texts are the same but for what a rule leaves open; told apart from how a match was found."""
+    """Return whether two texts are equal under a rule; an independent check of a match."""
     if rule == "exact":
         return found == expected
-    ours, theirs = (text.replace("\r\n", "\n").replace("\r", "\n") for text in (found, expected))
+    first, second = (text.replace("\r\n", "\n").replace("\r", "\n") for text in (found, expected))
     if rule == "final newline":
-        return ours + "\n" == theirs
+        return first + "\n" == second
     if rule == "line endings":
-        return ours == theirs
-    return [_strip_blanks(line, rule) for line in ours.split("\n")] == [
-        _strip_blanks(line, rule) for line in theirs.split("\n")
+        return first == second
+    return [_strip_blanks(line, rule) for line in first.split("\n")] == [
+        _strip_blanks(line, rule) for line in second.split("\n")
     ]
 
 
@@ -76,7 +76,7 @@ def _prepend(first: MatchSpan, rest: Iterator[MatchSpan]) -> Iterator[MatchSpan]
 
 
 class _TextView:
-    """A text and, made when a rule needs them, its lines."""
+    """A text, and its lines, which are split when a rule needs them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -96,31 +96,31 @@ class _TextView:
 
 def _match_exact(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
     text = view.text
-    for at in _find_all(text, old, overlapping):
-        end = at + len(old)
-        if not _splits_crlf(text, at) and not _splits_crlf(text, end):
-            yield MatchSpan(at, end)
+    for start in _find_all(text, old, overlapping):
+        end = start + len(old)
+        if not _splits_crlf(text, start) and not _splits_crlf(text, end):
+            yield MatchSpan(start, end)
 
 
 def _find_all(text: str, part: str, overlapping: bool) -> Iterator[int]:
     step = 1 if overlapping else len(part)
-    left = _MAX_CHARACTERS
-    at = text.find(part)
-    while at >= 0:
-        yield at
-        left -= len(part)
-        if left < 0:
+    budget = _MAX_CHARACTERS
+    offset = text.find(part)
+    while offset >= 0:
+        yield offset
+        budget -= len(part)
+        if budget < 0:
             raise _too_many_error()
-        at = text.find(part, at + step)
+        offset = text.find(part, offset + step)
 
 
 def _too_many_error() -> ToolError:
-    said = "that text nearly matches in too many places to tell them apart; give a part of the file that differs more"
-    return ToolError(said, code="ambiguous")
+    message = "that text nearly matches in too many places; include text that is more distinctive"
+    return ToolError(message, code="ambiguous")
 
 
 def _splits_crlf(text: str, offset: int) -> bool:
-    """Whether a place is inside a CR LF: what begins or ends there would leave half a line end behind."""
+    """Return whether an offset is between CR and LF, where a match must not start or end."""
     return 0 < offset < len(text) and text[offset] == "\n" and text[offset - 1] == "\r"
 
 
@@ -133,87 +133,88 @@ def _match_line_endings(view: _TextView, old: str, overlapping: bool) -> Iterato
 
 def _match_final_newline(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
     contents, starts = view.lines
-    pieces = view.split(old)
-    if len(pieces) < 2 or pieces[-1] or not contents[-1]:
+    old_lines = view.split(old)
+    if len(old_lines) < 2 or old_lines[-1] or not contents[-1]:
         return
-    wanted = pieces[:-1]
-    first = len(contents) - len(wanted)
-    if first >= 0 and contents[first + 1 :] == wanted[1:] and contents[first].endswith(wanted[0]):
-        yield MatchSpan(starts[first] + len(contents[first]) - len(wanted[0]), len(view.text))
+    expected = old_lines[:-1]
+    first = len(contents) - len(expected)
+    if first >= 0 and contents[first + 1 :] == expected[1:] and contents[first].endswith(expected[0]):
+        yield MatchSpan(starts[first] + len(contents[first]) - len(expected[0]), len(view.text))
 
 
 def _match_trailing_blanks(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
     contents, _ = view.lines
-    pieces = view.split(old)
-    return _match_joined_lines(view, [c.rstrip(BLANKS) for c in contents], pieces, overlapping, trailing=True)
+    stripped = [content.rstrip(BLANKS) for content in contents]
+    return _match_joined_lines(view, stripped, view.split(old), overlapping, trailing=True)
 
 
 def _match_joined_lines(
-    view: _TextView, normalized: list[str], pieces: list[str], overlapping: bool, *, trailing: bool = False
+    view: _TextView, normalized: list[str], old_lines: list[str], overlapping: bool, *, trailing: bool = False
 ) -> Iterator[MatchSpan]:
-    """Matches among lines as a rule sees them (never longer than they are), told as places in the text."""
+    """Find lines among the normalized lines of a text, and yield their spans in the text itself."""
     contents, starts = view.lines
     haystack = "\n".join(normalized)
-    whole_last = trailing and pieces[-1] != pieces[-1].rstrip(BLANKS)
-    needle = "\n".join(piece.rstrip(BLANKS) if trailing else piece for piece in pieces)
-    places = [0, *accumulate(len(line) + 1 for line in normalized)]
+    to_line_end = trailing and old_lines[-1] != old_lines[-1].rstrip(BLANKS)
+    needle = "\n".join(line.rstrip(BLANKS) if trailing else line for line in old_lines)
+    offsets = [0, *accumulate(len(line) + 1 for line in normalized)]
 
-    def place(at: int, *, ends: bool) -> int:
-        line = bisect_right(places, at) - 1
-        column = at - places[line]
-        at_end = column == len(normalized[line]) and (not ends or whole_last)
-        return starts[line] + (len(contents[line]) if at_end else column)
+    def text_offset(offset: int, *, is_end: bool) -> int:
+        line = bisect_right(offsets, offset) - 1
+        column = offset - offsets[line]
+        at_line_end = column == len(normalized[line]) and (not is_end or to_line_end)
+        return starts[line] + (len(contents[line]) if at_line_end else column)
 
-    for at in _find_all(haystack, needle, overlapping):
-        end = at + len(needle)
-        if not whole_last or end == len(haystack) or haystack[end] == "\n":
-            yield MatchSpan(place(at, ends=False), place(end, ends=True))
+    for start in _find_all(haystack, needle, overlapping):
+        end = start + len(needle)
+        if not to_line_end or end == len(haystack) or haystack[end] == "\n":
+            yield MatchSpan(text_offset(start, is_end=False), text_offset(end, is_end=True))
 
 
 def _match_indentation(view: _TextView, old: str, overlapping: bool) -> Iterator[MatchSpan]:
     contents, starts = view.lines
-    pieces = view.split(old)
-    ended = len(pieces) > 1 and not pieces[-1]
-    wanted = pieces[:-1] if ended else pieces
+    old_lines = view.split(old)
+    has_final_newline = len(old_lines) > 1 and not old_lines[-1]
+    expected = old_lines[:-1] if has_final_newline else old_lines
     haystack = "\n".join(["", *(content.strip(BLANKS) for content in contents), ""])
-    needle = "\n".join(["", *(piece.strip(BLANKS) for piece in wanted), ""])
+    needle = "\n".join(["", *(content.strip(BLANKS) for content in expected), ""])
     line = counted = 0
-    left = _MAX_LINES
-    for at in _find_all(haystack, needle, overlapping=True):
-        line, counted = line + haystack.count("\n", counted, at), at
-        left -= len(wanted)
-        if left < 0:
+    budget = _MAX_LINES
+    for offset in _find_all(haystack, needle, overlapping=True):
+        line, counted = line + haystack.count("\n", counted, offset), offset
+        budget -= len(expected)
+        if budget < 0:
             raise _too_many_error()
-        last = line + len(wanted) - 1
-        shift = find_indent_shift(wanted, contents[line : last + 1])
-        if shift and not (ended and last + 1 == len(contents)):
-            yield MatchSpan(starts[line], starts[last + 1] if ended else starts[last] + len(contents[last]), *shift)
+        last = line + len(expected) - 1
+        shift = find_indent_shift(expected, contents[line : last + 1])
+        if shift and not (has_final_newline and last + 1 == len(contents)):
+            end = starts[last + 1] if has_final_newline else starts[last] + len(contents[last])
+            yield MatchSpan(starts[line], end, *shift)
 
 
 def find_indent_shift(expected: list[str], actual: list[str]) -> tuple[str, str] | None:
-    """The blanks to cut from each asked line and those to add, so that they read as the lines there; None for none.
+    """Return the indentation to remove from and to add to the expected lines to get the actual ones, or None.
 
-    Blanks at the ends of lines do not count; blank lines say nothing of the shift.
+    Trailing blanks and blank lines are ignored.
     """
     shift: tuple[str, str] | None = None
-    for want, have in zip(expected, actual, strict=True):
-        want_bare, have_bare = want.rstrip(BLANKS), have.rstrip(BLANKS)
-        if not want_bare and not have_bare:
+    for expected_line, actual_line in zip(expected, actual, strict=True):
+        old, new = expected_line.rstrip(BLANKS), actual_line.rstrip(BLANKS)
+        if not old and not new:
             continue
         if shift is None:
-            shift = _first_shift(want_bare, have_bare)
-        cut, add = shift
-        if not want_bare.startswith(cut) or add + want_bare[len(cut) :] != have_bare:
+            shift = _first_shift(old, new)
+        removed, added = shift
+        if not old.startswith(removed) or added + old[len(removed) :] != new:
             return None
     return shift
 
 
-def _first_shift(want: str, have: str) -> tuple[str, str]:
-    cut = want[: len(want) - len(want.lstrip(BLANKS))]
-    add = have[: len(have) - len(have.lstrip(BLANKS))]
-    while cut and add and cut[-1] == add[-1]:
-        cut, add = cut[:-1], add[:-1]
-    return cut, add
+def _first_shift(old: str, new: str) -> tuple[str, str]:
+    removed = old[: len(old) - len(old.lstrip(BLANKS))]
+    added = new[: len(new) - len(new.lstrip(BLANKS))]
+    while removed and added and removed[-1] == added[-1]:
+        removed, added = removed[:-1], added[:-1]
+    return removed, added
 
 
 _Matcher = Callable[[_TextView, str, bool], Iterator[MatchSpan]]

@@ -1,4 +1,4 @@
-"""Unified diffs, as git, diff, svn and models write them, read into file patches."""
+"""Parses unified diffs as git, diff, svn and models write them."""
 
 import re
 from collections.abc import Callable
@@ -11,19 +11,19 @@ _MODE = re.compile(r"(?:100|0)?[0-7]{3}")
 
 
 def parse_unified(patch: str) -> list[FilePatch]:
-    """The file patches of a diff; what stands around them is passed over."""
-    reader = _UnifiedDiffParser(patch.removesuffix("\n").split("\n"))
-    reader.parse()
-    if not reader.sections:
+    """Parse the file patches of a diff; other text is ignored. Raises `ToolError`."""
+    parser = _UnifiedDiffParser(patch.removesuffix("\n").split("\n"))
+    parser.parse()
+    if not parser.sections:
         raise bad_patch_error(
             "it names no file; give a unified diff with --- a/path and +++ b/path lines before its @@ hunks, "
             "or the *** Begin Patch form"
         )
-    return [section.to_patch() for section in reader.sections]
+    return [section.to_patch() for section in parser.sections]
 
 
 class _FileSection:
-    """What the headers and hunks of one file say."""
+    """The headers and hunks of one file."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -50,13 +50,13 @@ class _FileSection:
         if self.deleted or new == DEV_NULL:
             return FilePatch("delete", old, hunks=hunks, alternative_path=_alternative_name(old, raw_old))
         if not hunks and self.executable is None:
-            raise bad_patch_error(f"nothing is said to be changed in {new}; a line @@ goes before its lines", self.line)
-        before = old if old != new else ""
-        return FilePatch("update", new, "", hunks, self.executable, _alternative_name(new, raw_new), before)
+            raise bad_patch_error(f"it changes nothing in {new}; put a line @@ before its lines", self.line)
+        old_path = old if old != new else ""
+        return FilePatch("update", new, "", hunks, self.executable, _alternative_name(new, raw_new), old_path)
 
 
 def _alternative_name(name: str, raw: str) -> str:
-    """What a name may be if the prefix was part of it, or the other way round."""
+    """Return the name with its prefix if that was removed, or without it if it was kept."""
     if raw != name:
         return raw
     head, _, rest = raw.partition("/")
@@ -64,17 +64,17 @@ def _alternative_name(name: str, raw: str) -> str:
 
 
 class _UnifiedDiffParser:
-    """Goes through the lines of a diff."""
+    """Parses the lines of a diff into sections."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self.sections: list[_FileSection] = []
-        self._awaits_names = False  # whether the last section still awaits its --- and +++
+        self._awaits_names = False  # the last section has no --- and +++ lines yet
 
     def parse(self) -> None:
-        at = 0
-        while at < len(self._lines):
-            at = self._step(at)
+        index = 0
+        while index < len(self._lines):
+            index = self._step(index)
 
     def _step(self, index: int) -> int:
         line = self._lines[index].rstrip("\r")
@@ -92,13 +92,13 @@ class _UnifiedDiffParser:
                     "a hunk comes before any file; name the file with --- a/path and +++ b/path", index + 1
                 )
             self._awaits_names = False
-            hunk, behind = parse_hunk(self._lines, index)
+            hunk, end = parse_hunk(self._lines, index)
             self.sections[-1].hunks.append(hunk)
-            return behind
+            return end
         elif line.startswith("***************"):
             raise bad_patch_error("this is a context diff; give a unified diff", index + 1)
         elif line == "GIT binary patch" or (line.startswith(("Binary files ", "Files ")) and line.endswith(" differ")):
-            raise bad_patch_error("it changes a binary file, which a patch cannot do here", index + 1)
+            raise bad_patch_error("it changes a binary file, which is not supported", index + 1)
         elif self._awaits_names:
             self._parse_extended_header(line, index + 1)
         return index + 1
@@ -110,20 +110,18 @@ class _UnifiedDiffParser:
 
     def _parse_extended_header(self, line: str, number: int) -> None:
         section = self.sections[-1]
-        for start, take in _EXTENDED_HEADERS.items():
+        for start, handle in _EXTENDED_HEADERS.items():
             if line.startswith(start):
-                take(section, line[len(start) :].strip(), number)
+                handle(section, line[len(start) :].strip(), number)
                 return
 
 
 def _set_mode(section: _FileSection, value: str, line: int) -> None:
     if value.startswith(("120", "160")):
-        what = "a symbolic link" if value.startswith("120") else "a submodule"
-        raise bad_patch_error(f"it makes or changes {what}, which a patch cannot do here", line)
+        kind = "a symbolic link" if value.startswith("120") else "a submodule"
+        raise bad_patch_error(f"it creates or changes {kind}, which is not supported", line)
     if not _MODE.fullmatch(value):
-        raise bad_patch_error(
-            f"{value[:20]!r} is no mode a patch can give a file; give 100644, or 100755 to run it", line
-        )
+        raise bad_patch_error(f"{value[:20]!r} is not a supported mode; use 100644, or 100755 for an executable", line)
     section.executable = bool(int(value, 8) & 0o111)
 
 

@@ -1,4 +1,4 @@
-"""What an agent's own tool call would do, told in our needs, so that one policy judges agents too."""
+"""Computes the permissions that an ACP agent's own tool call needs."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ _READ_KEYS = {"read": "read", "search": "grep"}
 
 
 class AgentCallNeeds:
-    """Judges by kind, places and command, as far as the agent tells them.
+    """Computes needs from the kind, paths and command of a call, as far as the agent reports them.
 
-    A kind is only a word: what shows a change to a file needs what a change needs, and what destroys is seen as that.
+    The kind is not trusted: a call that shows an edit needs write permission, and commands are checked for dangers.
     """
 
     def __init__(self, workspace: Workspace, bash: BashTool) -> None:
@@ -27,22 +27,22 @@ class AgentCallNeeds:
     async def __call__(
         self, kind: str, title: str, paths: Sequence[str], command: str, edits: Sequence[str] = ()
     ) -> tuple[Need, ...]:
-        changes = [need for path in edits for need in self._path_needs("edit", path)]
+        edit_needs = [need for path in edits for need in self._path_needs("edit", path)]
         if kind == "execute":
-            return (*await self._command_needs(command or title), *changes)
+            return (*await self._command_needs(command or title), *edit_needs)
         needs = [need for path in paths for need in self._path_needs(kind, path)] or [
             Need(_permission_key(kind), title)
         ]
         dangers = [need for need in await self._command_needs(command) if need.danger != "ordinary"] if command else []
-        return tuple(dict.fromkeys([*needs, *dangers, *changes]))
+        return tuple(dict.fromkeys([*needs, *dangers, *edit_needs]))
 
     async def _command_needs(self, command: str) -> tuple[Need, ...]:
-        """The agent runs it by itself, so no sandbox of ours holds it."""
+        """Return the needs of a command, which the agent runs outside our sandbox."""
         try:
-            asked = await self._bash.permission(BashParams(command=command), self._workspace)
+            permission = await self._bash.permission(BashParams(command=command), self._workspace)
         except ToolError:
             return (Need("bash", command),)
-        return tuple(msgspec.structs.replace(need, sandboxed=False) for need in asked.needs)
+        return tuple(msgspec.structs.replace(need, sandboxed=False) for need in permission.needs)
 
     def _path_needs(self, kind: str, path: str) -> tuple[Need, ...]:
         try:
@@ -52,8 +52,8 @@ class AgentCallNeeds:
                 return write_needs("delete", path, self._workspace)[1]
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
-        except ToolError as refusal:
-            return (Need(_permission_key(kind), path, danger="deny", reason=str(refusal)),)
+        except ToolError as error:
+            return (Need(_permission_key(kind), path, danger="deny", reason=str(error)),)
         return (Need(_permission_key(kind), path),)
 
 

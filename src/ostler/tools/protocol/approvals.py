@@ -1,4 +1,4 @@
-"""An edit that a person allowed when the agent showed it passes once when the agent makes it."""
+"""Lets a write pass once if the user approved exactly this edit before."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ _MAX_EDITS = 200
 
 
 class Approvals:
-    """What was allowed and not yet made: places with the text that was shown."""
+    """The approved edits that were not written yet: paths and their new text."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -21,7 +21,7 @@ class Approvals:
         self._edits = [*self._edits, (self._workspace.resolve(path).absolute, text)][-_MAX_EDITS:]
 
     def consume(self, path: str, text: str) -> bool:
-        """Whether just this was allowed; once."""
+        """Return whether exactly this edit was approved, and remove it."""
         edit = (self._workspace.resolve(path).absolute, text)
         if edit not in self._edits:
             return False
@@ -29,12 +29,12 @@ class Approvals:
         return True
 
     def clear(self) -> None:
-        """The turn is over, and with it what was allowed in it."""
+        """Remove all approvals, at the end of a turn."""
         self._edits = []
 
 
 class PreApprovedToolRunner:
-    """The one door, where a write that was allowed already is not asked about again."""
+    """A tool runner that does not ask again for a write that was already approved."""
 
     def __init__(self, tool_runner: ToolRunner, approvals: Approvals) -> None:
         self._tool_runner = tool_runner
@@ -62,7 +62,7 @@ class PreApprovedToolRunner:
 
 
 class _PreApprovedContext:
-    """A stage where what is not dangerous was decided before."""
+    """A context that allows everything except dangerous calls."""
 
     def __init__(self, context: BackendContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Starts a command for an agent in a terminal that it can watch, wait for, kill and release."""
+"""Tool that starts a command in a terminal for an ACP agent."""
 
 import shlex
 
@@ -22,7 +22,7 @@ class CreateTerminalParams(msgspec.Struct):
 
     @property
     def command_line(self) -> str:
-        """The command as a shell takes it: many agents send a whole line as the command, without arguments."""
+        """The command for the shell; many agents send a complete command line without arguments."""
         return shlex.join([self.command, *self.args]) if self.args else self.command
 
 
@@ -32,18 +32,20 @@ class CreateTerminalTool(ProtocolTool[CreateTerminalParams]):
     params = CreateTerminalParams
 
     def __init__(self, terminals: Terminals, bash: BashTool, *, network: bool = False) -> None:
-        """An agent does not say whether a command wants the network; `network` lets them all have it."""
+        """`network` allows network access for all commands, because ACP cannot request it per command."""
         self._terminals = terminals
         self._bash = bash
         self._network = network
 
     async def permission(self, params: CreateTerminalParams, workspace: Workspace) -> Permission:
-        """What the same command would need if a model asked for it."""
-        asked = await self._bash.permission(BashParams(command=params.command_line, network=self._network), workspace)
+        """Return the needs of the same command in the bash tool, and of a folder outside the workspace."""
+        permission = await self._bash.permission(
+            BashParams(command=params.command_line, network=self._network), workspace
+        )
         if not params.cwd or (place := workspace.resolve(params.cwd)).in_workspace:
-            return asked
+            return permission
         outside = Need("bash", f"outside the workspace: {place.absolute}")
-        return msgspec.structs.replace(asked, needs=(*asked.needs, outside))
+        return msgspec.structs.replace(permission, needs=(*permission.needs, outside))
 
     async def run(self, params: CreateTerminalParams, context: ToolContext) -> ToolResult:
         jobs = context.workspace.jobs
@@ -51,5 +53,5 @@ class CreateTerminalTool(ProtocolTool[CreateTerminalParams]):
             CommandRequest(params.command_line, cwd=params.cwd, env=params.env, network=self._network)
         )
         terminal = self._terminals.add(jobs, job, params.output_byte_limit)
-        told = f"started {params.command_line}"
-        return ToolResult("", "ok", told, Display(told), {"terminalId": terminal})
+        text = f"started {params.command_line}"
+        return ToolResult("", "ok", text, Display(text), {"terminalId": terminal})

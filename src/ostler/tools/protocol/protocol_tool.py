@@ -1,4 +1,4 @@
-"""What a protocol tool is declared with: no text for a model, because none is ever told of it."""
+"""Base class of protocol tools, which have no description for a model."""
 
 from functools import cached_property
 from typing import TypeVar
@@ -12,7 +12,7 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 class ProtocolTool(BaseTool[P]):
-    """A tool whose caller is a program that knows the protocol."""
+    """Base class of tools that are called by a program, not by a model."""
 
     @cached_property
     def spec(self) -> ToolSpec:

@@ -1,4 +1,4 @@
-"""Reads a text file for an agent, whole or a window of its lines, to the letter."""
+"""Tool that reads a text file, or a range of its lines, for an ACP agent."""
 
 import msgspec
 
@@ -29,16 +29,16 @@ class ReadTextFileTool(ProtocolTool[ReadTextFileParams]):
     async def run(self, params: ReadTextFileParams, context: ToolContext) -> ToolResult:
         file = await context.workspace.read_text(params.path)
         text = select_lines(file.text, params.line, params.limit)
-        told = f"{len(text)} characters of {file.path}"
-        return ToolResult("", "ok", told, Display(told), {"content": text})
+        summary = f"{len(text)} characters of {file.path}"
+        return ToolResult("", "ok", summary, Display(summary), {"content": text})
 
 
 def select_lines(text: str, line: int | None, limit: int | None) -> str:
-    """The text from a line on, counted from 1, and as many lines of it; each with its end."""
+    """Return at most `limit` lines from `line` (counted from 1) on, with their line endings."""
     if not line and limit is None:
         return text
     first = max((line or 1) - 1, 0)
     lines = text.split("\n")
     last = len(lines) if limit is None else first + max(limit, 0)
-    cut = "\n".join(lines[first:last])
-    return cut + "\n" if first < last < len(lines) else cut
+    selected = "\n".join(lines[first:last])
+    return selected + "\n" if first < last < len(lines) else selected

@@ -1,4 +1,4 @@
-"""The terminals an agent was given: what they printed last, how they ended, and their end."""
+"""Terminals of an ACP agent: output, exit status, kill and release."""
 
 import codecs
 import os
@@ -20,30 +20,30 @@ class _Terminal(msgspec.Struct, frozen=True):
 
 
 class Terminals:
-    """By id; whatever is not released ends with the ground it runs on."""
+    """The terminals by id. Those that are not released end with the workspace."""
 
     def __init__(self) -> None:
         self._terminals: dict[str, _Terminal] = {}
         self._count = 0
 
     def add(self, jobs: BackgroundJobs, job: str, limit: int | None) -> str:
-        """A terminal for a job that runs."""
+        """Create a terminal for a running job and return its id."""
         self._count += 1
         terminal_id = f"terminal-{self._count}"
-        kept = DEFAULT_LIMIT if limit is None else max(0, min(limit, MAX_LIMIT))
-        self._terminals[terminal_id] = _Terminal(jobs, job, kept)
+        limit = DEFAULT_LIMIT if limit is None else max(0, min(limit, MAX_LIMIT))
+        self._terminals[terminal_id] = _Terminal(jobs, job, limit)
         return terminal_id
 
     async def output(self, terminal_id: str) -> dict[str, Any]:
-        """The end of what it printed, as much as its limit holds, and how it ended if it did."""
+        """Return the end of the output, up to the limit, and the exit status if the command ended."""
         terminal = self._find(terminal_id)
         _, job = await terminal.jobs.read(terminal.job, 0)
-        text, cut = read_tail(job.log, terminal.limit, is_final=job.state != "running")
-        told: dict[str, Any] = {"output": text, "truncated": cut}
-        return told if job.state == "running" else {**told, "exitStatus": _exit_status(job)}
+        text, truncated = read_tail(job.log, terminal.limit, is_final=job.state != "running")
+        output: dict[str, Any] = {"output": text, "truncated": truncated}
+        return output if job.state == "running" else {**output, "exitStatus": _exit_status(job)}
 
     async def wait(self, terminal_id: str) -> dict[str, Any]:
-        """How it ended, once it has."""
+        """Wait for the command to end and return its exit status."""
         terminal = self._find(terminal_id)
         while True:
             _, job = await terminal.jobs.read(terminal.job, 60)
@@ -51,12 +51,12 @@ class Terminals:
                 return _exit_status(job)
 
     async def kill(self, terminal_id: str) -> None:
-        """End it; what it printed can still be read."""
+        """Stop the command; its output can still be read."""
         terminal = self._find(terminal_id)
         await terminal.jobs.stop(terminal.job)
 
     async def release(self, terminal_id: str) -> None:
-        """End it, and forget it."""
+        """Stop the command and remove the terminal."""
         terminal = self._find(terminal_id)
         del self._terminals[terminal_id]
         await terminal.jobs.stop(terminal.job)
@@ -74,16 +74,16 @@ def _exit_status(job: BackgroundJob) -> dict[str, Any]:
 
 
 def read_tail(path: str, limit: int, *, is_final: bool) -> tuple[str, bool]:
-    """The last bytes of a file as text, begun at a character, and whether there was more before them.
+    """Return the end of a file as text, and whether it was truncated.
 
-    Unless it is `whole`, a character at the end of which only a part has come is left for later.
+    Unless `is_final`, an incomplete character at the end is omitted.
     """
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - limit))
         data = file.read(limit)
-    cut = size > limit
-    if cut:
+    truncated = size > limit
+    if truncated:
         while data and data[0] & 0xC0 == 0x80:
             data = data[1:]
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(data, is_final), cut
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(data, is_final), truncated

@@ -1,4 +1,4 @@
-"""Writes a whole text file for an agent, inside the workspace."""
+"""Tool that writes a text file inside the workspace for an ACP agent."""
 
 import msgspec
 

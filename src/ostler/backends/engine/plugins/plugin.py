@@ -131,7 +131,7 @@ class LoopPlugin:
     async def after_tools(self, view: TurnView, message: Message) -> TurnEnded | None:
         """Called when all calls of the reply have results."""
 
-    async def before_end(self, view: TurnView, message: Message) -> bool:
+    async def before_end(self, view: TurnView, message: Message) -> TurnEnded | bool:
         """Called when a reply has no calls. Return True to continue the turn."""
         return False
 
@@ -178,10 +178,10 @@ class PluginChain(LoopPlugin):
                 return ended
         return None
 
-    async def before_end(self, view: TurnView, message: Message) -> bool:
+    async def before_end(self, view: TurnView, message: Message) -> TurnEnded | bool:
         for plugin in self._plugins:
-            if await plugin.before_end(view, message):
-                return True
+            if outcome := await plugin.before_end(view, message):
+                return outcome
         return False
 
     async def on_limit(self, view: TurnView) -> None:

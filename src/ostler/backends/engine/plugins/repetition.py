@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ostler.backends.engine.plugins.command_normalizer import normalize_command
 from ostler.core.tools import ToolCall, ToolResult
@@ -14,6 +14,8 @@ NUDGE_AT, STOP_AT = 2, 3
 WAITING_FACTOR = 8
 # Status queries are reminded like other steps, but stopped later.
 STOP_POLLING_AT = 8
+# Calls that differ only in text they print themselves are reminded like equal ones, but stopped much later.
+STOP_SIMILAR_AT = 12
 
 # Arguments that only comment on a call.
 _REMARKS = frozenset(["reason", "description", "explanation", "title"])
@@ -37,18 +39,27 @@ _MORE_IN_CODE = 4
 LoopVerdict = Literal["", "nudge", "stop"]
 
 
+class StepFingerprint(NamedTuple):
+    """Hashes of a step: `similar` ignores text that its commands print themselves, `exact` does not."""
+
+    similar: int
+    exact: int
+
+
 class RepetitionDetector:
     """Detects when the latest steps repeat the ones before, with any period up to `MAX_PERIOD`."""
 
     def __init__(self) -> None:
-        self._steps: list[int] = []
+        self._steps: list[StepFingerprint] = []
         self._nudged = False
 
-    def add_step(self, fingerprint: int, *, waiting: bool = False, polling: bool = False) -> LoopVerdict:
+    def add_step(self, fingerprint: StepFingerprint, *, waiting: bool = False, polling: bool = False) -> LoopVerdict:
         self._steps.append(fingerprint)
         factor = WAITING_FACTOR if waiting else 1
+        rounds, period = max((self._rounds(period), period) for period in range(1, MAX_PERIOD + 1))
         stop_at = STOP_POLLING_AT if polling and not waiting else STOP_AT * factor
-        rounds = max(self._rounds(period) for period in range(1, MAX_PERIOD + 1))
+        if not self._last_round_is_equal(period):
+            stop_at = max(stop_at, STOP_SIMILAR_AT)
         if rounds < NUDGE_AT * factor:
             self._nudged = False if rounds < NUDGE_AT else self._nudged
             return ""
@@ -63,14 +74,22 @@ class RepetitionDetector:
         """Return how often the last `period` steps occur in a row at the end."""
         steps, same = self._steps, 0
         limit = min(len(steps) - period, period * STOP_AT * WAITING_FACTOR)
-        while same < limit and steps[-1 - same] == steps[-1 - same - period]:
+        while same < limit and steps[-1 - same].similar == steps[-1 - same - period].similar:
             same += 1
         return same // period + 1
 
+    def _last_round_is_equal(self, period: int) -> bool:
+        """Return whether the calls of the last round are exactly those of the round before."""
+        last, before = self._steps[-period:], self._steps[-2 * period : -period]
+        return [step.exact for step in last] == [step.exact for step in before]
 
-def step_fingerprint(exchanges: Iterable[tuple[ToolCall, ToolResult | None]]) -> int:
-    """Return a hash of a step's calls and results, ignoring remarks, durations, addresses and temporary paths."""
-    return hash(tuple(sorted(map(_normalize_exchange, exchanges))))
+
+def step_fingerprint(exchanges: Iterable[tuple[ToolCall, ToolResult | None]]) -> StepFingerprint:
+    """Return the hashes of a step, ignoring remarks, durations, addresses and temporary paths."""
+    exchanges = list(exchanges)
+    similar = sorted(map(_normalize_exchange, exchanges))
+    printed = [normalize_command(_command(call))[1] for call, _ in exchanges]
+    return StepFingerprint(hash(tuple(similar)), hash((tuple(similar), str(printed))))
 
 
 def _normalize_exchange(exchange: tuple[ToolCall, ToolResult | None]) -> tuple[str, str, str, str]:

@@ -43,7 +43,7 @@ class TodoPlugin(LoopPlugin):
             self._steps_since = 0
         elif view.has_tool(TODO_TOOL) and not _open_plan(view) and is_complex(_request_text(view)):
             items = _starter_todos(_request_text(view))
-            view.context.emit(TodosChanged(items))
+            view.context.emit(TodosChanged(items, starter=True))
             text = f"A todo list was started; adjust it with {TODO_TOOL}:\n{render_todos(items)}"
             view.context.emit(Reminded(text))
         return None

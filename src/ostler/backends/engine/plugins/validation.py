@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from ostler.backends.engine.plugins.plugin import LoopPlugin, TurnView
-from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted
+from ostler.core.errors import Fault
+from ostler.core.events import Notice, Reminded, ToolCalled, ToolFinished, ToolStarted, TurnEnded
 from ostler.core.message import Message
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.text.truncate import truncate_middle
@@ -43,19 +44,17 @@ class ValidationPlugin(LoopPlugin):
         self._read_count = 0
         self._rounds = 0
 
-    async def before_end(self, view: TurnView, message: Message) -> bool:
+    async def before_end(self, view: TurnView, message: Message) -> TurnEnded | bool:
         commands = self._check_commands(await self._changed_since(view, max(self._read_count, view.start_index)))
         if self._rounds and not commands:
-            view.context.emit(Notice("warning", "the check still fails and the model made no further changes"))
-            return False
+            return _failed_check_end("the check still fails and the model made no further changes")
         failed = [failure for command in commands if (failure := await self._run_check(view, command))]
         self._read_count = len(view.context.records())
         if not failed:
             self._rounds = 0
             return False
         if self._rounds >= MAX_ROUNDS:
-            view.context.emit(Notice("warning", f"the check still fails after {MAX_ROUNDS} repair attempts"))
-            return False
+            return _failed_check_end(f"the check still fails after {MAX_ROUNDS} repair attempts")
         self._rounds += 1
         await self._checks.changed_files()  # files written by the check itself are not edits
         view.context.emit(Reminded("\n\n".join(failed)))
@@ -104,6 +103,10 @@ class ValidationPlugin(LoopPlugin):
             return ""
         output = truncate_middle(result.for_model, MAX_OUTPUT_LENGTH).text
         return f"The project's check `{command}` fails after your edits. Fix what they broke.\n\n{output}"
+
+
+def _failed_check_end(message: str) -> TurnEnded:
+    return TurnEnded("", "failed", Fault("check_failed", message, "look at the output of the check above"))
 
 
 def _skip_reason(result: ToolResult) -> str:

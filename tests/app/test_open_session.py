@@ -1,4 +1,4 @@
-"""Opening a session is all or nothing, and closing it is for good."""
+"""Opening and closing sessions: failed openings leave nothing, closed sessions cannot be used."""
 
 import asyncio
 import gc
@@ -30,8 +30,8 @@ def work(tmp_path, monkeypatch):
     return tmp_path / "work"
 
 
-class Closed(ScriptedBackend):
-    """Counts how often it was closed."""
+class CountingBackend(ScriptedBackend):
+    """A backend that counts how often it was closed."""
 
     def __init__(self, fails=None):
         super().__init__([])
@@ -47,45 +47,45 @@ class Closed(ScriptedBackend):
         self.closed += 1
 
 
-def held(root):
-    """What this process has open below a folder; a past is let go with its last reader."""
+def open_files(root):
+    """Return the files below a folder that this process has open, after garbage collection."""
     gc.collect()
-    places = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
-    found = [os.readlink(place) for place in places if os.path.lexists(place)]
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    found = [os.readlink(link) for link in links if os.path.lexists(link)]
     return sorted(path for path in found if path.startswith(str(root)))
 
 
-async def opened(work, **how):
-    async with package.open_session(str(work), model=ScriptedModel([ScriptedLine("hi")]), **how) as conversation:
+async def open_and_run(work, **options):
+    async with package.open_session(str(work), model=ScriptedModel([ScriptedLine("hi")]), **options) as conversation:
         await conversation.run("hello")
     return conversation.id
 
 
 @pytest.mark.req("SE-1")
-async def test_a_session_that_could_not_be_opened_is_free_for_the_next(work):
-    session_id = await opened(work)
-    before = held(work.parent)
+async def test_failed_opening_releases_the_session(work):
+    session_id = await open_and_run(work)
+    before = open_files(work.parent)
     for _ in range(3):
-        with pytest.raises(UsageError, match="no agent 'nope'"):
-            await opened(work, resume=session_id, agent="nope")
-    assert held(work.parent) == before
-    assert await opened(work, resume=session_id) == session_id
+        with pytest.raises(UsageError, match="unknown agent 'nope'"):
+            await open_and_run(work, resume=session_id, agent="nope")
+    assert open_files(work.parent) == before
+    assert await open_and_run(work, resume=session_id) == session_id
 
 
-async def test_a_new_session_that_could_not_be_opened_is_in_no_list(work):
-    with pytest.raises(UsageError, match="no agent 'nope'"):
-        await opened(work, agent="nope")
-    manager = LocalSessionManager(RunOptions(str(work)), lambda told: None)
+async def test_failed_new_session_is_not_listed(work):
+    with pytest.raises(UsageError, match="unknown agent 'nope'"):
+        await open_and_run(work, agent="nope")
+    manager = LocalSessionManager(RunOptions(str(work)), lambda message: None)
     assert not await manager.list(SessionQuery(str(work)))
-    session_id = await opened(work)
-    with pytest.raises(UsageError, match="no agent 'nope'"):
-        await opened(work, resume=session_id, agent="nope")
-    assert [listed.id for listed in await manager.list(SessionQuery(str(work)))] == [session_id]
+    session_id = await open_and_run(work)
+    with pytest.raises(UsageError, match="unknown agent 'nope'"):
+        await open_and_run(work, resume=session_id, agent="nope")
+    assert [session.id for session in await manager.list(SessionQuery(str(work)))] == [session_id]
 
 
 @pytest.mark.parametrize(("fails", "closed"), [(UsageError("no"), 0), (None, 1)])
-async def test_a_backend_is_closed_if_it_was_opened(tmp_path, fails, closed):
-    """The disk fills between the backend's opening and the record of it."""
+async def test_opened_backend_is_closed_on_failure(tmp_path, fails, closed):
+    """The disk is full when the opened backend is recorded."""
     journal = FileJournal(tmp_path / "s", "s")
     append = journal.append
 
@@ -95,34 +95,34 @@ async def test_a_backend_is_closed_if_it_was_opened(tmp_path, fails, closed):
         append(envelope)
 
     journal.append = full
-    backend = Closed(fails)
+    backend = CountingBackend(fails)
     with pytest.raises((UsageError, JournalError), match=r"no|full"):
         await open_test_session(backend, [], LocalWorkspace(str(tmp_path)), journal=journal)
     assert backend.closed == closed
     assert not (tmp_path / "s").exists()
 
 
-async def test_a_turn_that_waits_while_a_session_is_closed_does_not_begin(tmp_path):
-    begun = asyncio.Event()
+async def test_waiting_turn_does_not_start_after_close(tmp_path):
+    started = asyncio.Event()
 
-    async def act(context, said):
+    async def act(context, prompt):
         context.remote_turn_started(make_prompt("from afar", "woken"))
-        begun.set()
+        started.set()
         await asyncio.Event().wait()
 
     journal = MemoryJournal("s")
     session = await open_test_session(ScriptedBackend([act, act]), [], LocalWorkspace(str(tmp_path)), journal=journal)
     turn = session.start(make_prompt("go"))
-    await begun.wait()
+    await started.wait()
     await session.aclose()
     assert (await turn.wait()).reason == "cancelled"
-    assert [type(kept.event).__name__ for kept in journal.envelopes].count("TurnStarted") == 1
+    assert [type(envelope.event).__name__ for envelope in journal.envelopes].count("TurnStarted") == 1
 
 
-@pytest.mark.parametrize("kept_in", ["file", "memory"])
-async def test_what_is_closed_says_so(tmp_path, kept_in):
-    journal = FileJournal(tmp_path / "s", "s") if kept_in == "file" else MemoryJournal("s")
-    backend = Closed()
+@pytest.mark.parametrize("storage", ["file", "memory"])
+async def test_closed_session_raises(tmp_path, storage):
+    journal = FileJournal(tmp_path / "s", "s") if storage == "file" else MemoryJournal("s")
+    backend = CountingBackend()
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)), journal=journal)
     await session.aclose()
     await session.aclose()
@@ -139,7 +139,7 @@ async def test_what_is_closed_says_so(tmp_path, kept_in):
     session.remote_turn_started(make_prompt("more"))
 
 
-def test_a_closed_journal_says_so_and_may_be_closed_again(tmp_path):
+def test_closed_journal_raises_and_close_is_idempotent(tmp_path):
     journal = FileJournal(tmp_path / "s", "s")
     journal.close()
     journal.close()

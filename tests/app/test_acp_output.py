@@ -1,4 +1,4 @@
-"""What a run prints: masks in the mirror, marks in the text, mentions as links, logs with or without directions."""
+"""Output of ACP runs: masked frames, labelled text, mentions as links, recordings."""
 
 import io
 import json
@@ -31,7 +31,7 @@ def mirrored(*lines):
 
 
 @pytest.mark.req("AC-4")
-def test_frames_are_mirrored_to_the_letter():
+def test_frames_are_written_unchanged():
     odd = b'{ "jsonrpc":"2.0", "method":"x" ,"params":{"b":1,"a":1e2,"env":7}}'
     assert mirrored(odd) == odd.decode() + "\n"
     half = b'{"jsonrpc":"2.0","method":"x","params":{"t":"\\ud83d"}}'
@@ -51,9 +51,9 @@ def test_only_environments_headers_and_logins_are_masked():
             ],
         },
     }
-    told = json.loads(mirrored(json.dumps(secret).encode()))
-    assert "s3cret" not in str(told)
-    assert told["params"]["mcpServers"][0]["env"] == [{"name": "KEY", "value": "***"}]
+    frame = json.loads(mirrored(json.dumps(secret).encode()))
+    assert "s3cret" not in str(frame)
+    assert frame["params"]["mcpServers"][0]["env"] == [{"name": "KEY", "value": "***"}]
     login = {"method": "authenticate", "params": {"methodId": "key", "_meta": {"apiKey": "s3cret"}}}
     assert json.loads(mirrored(json.dumps(login).encode()))["params"] == {"methodId": "key", "_meta": "***"}
     assert mask({"env": {"A": "x"}, "token": "kept", "list": [{"env": [1]}]}) == {
@@ -63,30 +63,30 @@ def test_only_environments_headers_and_logins_are_masked():
     }
 
 
-def test_simple_text_is_the_words_without_anything_a_terminal_would_obey():
+def test_simple_output_is_sanitised_text():
     out = io.StringIO()
-    show = PlainOutput(out)
-    show.on_update(AgentMessageChunk(text_content("banner")), None)
-    show.start_turn()
+    output = PlainOutput(out)
+    output.on_update(AgentMessageChunk(text_content("banner")), None)
+    output.start_turn()
     for text in ("a\x1b[3", "1mb", "\x07c"):
-        show.on_update(AgentMessageChunk(text_content(text)), None)
-    show.on_update(AgentThoughtChunk(text_content("hidden")), None)
-    show.finish()
+        output.on_update(AgentMessageChunk(text_content(text)), None)
+    output.on_update(AgentThoughtChunk(text_content("hidden")), None)
+    output.finish()
     assert out.getvalue() == "abc\n"
 
 
-def test_marks_stand_on_lines_of_their_own():
+def test_labels_are_on_separate_lines():
     out = io.StringIO()
-    show = LabelledOutput(out)
-    show.start_turn()
-    show.on_update(AgentMessageChunk(text_content("half a line")), None)
-    show.on_update(AgentThoughtChunk(text_content("hm")), None)
-    show.on_update(AgentThoughtChunk(text_content(", well")), None)
+    output = LabelledOutput(out)
+    output.start_turn()
+    output.on_update(AgentMessageChunk(text_content("half a line")), None)
+    output.on_update(AgentThoughtChunk(text_content("hm")), None)
+    output.on_update(AgentThoughtChunk(text_content(", well")), None)
     call = ToolCallFields("c1", raw_input={"x": "y" * 300})
-    show.on_update(call, call)
-    show.on_update(call, call)
-    show.on_decision(RequestPermissionRequest("s", call, ()), Decision("cancel"))
-    show.finish()
+    output.on_update(call, call)
+    output.on_update(call, call)
+    output.on_decision(RequestPermissionRequest("s", call, ()), Decision("cancel"))
+    output.finish()
     lines = out.getvalue().splitlines()
     assert lines[:3] == ["half a line", "[thought] hm, well", "[tool] other c1"]
     assert (lines[3][:12], len(lines[3]), lines[3][-1]) == ('[tool.in] {"', 10 + 240 + 1, "…")
@@ -120,23 +120,23 @@ def test_mentions(text, links):
 
 @pytest.mark.req("AC-7")
 @pytest.mark.parametrize("name", sorted(path.stem for path in FRAMES.iterdir()))
-def test_a_log_tells_who_spoke_also_without_arrows(name, tmp_path):
+def test_senders_are_found_without_direction_marks(name, tmp_path):
     file = FRAMES / f"{name}.jsonl"
     marked = list(read_recording(str(file)))
-    bare = tmp_path / "bare.jsonl"
+    unmarked = tmp_path / "bare.jsonl"
     remark = {"jsonrpc": "2.0", "method": "client/selected_agent", "params": {}}
-    bare.write_text("\n".join([json.dumps(remark), *(json.dumps(said.frame) for said in marked)]) + "\n\n")
-    probe = [said for said in marked if said.frame.get("method") == "foo/bar"]
-    answers = [said.frame["id"] for said in probe if "id" in said.frame]
-    found = [
-        (a.sender, b.sender) for a, b in zip(marked, read_recording(str(bare)), strict=True) if a.sender != b.sender
+    unmarked.write_text("\n".join([json.dumps(remark), *(json.dumps(recorded.frame) for recorded in marked)]) + "\n\n")
+    probes = [recorded for recorded in marked if recorded.frame.get("method") == "foo/bar"]
+    answers = [probe.frame["id"] for probe in probes if "id" in probe.frame]
+    differing = [
+        (a.sender, b.sender) for a, b in zip(marked, read_recording(str(unmarked)), strict=True) if a.sender != b.sender
     ]
-    assert len(found) <= len(probe) + len(answers)
+    assert len(differing) <= len(probes) + len(answers)
 
 
 @pytest.mark.req("AC-7")
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "expected"),
     [
         (
             "gemini",
@@ -155,29 +155,29 @@ def test_a_log_tells_who_spoke_also_without_arrows(name, tmp_path):
         ("auggie", ["[error] session/new:", "Authentication required"]),
     ],
 )
-def test_recorded_conversations_of_real_agents_are_shown(name, shown):
+def test_replay_of_recorded_real_agents(name, expected):
     out = io.StringIO()
-    show = LabelledOutput(out)
-    player = AcpReplay(show)
-    for said in read_recording(str(FRAMES / f"{name}.jsonl")):
-        player.on_frame(said)
-    show.finish()
-    for text in shown:
+    output = LabelledOutput(out)
+    replay = AcpReplay(output)
+    for recorded in read_recording(str(FRAMES / f"{name}.jsonl")):
+        replay.on_frame(recorded)
+    output.finish()
+    for text in expected:
         assert text in out.getvalue()
 
 
-@pytest.mark.parametrize(("text", "told"), [("nonsense\n", "line 1 of"), ("\n[1]\n", "line 2 of")])
-def test_a_log_that_is_none(text, told, tmp_path):
+@pytest.mark.parametrize(("text", "message"), [("nonsense\n", "line 1 of"), ("\n[1]\n", "line 2 of")])
+def test_invalid_log(text, message, tmp_path):
     file = tmp_path / "log"
     file.write_text(text)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         list(read_recording(str(file)))
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the log"):
         list(read_recording(str(tmp_path / "missing")))
 
 
 @pytest.mark.req("AC-4")
-def test_a_log_may_come_through_a_pipe(monkeypatch):
+def test_log_from_standard_input(monkeypatch):
     file = FRAMES / "pi.jsonl"
     with file.open("rb") as piped:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(piped))
@@ -185,16 +185,16 @@ def test_a_log_may_come_through_a_pipe(monkeypatch):
 
 
 @pytest.mark.req("AC-1")
-def test_what_fails_is_no_refusal_and_a_title_is_one_line():
+def test_failures_differ_from_denials_and_titles_are_one_line():
     out = io.StringIO()
-    show = LabelledOutput(out)
-    show.on_refused("fs/read_text_file", "/etc/x", "without --yolo")
-    show.on_failed("fs/read_text_file", "x", "there is no such file")
+    output = LabelledOutput(out)
+    output.on_refused("fs/read_text_file", "/etc/x", "without --yolo")
+    output.on_failed("fs/read_text_file", "x", "no such file")
     call = ToolCallFields("c", "look\n[tool] read forged", "read")
-    show.on_decision(RequestPermissionRequest("s", call, ()), Decision("allow"))
+    output.on_decision(RequestPermissionRequest("s", call, ()), Decision("allow"))
     assert out.getvalue().splitlines() == [
         "[permission] auto-deny fs/read_text_file /etc/x",
         "[permission] hint: without --yolo",
-        "[tool.out] fs/read_text_file x failed: there is no such file",
+        "[tool.out] fs/read_text_file x failed: no such file",
         "[permission] auto-allow look [tool] read forged (read)",
     ]

@@ -1,4 +1,4 @@
-"""The editor's files and terminals: used when they are offered, never when they are not."""
+"""The editor's files and terminals are used only if the editor offers them."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ EDIT = calls([("edit", {"path": "a.txt", "old": "two", "new": "2"})])
 
 
 class Buffers:
-    """What the editor has open; it saves what it is told to write."""
+    """The open buffers of the editor, which saves what the agent writes."""
 
     def __init__(self, editor, **texts):
         self.editor = editor
@@ -38,7 +38,7 @@ class Buffers:
 
 
 @pytest.mark.req("AC-6")
-async def test_the_model_reads_what_is_not_saved_yet(editor_at):
+async def test_model_reads_unsaved_text(editor_at):
     async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
         (editor.folder / "a.txt").write_text("saved\n")
         buffers = Buffers(editor, a_txt="unsaved\n")
@@ -50,7 +50,7 @@ async def test_the_model_reads_what_is_not_saved_yet(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_an_edit_is_made_in_the_editor_upon_what_it_shows(editor_at):
+async def test_edit_changes_the_unsaved_text_in_the_editor(editor_at):
     async with editor_at(EDIT, text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
         buffers = Buffers(editor, a_txt="one, unsaved\ntwo\n")
@@ -62,7 +62,7 @@ async def test_an_edit_is_made_in_the_editor_upon_what_it_shows(editor_at):
         assert (editor.folder / "a.txt").read_text() == "one, unsaved\n2\n"
 
 
-async def test_two_edits_one_after_the_other(editor_at):
+async def test_two_consecutive_edits(editor_at):
     again = calls([("edit", {"path": "a.txt", "old": "one", "new": "1"})])
     async with editor_at(EDIT, again, text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
@@ -72,7 +72,7 @@ async def test_two_edits_one_after_the_other(editor_at):
         assert (editor.folder / "a.txt").read_text() == "1\n2\n"
 
 
-async def test_a_new_file_is_made_in_the_editor(editor_at):
+async def test_new_file_is_written_by_the_editor(editor_at):
     async with editor_at(calls([("write", {"path": "new.txt", "content": "x\n"})]), text("Done.")) as (editor, _):
         buffers = Buffers(editor)
         await editor.prompt(await editor.opened(FILES), "make it")
@@ -80,15 +80,15 @@ async def test_a_new_file_is_made_in_the_editor(editor_at):
         assert (editor.folder / "new.txt").read_text() == "x\n"
 
 
-async def test_newlines_stay_as_they_are(editor_at):
+async def test_newlines_are_kept(editor_at):
     async with editor_at(calls([("write", {"path": "a.txt", "content": "1\n2\n"})]), text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_bytes(b"one\r\ntwo\r\n")
-        Buffers(editor, a_txt="one\ntwo\n")  # as editors show it
+        Buffers(editor, a_txt="one\ntwo\n")  # editors show \n
         await editor.prompt(await editor.opened(FILES), "change it")
         assert (editor.folder / "a.txt").read_bytes() == b"1\r\n2\r\n"
 
 
-async def test_what_the_editor_will_not_write_is_a_failed_call(editor_at):
+async def test_rejected_write_is_a_failed_call(editor_at):
     async with editor_at(EDIT, text("I see.")) as (editor, server):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
         buffers = Buffers(editor)
@@ -99,7 +99,7 @@ async def test_what_the_editor_will_not_write_is_a_failed_call(editor_at):
         assert (editor.folder / "a.txt").read_text() == "one\ntwo\n"
 
 
-async def test_an_editor_that_cannot_read_leaves_it_to_the_disk(editor_at):
+async def test_file_is_read_from_disk_if_the_editor_cannot_read_it(editor_at):
     async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
         (editor.folder / "a.txt").write_text("saved\n")
         await editor.prompt(await editor.opened(FILES), "look")
@@ -107,7 +107,7 @@ async def test_an_editor_that_cannot_read_leaves_it_to_the_disk(editor_at):
         assert "saved" in str(server.requests[-1].json["messages"][-1])
 
 
-async def test_an_editor_that_hangs_leaves_it_to_the_disk(editor_at, monkeypatch):
+async def test_file_is_read_from_disk_if_the_editor_hangs(editor_at, monkeypatch):
     monkeypatch.setattr("ostler.app.editor_workspace.READ_TIMEOUT", 0.01)
     async with editor_at(calls([("read", {"path": "a.txt"})]), text("Done.")) as (editor, server):
         (editor.folder / "a.txt").write_text("saved\n")
@@ -120,7 +120,7 @@ async def test_an_editor_that_hangs_leaves_it_to_the_disk(editor_at, monkeypatch
         assert "saved" in str(server.requests[-1].json["messages"][-1])
 
 
-async def test_what_was_changed_in_the_editor_since_it_was_read_is_not_overwritten(editor_at):
+async def test_text_changed_since_it_was_read_is_not_overwritten(editor_at):
     look = calls([("read", {"path": "a.txt"})])
     async with editor_at(look, text("Seen."), EDIT, text("I see.")) as (editor, server):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
@@ -133,16 +133,16 @@ async def test_what_was_changed_in_the_editor_since_it_was_read_is_not_overwritt
         assert not buffers.asked("fs/write_text_file")
 
 
-async def test_several_files_change_together_on_disk_unless_one_is_unsaved(editor_at):
+async def test_patch_of_several_files_needs_saved_files(editor_at):
     patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Update File: b.txt\n@@\n-two\n+2\n*** End Patch"
     call = calls([("patch", {"patch": patch})])
     async with editor_at(call, text("Done."), call, text("Done.")) as (editor, server):
-        for name, said in (("a.txt", "one\n"), ("b.txt", "two\n")):
-            (editor.folder / name).write_text(said)
+        for name, content in (("a.txt", "one\n"), ("b.txt", "two\n")):
+            (editor.folder / name).write_text(content)
         buffers = Buffers(editor, b_txt="two\nunsaved\n")
         session = await editor.opened(FILES)
         await editor.prompt(session, "patch")
-        assert "unsaved in the editor" in str(server.requests[-1].json["messages"][-1])
+        assert "unsaved changes in the editor" in str(server.requests[-1].json["messages"][-1])
         assert (editor.folder / "a.txt").read_text() == "one\n"
         buffers.texts.clear()
         await editor.prompt(session, "again")
@@ -151,7 +151,7 @@ async def test_several_files_change_together_on_disk_unless_one_is_unsaved(edito
 
 
 class Terminals:
-    """Terminals that print a text and end as they are told to."""
+    """Terminals with a given output and exit code."""
 
     def __init__(self, editor, output="hi\n", code=0, *, ends=True):
         self.editor = editor
@@ -188,15 +188,15 @@ class Terminals:
 
 
 @pytest.mark.req("AC-6")
-async def test_a_command_runs_in_a_terminal_of_the_editor_and_is_shown_there(editor_at):
+async def test_command_runs_in_a_terminal_of_the_editor(editor_at):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, server):
         terminals = Terminals(editor)
         await editor.prompt(await editor.opened(TERMINAL), "go")
         (made,) = terminals.made
         assert (made["args"], made["cwd"]) == (["-c", "make it"], str(editor.folder))
         assert terminals.used() == ["create", "wait_for_exit", "output", "release"]
-        (begun,) = editor.told("tool_call")
-        call = editor.call(begun["toolCallId"])
+        (started,) = editor.told("tool_call")
+        call = editor.call(started["toolCallId"])
         assert (call["status"], call["content"]) == ("completed", [{"type": "terminal", "terminalId": "term-1"}])
         assert "hi" in str(server.requests[-1].json["messages"][-1])
 
@@ -204,7 +204,7 @@ async def test_a_command_runs_in_a_terminal_of_the_editor_and_is_shown_there(edi
 @pytest.mark.parametrize(
     ("method", "told"), [("output", {"output": "hi\n", "truncated": False}), ("wait_for_exit", {})]
 )
-async def test_an_editor_may_tell_the_ending_in_one_answer_only(editor_at, method, told):
+async def test_exit_status_may_be_in_either_response(editor_at, method, told):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Made.")) as (editor, _):
         terminals = Terminals(editor)
 
@@ -213,14 +213,14 @@ async def test_an_editor_may_tell_the_ending_in_one_answer_only(editor_at, metho
 
         editor.answers[f"terminal/{method}"] = answer
         await editor.prompt(await editor.opened(TERMINAL), "go")
-        (begun,) = editor.told("tool_call")
-        assert editor.call(begun["toolCallId"])["status"] == "completed"
+        (started,) = editor.told("tool_call")
+        assert editor.call(started["toolCallId"])["status"] == "completed"
         assert terminals.used()[-1] == "release"
 
 
 @pytest.mark.req("SH-2")
 @pytest.mark.parametrize("broken", ["wait_for_exit", "output"])
-async def test_a_terminal_that_the_editor_fails_at_is_killed_and_released(editor_at, broken):
+async def test_failing_terminal_is_killed_and_released(editor_at, broken):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
         terminals = Terminals(editor)
 
@@ -233,16 +233,16 @@ async def test_a_terminal_that_the_editor_fails_at_is_killed_and_released(editor
         assert "lost it" in str(server.requests[-1].json["messages"][-1])
 
 
-async def test_a_command_that_fails_there_is_a_failed_call(editor_at):
+async def test_failed_command_is_a_failed_call(editor_at):
     async with editor_at(calls([("bash", {"command": "make it"})]), text("Oh.")) as (editor, server):
         Terminals(editor, "no rule\n", 2)
         await editor.prompt(await editor.opened(TERMINAL), "go")
-        (begun,) = editor.told("tool_call")
-        assert editor.call(begun["toolCallId"])["status"] == "failed"
+        (started,) = editor.told("tool_call")
+        assert editor.call(started["toolCallId"])["status"] == "failed"
         assert "no rule" in str(server.requests[-1].json["messages"][-1])
 
 
-async def test_a_command_that_takes_too_long_there_is_killed_and_let_go(editor_at):
+async def test_command_is_killed_after_the_timeout(editor_at):
     async with editor_at(calls([("bash", {"command": "make it", "timeout": 0.05})]), text("Oh.")) as (editor, _):
         terminals = Terminals(editor, ends=False)
         await editor.prompt(await editor.opened(TERMINAL), "go")
@@ -250,7 +250,7 @@ async def test_a_command_that_takes_too_long_there_is_killed_and_let_go(editor_a
 
 
 @pytest.mark.req("SH-2")
-async def test_a_cancelled_turn_kills_and_releases_its_terminal(editor_at):
+async def test_cancelled_turn_kills_and_releases_its_terminal(editor_at):
     async with editor_at(calls([("bash", {"command": "make it"})])) as (editor, _):
         terminals = Terminals(editor, ends=False)
         session = await editor.opened(TERMINAL)
@@ -262,7 +262,7 @@ async def test_a_cancelled_turn_kills_and_releases_its_terminal(editor_at):
 
 
 @pytest.mark.req("SH-8")
-async def test_the_plan_agent_keeps_its_commands_in_our_sandbox(editor_at):
+async def test_plan_agent_runs_commands_in_the_sandbox(editor_at):
     async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
         terminals = Terminals(editor)
         session = await editor.opened(TERMINAL)
@@ -272,7 +272,7 @@ async def test_the_plan_agent_keeps_its_commands_in_our_sandbox(editor_at):
 
 
 @pytest.mark.req("SH-8")
-async def test_where_a_sandbox_is_required_no_command_leaves_it(editor_at):
+async def test_required_sandbox_is_used_instead_of_terminals(editor_at):
     async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
         home = editor.folder.parent / "home" / ".ostler"
         home.mkdir(exist_ok=True)
@@ -283,7 +283,7 @@ async def test_where_a_sandbox_is_required_no_command_leaves_it(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_nothing_is_asked_of_an_editor_that_offers_nothing(editor_at):
+async def test_editor_without_capabilities_gets_no_requests(editor_at):
     both = calls([("read", {"path": "a.txt"}), ("bash", {"command": "ls"})])
     async with editor_at(both, EDIT, text("Done.")) as (editor, _):
         (editor.folder / "a.txt").write_text("one\ntwo\n")
@@ -294,7 +294,7 @@ async def test_nothing_is_asked_of_an_editor_that_offers_nothing(editor_at):
 
 
 @pytest.mark.req("SH-8")
-async def test_a_shell_of_our_own_can_be_wanted(editor_at):
+async def test_own_shell_can_be_requested(editor_at):
     async with editor_at(calls([("bash", {"command": "ls"})]), text("Seen.")) as (editor, _):
         terminals = Terminals(editor)
         editor.agent._workspaces._own_shell = True
@@ -303,7 +303,7 @@ async def test_a_shell_of_our_own_can_be_wanted(editor_at):
 
 
 @pytest.mark.req("AC-6", "EN-4")
-async def test_a_subagent_works_on_what_the_editor_shows(editor_at):
+async def test_subagent_uses_unsaved_text(editor_at):
     task = calls([("task", {"prompt": "change it", "agent": "general", "title": "change"})])
     look = calls([("read", {"path": "a.txt"})])
     async with editor_at(task, look, EDIT, text("Changed."), text("Done.")) as (editor, server):
@@ -316,7 +316,7 @@ async def test_a_subagent_works_on_what_the_editor_shows(editor_at):
 
 
 @pytest.mark.req("AC-6", "EN-4")
-async def test_a_subagent_may_read_the_folders_that_the_editor_named(editor_at, tmp_path):
+async def test_subagent_may_read_additional_directories(editor_at, tmp_path):
     (tmp_path / "beside").mkdir()
     (tmp_path / "beside" / "b.txt").write_text("from beside\n")
     task = calls([("task", {"prompt": "look", "agent": "explore", "title": "look"})])

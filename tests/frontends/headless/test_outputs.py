@@ -1,4 +1,4 @@
-"""How a run ends: what is printed of it, in which shape, and which signals it hears."""
+"""The end of a headless run: outputs, summary, output schema and signals."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from ostler.rendering.style import Styler
 @pytest.mark.req("CL-8")
 @pytest.mark.parametrize("reason", EXIT_CODES)
 @pytest.mark.parametrize("kind", ["json", "jsonl"])
-def test_the_record_of_every_ending_fits_the_published_schema(capsys, kind, reason):
+def test_summary_of_every_reason_matches_the_published_schema(capsys, kind, reason):
     fault = Fault("unreachable", "nobody answers") if reason == "failed" else None
     summary = SummaryBuilder().summarize_turn(TurnEnded("t", reason, fault, "1 step" if reason == "limit" else ""))
     make_output(kind, Styler(False)).close(summary)
@@ -34,25 +34,25 @@ def test_the_record_of_every_ending_fits_the_published_schema(capsys, kind, reas
 
 
 @pytest.mark.req("CL-8")
-@pytest.mark.parametrize(("reason", "told"), [("timeout", "the time was up"), ("cancelled", "cancelled")])
+@pytest.mark.parametrize(("reason", "message"), [("timeout", "timed out"), ("cancelled", "cancelled")])
 @pytest.mark.parametrize("shaped", [True, False])
-def test_half_an_answer_is_said_to_be_none(capsys, reason, told, shaped):
+def test_incomplete_answer_is_reported(capsys, reason, message, shaped):
     make_output("simple", Styler(False), structured=shaped).close(SummaryBuilder().summarize_stop(reason))
     printed = capsys.readouterr()
-    assert (printed.out, told in printed.err) == ("", True)
+    assert (printed.out, message in printed.err) == ("", True)
 
 
 @pytest.mark.req("CL-8", "EN-6")
-def test_what_a_person_should_know_is_told_beside_the_answer(capsys):
-    tally = SummaryBuilder()
-    tally.on_event(Envelope(1, 0.0, Notice("warning", "the turn ended before its edits were checked")))
-    make_output("simple", Styler(False)).close(tally.summarize_turn(TurnEnded("t", "done")))
+def test_notices_are_reported_on_stderr(capsys):
+    builder = SummaryBuilder()
+    builder.on_event(Envelope(1, 0.0, Notice("warning", "the turn ended before its edits were checked")))
+    make_output("simple", Styler(False)).close(builder.summarize_turn(TurnEnded("t", "done")))
     assert capsys.readouterr() == ("", "ostler: the turn ended before its edits were checked\n")
 
 
 @pytest.mark.req("CL-8")
-def test_what_a_hook_refused_is_a_refusal_and_what_the_policy_refused_only_one():
-    tally = SummaryBuilder()
+def test_denials_of_hooks_and_policy_are_listed_once():
+    builder = SummaryBuilder()
     by_policy, by_hook = ToolCall("1", "bash", {}), ToolCall("2", "write", {})
     denied = Decision("deny", by="policy", reason="not allowed")
     for event in (
@@ -62,14 +62,14 @@ def test_what_a_hook_refused_is_a_refusal_and_what_the_policy_refused_only_one()
         ToolFinished(ToolResult("1", "denied", "no", Display("not allowed"))),
         ToolFinished(ToolResult("2", "denied", "no", Display("not on Fridays"))),
     ):
-        tally.on_event(Envelope(1, 0.0, event))
-    summary = tally.summarize_turn(TurnEnded("t", "done"))
+        builder.on_event(Envelope(1, 0.0, event))
+    summary = builder.summarize_turn(TurnEnded("t", "done"))
     assert (summary.refusals, summary.exit) == (("run make (not allowed)", "write (not on Fridays)"), 4)
     assert [(done.tool, done.status) for done in summary.tools] == [("bash", "denied"), ("write", "denied")]
 
 
 @pytest.mark.req("CL-8")
-async def test_a_run_that_outlives_its_terminal_goes_on():
+async def test_run_with_nohup_ignores_hangup():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with _StopSignals(lambda reason: None, None):
@@ -82,17 +82,17 @@ async def test_a_run_that_outlives_its_terminal_goes_on():
 
 @pytest.mark.req("CL-8")
 @pytest.mark.timeout(60)
-def test_a_schema_without_an_end_is_a_users_mistake():
-    with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: it has more than"):
+def test_too_large_schema_is_a_usage_error():
+    with pytest.raises(UsageError, match="/dev/zero is not a JSON Schema: the file is larger than"):
         AnswerValidator("/dev/zero")
 
 
 @pytest.mark.req("CL-8")
 @pytest.mark.parametrize("error", [BrokenPipeError(), OSError("full"), ValueError("closed")])
-def test_nobody_who_hears_what_is_said_beside_the_answer_is_no_error(monkeypatch, error):
-    class Lost(io.StringIO):
+def test_closed_stderr_is_not_an_error(monkeypatch, error):
+    class BrokenStream(io.StringIO):
         def write(self, text):
             raise error
 
-    monkeypatch.setattr("sys.stderr", Lost())
+    monkeypatch.setattr("sys.stderr", BrokenStream())
     notify("the model is such and such")

@@ -1,4 +1,4 @@
-"""What a model goes on to say while a person is asked: it stands below the answer."""
+"""Output of a model during an approval request is shown after the answer."""
 
 import pytest
 from tests.fake_services import FakeServices
@@ -16,7 +16,7 @@ from ostler.workspace.local_workspace import LocalWorkspace
 
 
 class RecordingConsole:
-    """A terminal that only remembers what was printed."""
+    """A console that only records its output."""
 
     reads_while_busy = echoes_input = has_status = True
     numbers_menu = False
@@ -41,24 +41,24 @@ ALLOWED = PermissionDecided("a", PERMISSION, Decision("allow", "person"))
 
 
 async def shown(folder, *events):
-    """What was printed, and what passed below the prompt."""
+    """Run a chat with these events and return its console."""
     engine = Engine(make_model=lambda name: ScriptedModel(()), tools=lambda: (), system=lambda: "")
     session = await open_test_session(engine, (), LocalWorkspace(str(folder)))
     session.opened_after_seq = 0
     screen = RecordingConsole()
     chat = ChatController(session, screen, Styler(enabled=False), FakeServices())
 
-    async def happening():
+    async def envelopes():
         for seq, event in enumerate(events, 1):
             yield Envelope(seq, 0.0, event)
 
-    await chat._follow(happening())
+    await chat._follow(envelopes())
     await session.aclose()
     return screen
 
 
 @pytest.mark.req("PM-5", "MD-6")
-async def test_no_words_come_between_an_ask_and_its_answer(tmp_path):
+async def test_no_text_appears_between_a_request_and_its_answer(tmp_path):
     screen = await shown(
         tmp_path,
         TextDelta("m1", "before it\n"),
@@ -69,12 +69,12 @@ async def test_no_words_come_between_an_ask_and_its_answer(tmp_path):
         TextDelta("m2", "behind it\n"),
     )
     marks = ("before it", "? use work", "→ allow", "? use something harmless", "behind it")
-    places = [next(at for at, line in enumerate(screen.lines) if mark in line) for mark in marks]
-    assert places == sorted(places), screen.lines
+    positions = [next(index for index, line in enumerate(screen.lines) if mark in line) for mark in marks]
+    assert positions == sorted(positions), screen.lines
 
 
 @pytest.mark.req("PM-5", "MD-6")
-async def test_the_line_being_said_does_not_pass_beside_an_ask(tmp_path):
+async def test_streaming_line_is_hidden_during_a_request(tmp_path):
     screen = await shown(
         tmp_path,
         TurnStarted("t", Prompt("p", (TextContent("go"),))),
@@ -90,4 +90,4 @@ async def test_the_line_being_said_does_not_pass_beside_an_ask(tmp_path):
         "said before, press y to refuse, and so on",
     ]
     asked = screen.activities.index("said before") + 1
-    assert screen.activities[asked : asked + 2] == ["", ""], screen.passing
+    assert screen.activities[asked : asked + 2] == ["", ""], screen.activities

@@ -1,6 +1,6 @@
-"""Windows of tmux that are torn about while an answer streams: each word stands there once, and nothing else.
+"""Resizes a tmux window many times while an answer streams; each word must be shown exactly once.
 
-`OSTLER_STORMS=20` plays as many; `-s` tells what each came to.
+`OSTLER_STORMS=20` sets the number of runs; `-s` prints the result of each.
 """
 
 import os
@@ -19,9 +19,9 @@ STORMS = int(os.environ.get("OSTLER_STORMS", "3"))
 LINES, RESIZES, PAUSE = 400, 50, 0.015
 COLUMNS, ROWS = (40, 201), (10, 51)
 AT_LAST = (200, 30)  # wide enough for the draft
-STEPS = (0.0, 0.01, 0.05, 0.3, 0.6, 0.8)  # some of them long enough for a window to come to rest
+STEPS = (0.0, 0.01, 0.05, 0.3, 0.6, 0.8)  # some are long enough for the window to settle
 WORD = re.compile(r"[wd]\d+\.\d+\b")
-DRAFTS = (0, 4, 29)  # words: none, some, and more than a narrow window has room for
+DRAFTS = (0, 4, 29)  # words: none, some, and more than fit into a narrow window
 LAST = "d1.0"
 ONCE = ("> talk", "↑ ANSWER", "· model:", "context")
 pytestmark = [
@@ -31,12 +31,12 @@ pytestmark = [
 
 
 def answer(chance):
-    """Its words, of which none is like another, and the text: lines of which some are longer than any window."""
+    """Return unique words and a text of them; some lines are longer than any window."""
     said = [[f"w{row}.{column}" for column in range(chance.choice((1, 2, 5, 60)))] for row in range(LINES)]
     return [word for row in said for word in row], "\n\n".join(" ".join(row) for row in said)
 
 
-def torn_about(term, chance):
+def resize_randomly(term, chance):
     for _ in range(RESIZES):
         term.resize(chance.randrange(*COLUMNS), chance.randrange(*ROWS))
         time.sleep(chance.choice(STEPS))
@@ -44,8 +44,8 @@ def torn_about(term, chance):
     term.told(*AT_LAST)
 
 
-def left_behind(shown, words, draft):
-    """What stands there and should not: other lines than the answer's, its words that are missing or there twice."""
+def find_problems(shown, words, draft):
+    """Return unexpected lines, and missing, repeated or misplaced words."""
     bare = [line.rstrip() for line in shown if line.strip() and not WORD.search(line)]
     for mark in ONCE:
         bare.remove(next((line for line in bare if mark in line), f"no {mark}"))
@@ -61,7 +61,7 @@ def left_behind(shown, words, draft):
 
 @pytest.mark.req("CL-1", "CL-6")
 @pytest.mark.parametrize("seed", range(STORMS))
-def test_a_storm_leaves_nothing_behind(tmux, models, tmp_path, seed):
+def test_many_resizes_leave_no_artifacts(tmux, models, tmp_path, seed):
     chance = random.Random(seed)
     words, said = answer(chance)
     draft = [f"d0.{number}" for number in range(DRAFTS[seed % len(DRAFTS)])]
@@ -73,13 +73,13 @@ def test_a_storm_leaves_nothing_behind(tmux, models, tmp_path, seed):
         term.press("Enter")
         term.wait_for("w3.0")
         term.type(" ".join(draft))
-        torn_about(term, chance)
+        resize_randomly(term, chance)
         meanwhile = "↑ ANSWER" not in "\n".join(term.lines())
         term.wait_for("↑ ANSWER")
         term.wait_for("context 0%")
         term.type(f" {LAST}")
         term.wait_for(LAST)
-    left = left_behind(term.lines(joined=True), words, [*draft, LAST])
+    left = find_problems(term.lines(joined=True), words, [*draft, LAST])
     clears = len(CLEARS.findall((tmp_path / "raw").read_bytes()))
     print(f"storm {seed}: {left}, {clears} clears, streamed to its end: {meanwhile}")
     assert (left, clears) == ({"pieces": [], "lost": [], "doubled": [], "disordered": False}, 0)

@@ -1,4 +1,4 @@
-"""The check after edits where a person is there: asked for like any command, unless the folder is trusted."""
+"""The check after edits in interactive sessions: it needs approval unless the folder is trusted."""
 
 import json
 
@@ -25,25 +25,25 @@ def prepare(tmp_path, monkeypatch):
 
 @pytest.mark.req("EN-6", "PM-2", "PM-8")
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_the_check_is_asked_for_unless_the_folder_is_trusted(tmp_path, monkeypatch, trusted):
+async def test_check_needs_approval_unless_trusted(tmp_path, monkeypatch, trusted):
     home, work = prepare(tmp_path, monkeypatch)
     if trusted:
-        parts = collect_trust_items(work, load(work, {"HOME": str(home)}))
-        trust_store().grant(work, parts.digest, parts.lines)
-    asked = []
+        items = collect_trust_items(work, load(work, {"HOME": str(home)}))
+        trust_store().grant(work, items.digest, items.lines)
+    titles = []
 
-    async def consent(ask):
-        asked.append(ask.permission.title)
+    async def approve(ask):
+        titles.append(ask.permission.title)
         return True
 
     model = ScriptedModel(
         [ScriptedLine(calls=(ScriptedCall("write", {"path": "a.py", "content": "x = 1\n"}),)), ScriptedLine("done")]
     )
-    async with package.open_session(str(work), model=model, ask=consent) as conversation:
-        played = await conversation.run("write a.py")
-    ran = [event.result for event in played.events if isinstance(event, ToolFinished)][-1]
-    assert (ran.call_id.startswith("check-"), ran.status) == (True, "ok")
-    assert any(CHECK in title for title in asked) is not trusted
+    async with package.open_session(str(work), model=model, ask=approve) as conversation:
+        turn = await conversation.run("write a.py")
+    result = [event.result for event in turn.events if isinstance(event, ToolFinished)][-1]
+    assert (result.call_id.startswith("check-"), result.status) == (True, "ok")
+    assert any(CHECK in title for title in titles) is not trusted
 
 
 @pytest.mark.req("EN-6")
@@ -57,17 +57,17 @@ async def test_the_check_is_asked_for_unless_the_folder_is_trusted(tmp_path, mon
         ("cat a.py", False),
     ],
 )
-async def test_what_a_command_changed_is_checked(tmp_path, monkeypatch, command, checked, ephemeral):
+async def test_changes_of_commands_are_checked(tmp_path, monkeypatch, command, checked, ephemeral):
     _, work = prepare(tmp_path, monkeypatch)
     (work / "a.py").write_text("x = 1\n")
     (work / ".gitignore").write_text("made/\n")
     model = ScriptedModel([ScriptedLine(calls=(ScriptedCall("bash", {"command": command}),)), ScriptedLine("done")])
 
-    async def consent(ask):
+    async def approve(ask):
         return True
 
-    async with package.open_session(str(work), model=model, ask=consent, ephemeral=ephemeral) as conversation:
-        played = await conversation.run("go")
-    ran = [event.result for event in played.events if isinstance(event, ToolFinished)]
-    assert [result.status for result in ran] == ["ok"] * (1 + checked)
-    assert ran[-1].call_id.startswith("check-") is checked
+    async with package.open_session(str(work), model=model, ask=approve, ephemeral=ephemeral) as conversation:
+        turn = await conversation.run("go")
+    results = [event.result for event in turn.events if isinstance(event, ToolFinished)]
+    assert [result.status for result in results] == ["ok"] * (1 + checked)
+    assert results[-1].call_id.startswith("check-") is checked

@@ -1,4 +1,4 @@
-"""A window that becomes narrower, before the editor was told of it or as it is told: what stands there afterwards."""
+"""Output after the window becomes narrower, before and after the editor knows the new size."""
 
 import fcntl
 import os
@@ -16,14 +16,14 @@ from tests.frontends.repl.reflowing import Reflowing
 from ostler.frontends.repl.line_editor import LineEditorConsole
 
 COLUMNS, ROWS = 120, 12
-STANDING = "working, Ctrl-C cancels · build · scripted · context 12% of 128000 · sandbox bubblewrap · main"
-PASSING = "the line that is being said, which is longer than what there is room for in a narrow window"
+SUMMARY = "working, Ctrl-C cancels · build · scripted · context 12% of 128000 · sandbox bubblewrap · main"
+ACTIVITY = "the line that is being said, which is longer than what there is room for in a narrow window"
 DRAFT = "words typed meanwhile, also more of them than there is room for in a narrow window"
 SAID = [f"line {number} of the answer" for number in range(20)]
 
 
 class Desk:
-    """An editor that draws when it is told to, and the terminal that sees it."""
+    """An editor that draws on request, and the emulated terminal that shows it."""
 
     def __init__(self, *, climbing):
         self._master, slave = pty.openpty()
@@ -35,10 +35,10 @@ class Desk:
         self._app = self._console._session.app
         self._app._is_running = True
         self._app.context = copy_context()
-        self._current = ExitStack()  # without one, each question of the toolkit for the app makes another
+        self._current = ExitStack()  # otherwise the toolkit creates a new app for each access
         self._current.enter_context(set_app(self._app))
         self._console.set_menu(None)
-        self._console.set_status(PASSING, STANDING)
+        self._console.set_status(ACTIVITY, SUMMARY)
 
     def type(self, text):
         self._console._session.default_buffer.insert_text(text)
@@ -48,7 +48,7 @@ class Desk:
         self._console._flush()
 
     def drawn(self):
-        """What stands there, when what was written so far and the prompt have reached the terminal."""
+        """Draw the prompt and return the text of the terminal."""
         self._app._redraw()
         self._arrive()
         return "\n".join(self._screen.text())
@@ -57,7 +57,7 @@ class Desk:
         fcntl.ioctl(self._out, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
 
     def lend(self, shown):
-        """To a program that shows this in place of the prompt."""
+        """Give the terminal to a program that shows this text instead of the prompt."""
         self._app.renderer.erase()
         self._app._running_in_terminal = True
         self._out.write(shown)
@@ -72,7 +72,7 @@ class Desk:
         os.close(self._master)
 
     def _arrive(self):
-        os.write(self._out.fileno(), b"\0")  # whatever else was written is before it
+        os.write(self._out.fileno(), b"\0")  # marks the end of the output
         data = b""
         while not data.endswith(b"\0"):
             data += os.read(self._master, 65536)
@@ -97,7 +97,7 @@ def desk(monkeypatch):
 
 
 def only_once(shown, words):
-    """Not a word of it is there twice; the terminal may have wrapped it anywhere."""
+    """Return whether a text is shown once; the terminal may have wrapped it anywhere."""
     squeezed = "".join(shown.split())
     return squeezed.count("".join(words.split())[:20]) == 1
 
@@ -106,7 +106,7 @@ def only_once(shown, words):
 @pytest.mark.parametrize("climbing", [False, True])
 @pytest.mark.parametrize("typed", ["", DRAFT[:20]])
 @pytest.mark.parametrize("columns", [30, 41, 60, 95])
-async def test_a_window_that_narrows_before_we_know_leaves_nothing_of_the_status(desk, columns, typed, climbing):
+async def test_narrowing_before_the_editor_knows_leaves_no_status_behind(desk, columns, typed, climbing):
     desk = desk(climbing=climbing)
     desk.type(typed)
     desk.say(*SAID)
@@ -120,13 +120,13 @@ async def test_a_window_that_narrows_before_we_know_leaves_nothing_of_the_status
     assert before.split("\n") == [*SAID, "the next line", "the last line"]
     assert prompt
     assert below.startswith(f" {typed}".rstrip())
-    assert only_once(shown, STANDING)
+    assert only_once(shown, SUMMARY)
 
 
 @pytest.mark.req("CL-1", "CL-6")
 @pytest.mark.parametrize("typed", [DRAFT, "one\ntwo " + DRAFT + "\nthree"])
 @pytest.mark.parametrize("columns", [30, 41, 60, 82, 84])
-async def test_in_tmux_nothing_stays_of_a_long_draft_either(desk, columns, typed):
+async def test_narrowing_in_tmux_leaves_no_draft_behind(desk, columns, typed):
     desk = desk(climbing=True)
     desk.type(typed)
     desk.say(*SAID)
@@ -138,12 +138,12 @@ async def test_in_tmux_nothing_stays_of_a_long_draft_either(desk, columns, typed
 
 
 @pytest.mark.req("CL-1", "CL-6")
-async def test_a_status_that_changes_meanwhile_is_drawn_where_it_is_taken_away_again(desk):
+async def test_changed_status_is_erased_after_narrowing(desk):
     desk = desk()
     desk.say(*SAID)
     desk.drawn()
     desk.narrow(40)
-    desk._console.set_status("something else is being said", STANDING.upper())
+    desk._console.set_status("something else is being said", SUMMARY.upper())
     desk.drawn()
     desk.say("the last line")
     before, _, _ = desk.drawn().partition("\n>")
@@ -151,7 +151,7 @@ async def test_a_status_that_changes_meanwhile_is_drawn_where_it_is_taken_away_a
 
 
 @pytest.mark.req("CL-1")
-async def test_a_new_size_is_drawn_at_once_also_before_a_signal_says_so(desk):
+async def test_new_size_is_drawn_before_the_signal(desk):
     desk = desk()
     desk.say(*SAID)
     desk.drawn()
@@ -160,12 +160,12 @@ async def test_a_new_size_is_drawn_at_once_also_before_a_signal_says_so(desk):
     assert desk.drawn().split("\n")[len(SAID) :] == [
         ">",
         "working, Ctrl-C cancels · build · scri…",
-        f"  {PASSING[-37:]}",
+        f"  {ACTIVITY[-37:]}",
     ]
 
 
 @pytest.mark.req("CL-1")
-async def test_a_window_that_changes_under_another_program_is_left_to_it(desk):
+async def test_resize_during_another_program_is_ignored(desk):
     desk = desk()
     desk.drawn()
     desk.lend("what an editor shows")

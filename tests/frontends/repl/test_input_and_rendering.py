@@ -1,4 +1,4 @@
-"""The pieces of the line client by themselves: what lines mean, what mentions bring along, what a stream prints."""
+"""Unit tests of input parsing, message streaming and approval requests."""
 
 import time
 
@@ -20,7 +20,7 @@ PLAIN = Styler(enabled=False)
 
 @pytest.mark.req("CL-2", "CL-7")
 @pytest.mark.parametrize(
-    ("line", "meant"),
+    ("line", "expected"),
     [
         ("", None),
         ("  \n ", None),
@@ -40,8 +40,8 @@ PLAIN = Styler(enabled=False)
         ("wow!", PromptInput("wow!")),
     ],
 )
-def test_what_a_line_means(line, meant):
-    assert parse_input(line) == meant
+def test_parse_input(line, expected):
+    assert parse_input(line) == expected
 
 
 def printed(text, sizes, **ending):
@@ -58,35 +58,35 @@ def printed(text, sizes, **ending):
     st.lists(st.text("ab ", min_size=1).filter(str.strip), min_size=1, max_size=6),
     st.lists(st.integers(1, 9), max_size=20),
 )
-def test_each_line_is_printed_once_whatever_the_chunks(said, sizes):
+def test_each_line_is_printed_once_for_any_chunks(said, sizes):
     out = printed("\n".join(said), sizes)
     body = [line[2:] for line in out if line not in ("ANSWER", "  ↑ ANSWER")]
     assert body == [line.rstrip() for line in said] or body == [said[0], *(line.rstrip() for line in said[1:])]
 
 
 @pytest.mark.req("CL-5")
-def test_a_heading_stands_above_what_was_known_and_below_what_streamed():
+def test_heading_is_above_complete_and_below_streamed_text():
     assert printed("Short.", [3]) == ["ANSWER", "  Short."]
     assert printed("Short.", [3], segment="plan") == ["PLAN", "  Short."]
     assert printed("One\nTwo", [5]) == ["● One", "  Two", "  ↑ ANSWER"]
     assert printed("One\nTwo", [5], segment="plan") == ["● One", "  Two"]
-    assert printed("One\nTwo", [5], cut=True) == ["● One", "  Two", "  [cut off here]"]
+    assert printed("One\nTwo", [5], cut=True) == ["● One", "  Two", "  [truncated]"]
 
 
-def test_a_message_that_came_to_something_else_is_printed_whole():
+def test_message_that_differs_from_its_stream_is_printed_again():
     lines = MessageRenderer(PLAIN)
     assert lines.feed("One\nTw") == ["● One"]
-    assert lines.finish("Other", "plan", truncated=False) == ["  Tw", "  [the whole of it:]", "  Other"]
+    assert lines.finish("Other", "plan", truncated=False) == ["  Tw", "  [full message:]", "  Other"]
 
 
 @pytest.mark.req("CL-5")
-def test_an_escape_split_over_chunks_does_not_pass():
+def test_escape_sequence_split_over_chunks_is_removed():
     out = "".join(printed("a\x1b[2Jb\x1b]52;c;eA==\x07c\nd\x9b", [2, 2, 3, 4, 2, 1, 1, 1]))
     assert not set(out) & {"\x1b", "\x9b", "\x07"}
 
 
 @pytest.mark.slow
-def test_a_long_line_without_an_end_takes_linear_time():
+def test_endless_line_takes_linear_time():
     lines = MessageRenderer(PLAIN)
     began = time.process_time()
     for _ in range(20_000):
@@ -96,16 +96,16 @@ def test_a_long_line_without_an_end_takes_linear_time():
     assert len(lines.finish(lines.text, "answer", truncated=False)[1]) == 2 + 1_000_000
 
 
-def test_what_was_said_before_a_turn_broke_off_is_not_lost():
+def test_text_of_a_cancelled_turn_is_shown():
     scroll = TranscriptRenderer(PLAIN)
     assert scroll.render(TextDelta("m", "I was abo")) == []
     assert scroll.partial_line == "I was abo"
     shown = scroll.render(TurnEnded("t", "cancelled"))
-    assert shown == ["PLAN", "  I was abo", "  [cut off here]", "✗ cancelled"]
+    assert shown == ["PLAN", "  I was abo", "  [truncated]", "✗ cancelled"]
 
 
 @pytest.mark.req("PM-5")
-def test_an_ask_shows_all_of_it_and_spells_out_what_cannot_be_seen():
+def test_approval_request_is_complete_and_escapes_invisible_characters():
     diff = "--- a/x\n+++ b/x\n@@ -1 +1,99 @@\n--- old\n" + "\n".join(f"+new {n}\u202e" for n in range(99))
     preview = Display(
         "", (DisplayFields((("command", "ls\x1b[2J"),)), DisplayDiff("x", diff, additions=99, deletions=1))
@@ -115,12 +115,12 @@ def test_an_ask_shows_all_of_it_and_spells_out_what_cannot_be_seen():
     for part in ("? run ls\\x1b[2J", "+new 98<U+202E>", "--- old", "needs bash: rm y", "impact: it deletes y"):
         assert part in shown, part
     assert "the model's reason: why" in shown
-    assert "only once" in shown
+    assert "only be allowed once" in shown
     assert "\x1b" not in shown
 
 
 @pytest.mark.req("PM-5")
-def test_an_ask_names_every_part_of_a_command_the_last_one_too():
+def test_approval_request_lists_every_part_of_a_command():
     needs = (Need("bash", "make x"), Need("bash", "wc -l"))
     parts = render_ask(PermissionAsked("a", Permission("run make x | wc -l", needs)), PLAIN)
     assert parts == ["? run make x | wc -l", "  needs bash: make x", "  needs bash: wc -l"]

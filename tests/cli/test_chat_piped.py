@@ -1,4 +1,4 @@
-"""Commands, agents and the context at a prompt that is only lines: what is piped into `ostler chat`."""
+"""Commands, agents and context in `ostler chat` with piped input."""
 
 import json
 import re
@@ -13,7 +13,7 @@ def at(server):
 
 
 @pytest.mark.req("EN-7", "CL-4")
-def test_the_context_is_told_piece_by_piece_and_adds_up(ostler, models):
+def test_context_lines_add_up(ostler, models):
     (ostler.workspace / "AGENTS.md").write_text("Use tabs.\n" * 100)
     (ostler.workspace / "a.txt").write_text("alpha\n" * 300)
     counted = text("read it").with_usage(3000, 100)
@@ -28,7 +28,7 @@ def test_the_context_is_told_piece_by_piece_and_adds_up(ostler, models):
     assert {name for name, _, _ in pieces} >= {"system prompt", "project rules", "tools", "prompts", "tool results"}
     assert ("project rules", "AGENTS.md") in [(name, origin) for name, origin, _ in pieces]
     assert abs(sum(int(size) for _, _, size in pieces) - 3100) <= 3100 * 0.02
-    assert "shortened by itself at 80% of the window" in done.stdout
+    assert "compacted automatically at 80% of the context window" in done.stdout
     assert re.search(r"\d+ of \d+ tokens \(\d+%\)", done.stdout)
 
 
@@ -47,12 +47,12 @@ def test_commands_and_agents_at_the_prompt(ostler, models):
         sent = [json.dumps(request.json["messages"]) for request in server.requests]
     assert "Greet Ann." in sent[0] and "verse" not in sent[0]
     assert "Answer in verse." in sent[1] and sent[2].count("Answer in verse.") == 1
-    assert "there is no agent 'nobody'" in done.stdout
+    assert "unknown agent 'nobody'" in done.stdout
 
 
 @pytest.mark.req("EN-4", "PM-5", "CL-2")
-def test_piped_answers_go_to_the_asks_in_their_order(ostler, models):
-    """The second line is for what a child asks later, and not for the model."""
+def test_piped_answers_go_to_approval_requests_in_order(ostler, models):
+    """The later lines answer the requests of a child; they are not sent to the model."""
     writes = calls([("write", {"path": f"{name}.txt", "content": "x"}) for name in ("one", "two", "three")])
     task = calls([("task", {"prompt": "write", "agent": "general"})])
     with models.playing(task, writes, text("tried"), text("done")) as server:

@@ -1,4 +1,4 @@
-"""What an editor says and chooses: blocks of a prompt, slash commands, modes and options."""
+"""Prompt blocks, slash commands, modes and options from an editor."""
 
 import pytest
 
@@ -9,7 +9,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 
 @pytest.mark.req("AC-6")
-async def test_a_prompt_reaches_the_model_with_all_its_blocks(editor_at):
+async def test_prompt_reaches_the_model_with_all_blocks(editor_at):
     async with editor_at(text("Seen.")) as (editor, server):
         session = await editor.opened()
         await editor.prompt(
@@ -24,11 +24,11 @@ async def test_a_prompt_reaches_the_model_with_all_its_blocks(editor_at):
         )
         sent = str(server.requests[-1].json["messages"])
         assert sent.count("'type': 'image_url'") == 2
-        for wanted in ("compare", "the_text = 1", "file:///x/linked.py", "file:///x/c.bin", "and tell"):
-            assert wanted in sent
+        for part in ("compare", "the_text = 1", "file:///x/linked.py", "file:///x/c.bin", "and tell"):
+            assert part in sent
 
 
-async def test_a_file_mentioned_in_the_words_comes_along(editor_at):
+async def test_mentioned_file_is_attached(editor_at):
     async with editor_at(text("Read.")) as (editor, server):
         (editor.folder / "notes.txt").write_text("the moon is high")
         await editor.prompt(await editor.opened(), "what of @notes.txt ?")
@@ -36,7 +36,7 @@ async def test_a_file_mentioned_in_the_words_comes_along(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_a_command_of_ours_answers_without_a_model(editor_at):
+async def test_builtin_command_does_not_call_the_model(editor_at):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         assert await editor.prompt(session, "/status") == {"stopReason": "end_turn"}
@@ -44,7 +44,7 @@ async def test_a_command_of_ours_answers_without_a_model(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_a_title_is_told_and_listed(editor_at):
+async def test_title_is_sent_and_listed(editor_at):
     async with editor_at(text("Hi.")) as (editor, _):
         session = await editor.opened()
         await editor.prompt(session, "hello")
@@ -56,7 +56,7 @@ async def test_a_title_is_told_and_listed(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_a_command_from_a_file_is_offered_and_becomes_a_prompt(editor_at):
+async def test_custom_command_is_offered_and_becomes_a_prompt(editor_at):
     async with editor_at(text("Greeted.")) as (editor, server):
         folder = editor.folder / ".ostler" / "commands"
         folder.mkdir(parents=True)
@@ -72,22 +72,22 @@ async def test_a_command_from_a_file_is_offered_and_becomes_a_prompt(editor_at):
         assert content[1]["type"] == "image_url"
 
 
-async def test_words_that_begin_with_a_path_are_words(editor_at):
+async def test_text_that_starts_with_a_path_is_a_prompt(editor_at):
     async with editor_at(text("It is a file.")) as (editor, _):
         await editor.prompt(await editor.opened(), "/etc/hosts: what is it?")
         assert editor.text() == "It is a file."
 
 
 @pytest.mark.parametrize("command", ["/quit", "/theme dark", "/memory", "/todo", "/permissions"])
-async def test_every_command_comes_to_words(editor_at, command):
+async def test_every_command_has_a_text_result(editor_at, command):
     async with editor_at() as (editor, _):
         assert (await editor.prompt(await editor.opened(), command))["stopReason"] == "end_turn"
         assert editor.text()
 
 
-async def test_a_command_that_cannot_be_says_why(editor_at):
+async def test_failed_command_is_an_error(editor_at):
     async with editor_at() as (editor, _):
-        with pytest.raises(RpcError, match="there is no agent 'nobody'"):
+        with pytest.raises(RpcError, match="unknown agent 'nobody'"):
             await editor.prompt(await editor.opened(), "/agents nobody")
 
 
@@ -109,7 +109,7 @@ async def test_modes_and_options_are_offered(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_a_mode_is_an_agent_and_holds(editor_at):
+async def test_mode_selects_an_agent(editor_at):
     async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("No.")) as (editor, _):
         session = await editor.opened()
         assert await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"}) == {}
@@ -122,7 +122,7 @@ async def test_a_mode_is_an_agent_and_holds(editor_at):
 
 @pytest.mark.req("AC-6")
 @pytest.mark.parametrize(("option", "value"), [("agent", "plan"), ("thinking", "high"), ("profile", "paranoid")])
-async def test_an_option_is_set_and_told(editor_at, option, value):
+async def test_option_is_set_and_sent(editor_at, option, value):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         params = {"sessionId": session, "configId": option, "value": value}
@@ -133,7 +133,7 @@ async def test_an_option_is_set_and_told(editor_at, option, value):
         assert {o["id"]: o["currentValue"] for o in told}[option] == value
 
 
-async def test_thinking_can_be_left_to_the_model_again(editor_at):
+async def test_thinking_can_be_reset(editor_at):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         for value in ("low", "default"):
@@ -145,7 +145,7 @@ async def test_thinking_can_be_left_to_the_model_again(editor_at):
 @pytest.mark.parametrize(
     ("option", "value"), [("agent", "nobody"), ("moon", "full"), ("profile", "none"), ("agent", 1)]
 )
-async def test_what_is_no_choice_is_refused(editor_at, option, value):
+async def test_invalid_choice_is_rejected(editor_at, option, value):
     async with editor_at() as (editor, _):
         session = await editor.opened()
         with pytest.raises(RpcError) as failed:
