@@ -97,3 +97,6 @@ def test_shell_folder_variables_are_not_secrets(tmp_path, name):
     env = {"HOME": str(tmp_path), name: folder, "DB_PASSWORD": folder}
     assert secrets_in_use(load(tmp_path, {"HOME": str(tmp_path)}), {"HOME": str(tmp_path), name: folder}) == set()
     assert folder in secrets_in_use(load(tmp_path, env), env)  # under another name it is masked
+    redact = make_redactor(load(tmp_path, {"HOME": str(tmp_path)}), {"HOME": str(tmp_path), name: folder}).redact
+    assert redact(f"opened in {folder}/a.py") == f"opened in {folder}/a.py"
+    assert redact(f"{name}={folder}") == f"{name}={folder}"

@@ -15,12 +15,13 @@ from tests.journal.samples import SECRET, turn
 from tests.journal.samples import save_session as keep
 
 from ostler.cli.main import dispatch
-from ostler.cli.redact import BLOCK_BYTES, read_blocks
+from ostler.cli.redact import BLOCK_BYTES, _redact_block, read_blocks
 from ostler.core.events import TurnStarted
 from ostler.core.prompt import Prompt, TextContent
 from ostler.journal.journal_store import JournalStore
 from ostler.settings.home import project_id
 from ostler.testing.model_server import calls, text
+from ostler.text.redact import Redactor
 
 pytestmark = pytest.mark.req("SE-3")
 
@@ -278,6 +279,29 @@ def test_multiline_secrets_stay_in_one_block(size):
         assert any(part.encode() in block for block in blocks), part
     if size == 1:
         assert blocks[0] == b"plain\n"
+
+
+@pytest.mark.req("AZ-5")
+def test_the_filter_redacts_line_by_line_what_the_library_redacts_at_once():
+    from tests.text.test_redact import SECRETS, without_colours
+
+    redact = Redactor().redact
+    for sample, secrets in SECRETS:
+        coloured = "\n".join(f"\x1b[35m{line}\x1b[m\x1b[K" for line in sample.split("\n"))
+        for sent in (sample, coloured):
+            lines = LineReader(f"plain\n{sent}\nplain\n".encode())
+            redacted = b"".join(_redact_block(block, redact) for block in read_blocks(lines)).decode()
+            assert not any(secret in without_colours(redacted) for secret in secrets), sent
+
+
+class LineReader:
+    """Gives one line at a time, as a slow program writes them."""
+
+    def __init__(self, data):
+        self.lines = data.splitlines(keepends=True)
+
+    def read1(self, most):
+        return self.lines.pop(0) if self.lines else b""
 
 
 def test_block_size_is_bounded(monkeypatch):

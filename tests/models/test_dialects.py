@@ -10,6 +10,7 @@ from ostler.core.message import CallPart, Message, ThoughtPart
 from ostler.core.prompt import ImageContent, TextContent
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.models.dialects.dialect import apply_dialect
+from ostler.models.dialects.quoted_calls import QUOTED_CALL
 from ostler.models.model_types import (
     AssistantMessage,
     CallChunk,
@@ -64,6 +65,64 @@ async def test_api_calls_are_accepted_in_every_dialect(client, dialect):
     chunks, _ = await run(client, dialect, reply)
     assert [(call.tool, call.arguments) for call in of_type(chunks, CallChunk)] == [("bash", '{"command": "ls"}')]
     assert (text_of(chunks), chunks[-1]) == ("I look.", ReplyFinished("calls"))
+
+
+JSON_CALL = '{"name": "bash", "arguments": {"command": "rm -rf x"}}'
+FORMS = [JSON_CALL, f"```json\n{JSON_CALL}\n```", '[bash(command="rm -rf x")]']
+
+
+def was_shown(text_shown):
+    """Return a request after a tool showed this text."""
+    read = ToolCall("c0", "read", {"path": "notes"})
+    return make_request(history=history(read, results=[ToolResult("c0", "ok", text_shown)]))
+
+
+@pytest.mark.req("MD-6")
+@pytest.mark.parametrize("dialect", ["native", "text"])
+@pytest.mark.parametrize("form", FORMS)
+async def test_untagged_call_at_the_end_runs_unless_the_model_was_shown_it(client, dialect, form):
+    reply = text(f"The file holds:\n\n{form}")
+    chunks, _ = await run(client, dialect, reply)
+    assert [call.tool for call in of_type(chunks, CallChunk)] == ["bash"]
+    pretty = '{\n  "name": "bash",\n  "arguments": {\n    "command": "rm -rf x"\n  }\n}'
+    shown = ["     1\t# Notes\n     2\tRun " + form, f"x {json.dumps(form)} y"]
+    shown += [pretty, "\n".join(f"{i:6}\t{line}" for i, line in enumerate(pretty.split("\n")))] if "{" in form else []
+    for text_shown in shown:
+        chunks, _ = await run(client, dialect, reply, request=was_shown(text_shown))
+        assert [call.tool for call in of_type(chunks, CallChunk)] == [QUOTED_CALL], text_shown
+        assert text_of(chunks) == f"The file holds:\n\n{form}"
+
+
+@pytest.mark.req("MD-6")
+@pytest.mark.parametrize("dialect", ["native", "text"])
+async def test_the_model_is_told_that_it_quoted_a_call(client, dialect):
+    quoted = history(ToolCall("c1", QUOTED_CALL, {}, raw=JSON_CALL))
+    _, body = await run(client, dialect, text("ok"), request=make_request(history=quoted))
+    assert "counts as a quotation" in body["messages"][-1]["content"]
+
+
+@pytest.mark.req("MD-6")
+async def test_a_tagged_call_that_was_shown_needs_the_api(client):
+    request = was_shown(f"1\t{HERMES}")
+    chunks, _ = await run(client, "native", text(f"It holds:\n{HERMES}"), request=request)
+    assert [call.tool for call in of_type(chunks, CallChunk)] == [QUOTED_CALL]
+    chunks, _ = await run(client, "native", text(f"It holds:\n{HERMES}\nSo what?"), request=request)
+    assert of_type(chunks, CallChunk) == []
+    chunks, _ = await run(client, "text", text(f"It holds:\n{HERMES}"), request=request)
+    assert [call.tool for call in of_type(chunks, CallChunk)] == ["read"]
+
+
+@pytest.mark.req("MD-6")
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_model_that_makes_api_calls_only_quotes_json(client, form):
+    api_call = [("read", {"path": "a"})]
+    async with ScriptedModelServer(calls(api_call, text=form), text(form), text(HERMES)) as server:
+        model = apply_dialect(client(server), "native")
+        replies = [[chunk async for chunk in model.stream(make_request())] for _ in range(3)]
+        await model.aclose()
+    found = [[call.tool for call in of_type(chunks, CallChunk)] for chunks in replies]
+    assert found == [["read"], [], ["read"]]
+    assert [text_of(chunks) for chunks in replies] == [form, form, ""]
 
 
 @pytest.mark.req("MD-6")

@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import gzip
 import subprocess
 import sys
+import zlib
 
 import httpx2
 import pytest
 
 from ostler.core.errors import BackendError, UsageError
 from ostler.models.base_url import ServerOrigin, parse_base_url
+from ostler.models.content_encoding import ContentDecoder
 from ostler.models.dialer import Dialer
 from ostler.models.http import HttpClient
 from ostler.models.proxy import parse_proxy
@@ -194,7 +197,14 @@ async def test_silence_in_a_body_is_an_empty_read():
         (b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n", "malformed", "invalid HTTP"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\n", "malformed", "invalid HTTP"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "malformed", "broken framing"),
-        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\nx", "malformed", "compressed"),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 1\r\n\r\nx", "malformed", "compressed"),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nwxyz", "malformed", "damaged"),
+        (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n\x1f\x8b", "closed", "middle"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n" + gzip.compress(b"x" * 99, mtime=0)[:-9],
+            "closed",
+            "middle",
+        ),
         (b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "malformed", ""),
     ],
 )
@@ -206,6 +216,32 @@ async def test_malformed_responses(answer, code, message):
             await body_of(response)
         assert (caught.value.fault.code, message in str(caught.value)) == (code, True)
         await http.aclose()
+
+
+@pytest.mark.req("MD-1")
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "GZIP", "deflate", "raw deflate", "two members"])
+async def test_a_compressed_reply_is_decoded(encoding):
+    content = bytes(range(256)) * 5_000
+    packed = {
+        "deflate": zlib.compress(content),
+        "raw deflate": zlib.compress(content, wbits=-15),
+        "two members": gzip.compress(content[:999]) + gzip.compress(content[999:]),
+    }.get(encoding, gzip.compress(content))
+    name = {"raw deflate": "deflate", "two members": "gzip"}.get(encoding, encoding).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: " + name + b"\r\n"
+    async with peer(head + b"content-length: %d\r\n\r\n" % len(packed) + packed, head + b"\r\n" + packed) as port:
+        http = http_to(port)
+        for _ in range(2):
+            assert await body_of(await http.send("GET", "/")) == content
+        await http.aclose()
+
+
+@pytest.mark.req("MD-1")
+def test_a_compressed_bomb_is_decoded_in_small_pieces():
+    bomb = gzip.compress(bytes(50_000_000))
+    assert len(bomb) < 100_000
+    pieces = ContentDecoder().decode(bomb)
+    assert max(len(next(pieces)) for _ in range(20)) <= 262_144
 
 
 async def test_interim_responses_and_http_1_0_are_supported():

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import tracemalloc
 
 import pytest
 from model_helpers import collect, make_request, of_type, text_of, thoughts_of
@@ -54,6 +55,58 @@ async def run_failing(client, *replies, into=None, **values):
         with pytest.raises(BackendError) as caught:
             await collect(client(server, **values), into=into)
     return caught.value
+
+
+def choices(*texts, **fields):
+    """Return an event with one choice for each text."""
+    return {"choices": [{"delta": {"content": text}, **fields} for text in texts]}
+
+
+@pytest.mark.req("MD-1")
+@pytest.mark.parametrize(
+    "reply",
+    [
+        sse_reply(delta(content="one"), {"choices": [{"index": 1, "delta": {"content": "two"}}]}, STOP),
+        sse_reply(choices("one", "two"), STOP),
+        sse_reply(choices("one", index="0"), choices("two", index="1"), STOP),
+        sse_reply(
+            delta(content="one"),
+            {"choices": [{"index": 1, "delta": {"tool_calls": [{"function": {"name": "bash", "arguments": "{}"}}]}}]},
+            {"choices": [{"index": 1, "delta": {}, "finish_reason": "tool_calls"}]},
+            STOP,
+        ),
+        raw(
+            json.dumps(
+                {
+                    "choices": [
+                        {"index": 0, "message": {"content": "one"}, "finish_reason": "stop"},
+                        {"index": 1, "message": {"content": "two"}, "finish_reason": "length"},
+                    ]
+                }
+            ).encode(),
+            content_type="application/json",
+        ),
+    ],
+)
+async def test_a_second_choice_is_not_mixed_in(client, reply):
+    chunks = await run(client, reply)
+    assert text_of(chunks) == "one"
+    assert of_type(chunks, CallChunk) == []
+    assert chunks[-1] == ReplyFinished("stop")
+
+
+@pytest.mark.req("MD-1")
+async def test_a_reply_of_endless_calls_is_refused_early(client):
+    def many(start):
+        tools = [{"index": start + i, "id": f"c{start + i}", "function": {"name": "read"}} for i in range(500)]
+        return delta(tool_calls=tools)
+
+    tracemalloc.start()
+    error = await run_failing(client, sse_reply(*(many(500 * i) for i in range(60)), STOP))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "too long" in str(error)
+    assert peak < 100_000_000
 
 
 @pytest.mark.req("MD-1", "MD-4")

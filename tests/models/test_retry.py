@@ -307,6 +307,18 @@ async def test_single_bytes_are_a_stall_but_a_large_event_is_not(client, size, s
             assert text_of(await collect(model)) == "x" * 200 * size
 
 
+@pytest.mark.req("MD-5")
+@pytest.mark.parametrize("noise", [b": ping\n", b": ping\n\n", b": endless ", b"event: ping\n\n", b"id: 7\r\n", b"\n"])
+async def test_endless_comments_are_a_stall(client, noise):
+    """The fake clock advances fifteen seconds on each call."""
+    ticks = itertools.count(0, 15)
+    timeouts = StallTimeouts(notice=1e9, first=40, silent=40, tick=5)
+    async with ScriptedModelServer(raw(b": start\n", *([noise * 200] * 50))) as server:
+        model = client(server, attempts=1, timeouts=timeouts, clock=lambda: next(ticks))
+        with pytest.raises(BackendError, match="has sent nothing"):
+            await collect(model)
+
+
 async def test_request_is_the_same_in_each_attempt(client):
     async with ScriptedModelServer(status(500), status(500), text("a")) as server:
         await collect(client(server), make_request("once"))

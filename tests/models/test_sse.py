@@ -80,11 +80,33 @@ def _reference_split(stream: bytes) -> list[bytes]:
 
 
 @pytest.mark.req("MD-5")
-@pytest.mark.parametrize("stream", [b": ping\n\n: ping\n\n", b": ping\r\n: ping\r\n", b":\n:\n\n"])
-def test_comments_are_counted(stream):
+@pytest.mark.parametrize(
+    "stream",
+    [
+        *(b": ping\n\n", b": ping\r\n", b":\n", b": an endless comment ", b": ping\n: pong\n", b"\n", b"\r\n\r\n"),
+        *(b"event: ping\n\n", b"id: 1\n", b"retry: 5\r\n", b"event: data\n"),
+    ],
+)
+@pytest.mark.parametrize("repeat", [1, 50_000])
+def test_comments_and_other_fields_are_not_data(stream, repeat):
     splitter = SseSplitter()
-    assert splitter.feed(stream) == []
-    assert splitter.comments == 2
+    for _ in range(3):
+        assert splitter.feed(stream * repeat) == []
+        assert not splitter.has_partial_data
+    assert splitter.feed(b"\n\ndata: x\n\ndata: y") == [b"x"]
+    assert splitter.has_partial_data
+
+
+@pytest.mark.req("MD-5")
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("start", [b"data: {", b": ping\ndata: {", b"event: a\ndata: {", b"event: a\r\ndata: {"])
+def test_a_part_of_an_event_is_data(start, size):
+    splitter = SseSplitter()
+    for index in range(0, len(start), size):
+        splitter.feed(start[index : index + size])
+    assert splitter.has_partial_data
+    assert splitter.feed(b"}\n\n") == [b"{}"]
+    assert not splitter.has_partial_data
 
 
 @pytest.mark.parametrize("part", [b"x" * 100, b"data: y\n", b"\rdata: y", b"data\n"])

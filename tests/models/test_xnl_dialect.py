@@ -234,6 +234,27 @@ CASES = {
 }
 
 
+QUOTED_BLOCKS = [
+    f"```\n{BLOCK}\n```\n",
+    f"```xnl\n{BLOCK}",
+    f"~~~\n{BLOCK}\n~~~",
+    f"> {BLOCK}",
+    f"So:\n\n    {BLOCK}",
+    f"\t{BLOCK}",
+    f"Write `{BLOCK}` for it.",
+    f'He wrote "{BLOCK}".',
+    "```\n!unquote_start\n```\nand `!unquote_end` there",
+]
+
+
+@pytest.mark.parametrize("answer", QUOTED_BLOCKS)
+def test_quoted_block_is_text_and_the_block_after_it_is_a_call(answer):
+    assert parse([answer]) == [TextChunk(answer)]
+    assert parse(answer) == [TextChunk(answer)]
+    if "xnl" not in answer:
+        assert [call.id for call in of_type(parse(f"{answer}\n\n{BLOCK}"), CallChunk)] == ["c1"]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_blocks(name):
     answer, expected_calls, expected_text = CASES[name]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostler.text.redact import DEFAULT_KEYS, REDACTION_MARKER, Redactor, is_sensitive_file
+from ostler.text.secret_masker import MASK_MARKER, SecretMasker
 
 DATA = Path(__file__).parents[1] / "data" / "text"
 REDACTOR = Redactor()
@@ -43,6 +44,53 @@ def test_every_secret_of_the_corpus_is_redacted():
 def test_harmless_text_is_unchanged():
     touched = [(text, REDACTOR.redact(text)) for text in HARMLESS if REDACTOR.redact(text) != text]
     assert touched == []
+
+
+def coloured_like_grep(text, rng):
+    """Return the text with the colours that `grep --color=always` puts around a match."""
+    start = rng.randrange(len(text))
+    end = rng.randrange(start, len(text)) + 1
+    return f"{text[:start]}\x1b[01;31m\x1b[K{text[start:end]}\x1b[m\x1b[K{text[end:]}"
+
+
+def without_colours(text):
+    return re.sub(r"\x1b\[[0-9;]*[mK]", "", text)
+
+
+@pytest.mark.req("AZ-5")
+@pytest.mark.parametrize("seed", range(5))
+def test_colours_hide_no_secret_and_stay_in_the_text(seed):
+    rng = random.Random(seed)
+    for text, _ in SECRETS:
+        coloured = coloured_like_grep(text, rng)
+        redacted = REDACTOR.redact(coloured)
+        assert without_colours(redacted) == REDACTOR.redact(text), coloured
+        assert re.findall(r"\x1b\[[0-9;]*[mK]", redacted) == ["\x1b[01;31m", "\x1b[K", "\x1b[m", "\x1b[K"]
+        assert REDACTOR.redact(redacted) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pass\x1b(B\x1b[mword=hunter22", "ghp_abcd\\u001b[01;31mEFGH1234abcdEFGH1234", "pass\x9b1mword: hunter22",
+        "\x1b]8;;https://me:hunter22@host/\x1b\\x\x1b]8;;\x1b\\", "\x1b]0;password=hunter22\x07",
+        "\x1b]password=hunter22\n", "pass\x1b[38:2::1:2:3mword\x1b[0m = 'hunter22'",
+    ],
+)  # fmt: skip
+def test_every_kind_of_escape_is_looked_through(text):
+    redacted = REDACTOR.redact(text)
+    assert "hunter22" not in redacted
+    assert "EFGH" not in redacted
+    assert REDACTION_MARKER in redacted
+
+
+def test_known_values_and_patterns_match_across_colours():
+    redactor = Redactor(patterns=(r"emp-\d+",), known_values=("correct-horse",))
+    assert redactor.redact("a corr\x1b[1mect-horse e\x1b[mmp-77") == (
+        f"a {REDACTION_MARKER}\x1b[1m {REDACTION_MARKER}\x1b[m"
+    )
+    assert SecretMasker(["correct-horse"]).mask("a corr\x1b[1mect-horse b") == f"a {MASK_MARKER}\x1b[1m b"
+    assert SecretMasker(["correct-horse"]).occurs_in(rb'{"text": "corr\u001b[1mect-horse"}')
 
 
 def test_redacting_twice_changes_nothing():
@@ -215,7 +263,8 @@ HOSTILE = [
     "password is ", "<password>", '<password a="b" ', 'name="password" ', 'variable "password" {', "password: |\n  a\n",
     'auth=("a",', 'password: ["a",', "{{", "token={{", "token=<a", "token=${", "token=a[", "token=a,", "secret: /a",
     "password=\\\\\\\\\"", f"password={REDACTION_MARKER}", "Private-Lines: 1\nAAAA\n", "A" * 16 + "\n",
-    "passwordé", "xtoken.", "İtoken: ",
+    "passwordé", "xtoken.", "İtoken: ", "\x1b[1m", "\x1b]8;;", "token:\n", "token:\n- a1b2c3\n", "token=a\\\n",
+    "$6$", "$1$a$", "$5$rounds=1$", "a:b:", "a1:token: ", "--token\n",
 ]  # fmt: skip
 
 

@@ -57,6 +57,11 @@ SANITISED = {
     "fillers": ("a\u3164b\uffa0c\u115fd", "abcd"),
     "joiners without effect": ("a\u200db\u200cc", "abc"),
     "lone surrogate": ("a\ud83db", "a\ufffdb"),
+    "piled-up marks": ("a" + "\u0301" * 500 + "b", "a" + "\u0301" * 8 + "b"),
+    "marks with invisible characters between": ("a" + "\u0301\u200b" * 50 + "b", "a" + "\u0301" * 8 + "b"),
+    "marks of many kinds": ("a" + "\u0301\u20dd\u0489\u1ab0" * 9 + "b", "a" + "\u0301\u20dd\u0489\u1ab0" * 2 + "b"),
+    "marks outside the first plane": ("a" + "\U0001e8d0" * 30, "a" + "\U0001e8d0" * 8),
+    "marks at the start": ("\u0301" * 20 + "\n" + "\u0301" * 20, "\u0301" * 8 + "\n" + "\u0301" * 8),
 }
 
 UNCHANGED = [
@@ -160,3 +165,7 @@ def test_invisible_characters_are_escaped(text, expected):
 @given(HOSTILE)
 def test_escaped_text_has_no_invisible_characters(text):
     assert sanitise(escape_invisible(text)) == escape_invisible(text)
+
+
+def test_piled_up_marks_are_shown_where_the_user_decides():
+    assert escape_invisible("a" + "\u0301" * 10 + "b") == "a" + "\u0301" * 8 + "<U+0301><U+0301>b"

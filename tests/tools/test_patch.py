@@ -578,3 +578,51 @@ async def test_many_hunks_in_a_large_file_are_fast(harness, start):
     assert harness.tree()["f"].decode() == "".join(
         "changed\n" if n % 500 == 0 and 1000 <= n < 99_000 else line for n, line in enumerate(lines)
     )
+
+
+def _many_hunks(line, count=1000):
+    hunks = "".join(f"@@ -{n},1 +{n},1 @@\n-{line(n)}\n+x\n" for n in range(1, count + 1))
+    return f"--- a/big.txt\n+++ b/big.txt\n{hunks}"
+
+
+def _many_files(line, count=1000):
+    return "".join(f"--- a/big.txt\n+++ b/big.txt\n@@ -{n},1 +{n},1 @@\n-{line(n)}\n+x\n" for n in range(1, count))
+
+
+@pytest.mark.req("TL-1")
+@pytest.mark.parametrize("make", [_many_hunks, _many_files])
+@pytest.mark.parametrize(
+    "line",
+    [
+        lambda n: f"there is no line like {n}",  # fits nowhere
+        lambda n: f"the line {5000 - n} of this file, which has many",  # fits far away, before the one before it
+        lambda n: f"    the line {2 * n + 500} of this file, which has many ",  # fits only without its blanks
+        lambda n: "the same",  # fits everywhere
+    ],
+    ids=["nowhere", "backwards", "blanks", "everywhere"],
+)
+async def test_a_patch_with_many_hunks_does_not_block(harness, make, line):
+    same = "the same\n" * 200
+    lines = "".join(f"the line {n} of this file, which has many\n" for n in range(5000))
+    harness.put("big.txt", (lines + same).encode())
+    started = time.monotonic()
+    task = asyncio.ensure_future(harness.patch(make(line)))
+    longest, last = 0.0, time.monotonic()
+    while not task.done():
+        await asyncio.sleep(0)
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    await task
+    assert time.monotonic() - started < 10
+    assert longest < 2
+
+
+@pytest.mark.req("TL-1")
+async def test_a_patch_stops_at_the_first_hunk_that_fits_nowhere(harness):
+    harness.put("a.txt", b"one\ntwo\nthree\n")
+    hunks = "".join(f"@@ -{n},1 +{n},1 @@\n-{text}\n+x\n" for n, text in enumerate(["one", "zzz", "yyy"], 1))
+    result = await harness.patch(f"--- a/a.txt\n+++ b/a.txt\n{hunks}")
+    assert result.status == "failed"
+    told = result.for_model
+    assert "hunk 2 of 3" in told
+    assert "hunk 3" not in told
+    assert "not checked: 1" in told

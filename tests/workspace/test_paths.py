@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostler.core.errors import PathError
-from ostler.workspace.paths import check_path, escape_path, printable_path, relative_to_root, resolve_path, split_path
+from ostler.workspace.paths import (
+    check_path,
+    escape_path,
+    name_existing_tilde,
+    printable_path,
+    relative_to_root,
+    resolve_path,
+    split_path,
+)
 
 
 @pytest.mark.req("FS-2")
@@ -30,6 +38,17 @@ def test_invalid_path_is_rejected_with_reason(path, reason):
     assert error.value.fault.code == "bad_path"
     assert reason in str(error.value)
     str(error.value).encode()
+
+
+@pytest.mark.req("FS-2")
+@pytest.mark.parametrize("name", ["~notes.txt", "~", "~root", "~$report.docx", "~a\nb"])
+def test_a_name_that_begins_with_a_tilde_is_found_if_it_exists(tmp_path, name):
+    assert name_existing_tilde(name, str(tmp_path)) == name
+    (tmp_path / name).mkdir()
+    assert name_existing_tilde(name, str(tmp_path)) == f"./{name}"
+    assert name_existing_tilde(f"{name}/x", str(tmp_path)) == f"./{name}/x"
+    assert name_existing_tilde(escape_path(name), str(tmp_path)) == f"./{escape_path(name)}"
+    assert name_existing_tilde("~other/x", str(tmp_path)) == "~other/x"
 
 
 @pytest.mark.parametrize("path", ["a~", "./~x", "x" * 255, "a b", " a", "-rf", "a\nb", "é/日本", "..."])

@@ -11,13 +11,12 @@ from ostler.settings.model_profiles import MODEL_KEY_VARIABLES
 from ostler.settings.references import referenced_values
 from ostler.settings.secret import Secret
 from ostler.text.lazy_regex import lazy_regex
-from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
+from ostler.text.secret_names import DEFAULT_KEYS, FOLDER_VARIABLES, SecretNames
 from ostler.text.secret_values import is_mixed, looks_random
 
 # Masking shorter values would damage ordinary words.
 MIN_MASKED_LENGTH = 12
 STRONG_GRADES = ("password", "secret", "auth")
-FOLDER_VARIABLES = ("PWD", "OLDPWD")  # set by shells; only their names resemble passwords
 URL_PATTERN = lazy_regex(r"https?://(?:[^/?#@:]*(?::(?P<password>[^/?#]*))?@)?[^?#]*(?:\?(?P<query>[^#]*))?")
 
 

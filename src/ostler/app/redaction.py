@@ -12,7 +12,7 @@ from ostler.settings.effective import Settings
 from ostler.settings.references import referenced_values
 from ostler.settings.secret import Secret
 from ostler.text.redact import DEFAULT_KEYS, Redactor
-from ostler.text.secret_names import SecretNames
+from ostler.text.secret_names import FOLDER_VARIABLES, SecretNames
 
 MIN_SECRET_LENGTH = 8
 BASE_URL_VARIABLES = ("OSTLER_BASE_URL", "AGENT_BASE_URL")
@@ -65,4 +65,5 @@ def _secret_texts(value: object) -> Iterator[str]:
 
 
 def _environment_secrets(env: Mapping[str, str], names: SecretNames) -> Iterator[str]:
-    return (value for name, value in env.items() if names.grade(name) in STRONG_GRADES)
+    named = ((name, value) for name, value in env.items() if name not in FOLDER_VARIABLES)
+    return (value for name, value in named if names.grade(name) in STRONG_GRADES)

@@ -151,6 +151,7 @@ class AnthropicReader:
         if delta.thinking:
             self.collector.add_thought(delta.thinking)
         if delta.signature:
+            self.collector.add_progress(len(delta.signature))
             self._signatures[index] = self._signatures.get(index, "") + delta.signature
         if delta.partial_json and index not in self._server_tool_blocks:
             self._initial_inputs.pop(index, None)  # the input is repeated in deltas

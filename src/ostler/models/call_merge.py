@@ -39,6 +39,11 @@ class CallMerger:
         self._by_index: dict[int, _PartialCall] = {}
         self._by_id: dict[str, _PartialCall] = {}
 
+    @property
+    def count(self) -> int:
+        """The number of calls so far."""
+        return len(self._partial_calls)
+
     def add(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
         """Add a fragment to the call with this index or id; without both, to the last call."""
         partial = self._find_or_start(index, call_id, name, arguments)

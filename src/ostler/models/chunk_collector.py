@@ -17,7 +17,10 @@ from ostler.models.model_types import (
 )
 from ostler.models.think_tags import ThinkSplitter
 
-_MAX_REPLY_SIZE = 64 * 1024 * 1024
+# In characters; no model writes this much, and each one takes memory in several places.
+_MAX_REPLY_SIZE = 16 * 1024 * 1024
+# Counted for each call, because its objects take far more memory than a short text.
+_CALL_COST = 4096
 
 
 class ChunkCollector:
@@ -35,6 +38,7 @@ class ChunkCollector:
         self.call_merger = CallMerger((tool.name for tool in request.tools), used_call_ids(request))
         self.is_full = False  # `request.max_bytes` is reached
         self._bytes_left = request.max_bytes
+        self._call_count = 0
         self._chunks: list[ReplyChunk] = []
         self._think_splitter = ThinkSplitter()
         self._pending_surrogate = ""
@@ -42,7 +46,7 @@ class ChunkCollector:
     def add_text(self, text: str) -> None:
         """Add text of the answer; `<think>` blocks in it become thoughts."""
         text = self._join_surrogates(text)
-        self._add_progress(len(text))
+        self.add_progress(len(text))
         self._count_bytes(text)
         runs = self._think_splitter.feed(text)
         if self._think_splitter.lone_close:
@@ -53,7 +57,7 @@ class ChunkCollector:
 
     def add_thought(self, text: str, signature: str = "") -> None:
         """Add reasoning. A signature ends the block."""
-        self._add_progress(len(text) + len(signature))
+        self.add_progress(len(text) + len(signature))
         self._count_bytes(text)
         self._think_splitter.ignore_tags()
         self.reasoning = "field"
@@ -61,13 +65,16 @@ class ChunkCollector:
 
     def add_call(self, index: int | None, call_id: str, name: str, arguments: str) -> None:
         """Add a fragment of a call."""
-        self._add_progress(len(call_id) + len(name) + len(arguments) + 1)
+        self.add_progress(len(call_id) + len(name) + len(arguments) + 1)
         self._count_bytes(arguments)
-        self.call_merger.add(index, call_id, name, arguments)
+        if self.error is None:
+            self.call_merger.add(index, call_id, name, arguments)
+        self.add_progress((self.call_merger.count - self._call_count) * _CALL_COST)
+        self._call_count = self.call_merger.count
 
     def set_finish_reason(self, reason: str) -> None:
         """Store the finish reason as the server sent it."""
-        self._add_progress(1)
+        self.add_progress(1)
         self.finish_reason = reason
 
     def fail(self, error: BackendError) -> None:
@@ -94,7 +101,8 @@ class ChunkCollector:
         chunks.append(parse_finish_reason(self.finish_reason, has_calls=bool(calls), refused=self.refused))
         return chunks
 
-    def _add_progress(self, more: int) -> None:
+    def add_progress(self, more: int) -> None:
+        """Count content in characters; a reply that is too long fails."""
         self.progress += more
         if self.progress > _MAX_REPLY_SIZE:
             self.fail(ModelError(f"{self.server} sent a reply that is too long", code="malformed"))

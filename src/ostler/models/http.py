@@ -1,7 +1,7 @@
 """Small HTTP/1.1 client for one server, with a kept-alive connection; h11 parses the response heads."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from ostler.models.socket_connection import SocketConnection
 if TYPE_CHECKING:
     import h11
 
+    from ostler.models.content_encoding import ContentDecoder
     from ostler.models.dialer import Dialer
 
 _MAX_HEAD = 65_536
@@ -123,6 +124,7 @@ class HttpResponse:
         self._reused = reused
         self._has_received = False
         self._body: HttpBody | None = None
+        self._decoder: ContentDecoder | None = None
         self._first_data = b""
         self._keep_alive = False
         self._ended = False
@@ -166,12 +168,17 @@ class HttpResponse:
         assert body is not None, "call read_head first"
         while not self._ended:
             content = self._decode_body(body, data)
-            if content:
+            if self._decoder is not None:
+                for piece in self._decompress(self._decoder, content):
+                    yield piece
+            elif content:
                 yield content
             more = await self._read_body(body, tick)
             if more is None:
                 yield b""
             data = more or b""
+        if self._decoder is not None and self._decoder.is_incomplete:
+            raise self._closed_error("in the middle of its reply")
 
     async def read_rest(self, limit: int, timeout: float) -> bytes:
         """Return the rest of the content within limit and timeout. After a full read the connection is reused."""
@@ -221,12 +228,26 @@ class HttpResponse:
         for name, value in event.headers:
             key, text = name.decode("ascii"), value.decode("latin-1")
             self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
-        if self.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-            raise self._malformed_error("a compressed reply although compression was not requested")
+        self._decoder = self._make_decoder(self.headers.get("content-encoding", "").strip().lower())
         self._first_data = self._parser.trailing_data[0]
         self._body = make_body(self.status, self.headers)
         tokens = self.headers.get("connection", "").lower()
         self._keep_alive = event.http_version == b"1.1" and "close" not in tokens and not self._body.ends_on_close
+
+    def _make_decoder(self, encoding: str) -> "ContentDecoder | None":
+        if encoding in ("", "identity"):
+            return None
+        from ostler.models.content_encoding import SUPPORTED_ENCODINGS, ContentDecoder  # needed only here
+
+        if encoding not in SUPPORTED_ENCODINGS:
+            raise self._malformed_error(f"a reply compressed with {encoding[:20]!r}, which was not requested")
+        return ContentDecoder()
+
+    def _decompress(self, decoder: "ContentDecoder", data: bytes) -> Iterator[bytes]:
+        try:
+            yield from decoder.decode(data)
+        except FramingError as error:
+            raise self._malformed_error(f"a reply that cannot be read ({error})") from None
 
     async def _receive_head(self, timeout: float | None) -> bytes | None:
         """Return bytes of the head. A reused connection that fails before the first byte is replaced once."""

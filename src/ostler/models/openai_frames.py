@@ -34,11 +34,12 @@ class ChatDelta(msgspec.Struct, gc=False):
 
 
 class ChatChoice(msgspec.Struct, gc=False):
-    """A choice; requests ask for only one."""
+    """A choice; requests ask for only one. Some servers omit the `index`."""
 
     delta: ChatDelta | None = None
     finish_reason: str | None = None
     message: Any = None
+    index: int | None = None
 
 
 class PromptTokensDetails(msgspec.Struct, gc=False):
@@ -128,7 +129,7 @@ def _convert_choice(choice: dict[str, Any]) -> ChatChoice:
         converted = ChatDelta(content=text)
     else:
         converted = delta_from_message(choice.get("message"))
-    return ChatChoice(converted, reason if isinstance(reason, str) else None)
+    return ChatChoice(converted, reason if isinstance(reason, str) else None, index=_convert_index(choice.get("index")))
 
 
 def _convert_delta(delta: dict[str, Any], is_complete: bool) -> ChatDelta:
@@ -168,10 +169,8 @@ def _split_content(content: Any) -> tuple[str | None, str | None]:
 
 
 def _convert_call(call: dict[str, Any], position: int | None) -> CallDelta:
-    index = call.get("index")
-    if isinstance(index, str) and index.isdecimal() and len(index) < 6:
-        index = int(index)
-    known = index if isinstance(index, int) and not isinstance(index, bool) else position
+    index = _convert_index(call.get("index"))
+    known = position if index is None else index
     function = call.get("function")
     call_id = call.get("id")
     return CallDelta(
@@ -179,6 +178,12 @@ def _convert_call(call: dict[str, Any], position: int | None) -> CallDelta:
         id=to_text(call_id) if call_id is not None else None,
         function=_convert_function(function if isinstance(function, dict) else call),
     )
+
+
+def _convert_index(index: Any) -> int | None:
+    if isinstance(index, str) and index.isdecimal() and len(index) < 6:
+        return int(index)
+    return index if isinstance(index, int) and not isinstance(index, bool) else None
 
 
 def _convert_function(function: dict[str, Any]) -> FunctionDelta:

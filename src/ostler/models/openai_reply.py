@@ -9,6 +9,7 @@ from ostler.models.model_errors import ErrorResponse, ModelError
 from ostler.models.model_types import ModelRequest, ReplyChunk, Usage
 from ostler.models.openai_frames import (
     CallDelta,
+    ChatChoice,
     ChatDelta,
     ChatFrame,
     ChatUsage,
@@ -27,6 +28,7 @@ class OpenAIReader:
         self.collector = ChunkCollector(server, request)
         self.ended = False
         self._secret_mask = secret_mask
+        self._choice: int | None = None  # the first choice; others are other answers to the same request
 
     @property
     def complete(self) -> bool:
@@ -80,7 +82,7 @@ class OpenAIReader:
                 self._flush_text(run)
                 self._fail_with_error(frame.error)
                 return
-            for choice in frame.choices or ():
+            for choice in self._own_choices(frame.choices or []):
                 delta = choice.delta or delta_from_message(choice.message)
                 if (
                     delta.reasoning_content
@@ -98,6 +100,21 @@ class OpenAIReader:
             if frame.usage is not None:
                 self._set_usage(frame.usage)
         self._flush_text(run)
+
+    def _own_choices(self, choices: list[ChatChoice]) -> list[ChatChoice]:
+        """Return the parts of the first choice. Without indexes it is the first that has content in this event."""
+        if len(choices) == 1 and choices[0].index in (None, self._choice):
+            return choices
+        indexes = [choice.index for choice in choices if choice.index is not None]
+        if self._choice is None and indexes:
+            self._choice = indexes[0]
+        own: list[ChatChoice] = []
+        for choice in choices:
+            if choice.index is None and any(map(_has_content, own)):
+                break
+            if choice.index in (None, self._choice):
+                own.append(choice)
+        return own
 
     def _flush_text(self, run: list[str]) -> None:
         if run:
@@ -132,3 +149,8 @@ class OpenAIReader:
         self.collector.fail(
             ErrorResponse(self.collector.server, status, {}, write_json({"error": error}), self._secret_mask).to_error()
         )
+
+
+def _has_content(choice: ChatChoice) -> bool:
+    delta = choice.delta or delta_from_message(choice.message)
+    return any(getattr(delta, name) for name in delta.__struct_fields__)

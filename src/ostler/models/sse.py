@@ -5,6 +5,7 @@ from ostler.text.lazy_regex import lazy_regex
 
 _NEWLINE = lazy_regex(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
+_MAX_PENDING_COMMENTS = 65_536
 _LINE_COST = 64  # counted per line, so that many empty data lines reach the limit too
 
 
@@ -16,11 +17,12 @@ class SseSplitter:
     """Returns the data of each complete event, in linear time. Lines end with LF, CRLF or CR.
 
     A model's stream has thousands of events of one `data: ` line each. They are split in a few passes over the whole
-    read; everything else goes line by line. `comments` counts comment lines, which only keep the connection alive.
+    read; everything else goes line by line. `has_partial_data` is True while an event with data is incomplete; comments
+    and other fields only keep the connection alive.
     """
 
     def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
-        self.comments = 0
+        self.has_partial_data = False
         self._merger = SseMerger()
         self._limit = limit
         self._started = False
@@ -32,6 +34,26 @@ class SseSplitter:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return the data of the events that these bytes complete. Raises `EventTooLongError`."""
+        events = self._feed(data)
+        if events or not self._pending:
+            self.has_partial_data = False
+        self._find_partial_data(len(data))
+        return events
+
+    def _find_partial_data(self, new_bytes: int) -> None:
+        """Update `has_partial_data`, looking only at new bytes. Long pending comments are dropped line by line."""
+        pending = self._pending
+        self.has_partial_data = (
+            self.has_partial_data
+            or bool(self._data)
+            or pending.startswith(b"data")
+            or (not self._line_mode and b"\ndata" in pending[-new_bytes - 5 :])
+        )
+        if not self.has_partial_data and not self._line_mode and len(pending) > _MAX_PENDING_COMMENTS:
+            self._line_mode = True
+            self._feed_lines(self._take_pending())
+
+    def _feed(self, data: bytes) -> list[bytes]:
         if not self._started and data:
             data = self._strip_bom(data)
         if self._line_mode:
@@ -100,8 +122,6 @@ class SseSplitter:
             if self._data:
                 events.append(b"\n".join(self._data))
                 self._data, self._data_size = [], 0
-        elif line.startswith(b":"):
-            self.comments += 1
         elif line.startswith(b"data:") or line == b"data":
             value = line[5:].removeprefix(b" ")
             self._data.append(value)

@@ -138,7 +138,6 @@ class _BodyFeeder:
         return self._stall_detector.no_data()
 
     def _feed_events(self, data: bytes) -> None:
-        comments = self._events.comments
         try:
             events = self._events.feed(data)
         except EventTooLongError:
@@ -146,7 +145,7 @@ class _BodyFeeder:
             return
         if events:
             self._reader.feed(events if b"\n" not in b"".join(events) else _split_all(events))
-        elif self._events.comments == comments:
+        elif self._events.has_partial_data:
             self._unparsed_bytes += len(data)
 
     def _add_to_document(self, data: bytes) -> None:

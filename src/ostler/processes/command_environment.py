@@ -3,15 +3,34 @@
 import os
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ostler.text.redact import Redactor
 
 # A variable whose name contains one of these is a secret.
-_SECRET_PARTS = ("KEY", "SECRET", "TOKEN", "PASSW", "PASSPHRASE", "CREDENTIAL", "PRIVATE", "COOKIE", "ASKPASS")
+_SECRET_PARTS = (
+    *("KEY", "SECRET", "TOKEN", "PASSW", "PASSPHRASE", "PASSCODE", "CREDENTIAL", "PRIVATE", "COOKIE", "ASKPASS"),
+    *("WEBHOOK", "CONNECTION_STRING", "CONNECTIONSTRING", "CONN_STR", "CONNSTR", "MNEMONIC"),
+    *("SEED_PHRASE", "SEEDPHRASE", "RECOVERY_PHRASE", "RECOVERY_CODE"),
+)
 # So is one that has one of these between underscores in its name.
-_SECRET_WORDS = frozenset({"PASS", "AUTH", "PAT", "DSN", "JWT", "BEARER", "PIN", "OTP"})
+_SECRET_WORDS = frozenset(
+    {"PASS", "PWD", "AUTH", "PAT", "DSN", "JWT", "BEARER", "PIN", "OTP", "TOTP", "CRED", "CREDS", "PSK", "SALT", "SAS"}
+)
+# And one whose name ends with one of these, perhaps with a number.
+_SECRET_ENDING = re.compile(r"(?:^|_)(?:SK|RK)[0-9]*$|(?:PW|PWD)[0-9]*$")
+# A seed for random numbers is a short number; any other seed belongs to a wallet.
+_SEED = re.compile(r"(?:^|_)SEED(?:_|$)")
+_SHORT_NUMBER = re.compile(r"[0-9]{0,20}|random")
 # Exceptions: programs need these, or they are not secret.
-_SECRET_EXCEPTIONS = frozenset({"SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "KEYBOARD_LAYOUT", "XKB_DEFAULT_LAYOUT"})
-# A secret in a value: a URL with a password.
+_SECRET_EXCEPTIONS = frozenset(
+    {"SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "KEYBOARD_LAYOUT", "XKB_DEFAULT_LAYOUT", "PWD", "OLDPWD"}
+)
+# A secret in a value: a URL with a password, even a placeholder.
 _SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+_MAX_SCANNED_LENGTH = 32_768
 
 # These make every `bash -c` run a given file or function.
 _CODE_VARIABLES = re.compile(r"BASH_ENV|ENV|PROMPT_COMMAND|BASH_FUNC_.*|SHELLOPTS|BASHOPTS")
@@ -52,6 +71,7 @@ NON_INTERACTIVE_ENV = {
 _USER_OVERRIDABLE = frozenset({"GIT_SSH_COMMAND"})  # a value set by the user is kept
 
 
+@lru_cache(maxsize=1024)
 def is_secret(name: str, value: str) -> bool:
     """Return whether an environment variable is probably a secret."""
     upper = name.upper()
@@ -59,7 +79,26 @@ def is_secret(name: str, value: str) -> bool:
         return False
     if any(part in upper for part in _SECRET_PARTS) or not _SECRET_WORDS.isdisjoint(upper.split("_")):
         return True
-    return _SECRET_VALUE.search(value) is not None
+    if _SECRET_ENDING.search(upper) or (_SEED.search(upper) and not _SHORT_NUMBER.fullmatch(value)):
+        return True
+    return _SECRET_VALUE.search(value) is not None or _contains_secret(name, value)
+
+
+def _contains_secret(name: str, value: str) -> bool:
+    """Return whether the redactor finds a secret in the value; a value too long to scan counts as one."""
+    if len(value) < 4:
+        return False
+    if len(value) > _MAX_SCANNED_LENGTH:
+        return True
+    redactor = _redactor()
+    return redactor.finds_secret(value) or redactor.finds_secret(f"{name}={value}")
+
+
+@cache
+def _redactor() -> "Redactor":
+    from ostler.text.redact import Redactor
+
+    return Redactor()
 
 
 def command_environment(environ: Mapping[str, str], *, sandboxed: bool = False) -> dict[str, str]:

@@ -3,10 +3,18 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ostler.text.plain_view import (
+    Span,
+    continued_word_end,
+    escape_free_view,
+    escape_payloads,
+    joined_view,
+    replace_spans,
+)
 from ostler.text.secret_commands import find_in_commands
 from ostler.text.secret_names import DEFAULT_KEYS, SecretNames
 from ostler.text.secret_pairs import find_in_pairs
-from ostler.text.secret_shapes import Span, find_by_format
+from ostler.text.secret_shapes import find_by_format
 from ostler.text.secret_values import REDACTION_MARKER
 
 __all__ = ["DEFAULT_KEYS", "REDACTION_MARKER", "Redactor", "is_sensitive_file"]
@@ -34,13 +42,36 @@ class Redactor:
     def redact(self, text: str) -> str:
         """Return the text with every secret replaced by the marker. Idempotent."""
         for _ in range(_MAX_ROUNDS):
-            redacted = _replace_spans(text, self._find_spans(text))
+            spans = self._find_spans(text)
+            if not spans:
+                break
+            markers = _find_occurrences(text, REDACTION_MARKER)  # adjacent ones are merged
+            redacted = replace_spans(text, [*spans, *markers], REDACTION_MARKER)
             if redacted == text:
                 break
             text = redacted
         return text
 
+    def finds_secret(self, text: str) -> bool:
+        return bool(self._find_spans(text))
+
     def _find_spans(self, text: str) -> list[Span]:
+        """Return the spans of the secrets in what a terminal shows, and in the titles and links that it does not."""
+        view = escape_free_view(text)
+        spans = [view.original_span(span) for span in self._find_in_plain_text(view.text)]
+        for start, end in escape_payloads(text):
+            spans += [(start + first, start + last) for first, last in self._find_in_plain_text(text[start:end])]
+        return spans
+
+    def _find_in_plain_text(self, text: str) -> list[Span]:
+        spans = self._match(text)
+        joined = joined_view(text)
+        if joined is not None:
+            spans += [joined.original_span(span) for span in self._match(joined.text)]
+            spans = [(start, continued_word_end(text, end)) for start, end in spans]
+        return spans
+
+    def _match(self, text: str) -> list[Span]:
         spans = [*find_by_format(text), *find_in_pairs(text, self._names), *find_in_commands(text)]
         spans += [span for value in self._known_forms for span in _find_occurrences(text, value)]
         for pattern in self._patterns:
@@ -85,30 +116,6 @@ def _find_occurrences(text: str, value: str) -> Iterable[Span]:
     while start >= 0:
         yield start, start + len(value)
         start = text.find(value, start + len(value))
-
-
-def _replace_spans(text: str, spans: list[Span]) -> str:
-    """Replace the spans by the marker, merging overlapping spans and adjacent markers."""
-    if not spans:
-        return text
-    spans += _find_occurrences(text, REDACTION_MARKER)
-    parts: list[str] = []
-    pos = 0
-    for start, end in _merge_spans(spans):
-        parts += (text[pos:start], REDACTION_MARKER)
-        pos = end
-    parts.append(text[pos:])
-    return "".join(parts)
-
-
-def _merge_spans(spans: list[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
 
 
 _SENSITIVE_NAMES = frozenset(

@@ -1,10 +1,13 @@
 """Removes terminal escapes, control characters and invisible characters from text."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 from re import Match, Pattern
 from typing import Literal
 
+# More marks than this on one character cover the lines around it.
+MAX_COMBINING_MARKS = 8
 # An unterminated sequence removes at most this many characters.
 MAX_SEQUENCE_LENGTH = 4096
 
@@ -29,6 +32,9 @@ _PICTOGRAPHS = (
     r"\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 _JOINING_LETTERS = r"\u0600-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc"
+
+# Where combining marks can be; Chinese, Japanese and Korean have none that stack.
+_MARKABLE = r"[\u0300-\u2fff\u302a-\u302f\u3099\u309a\ua000-\uabff\ufb00-\uffff\U00010000-\U0001ffff]+"
 
 _OPENERS: dict[str, SanitiserState] = {
     "[": "control", "\x9b": "control", "]": "title", "\x9d": "title",
@@ -66,6 +72,7 @@ class Sanitiser:
         self._last_char = ""  # the last character that was output
         self._pending_return = False  # a carriage return; the next character decides its effect
         self._pending_joiner = ""  # a joiner; the next character decides whether it stays
+        self._marks = 0  # combining marks at the end of the output
 
     def feed(self, chunk: str) -> str:
         out: list[str] = []
@@ -101,8 +108,9 @@ class Sanitiser:
     def _emit(self, run: str, out: list[str]) -> None:
         if self._pending_return or self._pending_joiner:
             self._resolve_pending(run[0], out)
+        run, self._marks = limit_marks(run, self._marks)
         out.append(run)
-        self._last_char = run[-1]
+        self._last_char = run[-1:] or self._last_char
 
     def _handle_special(self, char: str, out: list[str]) -> None:
         """Handle one special character outside of sequences."""
@@ -196,8 +204,36 @@ def _is_member(members: str, char: str) -> bool:
     return char != "" and _pattern(f"[{members}]").match(char) is not None
 
 
+def limit_marks(text: str, marks: int = 0, escape: Callable[[str], str] = lambda char: "") -> tuple[str, int]:
+    """Replace combining marks beyond the limit by `escape`. `marks` is their number before the text.
+
+    Returns the text and the number of marks at its end.
+    """
+    if text.isascii():
+        return text, 0 if text else marks
+    parts: list[str] = []
+    pos = 0
+    for match in _pattern(_MARKABLE).finditer(text):
+        marks = marks if match.start() == 0 else 0
+        parts.append(text[pos : match.start()])
+        for char in match.group():
+            marks = marks + 1 if _is_mark(char) else 0
+            parts.append(char if marks <= MAX_COMBINING_MARKS else escape(char))
+        pos = match.end()
+    parts.append(text[pos:])
+    return "".join(parts), 0 if pos < len(text) else marks
+
+
+@cache
+def _is_mark(char: str) -> bool:
+    from unicodedata import category
+
+    return category(char) in ("Mn", "Me")
+
+
 def escape_invisible(text: str) -> str:
-    """Replace invisible characters by visible escapes, for text that the user must review."""
+    """Replace invisible characters and piled-up marks by visible escapes, for text that the user must review."""
+    text, _ = limit_marks(text, escape=lambda char: f"<U+{ord(char):04X}>")
     members = _CONTROLS + _LINE_BREAKS + _SURROGATES + _JOINERS + _BIDI + _INVISIBLE + _UNUSUAL_SPACES
     return _pattern(f"[{members}]").sub(_escape_char, text)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ostler.text.secret_shapes import Span
+from ostler.text.plain_view import Span
 from ostler.text.secret_values import is_placeholder
 
 WORD = r"(?:\"(?P<double>[^\"\n]{1,4096})\"|'(?P<single>[^'\n]{1,4096})'|(?P<plain>[^\s\"'|;&<>]{1,4096}))"

@@ -1,6 +1,9 @@
 """Masks known secret values in text by exact match."""
 
+import re
 from collections.abc import Iterable
+
+from ostler.text.plain_view import escape_free_view, has_escapes, replace_spans
 
 MASK_MARKER = "***WITHHELD-BY-OSTLER***"
 
@@ -14,13 +17,21 @@ class SecretMasker:
         self._json_forms = {_json_escape(form, ascii_only=False).encode("utf-8", "replace") for form in forms}
 
     def occurs_in(self, data: bytes) -> bool:
-        """Return whether encoded JSON contains one of the secrets."""
-        return any(form in data for form in self._json_forms)
+        """Return whether encoded JSON contains one of the secrets, or may contain one between terminal escapes."""
+        return b"\\u001b" in data or any(form in data for form in self._json_forms)
 
     def mask(self, text: str) -> str:
         """Return the text with every known secret replaced by the marker. Idempotent."""
         for form in self._forms:
             text = text.replace(form, MASK_MARKER)
+        return self._mask_between_escapes(text) if has_escapes(text) else text
+
+    def _mask_between_escapes(self, text: str) -> str:
+        """Mask the secrets that terminal escapes split, such as the colours of `grep`."""
+        for form in self._forms:
+            view = escape_free_view(text)
+            spans = [view.original_span(match.span()) for match in re.finditer(re.escape(form), view.text)]
+            text = replace_spans(text, spans, MASK_MARKER)
         return text
 
     def __bool__(self) -> bool:

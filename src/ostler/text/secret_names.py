@@ -24,6 +24,9 @@ DEFAULT_KEYS: tuple[str, ...] = (
     "refresh_token", "id_token", "session_token", "db_password", "aws_secret_access_key",
 )  # fmt: skip
 
+# The shell's own variables for folders; a value that is a path is not a password there.
+FOLDER_VARIABLES = ("PWD", "OLDPWD")
+
 _PASSWORD_KEYS = frozenset(
     ("password", "passwd", "pwd", "pw", "passphrase", "passcode", "psk", "bindpw", "rootpw", "requirepass",
      "masterauth", "mnemonic", "seedphrase", "recoveryphrase", "dbpassword")

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from ostler.text.plain_view import Span
 from ostler.text.secret_names import Grade, SecretNames
 from ostler.text.secret_separated import TAG, find_separated
-from ostler.text.secret_shapes import Span
 from ostler.text.secret_value_span import QUOTE, SecretName, SecretValueFinder
 
 _SIGN = (
     rf"(?P<close>{QUOTE})?(?P<index>\[[0-9]{{0,6}}\]|(?<=[\"'`])\])?(?:[ \t]+(?:As )?[Ss]tring(?=[ \t]*=))?[ \t]*+"
-    r"(?P<sign>===?|!==?|:=|\?=|\+=|=>|<-|:-|,(?=[ \t]*b?[\"'])|[:=]|%3[ADad]|(?<=\w)>)"
+    r"(?P<sign>===?|!==?|:=|\?=|\+=|=>|<-|:-|,(?=\s*b?[\"'])|[:=]|%3[ADad]|(?<=\w)>)"
     r"[ \t]*+(?:\r?\n[ \t]*+(?=[\"']))?"
 )
 # Calls that set a value by name, before the name.
@@ -19,6 +19,8 @@ _SETTER = r"(?i)(?:define|set\w*|put\w*|add\w*|header\w*|append|with\w*|export|e
 # Words before `key:` that make it a secret, and words before `token:` that make it a parser's token.
 _KEY_QUALIFIER = r"(?i)\b(?:api|access|secret|private|recovery|seed) $"
 _PARSER_QUALIFIER = r"(?i)\b(?:unexpected|unknown|expected|invalid|illegal|bad|next) $"
+# The file and the line number that `grep` prints before a line.
+_GREP_PREFIX = r"(?:^|\n)(?:[^\s:]{1,200}|[0-9]{1,6}|[^\s:]{1,200}:[0-9]{1,6}(?::[0-9]{1,6})?):$"
 _MAX_NAME_LENGTH = 100
 
 
@@ -77,8 +79,11 @@ def _contextual_grade(name: SecretName, match: re.Match[str], grade: Grade) -> G
     sign = match["sign"]
     if sign == ">":
         return grade if _regex(TAG).search(name.text_before) else "no"
-    if name.text_before.endswith(":param ") or (sign == ":" and name.text_before.endswith(":")):
-        return "no"  # documentation, or a part of a longer identifier
+    if name.text_before.endswith(":param "):
+        return "no"  # documentation
+    if sign == ":" and name.text_before.endswith(":"):
+        is_spaced = match.string[match.end("sign") : match.end("sign") + 1].isspace()
+        return grade if is_spaced and _regex(_GREP_PREFIX).search(name.text_before) else "no"  # a longer identifier
     if sign in ("==", "===", "!=", "!=="):
         return "soft"
     if sign == ",":

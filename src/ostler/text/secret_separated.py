@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from ostler.text.plain_view import Span
 from ostler.text.secret_commands import WORD, matched_word
 from ostler.text.secret_names import Grade, split_words
-from ostler.text.secret_shapes import Span
 from ostler.text.secret_value_span import SCHEME, SecretName
 from ostler.text.secret_values import is_mixed, is_secret
 from ostler.text.secret_words import DESCRIPTION_WORDS
@@ -14,6 +14,7 @@ from ostler.text.secret_words import DESCRIPTION_WORDS
 TAG = r"<(?:[\w.\-]{1,40}:)?$"
 
 _OPTION = r"[ \t](?![\-\s])" + WORD
+_OPTION_LINE = r"\r?\n[ \t]*(?:-[ \t]+)?(?![\-\s])" + WORD + r"[ \t]*(?=\r?\n|$)"
 _DIRECTIVE = (
     r"(?:^|\s)(?:ENV|ARG|setx|setenv|\#define|set|SetEnv|add_header|fastcgi_param|proxy_set_header"
     r"|config(?:ure)?(?: set)?(?: --\w+)?)[ \t]+(?:\S{0,60}[:/])?$"
@@ -73,6 +74,8 @@ def _value_patterns(name: SecretName) -> Iterator[str]:
     lowered = name.text.lower()
     if name.text.startswith("-") or _regex(_DIRECTIVE).search(name.text_before):
         yield _OPTION
+        if name.text.startswith("--") and name.text_before.rpartition("\n")[2].strip() in ("", "-"):
+            yield _OPTION_LINE
     elif _regex(_LOGIN).search(name.text_before):
         yield _AFTER_LOGIN
     elif lowered in _LINE_NAMES and not name.text_before.rpartition("\n")[2].strip():

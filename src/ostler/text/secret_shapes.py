@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from ostler.text.plain_view import Span
 from ostler.text.secret_values import is_mixed, is_placeholder, looks_random
-
-Span = tuple[int, int]
 
 # The literal prefix of a token, and the pattern of the rest; with `_END` the length is exact.
 _END = r"(?![A-Za-z0-9])"
@@ -115,6 +114,33 @@ _SIGNED_QUERY = r"[?&](?:sig|signature|key|X-Amz-Signature)=([^\s&\"'<>]{16,512}
 _SCHEMES = ("earer", "asic", "oken", "pikey", "piKey")
 _CREDENTIALS = r"[ \t]{1,4}([A-Za-z0-9._~+/\-]{8,4096}={0,2})"
 
+# Password hashes of crypt(3) and of programs with the same notation. `§` is a dollar sign, which may be escaped or
+# doubled, and `~` a character of a hash.
+_HASH_START = r"\$(?:[1-7PHy]|2[abxy]|gy|apr1|sha1|md5|argon2|scrypt|pbkdf2|bcrypt)[\w\-]{0,16}[\\$,]"
+_HASHES = tuple(
+    source.replace("§", r"(?:\\{0,3}\${1,2})").replace("~", r"(?:[./A-Za-z0-9]|\\/)")
+    for source in (
+        r"\$(?:1|apr1)§~{0,8}§~{22}",
+        r"\$2[abxy]?§[0-9]{2}§~{53}",
+        r"\$3§{1,2}[0-9a-f]{32}",
+        r"\$5§(?:rounds=[0-9]{1,9}§)?[^\s:$\\]{0,16}§~{43}",
+        r"\$6§(?:rounds=[0-9]{1,9}§)?[^\s:$\\]{0,16}§~{86}",
+        r"\$g?y§~{1,16}§~{0,86}§~{43}",
+        r"\$7§~{11,97}§~{43}",
+        r"\$sha1§[0-9]{1,9}§~{0,64}§~{28}",
+        r"\$md5(?:,rounds=[0-9]{1,9})?§~{0,8}§{1,2}~{22}",
+        r"\$argon2(?:id|i|d)§(?:[\w=,]{1,64}§){1,2}[\w+/.\-]{8,128}§[\w+/.\-]{16,256}",
+        r"\$(?:scrypt|pbkdf2[\w\-]{0,12}|bcrypt-sha256)§[\w=,]{1,64}§[\w+/.=\-]{4,128}§[\w+/.=\-]{16,256}",
+        r"\$[PH]§~{31}(?!~)",
+    )
+)
+# The same by a name before the first dollar sign (Django, Werkzeug).
+_NAMED_HASH = r"\b(?:pbkdf2|scrypt|bcrypt|argon2)[\w:]{0,40}\$[\w$+/.=,:\-]{40,400}"
+_GRUB_HASH = r"grub\.pbkdf2\.sha512\.[0-9]{1,9}\.[0-9A-F]{32,512}\.[0-9A-F]{32,512}"
+# The traditional hash, which only its place in a line of /etc/shadow or /etc/passwd shows, and those of LDAP.
+_SHADOW = r"(?m)(?:^|(?<=[:\s]))[a-z_][\w.\-]{0,31}:!?([./0-9A-Za-z]{13}|_[./0-9A-Za-z]{19}):[0-9]{0,6}:[0-9]{0,6}:"
+_LDAP_HASH = r"\{(?:S?MD5|S?SHA(?:256|384|512)?|CRYPT|PBKDF2[\w\-]{0,10}|ARGON2)\}([\w+/=$.,\-]{13,512})"
+
 _PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 _PEM_BODY = r"(?:[A-Za-z0-9+/=\s\\\"'`,:;.@()<>|*#]|-(?!----)){0,40000}+"
 _PEM_END = r"-{5,7}END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
@@ -145,6 +171,7 @@ def find_by_format(text: str) -> Iterator[Span]:
     if "://" in text:
         yield from _url_credentials(text)
     yield from _scheme_credentials(text)
+    yield from _password_hashes(text)
     if "PRIVATE KEY" in text or "Private-Lines" in text:
         yield from _private_key_spans(text)
 
@@ -194,6 +221,21 @@ def _is_basic(value: str) -> bool:
     except ValueError:
         return False
     return b":" in decoded and decoded.isascii() and decoded.decode().isprintable()
+
+
+def _password_hashes(text: str) -> Iterator[Span]:
+    """Yield the hashes of passwords, whole with their salt."""
+    if "$" in text:
+        for start in _regex(_HASH_START).finditer(text):
+            hashes = (_regex(source).match(text, start.start()) for source in _HASHES)
+            yield from (match.span() for match in hashes if match is not None)
+        yield from (match.span() for match in _regex(_NAMED_HASH).finditer(text))
+    if "grub.pbkdf2" in text:
+        yield from (match.span() for match in _regex(_GRUB_HASH).finditer(text))
+    if "}" in text:
+        yield from (match.span(1) for match in _regex(_LDAP_HASH).finditer(text))
+    if text.count(":") >= 4:
+        yield from (match.span(1) for match in _regex(_SHADOW).finditer(text))
 
 
 def _private_key_spans(text: str) -> Iterator[Span]:

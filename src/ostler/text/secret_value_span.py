@@ -6,20 +6,22 @@ from functools import cache
 
 import msgspec
 
-from ostler.text.secret_names import Grade, split_words
-from ostler.text.secret_shapes import Span
+from ostler.text.plain_view import Span
+from ostler.text.secret_names import FOLDER_VARIABLES, Grade, split_words
 from ostler.text.secret_values import is_code, is_mixed, is_secret, is_variable_name, looks_random
 
 # Limits in characters, so that the effort per name is bounded.
 _MAX_VALUE_LENGTH = 4096
 _MAX_WORD_LENGTH = 1024
 _MAX_CODE_LENGTH = 200
+_MAX_PREFIX_LENGTH = 300
 
 QUOTE = r"\\{0,7}[\"'`]|&quot;|&\#34;|%22"
 _LINE_START = (
-    r"[ \t]*(?:[0-9]{1,6}[:|→\t ])?[ \t+\->#/*;|]*"
+    r"[ \t]*(?:(?:[^\s:]{1,200}[:\-])?[0-9]{1,6}[:|→\t \-])?[ \t+\->#/*;|]*"
     r"(?:export |set |ENV |ARG |env |declare -x )?[\"']?$"
 )
+_FOLDER = r"[/~]|[A-Za-z]:[\\/]"
 SCHEME = r"(?i:Bearer|Basic|Token|ApiKey|Negotiate|Bot|GenieKey|SSWS|Key)[ \t]+"
 _LONG_SCHEME = r"(?i:Digest|AWS4-HMAC-SHA256|OAuth)[ \t]+"
 _LONG_SCHEME_REST = r"[^\n']{1,1000}"
@@ -35,6 +37,14 @@ _WRAPPED = _WRAPPER + r"(?=[\"'])"
 _OR = r"(?:\|\||\?\?|\bor\b)"
 _FALLBACK = rf"[^\n\"'`]{{0,120}}(?:{_OR}|[(\[][\"'][^\"'\n]{{0,80}}[\"'](?:,|[)\]]\s*{_OR}))[ \t]*(?=[\"'])"
 _FORMAT = r"[<>^=+\-# ]?0?[0-9]*[,_]?(?:\.[0-9]+)?[bcdeEfFgGnosxX%]?\}"
+# The end of a line without a value, and a line that may have the value; it may be from a diff or from `grep -n`.
+_LINE_END = r"[ \t]*(?:(?<=[ \t])#[^\n]{0,200})?\r?\n(?:[ \t]*\r?\n)?"
+_NEXT_LINE = (
+    r"(?:(?:[^\s:]{1,200}[:\-])?[0-9]{1,6}[:\-|→\t])?\+?(?P<indent>[ \t]*)(?P<item>-[ \t]+)?(?P<quote>[\"']?)"
+    r"(?P<value>[^\s\"'](?:[^\r\n\"']{0,4094}[^\s\"'])?)(?P=quote),?[ \t]*(?:[ \t]#[^\n]{0,200})?(?:\r?\n|\Z)"
+)
+_PAIR = r"[\w.\-]{1,100}[ \t]*(?::(?:\s|$)|=(?!=?$))"
+_MIXED_WORD = r"(?=[^A-Za-z]*[A-Za-z])(?=[^0-9]*[0-9])[^\s<>(){}\[\]*`|]{6,}"
 
 
 @cache
@@ -75,6 +85,8 @@ class SecretValueFinder:
             yield from self._list_values(pos)
         elif self._sign == ">":
             yield from self._tag_value(pos)
+        elif self._sign in (":", "=", ":=") and (line_end := _regex(_LINE_END).match(self._text, pos)):
+            yield from self._next_line_values(line_end.end())
         else:
             yield from self._unquoted_value(pos)
 
@@ -85,6 +97,8 @@ class SecretValueFinder:
         while end > start and self._text[end - 1] in " \t\r\n":
             end -= 1
         scheme = self._match_scheme(start, end)
+        if self._name.text in FOLDER_VARIABLES and _regex(_FOLDER).match(self._text, start, end):
+            return
         if scheme is None:
             value = self._text[start:end]
             if is_secret(value, self._grade) and split_words(value) != split_words(self._name.text):
@@ -141,9 +155,32 @@ class SecretValueFinder:
         else:
             yield from self._inline_value(pos)
 
+    def _next_line_values(self, pos: int) -> Iterator[Span]:
+        """Yield the value in the line after its name, or the items of a list there."""
+        line_start = self._text.rfind("\n", 0, self._name.start) + 1
+        own_line = _regex(_NEXT_LINE).match(self._text, line_start)
+        own_indent = len(own_line["indent"]) if own_line else 0
+        while (line := _regex(_NEXT_LINE).match(self._text, pos)) and pos > self._pos:
+            start, end = line.span("value")
+            is_deeper = len(line["indent"]) > own_indent and self._begins_line()
+            if self._is_next_line_value(self._text[start:end], is_deeper=is_deeper, is_item=bool(line["item"])):
+                yield from self._check_span(start, end)
+            if not line["item"]:
+                return
+            pos = line.end()
+
+    def _is_next_line_value(self, value: str, *, is_deeper: bool, is_item: bool) -> bool:
+        """Return whether a line is a value, and not another setting, code or a sentence."""
+        is_phrase = _regex(r"(?i)phrase|mnemonic").search(self._name.text) is not None
+        if (" " in value and not is_phrase) or _regex(_PAIR).match(value) or not self._is_setting(value):
+            return False
+        if is_deeper or is_phrase:
+            return True
+        return (is_item or self._sign == ":") and _regex(_MIXED_WORD).fullmatch(value) is not None
+
     def _begins_line(self) -> bool:
-        line_start = self._text.rfind("\n", max(self._name.start - 60, 0), self._name.start) + 1
-        if line_start == 0 and self._name.start > 60:
+        line_start = self._text.rfind("\n", max(self._name.start - _MAX_PREFIX_LENGTH, 0), self._name.start) + 1
+        if line_start == 0 and self._name.start > _MAX_PREFIX_LENGTH:
             return False
         text_before = self._text[line_start : self._name.start]
         if text_before.endswith(("'", '"')) and not self._closed:

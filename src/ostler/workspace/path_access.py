@@ -10,7 +10,7 @@ from ostler.processes.placeholders import is_placeholder
 from ostler.workspace.file_reading import READ_FLAGS
 from ostler.workspace.jail import Jail
 from ostler.workspace.path_errors import outside_error, path_error
-from ostler.workspace.paths import check_path, escape_path, resolve_path, unescape_path
+from ostler.workspace.paths import check_path, escape_path, name_existing_tilde, resolve_path, unescape_path
 
 
 class PathAccess:
@@ -35,7 +35,7 @@ class PathAccess:
 
     def unescape(self, path: str) -> str:
         """Validate a path and replace the escapes that `escape_path` wrote for unprintable names."""
-        return unescape_path(check_path(path), self.jail.root)
+        return unescape_path(check_path(name_existing_tilde(path, self.jail.root)), self.jail.root)
 
     def grant_folder(self, path: str) -> None:
         """Allow reading everything below a folder outside."""

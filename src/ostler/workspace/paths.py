@@ -31,6 +31,22 @@ def check_path(path: str) -> str:
     return path
 
 
+def name_existing_tilde(path: str, root: str) -> str:
+    """Return `./~name` for a path that begins with the name of a file in the root, as listings show it."""
+    first = path.split("/", 1)[0]
+    if not first.startswith("~") or "\0" in first:
+        return path
+    names = {first, _unescape_name(first)}
+    return f"./{path}" if any(_is_name_in(name, root) for name in names) else path
+
+
+def _is_name_in(name: str, root: str) -> bool:
+    try:
+        return os.path.lexists(f"{root}/{name}")
+    except (OSError, UnicodeEncodeError):
+        return False
+
+
 _ESCAPE_PATTERN = lazy_regex(r"\\(?:[\\nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\"}
 _UNESCAPES = {short: char for char, short in _ESCAPES.items()}

@@ -1,7 +1,7 @@
 """Splits a text stream into visible text and quoted or unquoted blocks."""
 
 import re
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -48,13 +48,24 @@ class UnclosedBlock(msgspec.Struct, frozen=True):
 ScannedPart: TypeAlias = VisibleText | MarkedBlock | UnclosedBlock
 
 
+class TextContext(Protocol):
+    """The context of the visible text: where it is quoted, markers are text."""
+
+    @property
+    def is_quoted(self) -> bool: ...
+
+    def feed(self, text: str) -> None: ...
+
+
 class XnlScanner:
     """Scans chunks of any size. Holds back only a partial marker at the end of a chunk, and an open block.
 
     A marker contains one `!`, at its start, so each character is scanned a fixed number of times.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, context: TextContext | None = None) -> None:
+        """Without a context, markers count everywhere."""
+        self._context = context
         self._open_kind: BlockKind | None = None
         self._body: list[str] = []
         self._pending = ""
@@ -62,7 +73,7 @@ class XnlScanner:
     def feed(self, chunk: str) -> list[ScannedPart]:
         if not self._pending and "!" not in chunk:
             if self._open_kind is None:
-                return [VisibleText(chunk)] if chunk else []
+                return self._visible(chunk)
             self._body.append(chunk)
             return []
         return self._scan(self._pending + chunk)
@@ -73,7 +84,7 @@ class XnlScanner:
         self._open_kind, self._body, self._pending = None, [], ""
         if kind is not None:
             return [UnclosedBlock(kind, rest)]
-        return [VisibleText(rest)] if rest else []
+        return self._visible(rest)
 
     def _scan(self, text: str) -> list[ScannedPart]:
         parts: list[ScannedPart] = []
@@ -83,8 +94,11 @@ class XnlScanner:
                 opener = _OPENER.search(text, position)
                 if opener is None:
                     break
-                if opener.start() > position:
-                    parts.append(VisibleText(text[position : opener.start()]))
+                parts += self._visible(text[position : opener.start()])
+                if self._context is not None and self._context.is_quoted:
+                    parts += self._visible(opener[0])
+                    position = opener.end()
+                    continue
                 self._open_kind = "unquote" if opener[1] == "unquote" else "quote"
                 position = opener.end()
             else:
@@ -107,8 +121,13 @@ class XnlScanner:
         self._pending = text[end:]
         if self._open_kind is not None:
             self._body.append(text[position:end])
-        elif end > position:
-            parts.append(VisibleText(text[position:end]))
+        else:
+            parts += self._visible(text[position:end])
+
+    def _visible(self, text: str) -> list[ScannedPart]:
+        if self._context is not None:
+            self._context.feed(text)
+        return [VisibleText(text)] if text else []
 
 
 def scan(text: str) -> list[ScannedPart]:

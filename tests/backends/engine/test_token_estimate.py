@@ -5,10 +5,12 @@ import random
 import pytest
 from engine_harness import Model, Reply, script
 
-from ostler.backends.engine.token_estimate import TokenEstimator
+from ostler.backends.engine.token_estimate import TokenEstimator, message_size
 from ostler.core.events import UsageReported
+from ostler.core.message import CallPart, Message
+from ostler.core.tools import ToolCall
 from ostler.models.dialects.dialect import apply_dialect
-from ostler.models.model_types import Usage
+from ostler.models.model_types import AssistantMessage, ModelRequest, Usage
 from ostler.models.openai_request import ServerQuirks, chat_body
 from ostler.testing.fake_tool import FakeTool
 
@@ -29,6 +31,14 @@ class CountingModel(Model):
             tokens = int(len(chat_body("m", request, ServerQuirks(), {})) / self.ratio)
             self.counted.append(tokens)
             yield Usage(tokens, 50)
+
+
+@pytest.mark.parametrize(("arguments", "raw"), [({}, "{" * 50_000), ({"path": "x" * 500}, ""), ({}, "")])
+def test_a_call_is_counted_by_the_size_that_is_sent(arguments, raw):
+    message = AssistantMessage(Message("m", (CallPart(ToolCall("c1", "read", arguments, raw=raw)),)))
+    empty = len(chat_body("m", ModelRequest("", (), ()), ServerQuirks(), {}))
+    sent = len(chat_body("m", ModelRequest("", (message,), ()), ServerQuirks(), {})) - empty
+    assert abs(message_size(message) - sent) < 120
 
 
 async def estimates(harness, dialect, ratio, results):

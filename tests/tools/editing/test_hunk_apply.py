@@ -118,11 +118,19 @@ def test_rejected_hunks(text, hunks, parts):
     assert [part for part in parts if part not in message] == [], message
 
 
-def test_up_to_five_rejected_hunks_are_reported():
-    hunks = "".join(f"@@ -{n} +{n} @@\n-line number {n}!\n+x\n" for n in range(1, 8))
+def test_up_to_five_ambiguous_hunks_are_reported():
+    hunks = "".join(f"@@ -{n + 20} +{n + 20} @@\n-same {n}\n+x\n" for n in range(1, 8))
     with pytest.raises(ToolError, match="hunk 3 of 7") as raised:
-        apply_diff(TEN, hunks)
+        apply_diff("".join(f"same {n}\n" for n in range(1, 8)) * 2, hunks)
     assert "(2 more hunks do not apply)" in str(raised.value)
+
+
+def test_only_the_first_hunk_that_fits_nowhere_is_reported():
+    hunks = "".join(f"@@ -{n} +{n} @@\n-line number {n}!\n+x\n" for n in range(1, 8))
+    with pytest.raises(ToolError, match="hunk 1 of 7") as raised:
+        apply_diff(TEN, hunks)
+    assert "hunk 2" not in str(raised.value)
+    assert "not checked: 6" in str(raised.value)
 
 
 BEGIN_PATCHES = {

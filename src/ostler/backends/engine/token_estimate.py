@@ -2,7 +2,7 @@
 
 from ostler.core.message import CallPart, MessagePart, ThoughtPart
 from ostler.core.prompt import EmbeddedResource, ImageContent, PromptContent, TextContent
-from ostler.core.tools import ToolResult
+from ostler.core.tools import ToolCall, ToolResult
 from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResultsMessage, UserMessage
 
 BYTES_PER_TOKEN = 3.6
@@ -80,10 +80,17 @@ def _part_size(part: MessagePart) -> int:
         return byte_size(part.text)
     if isinstance(part, CallPart):
         call = part.call
-        return byte_size(call.tool) + byte_size(call.raw or str(call.arguments)) + 2 * FRAME_BYTES
+        return byte_size(call.tool) + _arguments_size(call) + 2 * FRAME_BYTES
     if isinstance(part, ThoughtPart):
         return byte_size(part.text) + len(part.signature) if part.signature else 0
     return IMAGE_BYTES
+
+
+def _arguments_size(call: ToolCall) -> int:
+    """Return the size of the arguments as they are sent: none, if the payload could not be read."""
+    if not call.arguments:
+        return 2
+    return byte_size(call.raw or str(call.arguments))
 
 
 def _result_size(result: ToolResult) -> int:

@@ -1,8 +1,11 @@
 """Holds back recognized calls until the following text shows whether they are real calls."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from ostler.models.dialects.call_json import TextCall
+from ostler.models.dialects.markdown_context import MarkdownContext
+from ostler.models.dialects.quoted_calls import QUOTED_CALL
 
 _PendingRule = Literal["line", "end"]
 
@@ -13,12 +16,13 @@ class CallBuffer:
     Blanks around calls are dropped: between calls, and before the first call if there is no text before it.
     """
 
-    def __init__(self) -> None:
-        self.last_char = ""
+    def __init__(self, was_shown: Callable[[str], bool] = lambda source: False) -> None:
+        """`was_shown` returns whether a call is in a text that the model was shown, and thus only quoted."""
+        self.context = MarkdownContext()
+        self._was_shown = was_shown
         self.at_line_start = True
         self.just_called = False
         self._output: list[str | TextCall] = []
-        self._has_text = False
         self._only_blanks = True
         self._blanks: list[str] = []
         self._pending_calls: list[TextCall] = []
@@ -36,7 +40,7 @@ class CallBuffer:
             return
         if not self._pending_calls or self._resolve_pending(text):
             self._emit_text(text)
-        self.last_char = text[-1]
+        self.context.feed(text)
         line = text[text.rfind("\n") + 1 :]
         self.at_line_start = (len(line) < len(text) or self.at_line_start) and not line.strip()
 
@@ -54,13 +58,6 @@ class CallBuffer:
             self._release_as_text()
         self._hold_calls(calls, source, "line")
 
-    def add_calls_if_first_or_last(self, calls: list[TextCall], source: str) -> None:
-        """Add calls without a tag: valid if the answer starts or ends with them."""
-        if self._has_text or self._pending_calls:
-            self.add_calls_if_last(calls, source)
-        else:
-            self.add_calls(calls)
-
     def add_calls_if_last(self, calls: list[TextCall], source: str) -> None:
         """Add calls that are valid if the answer ends with them."""
         if self._rule == "line":
@@ -71,10 +68,11 @@ class CallBuffer:
         """Note that a call was emitted here."""
         self._blanks.clear()
         self._only_blanks = self.just_called = self.at_line_start = True
-        self.last_char = ""
 
-    def finish(self) -> None:
-        """Emit what is pending at the end of the answer."""
+    def finish(self, *, more_follows: bool = False) -> None:
+        """Emit what is pending at the end of the text; with `more_follows`, the reply does not end with it."""
+        if more_follows and self._rule == "end":
+            self._release_as_text()
         self._emit_pending()
         if not self.just_called:
             self._output += self._blanks
@@ -84,7 +82,7 @@ class CallBuffer:
         self._pending_calls += calls
         self._pending_source.append(source)
         self._rule = rule
-        self.at_line_start, self.last_char = True, ""
+        self.at_line_start = True
 
     def _resolve_pending(self, text: str) -> bool:
         """Emit or reject pending calls by the text after them. Return False if it is still undecided."""
@@ -98,7 +96,11 @@ class CallBuffer:
         return True
 
     def _emit_pending(self) -> None:
-        if self._pending_calls:
+        if self._pending_calls and self._rule == "end" and any(map(self._was_shown, self._pending_source)):
+            source = "".join(self._pending_source)
+            self._release_as_text()
+            self._output.append(TextCall(QUOTED_CALL, source))
+        elif self._pending_calls:
             self._output += self._pending_calls
             self._clear_pending()
             self.mark_call()
@@ -121,5 +123,4 @@ class CallBuffer:
             text = text.lstrip() if self.just_called else "".join(self._blanks) + text
             self._blanks.clear()
             self._only_blanks = self.just_called = False
-            self._has_text = True
         self._output.append(text)

@@ -33,8 +33,8 @@ class CallParser(Protocol):
 
     def feed(self, text: str) -> list[ReplyChunk]: ...
 
-    def finish(self) -> list[ReplyChunk]:
-        """Return the chunks held back, at the end of the text."""
+    def finish(self, *, more_follows: bool = False) -> list[ReplyChunk]:
+        """Return the chunks held back, at the end of the text. With `more_follows`, the reply does not end here."""
 
 
 class Dialect(Protocol):
@@ -43,7 +43,8 @@ class Dialect(Protocol):
     def encode_request(self, request: ModelRequest) -> ModelRequest:
         """Return the request to send. The same history always gives the same text."""
 
-    def new_parser(self, request: ModelRequest, ids: CallIds) -> CallParser: ...
+    def new_parser(self, request: ModelRequest, ids: CallIds, *, makes_api_calls: bool) -> CallParser:
+        """Return a parser for one reply. With `makes_api_calls`, JSON in the text of this model is not a call."""
 
 
 def apply_dialect(
@@ -75,6 +76,7 @@ class _DialectModel(ModelClientWrapper):
         self._dialect = dialect
         self.called_by: Literal["", "api", "text"] = ""
         self._has_untagged_reasoning = False
+        self._makes_api_calls = False
 
     @property
     def price(self) -> TokenPrice | None:
@@ -88,17 +90,23 @@ class _DialectModel(ModelClientWrapper):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ReplyChunk]:
         """Stream one reply. If it breaks off, chunks held back come before the error."""
-        reply = _DialectReply(self._dialect, request, in_answer=not self._has_untagged_reasoning)
+        reply = _DialectReply(
+            self._dialect,
+            request,
+            in_answer=not self._has_untagged_reasoning,
+            makes_api_calls=self._makes_api_calls,
+        )
         chunks = self._client.stream(self._dialect.encode_request(request))
         try:
             async for chunk in chunks:
                 self._has_untagged_reasoning = self._has_untagged_reasoning or isinstance(chunk, TextReclassified)
+                self._makes_api_calls = self._makes_api_calls or isinstance(chunk, CallChunk)
                 for converted in _join_text(reply.feed(chunk)):
                     if isinstance(converted, CallChunk):
                         self.called_by = "api" if isinstance(chunk, CallChunk) else "text"
                     yield converted
         except BackendError:
-            for converted in reply.flush():
+            for converted in reply.flush(more_follows=True):
                 yield converted
             raise
         finally:
@@ -128,7 +136,8 @@ class _DialectReply:
     `in_answer` is False for servers that omit the opening tag of reasoning; calls then wait for the end of reasoning.
     """
 
-    def __init__(self, dialect: Dialect, request: ModelRequest, *, in_answer: bool) -> None:
+    def __init__(self, dialect: Dialect, request: ModelRequest, *, in_answer: bool, makes_api_calls: bool) -> None:
+        self._makes_api_calls = makes_api_calls
         self._in_answer = in_answer
         self._dialect = dialect
         self._request = request
@@ -151,11 +160,13 @@ class _DialectReply:
             texts = [item for item in self.flush() if isinstance(item, TextChunk)]
             self._has_calls, self._in_answer = False, True
             return [*texts, chunk]
-        return [*self.flush(), self._convert_last(chunk)]
+        is_call = isinstance(chunk, CallChunk)
+        self._makes_api_calls = self._makes_api_calls or is_call
+        return [*self.flush(more_follows=is_call), self._convert_last(chunk)]
 
-    def flush(self) -> list[ReplyChunk]:
+    def flush(self, *, more_follows: bool = False) -> list[ReplyChunk]:
         """Return the chunks held back, at the end of the text."""
-        chunks = self._track_calls(self._parser.finish())
+        chunks = self._track_calls(self._parser.finish(more_follows=more_follows))
         self._parser = self._new_parser()
         return chunks
 
@@ -172,4 +183,4 @@ class _DialectReply:
         return chunks if self._in_answer else list(map(_without_start, chunks))
 
     def _new_parser(self) -> CallParser:
-        return self._dialect.new_parser(self._request, self._ids)
+        return self._dialect.new_parser(self._request, self._ids, makes_api_calls=self._makes_api_calls)

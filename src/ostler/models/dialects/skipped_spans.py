@@ -9,7 +9,7 @@ from ostler.models.dialects.incremental_reader import IncrementalReader, ParseGe
 
 ReadTaggedCalls = Callable[[], ParseGenerator[list[TextCall] | None]]
 
-_FENCE = re.compile(r"(`{1,64})([\w+.-]{0,30})")
+_FENCE = re.compile(r"(`{1,64}|~{1,64})([\w+.-]{0,30})")
 _MAX_FENCE_LINE = 80
 
 
@@ -42,9 +42,9 @@ class FenceSkipper:
     """Copies code up to its closing fence. In an unclosed fence, calls at the end of the answer are valid."""
 
     def __init__(
-        self, reader: IncrementalReader, call_buffer: CallBuffer, ticks: str, read_tagged_calls: ReadTaggedCalls
+        self, reader: IncrementalReader, call_buffer: CallBuffer, ticks: str, read_tagged_calls: ReadTaggedCalls | None
     ) -> None:
-        """`read_tagged_calls` reads the calls after a tag at the current position, if there are any."""
+        """`read_tagged_calls` reads the calls after a tag at the current position, if there are any; None: no calls."""
         self._reader = reader
         self._call_buffer = call_buffer
         self._ticks = ticks
@@ -54,7 +54,7 @@ class FenceSkipper:
         """Copy the whole fence. With `opening`, a fence that closes on its first line ends there."""
         line = "" if self._call_buffer.at_line_start else "-"
         while True:
-            if not line and not opening and (yield from self._reader.peek()) in ("<", "["):
+            if not line and not opening and self._read_tagged_calls and (yield from self._reader.peek()) in ("<", "["):
                 line = yield from self._read_line_start()
             end = self._reader.buffer.find("\n", self._reader.position)
             text = self._reader.read(None if end < 0 else end + 1)
@@ -71,6 +71,7 @@ class FenceSkipper:
 
     def _read_line_start(self) -> ParseGenerator[str]:
         """Hold back calls at the start of a line. Return the part of the line that was read."""
+        assert self._read_tagged_calls is not None
         self._reader.mark()
         calls = yield from self._read_tagged_calls()
         source = self._reader.text_since_mark()
@@ -82,4 +83,4 @@ class FenceSkipper:
 
     def _is_closed_by(self, line: str) -> bool:
         line = line.strip()
-        return line.startswith(self._ticks) and not line.strip("`")
+        return line.startswith(self._ticks) and not line.strip(self._ticks[0])

@@ -9,6 +9,7 @@ from ostler.core.tools import ToolCall, ToolResult, ToolSpec
 from ostler.models.call_ids import CallIds
 from ostler.models.dialects.history import to_text_history
 from ostler.models.dialects.native import TextCallParser, known_tools
+from ostler.models.dialects.quoted_calls import ShownTexts, explain_quoted_calls
 from ostler.models.loose_json import write_json
 from ostler.models.model_types import ModelRequest
 
@@ -21,11 +22,11 @@ class TextDialect:
 
     def encode_request(self, request: ModelRequest) -> ModelRequest:
         system = f"{request.system}\n\n{_tool_guide(request.tools)}" if request.tools else request.system
-        history = to_text_history(request.history, write_calls, write_results)
+        history = to_text_history(explain_quoted_calls(request.history), write_calls, write_results)
         return msgspec.structs.replace(request, system=system, history=history, tools=())
 
-    def new_parser(self, request: ModelRequest, ids: CallIds) -> TextCallParser:
-        return TextCallParser(*known_tools(request.tools, self._aliases), ids)
+    def new_parser(self, request: ModelRequest, ids: CallIds, *, makes_api_calls: bool) -> TextCallParser:
+        return TextCallParser(*known_tools(request.tools, self._aliases), ids, ShownTexts(request.history))
 
 
 def write_calls(calls: Sequence[ToolCall]) -> str:

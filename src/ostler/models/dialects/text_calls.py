@@ -1,6 +1,7 @@
 """Finds tool calls in a streamed reply."""
 
 import re
+from collections.abc import Callable
 
 from ostler.models.dialects.call_buffer import CallBuffer
 from ostler.models.dialects.call_json import (
@@ -44,25 +45,35 @@ _CLOSERS = (
 )
 _THOUGHTS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 _LITERALS = (*_WRAPPERS, *OPENERS, *_THOUGHTS, *_CLOSERS)
-_TRIGGER = re.compile(r"""<(?=[tfmi|/]|\Z)|\{(?=[\s"']|\Z)|\[(?=[\s{A-Za-z_]|\Z)|`(?=`|\Z)""")
+_TRIGGER = re.compile(r"""<(?=[tfmi|/]|\Z)|\{(?=[\s"']|\Z)|\[(?=[\s{A-Za-z_]|\Z)|`(?=`|\Z)|~(?=~|\Z)""")
 _CALL_FENCES = ("", "json", "jsonc", "json5", "xml", "tool", "tool_call", "tool_calls", "tool_code", "function_call")
 
 
 class TextCallFinder:
     """Splits an answer into text and calls. Text is returned as soon as it cannot be a call, calls when complete.
 
-    A call must name a known tool and must not be in quotes, code or reasoning. Tagged calls inside a line are valid if
-    nothing follows on that line. Untagged JSON or Python calls must start or end the answer, in a fence or not.
-    An invalid tagged call is returned with its text, so that the model gets an error. Tagged calls may also use
-    `tagged_aliases`.
+    A call must name a known tool and must not be in quotes, quotations, code or reasoning. Tagged calls inside a line
+    are valid if nothing follows on that line. Untagged JSON or Python calls must end the answer, in a fence or not, and
+    must not be in a text that the model was shown. An invalid tagged call is returned with its text, so that the model
+    gets an error. Tagged calls may also use `tagged_aliases`.
     """
 
-    def __init__(self, tools: KnownTools, tagged_aliases: KnownTools | None = None, *, tags_only: bool = False) -> None:
+    def __init__(
+        self,
+        tools: KnownTools,
+        tagged_aliases: KnownTools | None = None,
+        *,
+        tags_only: bool = False,
+        was_shown: Callable[[str], bool] = lambda source: False,
+        check_tagged: bool = False,
+    ) -> None:
+        """With `check_tagged`, tagged calls must not be in a text that the model was shown either."""
         self._tools = tools
         self._tagged_tools = {**(tagged_aliases or {}), **tools}
         self._tags_only = tags_only
         self._reader = IncrementalReader()
-        self._call_buffer = CallBuffer()
+        self._call_buffer = CallBuffer(was_shown)
+        self._tagged_was_shown = was_shown if check_tagged else lambda source: False
         self._idle = False
         self._scan_generator = self._scan()
         next(self._scan_generator)
@@ -76,12 +87,12 @@ class TextCallFinder:
             next(self._scan_generator)
         return self._call_buffer.take_output()
 
-    def finish(self) -> list[str | TextCall]:
-        """Return what was held back, at the end of the answer."""
+    def finish(self, *, more_follows: bool = False) -> list[str | TextCall]:
+        """Return what was held back, at the end of the answer; with `more_follows`, the reply does not end here."""
         self._reader.ended = True
         for _ in self._scan_generator:
             pass
-        self._call_buffer.finish()
+        self._call_buffer.finish(more_follows=more_follows)
         return self._call_buffer.take_output()
 
     def mark_call(self) -> None:
@@ -106,7 +117,7 @@ class TextCallFinder:
 
     def _try_read(self, char: str) -> ParseGenerator[None]:
         """Read calls, a fence or reasoning if they start here, else one character."""
-        if char == "`":
+        if char in "`~":
             yield from self._read_backticks()
             return
         literal = yield from self._reader.peek_literal(_LITERALS)
@@ -116,17 +127,23 @@ class TextCallFinder:
             yield from skip_thought(self._reader, self._call_buffer, _THOUGHTS[literal])
         elif literal and self._call_buffer.just_called:
             self._reader.read(self._reader.position + len(literal))  # an extra closing tag
-        elif char != "<" and self._call_buffer.at_line_start and not self._tags_only:
+        elif char != "<" and self._call_buffer.at_line_start and self._allows_untagged:
             yield from self._read_untagged()
         else:
             self._call_buffer.add_text(self._reader.read(self._reader.position + 1))
 
+    @property
+    def _allows_untagged(self) -> bool:
+        return not self._tags_only and not self._call_buffer.context.is_quoted
+
     def _read_tags(self) -> ParseGenerator[None]:
-        quoted = self._call_buffer.last_char in ("`", '"', "'")
+        quoted = self._call_buffer.context.is_quoted
         calls = None if quoted else (yield from self._read_tagged_calls())
         if calls is None:
             source = self._reader.text_since_mark() or self._reader.read(self._reader.position + 1)
             self._call_buffer.add_text(source)
+        elif self._tagged_was_shown(self._reader.text_since_mark()):
+            self._call_buffer.add_calls_if_last(calls, self._reader.text_since_mark())
         elif self._call_buffer.at_line_start:
             self._call_buffer.add_calls(calls)
         else:
@@ -176,7 +193,7 @@ class TextCallFinder:
         if calls is None:
             self._call_buffer.add_text(self._reader.text_since_mark() or self._reader.read(self._reader.position + 1))
         else:
-            self._call_buffer.add_calls_if_first_or_last(calls, self._reader.text_since_mark())
+            self._call_buffer.add_calls_if_last(calls, self._reader.text_since_mark())
 
     def _read_untagged_calls(self) -> ParseGenerator[list[TextCall] | None]:
         """Read calls without a tag. Return None if there are none."""
@@ -194,7 +211,7 @@ class TextCallFinder:
         return calls or None
 
     def _read_backticks(self) -> ParseGenerator[None]:
-        """Read backticks: a code fence at the start of a line, which may contain calls, else plain text."""
+        """Read backticks or tildes: a code fence at the start of a line, which may contain calls, else plain text."""
         if not self._call_buffer.at_line_start:
             self._call_buffer.add_text(self._reader.read(self._reader.position + 1))
             return
@@ -204,15 +221,17 @@ class TextCallFinder:
             return
         self._reader.read(fence.end())
         calls = None
-        if fence[2].lower() in _CALL_FENCES and not self._tags_only:
+        allows_calls = self._allows_untagged
+        if fence[2].lower() in _CALL_FENCES and allows_calls:
             calls = yield from self._read_fenced(fence[1])
         if calls is None:
             source = self._reader.text_since_mark()
             self._call_buffer.add_text(source)
-            skipper = FenceSkipper(self._reader, self._call_buffer, fence[1], self._read_tagged_calls)
+            read_calls = self._read_tagged_calls if allows_calls else None
+            skipper = FenceSkipper(self._reader, self._call_buffer, fence[1], read_calls)
             yield from skipper.skip(opening="\n" not in source)
         else:
-            self._call_buffer.add_calls_if_first_or_last(calls, self._reader.text_since_mark())
+            self._call_buffer.add_calls_if_last(calls, self._reader.text_since_mark())
 
     def _read_fenced(self, ticks: str) -> ParseGenerator[list[TextCall] | None]:
         char = yield from self._reader.skip_blanks()

@@ -7,6 +7,7 @@ import msgspec
 from ostler.models.call_ids import CallIds
 from ostler.models.dialects.call_json import KnownTools
 from ostler.models.dialects.history import to_text_history
+from ostler.models.dialects.markdown_context import MarkdownContext
 from ostler.models.dialects.native import known_tools, to_chunks
 from ostler.models.dialects.text_calls import TextCallFinder
 from ostler.models.dialects.xnl_calls import UNREADABLE_CALL, qualified_name, write_calls, write_results
@@ -29,7 +30,7 @@ class XnlDialect:
         history = to_text_history(request.history, write_calls, write_results)
         return msgspec.structs.replace(request, system=system, history=history, tools=())
 
-    def new_parser(self, request: ModelRequest, ids: CallIds) -> "XnlCallParser":
+    def new_parser(self, request: ModelRequest, ids: CallIds, *, makes_api_calls: bool = False) -> "XnlCallParser":
         known, known_aliases = known_tools(request.tools, self._aliases)
         by_name = {**known_aliases, **known}
         return XnlCallParser({qualified_name(name): tool for name, tool in by_name.items()} | by_name, ids)
@@ -41,13 +42,13 @@ class XnlCallParser:
     def __init__(self, tools: KnownTools, ids: CallIds) -> None:
         self._tools = tools
         self._ids = ids
-        self._scanner = XnlScanner()
+        self._scanner = XnlScanner(MarkdownContext())
         self._call_finder = TextCallFinder(tools, tags_only=True)
 
     def feed(self, text: str) -> list[ReplyChunk]:
         return [chunk for part in self._scanner.feed(text) for chunk in self._convert_part(part)]
 
-    def finish(self) -> list[ReplyChunk]:
+    def finish(self, *, more_follows: bool = False) -> list[ReplyChunk]:
         last = [chunk for part in self._scanner.finish() for chunk in self._convert_part(part)]
         return last + self._flush_text()
 

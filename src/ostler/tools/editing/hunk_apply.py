@@ -6,11 +6,12 @@ import msgspec
 
 from ostler.core.errors import ToolError
 from ostler.tools.editing.hunk_placement import PlacedHunk, place_hunk
-from ostler.tools.editing.line_search import HunkNotPlaced, LineSearcher
+from ostler.tools.editing.line_search import HunkNotPlaced, LineSearcher, SearchBudget
 from ostler.tools.editing.patch_types import Hunk, PatchLine
 from ostler.tools.editing.text_lines import BLANKS, TextLines, has_lone_cr
 
 _MAX_REPORTED = 5
+_LOAD_EFFORT = 40  # for each character of a text that is split into lines
 
 
 class PatchResult(msgspec.Struct, frozen=True):
@@ -20,22 +21,29 @@ class PatchResult(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def apply_hunks(path: str, text: str, hunks: Sequence[Hunk]) -> PatchResult:
-    """Apply all hunks. Raises `ToolError` that names each hunk that does not apply, and the closest match."""
+def apply_hunks(path: str, text: str, hunks: Sequence[Hunk], budget: SearchBudget | None = None) -> PatchResult:
+    """Apply all hunks. Raises `ToolError` that names the hunks that do not apply, and the closest match.
+
+    It stops at the first hunk that fits nowhere. `budget` is shared by all files of a patch.
+    """
+    budget = budget or SearchBudget()
     try:  # for diff and git, a lone CR does not end a line; for other programs it may
-        return _apply_hunks(path, text, hunks, cr_is_newline=False)
+        return _apply_hunks(path, text, hunks, budget, cr_is_newline=False)
     except ToolError:
         if not has_lone_cr(text):
             raise
-        return _apply_hunks(path, text, hunks, cr_is_newline=True)
+        return _apply_hunks(path, text, hunks, budget, cr_is_newline=True)
 
 
-def _apply_hunks(path: str, text: str, hunks: Sequence[Hunk], *, cr_is_newline: bool) -> PatchResult:
+def _apply_hunks(
+    path: str, text: str, hunks: Sequence[Hunk], budget: SearchBudget, *, cr_is_newline: bool
+) -> PatchResult:
+    budget.spend(_LOAD_EFFORT * len(text))
     lines = TextLines(text, cr_is_newline=cr_is_newline)
     if not lines.contents[-1]:
         lines.contents.pop()
         lines.ends.pop()
-    places, notes = _place_hunks(path, LineSearcher(lines.contents), hunks)
+    places, notes = _place_hunks(path, LineSearcher(lines.contents, budget), hunks)
     return PatchResult(_HunkWriter(lines).write(places), notes)
 
 
@@ -43,13 +51,16 @@ def _place_hunks(path: str, searcher: LineSearcher, hunks: Sequence[Hunk]) -> tu
     places: list[PlacedHunk] = []
     notes: list[str] = []
     errors: list[str] = []
-    min_index = drift = 0
+    min_index = drift = unchecked = 0
     for number, hunk in enumerate(hunks, 1):
         name = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "its hunk"
         try:
             placed = place_hunk(hunk, searcher, min_index, drift)
         except HunkNotPlaced as reason:
             errors.append(_rejection_message(f"{path}: {name}{_title_suffix(hunk)}", searcher, hunk, reason))
+            if not reason.candidates:
+                unchecked = len(hunks) - number
+                break
             continue
         places.append(placed)
         if hunk.old_lines:
@@ -58,8 +69,14 @@ def _place_hunks(path: str, searcher: LineSearcher, hunks: Sequence[Hunk]) -> tu
             notes += [f"{path}: {name}: {note}" for note in (*drift_notes, *placed.notes)]
     if errors:
         more = f"\n({len(errors) - _MAX_REPORTED} more hunks do not apply)" if len(errors) > _MAX_REPORTED else ""
-        raise ToolError("\n".join(errors[:_MAX_REPORTED]) + more, code="rejected")
+        rest = f"\n(hunks after it that were not checked: {unchecked})" if unchecked else ""
+        raise ToolError("\n".join(_reported(errors)) + more + rest, code="rejected")
     return places, tuple(notes)
+
+
+def _reported(errors: list[str]) -> list[str]:
+    """Return the first errors, and the last one, which may be about a hunk that fits nowhere."""
+    return errors if len(errors) <= _MAX_REPORTED else [*errors[: _MAX_REPORTED - 1], errors[-1]]
 
 
 def _title_suffix(hunk: Hunk) -> str:

@@ -8,9 +8,13 @@ import msgspec
 from ostler.core.errors import PathError, ToolError
 from ostler.core.protocols import FileChange, TextFile, Workspace
 from ostler.tools.editing.hunk_apply import PatchResult, apply_hunks
+from ostler.tools.editing.line_search import SearchBudget
 from ostler.tools.editing.patch_types import FilePatch
 
-_LARGE_TEXT = 200_000
+# Larger texts and patches are handled in a thread.
+_LARGE_TEXT = 20_000
+_MANY_HUNKS = 20
+_MAX_FAILURES = 5
 _MAX_NOTES = 20
 
 
@@ -32,8 +36,10 @@ async def plan_patch(patches: Sequence[FilePatch], workspace: Workspace) -> Patc
             raise
         except ToolError as error:
             errors.append(error)
+            if len(errors) == _MAX_FAILURES:
+                break
     if errors:
-        message = "\n".join(error.fault.message for error in errors[:5])
+        message = "\n".join(error.fault.message for error in errors)
         raise ToolError(f"{message}\nnothing was changed", code=errors[0].fault.code)
     changes = tuple(planner.changes())
     if not changes:
@@ -88,6 +94,7 @@ class _PlannedFile:
 class _Planner:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._budget = SearchBudget()
         self._files: list[_PlannedFile] = []
         self._by_path: dict[str, _PlannedFile] = {}
         self.notes: list[str] = []
@@ -126,10 +133,10 @@ class _Planner:
     async def _apply_hunks(self, planned_file: _PlannedFile, patch: FilePatch) -> str:
         before = await self._load_text(planned_file)
         path = patch.new_path or patch.path
-        if len(before) > _LARGE_TEXT:
-            result: PatchResult = await asyncio.to_thread(apply_hunks, path, before, patch.hunks)
+        if len(before) > _LARGE_TEXT or len(patch.hunks) > _MANY_HUNKS:
+            result: PatchResult = await asyncio.to_thread(apply_hunks, path, before, patch.hunks, self._budget)
         else:
-            result = apply_hunks(path, before, patch.hunks)
+            result = apply_hunks(path, before, patch.hunks, self._budget)
         self.notes += result.notes
         return result.text
 

@@ -1,0 +1,74 @@
+"""Recognizes calls that the model only repeats from what it was shown, and tells it so."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import msgspec
+
+from ostler.core.tools import ToolCall, ToolResult
+from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResultsMessage, UserMessage
+
+# The name of a call that did not run because it was quoted; there is no tool with this name.
+QUOTED_CALL = "quoted_call"
+QUOTED_CALL_ERROR = (
+    "Nothing ran: your answer ended with a call that is also in a text you were shown, so it counts as a quotation. "
+    "If you want to make this call, use the tool interface, or write it between <tool_call> and </tool_call>."
+)
+
+_FENCE_LINE = re.compile(r"^\s*(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+_LINE_PREFIX = re.compile(r"^[ \t]*(?:[0-9]{1,7}(?:\t|→|\||:)|>|\+)[ \t]?", re.MULTILINE)
+_IGNORED = re.compile(r"[\s\\\"'`]+")
+
+
+class ShownTexts:
+    """What a model was shown in a conversation: prompts and the results of tools."""
+
+    def __init__(self, history: Sequence[RequestMessage]) -> None:
+        self._history = history
+
+    def contains(self, source: str) -> bool:
+        """Return whether a call is in a text that was shown; spaces, quotes and line numbers make no difference."""
+        wanted = _normalize(_FENCE_LINE.sub("", source)).strip("[]")
+        return wanted != "" and any(wanted in text for text in self._normalized)
+
+    @cached_property
+    def _normalized(self) -> list[str]:
+        texts = list(_shown_texts(self._history))
+        return [_normalize(text) for text in texts] + [_normalize(_LINE_PREFIX.sub("", text)) for text in texts]
+
+
+def _normalize(text: str) -> str:
+    return _IGNORED.sub("", text)
+
+
+def _shown_texts(history: Sequence[RequestMessage]) -> Iterator[str]:
+    for entry in history:
+        if isinstance(entry, ToolResultsMessage):
+            yield from (result.for_model for result in entry.results)
+        elif isinstance(entry, UserMessage):
+            yield from (text for block in entry.blocks if (text := getattr(block, "text", "")))
+
+
+def explain_quoted_calls(history: Sequence[RequestMessage]) -> tuple[RequestMessage, ...]:
+    """Return the history with an explanation as the result of each quoted call."""
+    quoted = {call.id for entry in history if isinstance(entry, AssistantMessage) for call in entry.message.calls
+              if is_quoted_call(call)}  # fmt: skip
+    if not quoted:
+        return tuple(history)
+    return tuple(
+        _explain_results(entry, quoted) if isinstance(entry, ToolResultsMessage) else entry for entry in history
+    )
+
+
+def is_quoted_call(call: ToolCall) -> bool:
+    return call.tool == QUOTED_CALL
+
+
+def _explain_results(message: ToolResultsMessage, quoted: set[str]) -> ToolResultsMessage:
+    return ToolResultsMessage(tuple(_explain_result(result, quoted) for result in message.results))
+
+
+def _explain_result(result: ToolResult, quoted: set[str]) -> ToolResult:
+    is_quoted = result.call_id in quoted
+    return msgspec.structs.replace(result, for_model=QUOTED_CALL_ERROR) if is_quoted else result
