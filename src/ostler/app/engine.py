@@ -32,6 +32,7 @@ def make_engine(
     budget: Budget | None = None,
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
+    announce_model: Callable[[str], None] = lambda name: None,
 ) -> Engine:
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
     compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
@@ -47,6 +48,7 @@ def make_engine(
         budget=budget,
         project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
         internal_agents=internal_agents,
+        announce_model=announce_model,
     )
 
 

@@ -12,7 +12,13 @@ from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
 from ostler.settings.model_catalogue import list_candidates
-from ostler.settings.model_profiles import UNSET_VARIABLE_CODE, Profile, active_profile, profile_by_name
+from ostler.settings.model_profiles import (
+    UNSET_VARIABLE_CODE,
+    Profile,
+    active_profile,
+    describe_key_source,
+    profile_by_name,
+)
 
 if TYPE_CHECKING:
     from ostler.models.client_factory import NetworkConfig
@@ -26,10 +32,15 @@ SETUP_HINT = (
 )
 
 
+def _describe_nothing(name: str) -> str:
+    return ""
+
+
 class ModelChoice(msgspec.Struct, frozen=True):
     """The chosen model: a description for the user and a factory of its client.
 
     `make` takes the name of another profile or of another model at the same endpoint; empty means the chosen model.
+    `describe_other` describes what `make` would use for such a name, and returns an empty string for the chosen model.
     A model with a small context window has its own `prompt`, and `tools` selects the tools that it can handle.
     """
 
@@ -37,6 +48,32 @@ class ModelChoice(msgspec.Struct, frozen=True):
     make: Callable[[str], ModelClient]
     prompt: str = ""
     tools: Callable[[Sequence[ToolSpec]], Sequence[ToolSpec]] = tuple
+    describe_other: Callable[[str], str] = _describe_nothing
+
+    def describe(self, name: str) -> str:
+        """Describe the model that `make(name)` uses."""
+        return self.describe_other(name) or self.description
+
+
+class ModelAnnouncer:
+    """Tells the user which model a session uses: when it opens and whenever the model changes."""
+
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._notify = notify
+        self._current = ""
+
+    def announce(self, choice: ModelChoice, name: str) -> None:
+        """Announce the model that `choice.make(name)` uses, unless it was announced last."""
+        description = choice.describe(name)
+        if description != self._current:
+            self._current = description
+            self._notify(f"model: {description}")
+
+    def announce_child(self, choice: ModelChoice, agent: str, name: str) -> None:
+        """Announce the model of a subagent if it differs from its parent's."""
+        description = choice.describe(name)
+        if description != self._current:
+            self._notify(f"model of subagent {agent}: {description}")
 
 
 async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mapping[str, str]) -> ModelChoice:
@@ -60,15 +97,7 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
         return await _choose_local(profile, others, env)
     if not profile.model:
         profile = await _with_first_model(profile)
-    from ostler.models.base_url import strip_secrets
-
-    fallbacks = others.fallbacks(profile)
-    suffix = f"; fallback {', '.join(fallback.name for fallback in fallbacks)}" if fallbacks else ""
-    if skipped := others.unusable_fallbacks(profile):
-        suffix += f"; fallback {', '.join(skipped)} skipped: environment variable not set (see `ostler doctor`)"
-    return _make_choice(
-        profile, f"{profile.model} at {strip_secrets(profile.base_url)}" + _profile_label(profile) + suffix, others
-    )
+    return _make_choice(profile, others.describe(profile), others)
 
 
 def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
@@ -81,7 +110,12 @@ def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
 
 def _profile_label(profile: Profile) -> str:
     label = f" (profile {profile.name})" if profile.name not in (profile.model, "environment", "flags") else ""
-    return f"{label}, {profile.api_kind} API"
+    return f"{label}, {profile.api_kind} API{_key_label(profile)}"
+
+
+def _key_label(profile: Profile) -> str:
+    """Say where the API key comes from; empty if there is none."""
+    return f", key from {describe_key_source(profile.key_from)}" if profile.key else ""
 
 
 class _OtherProfiles:
@@ -105,6 +139,16 @@ class _OtherProfiles:
         """Return the fallbacks that refer to an unset environment variable."""
         return [name for name in profile.fallback if name != profile.name and self._find_usable(name) is None]
 
+    def describe(self, profile: Profile) -> str:
+        """Describe a profile: model, endpoint, API, source of the key and fallbacks."""
+        from ostler.models.base_url import strip_secrets
+
+        fallbacks = self.fallbacks(profile)
+        suffix = f"; fallback {', '.join(fallback.name for fallback in fallbacks)}" if fallbacks else ""
+        if skipped := self.unusable_fallbacks(profile):
+            suffix += f"; fallback {', '.join(skipped)} skipped: environment variable not set (see `ostler doctor`)"
+        return f"{profile.model} at {strip_secrets(profile.base_url)}{_profile_label(profile)}{suffix}"
+
     def _find_usable(self, name: str) -> Profile | None:
         """Return a profile, or None if it refers to an unset environment variable."""
         try:
@@ -121,18 +165,29 @@ class _OtherProfiles:
 
 
 def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> ModelChoice:
-    def make(name: str) -> ModelClient:
-        other = others.find(name) if name not in ("", profile.name) else None
+    def select(name: str) -> tuple[Profile, str]:
+        """Return the profile of this name, or the chosen profile and the id of another model at its endpoint."""
+        if name in ("", profile.name):
+            return profile, ""
+        other = others.find(name)
         if other is None and name.partition("/")[0] == "embedded":
             raise UsageError(
                 "cannot switch to the embedded model, which has its own prompt and tools",
                 hint=f"start a new session: ostler --model {name[:80]}",
             )
-        selected = other or profile
-        model = "" if other or name == profile.name else name
+        return (other, "") if other else (profile, name)
+
+    def make(name: str) -> ModelClient:
+        selected, model = select(name)
         return make_model(selected, model, others.fallbacks(selected), explain_cache=others.explain_cache)
 
-    return ModelChoice(description, make)
+    def describe_other(name: str) -> str:
+        selected, model = select(name)
+        if selected is profile and model in ("", profile.model):
+            return ""
+        return others.describe(msgspec.structs.replace(selected, model=model or selected.model))
+
+    return ModelChoice(description, make, describe_other=describe_other)
 
 
 def make_model(
@@ -215,7 +270,9 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
         model = name or server.models[0]
         if model in server.models:
             local = msgspec.structs.replace(requested, name=server.name, model=model, base_url=server.base_url)
-            return _make_choice(local, f"{model} at {server.base_url} ({server.name}, found on this machine)", others)
+            return _make_choice(
+                local, f"{model} at {server.base_url} ({server.name}, found on this machine){_key_label(local)}", others
+            )
     if servers:
         names = ", ".join(model for server in servers for model in server.models[:20])
         raise UsageError(f"no local server has the model {name!r}", hint=f"available: {names}")

@@ -104,6 +104,11 @@ def profile_by_name(settings: Settings, env: Mapping[str, str], name: str) -> Pr
     return _ProfileResolver(settings, env, found).resolve(first_keys=[], last_keys=[])
 
 
+def describe_key_source(key_from: str) -> str:
+    """Return the source of a key in words, from `Profile.key_from`."""
+    return {"flag": "--api-key", "profile": "the profile"}.get(key_from, key_from)
+
+
 def unset_profile_variables(entry: ProfileEntry, env: Mapping[str, str]) -> list[str]:
     """Return the variables that a profile refers to but that are not set."""
     secrets = (entry.api_key, entry.proxy, *entry.headers.values())

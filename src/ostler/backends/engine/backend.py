@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from ostler.backends.engine.history import History, find_prefix, undone_summaries
+from ostler.backends.engine.history import History, find_prefix, latest_event, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
@@ -39,7 +39,7 @@ from ostler.backends.engine.role import (
 )
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.events import Compacted, PrefixBuilt, TurnEnded
+from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
@@ -81,8 +81,11 @@ class Engine:
         budget: Budget | None = None,
         project: ProjectPrompt = NO_PROJECT,
         internal_agents: InternalAgents = BUILT_IN_AGENTS,
+        announce_model: Callable[[str], None] = lambda name: None,
     ) -> None:
+        """`announce_model` receives the name that `make_model` got, each time the session's model is set."""
         self._make_model = make_model
+        self._announce_model = announce_model
         self._tools = tools
         self._system = system
         self._limits = limits
@@ -91,7 +94,7 @@ class Engine:
         self._checks = checks
         self._project = project
         self._internal_agents = internal_agents
-        self._titles = TitlePlugin(internal_agents, make_model, self._budget)
+        self._titles = TitlePlugin(internal_agents, self._make_title_model, self._budget)
         self._role = AgentRole()
         self._selected_model = ""
         self._thinking: Thinking | None = None
@@ -101,6 +104,7 @@ class Engine:
         self._estimators: dict[str, TokenEstimator] = {}
         self._context: BackendContext
         self._model: ModelClient
+        self._model_name = ""
         self._steps = 0
 
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
@@ -108,7 +112,7 @@ class Engine:
         self._role = role_at_open(self._select_role, start.options.get("agent", ""), context)
         self._selected_model = start.options.get("model", "")
         self._thinking = parse_thinking(start.options.get("thinking", ""))
-        self._model = self._make_model(self._selected_model or self._role.model)
+        self._set_model(self._selected_model or self._role.model)
         return self._info()
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
@@ -161,7 +165,7 @@ class Engine:
             case Steer() | Revert() | Rename():  # the records are the engine's only state
                 return True
             case SetOption("model", value):
-                await self._change_model(value)
+                await self._change_model(value or self._role.model)
                 self._selected_model = value
                 return True
             case SetOption("agent", value):
@@ -190,10 +194,27 @@ class Engine:
             raise
         finally:
             self._role = role
+        self._report_model()
 
     async def _change_model(self, name: str) -> None:
-        old, self._model = self._model, self._make_model(name)
+        old = self._model
+        self._set_model(name)
         await old.aclose()
+
+    def _set_model(self, name: str) -> None:
+        self._model, self._model_name = self._make_model(name), name
+        self._announce_model(name)
+
+    def _make_title_model(self, name: str) -> ModelClient:
+        """Make the model of an internal agent. After a switch the small model of the former profile is not used."""
+        small = self._internal_agents.model
+        return self._make_model(self._model_name if self._model_name and name in ("", small) else name)
+
+    def _report_model(self) -> None:
+        """Update the session's info if an agent brought another model."""
+        last = latest_event(self._context.records(), "info_changed")
+        if isinstance(last, InfoChanged) and last.info.option("model") != self._model.name:
+            self._context.emit(InfoChanged(last.info.with_option("model", self._model.name)))
 
     async def _compact(self) -> bool:
         """Compact between two steps of the running turn, or now if none is running."""
