@@ -37,7 +37,7 @@ def make_engine(
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
     compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
     sections = cache(lambda: prompt_sections(cwd, settings, tools()))
-    return Engine(
+    engine = Engine(
         make_model=model.make,
         tools=lambda: model.tools(tools()),
         system=lambda: model.prompt or join_sections(sections()),
@@ -48,8 +48,9 @@ def make_engine(
         budget=budget,
         project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
         internal_agents=internal_agents,
-        announce_model=announce_model,
     )
+    engine.announce_model = announce_model
+    return engine
 
 
 def _make_checks(

@@ -240,7 +240,7 @@ def _make_model_settings(profile: Profile) -> "ModelSettings":
     sampling = Sampling(profile.max_output_tokens, profile.temperature, profile.top_p, profile.thinking)
     configured = profile.price
     price = TokenPrice(configured.input, configured.output, configured.cached) if configured else None
-    return ModelSettings(profile.provider, sampling, price)
+    return ModelSettings(profile.provider, sampling, price, describe_key_source(profile.key_from))
 
 
 def _make_network(profile: Profile) -> "NetworkConfig":

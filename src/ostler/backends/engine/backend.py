@@ -66,7 +66,10 @@ MakeModel = Callable[[str], ModelClient]
 
 
 class Engine:
-    """Runs a model in this process. Its history is folded from the session's records."""
+    """Runs a model in this process. Its history is folded from the session's records.
+
+    `announce_model` receives the name passed to `make_model` each time the session's model is set.
+    """
 
     def __init__(
         self,
@@ -81,11 +84,9 @@ class Engine:
         budget: Budget | None = None,
         project: ProjectPrompt = NO_PROJECT,
         internal_agents: InternalAgents = BUILT_IN_AGENTS,
-        announce_model: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`announce_model` receives the name that `make_model` got, each time the session's model is set."""
         self._make_model = make_model
-        self._announce_model = announce_model
+        self.announce_model: Callable[[str], None] = lambda name: None
         self._tools = tools
         self._system = system
         self._limits = limits
@@ -203,7 +204,7 @@ class Engine:
 
     def _set_model(self, name: str) -> None:
         self._model, self._model_name = self._make_model(name), name
-        self._announce_model(name)
+        self.announce_model(name)
 
     def _make_title_model(self, name: str) -> ModelClient:
         """Make the model of an internal agent. After a switch the small model of the former profile is not used."""
