@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from ostler.backends.engine.history import History, find_prefix, latest_event, undone_summaries
+from ostler.backends.engine.history import History, find_prefix, last_context_report, latest_event, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
@@ -39,7 +40,7 @@ from ostler.backends.engine.role import (
 )
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded
+from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
@@ -62,6 +63,7 @@ DEFAULT_LIMITS = TurnLimits()
 DEFAULT_COMPACTION = CompactionSettings()
 NO_CHECKS = ValidationChecks()
 NO_PROJECT = ProjectPrompt()
+WINDOW_WAIT_SECONDS = 1.0  # at the end of a turn, while the server is being asked
 MakeModel = Callable[[str], ModelClient]
 
 
@@ -101,6 +103,7 @@ class Engine:
         self._thinking: Thinking | None = None
         self._context_window = ContextWindowPlugin(compaction)
         self._in_turn = False
+        self._interactive = True
         self._history = History()
         self._estimators: dict[str, TokenEstimator] = {}
         self._context: BackendContext
@@ -110,6 +113,7 @@ class Engine:
 
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
+        self._interactive = start.interactive
         self._role = role_at_open(self._select_role, start.options.get("agent", ""), context)
         self._selected_model = start.options.get("model", "")
         self._thinking = parse_thinking(start.options.get("thinking", ""))
@@ -150,6 +154,7 @@ class Engine:
             raise
         if ended.reason == "limit":
             await plugins.on_limit(view)
+        await self._report_window()
         return ended
 
     async def _run_with_timeout(self, loop: AgentLoop, first: Message | None) -> TurnEnded:
@@ -284,6 +289,18 @@ class Engine:
         size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
             await wait()
+
+    async def _report_window(self) -> None:
+        """Report the context window again if the server named another one than the turn's last report.
+
+        An interactive session waits a moment for the server, because the user sees the number now.
+        """
+        if self._interactive and (wait := getattr(self._model, "wait_for_window", None)):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wait(), WINDOW_WAIT_SECONDS)
+        last, limit = last_context_report(self._context.records()), self._model.context_limit
+        if last and last.model == self._model.name and last.context_limit != limit:
+            self._context.emit(UsageReported(last.model, 0, 0, 0, 0.0, last.context_used, limit))
 
     def _prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
         """Return the prefix of the session's first request, so that all requests begin with the same bytes.
