@@ -405,3 +405,8 @@ def test_named_profiles_use_only_their_own_keys(tree: Any) -> None:
     assert profile_by_name(settings, env, "b").dialect == "xnl"
     with pytest.raises(UsageError, match='there is no profile "d"'):
         profile_by_name(settings, env, "d")
+
+
+def test_provider_may_be_a_url(tree: Any) -> None:
+    found = require(load_profile(tree, {"provider": "http://127.0.0.1:8123/v1", "model": "m9"}))
+    assert (found.base_url, found.model) == ("http://127.0.0.1:8123/v1", "m9")

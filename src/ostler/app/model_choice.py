@@ -1,7 +1,7 @@
 """Chooses the model: flag, environment, profile, local server, then embedded model."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ostler.models.http_model import HttpModel
     from ostler.models.model_settings import ModelSettings
 
+SERVER_CHECK_SECONDS = 0.5
 SETUP_HINT = (
     "start a local server (vLLM, Ollama, llama.cpp, LM Studio), or set OSTLER_BASE_URL and OSTLER_MODEL "
     "(and OSTLER_API_KEY), or add a profile to ~/.ostler/config.json, or install a small model (1.2 GB): "
@@ -36,11 +37,16 @@ def _describe_nothing(name: str) -> str:
     return ""
 
 
+async def _check_nothing() -> None:
+    """Check nothing: the model has no server."""
+
+
 class ModelChoice(msgspec.Struct, frozen=True):
     """The chosen model: a description for the user and a factory of its client.
 
     `make` takes the name of another profile or of another model at the same endpoint; empty means the chosen model.
     `describe_other` describes what `make` would use for such a name, and returns an empty string for the chosen model.
+    `check_server` raises `BackendError` if the server does not answer within half a second.
     A model with a small context window has its own `prompt`, and `tools` selects the tools that it can handle.
     """
 
@@ -49,6 +55,7 @@ class ModelChoice(msgspec.Struct, frozen=True):
     prompt: str = ""
     tools: Callable[[Sequence[ToolSpec]], Sequence[ToolSpec]] = tuple
     describe_other: Callable[[str], str] = _describe_nothing
+    check_server: Callable[[], Awaitable[None]] = _check_nothing
 
     def describe(self, name: str) -> str:
         """Describe the model that `make(name)` uses."""
@@ -187,7 +194,14 @@ def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> 
             return ""
         return others.describe(msgspec.structs.replace(selected, model=model or selected.model))
 
-    return ModelChoice(description, make, describe_other=describe_other)
+    async def check_server() -> None:
+        client = make_http_client(msgspec.structs.replace(profile, timeout=SERVER_CHECK_SECONDS))
+        try:
+            await client.check_answers(SERVER_CHECK_SECONDS)
+        finally:
+            await client.aclose()
+
+    return ModelChoice(description, make, describe_other=describe_other, check_server=check_server)
 
 
 def make_model(
