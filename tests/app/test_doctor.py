@@ -27,8 +27,7 @@ def test_server_that_does_not_answer_gets_no_tick(ostler, models):
     with models.playing() as server:
         flags = ["--base-url", server.base_url, "--model", "scripted"]
         assert f"✓ model    scripted at {server.base_url}" in ostler("doctor", *flags).stdout
-    (line,) = (line for line in ostler("doctor", *flags).stdout.splitlines() if "model" in line)
-    assert line.startswith(f"✗ model    scripted at {server.base_url}")
+    assert f"✗ model    scripted at {server.base_url}" in ostler("doctor", *flags).stdout
 
 
 @pytest.mark.req("MD-10")

@@ -152,3 +152,16 @@ def test_titles_are_made_by_the_selected_model(ostler, models):
         assert answered(first) == []
         assert set(answered(second)) == {"m2"}
         second._script.clear()
+
+
+@pytest.mark.req("MD-2", "MD-7")
+def test_mistyped_profile_is_an_error(ostler, models):
+    with models.playing(text("hi"), text("dated"), models=["m1", "m3-20260101"]) as first, models.playing() as second:
+        configure(ostler, first, second)
+        done = ostler("run", "-m", "tow", "go")
+        assert (done.code, answered(first)) == (2, [])
+        assert "did you mean two?" in done.stderr
+        done = ostler("chat", stdin="/models nosuch\n/models 1\ngo\n")
+        assert "unknown model 'nosuch'" in done.stdout + done.stderr
+        assert ostler("run", "-m", "m3", "go").code == 0
+        assert answered(first) == ["m1", "m3"]

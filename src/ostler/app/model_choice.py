@@ -1,5 +1,6 @@
 """Chooses the model: flag, environment, profile, local server, then embedded model."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -7,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.core.errors import UsageError
+from ostler.core.errors import OstlerError, UsageError
 from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
 from ostler.settings.model_catalogue import list_candidates
+from ostler.settings.model_choice import find_candidate
 from ostler.settings.model_profiles import (
     UNSET_VARIABLE_CODE,
     Profile,
@@ -19,6 +21,8 @@ from ostler.settings.model_profiles import (
     describe_key_source,
     profile_by_name,
 )
+from ostler.text.closest_name import closest_name
+from ostler.text.model_names import is_listed
 
 if TYPE_CHECKING:
     from ostler.models.client_factory import NetworkConfig
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from ostler.models.model_settings import ModelSettings
 
 SERVER_CHECK_SECONDS = 0.5
+LIST_SECONDS = 2.0
 SETUP_HINT = (
     "start a local server (vLLM, Ollama, llama.cpp, LM Studio), or set OSTLER_BASE_URL and OSTLER_MODEL "
     "(and OSTLER_API_KEY), or add a profile to ~/.ostler/config.json, or install a small model (1.2 GB): "
@@ -104,6 +109,8 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
         return await _choose_local(profile, others, env)
     if not profile.model:
         profile = await _with_first_model(profile)
+    elif flags.get("model") == profile.model and not flags.get("base_url"):
+        await _check_model_name(profile, settings)
     return _make_choice(profile, others.describe(profile), others)
 
 
@@ -297,6 +304,27 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
     if is_installed(env):
         return embedded_choice(env)
     raise UsageError("no model configured", code="no_model", hint=SETUP_HINT)
+
+
+async def _check_model_name(profile: Profile, settings: Settings) -> None:
+    """Raise `UsageError` for a name that is no profile's and that the server does not list."""
+    candidates = list_candidates(settings)
+    name = profile.model
+    if not candidates or find_candidate(settings, candidates, name):
+        return
+    client = make_http_client(profile, "unnamed")
+    try:
+        listed = [entry.id for entry in await asyncio.wait_for(client.models(), LIST_SECONDS)]
+    except (OstlerError, TimeoutError):
+        listed = []
+    finally:
+        await client.aclose()
+    names = [*(candidate.entry.name for candidate in candidates), *listed]
+    near = closest_name(name, names)
+    if is_listed(name, listed) or not (listed or near):
+        return
+    hint = f"did you mean {near}?" if near else f"available: {', '.join(names[:20])}"
+    raise UsageError(f"there is no profile {name[:80]!r}, and the server lists no such model", hint=hint)
 
 
 async def _with_first_model(profile: Profile) -> Profile:
