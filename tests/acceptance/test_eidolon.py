@@ -19,14 +19,14 @@ def at(server):
     return ["--base-url", server.base_url, "--model", "scripted"]
 
 
-def configure(home, first, second, *, active):
+def configure(home, first, second, *, active, file=".ostler/config.json"):
     """Write the user's config with two profiles, one of them active."""
-    (home / ".ostler").mkdir(exist_ok=True)
+    (home / file).parent.mkdir(exist_ok=True)
     profiles = [
         {"name": name, "model": "m", "baseUrl": server.base_url, "apiKey": f"key-of-{name}"}
         for name, server in (("first", first), ("second", second))
     ]
-    (home / ".ostler" / "config.json").write_text(json.dumps({"models": {"profiles": profiles, "active": active}}))
+    (home / file).write_text(json.dumps({"models": {"profiles": profiles, "active": active}}))
 
 
 def write_agent(root, name, prompt):
@@ -198,12 +198,22 @@ def test_active_profile_resolution(ostler, models):
 
 @req("MD-3")
 def test_env_override_of_active_profile_key(ostler, models):
-    """`SILICONFLOW_API_KEY` or `SILICONFLOW_TOKEN` is sent instead of the active profile's key."""
+    """`SILICONFLOW_API_KEY` or `SILICONFLOW_TOKEN` is sent instead of the active profile's key in Eidolon's config.
+
+    In Ostler's own config the profile's key is more specific than the variable of a vendor.
+    """
     for variable in ("SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN"):
-        with models.playing(text("ok")) as server:
-            configure(ostler.home, server, server, active="first")
-            ostler("run", "hello", env={variable: "from-the-environment"})
-        assert server.requests[0].headers["authorization"] == "Bearer from-the-environment"
+        for file in (".eidolon.json", ".eidolon/config.json"):
+            with models.playing(text("ok")) as server:
+                configure(ostler.home, server, server, active="first", file=file)
+                done = ostler("run", "hello", env={variable: "from-the-environment"})
+            (ostler.home / file).unlink()
+            assert server.requests[0].headers["authorization"] == "Bearer from-the-environment"
+            assert f"key from {variable}" in done.stderr
+    with models.playing(text("ok")) as server:
+        configure(ostler.home, server, server, active="first")
+        ostler("run", "hello", env={variable: "from-the-environment"})
+    assert server.requests[0].headers["authorization"] == "Bearer key-of-first"
 
 
 @req("MD-1", "SE-4")
@@ -471,7 +481,7 @@ def test_multiple_profiles_with_active_selection(ostler, models):
 def test_env_override_of_active_profile_key_among_several_profiles(ostler, models):
     """With several profiles, the key of the variable is sent to the active profile's server and is not stored."""
     with models.playing(text("ok")) as first, models.playing(text("ok")) as second:
-        configure(ostler.home, first, second, active="second")
+        configure(ostler.home, first, second, active="second", file=".eidolon.json")
         ostler("run", "hello", env={"SILICONFLOW_TOKEN": "from-the-environment"})
         ostler("run", "--model", "first", "hello")
     assert second.requests[0].headers["authorization"] == "Bearer from-the-environment"

@@ -129,3 +129,29 @@ def test_key_is_masked_in_a_resumed_conversation(ostler, models):
     for name in planted:
         (ostler.workspace / name).unlink()
     assert leaks(ostler, first) == leaks(ostler, second) == []
+
+
+@pytest.mark.parametrize(
+    "variable", ["SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN", "DASHSCOPE_API_KEY", "OPENAI_API_KEY"]
+)
+def test_vendor_variable_is_not_sent_to_another_endpoint(ostler, models, variable):
+    with models.playing(text("hi")) as server:
+        done = ostler("run", "--base-url", server.base_url, "--model", "scripted", "go", env={variable: KEY})
+        assert "authorization" not in server.requests[0].headers
+    assert "key from" not in done.stderr
+
+
+def test_profile_key_wins_and_its_source_is_named(ostler, models):
+    """A vendor's variable does not replace the profile's key; the messages name the source, never the key."""
+    (ostler.home / ".ostler").mkdir()
+    cases = [({}, "the profile", KEY), ({"OSTLER_API_KEY": "own-0123456789"}, "OSTLER_API_KEY", "own-0123456789")]
+    for extra, source, key in cases:
+        with models.playing(status(401, {"error": {"message": "wrong"}})) as server:
+            profile = {"name": "keyed", "model": "m", "baseUrl": server.base_url, "apiKey": "{env:MY_KEY}"}
+            config = {"models": {"profiles": [profile]}}
+            (ostler.home / ".ostler" / "config.json").write_text(json.dumps(config))
+            done = ostler("run", "go", env={"MY_KEY": KEY, "SILICONFLOW_API_KEY": "sk-other", **extra})
+            assert server.requests[0].headers["authorization"] == f"Bearer {key}"
+        assert f", key from {source}" in done.stderr
+        assert f"rejected the API key from {source}" in done.stdout
+        assert key not in done.stdout + done.stderr

@@ -50,3 +50,13 @@ def test_gives_up_after_two_shorter_requests(ostler, models):
     assert done.code == 1
     assert json.loads(done.stdout.splitlines()[-1])["error"]["code"] == "context_length"
     assert len(sizes) <= 3 + 3
+
+
+@pytest.mark.req("MD-8")
+def test_window_of_the_server_is_shown_after_the_first_turn(ostler, models):
+    """Both `/context` and the share of the context in `/status` use the limit that the server reports."""
+    listed = {"id": "scripted", "object": "model", "owned_by": "vllm", "max_model_len": 24_000}
+    with models.playing(text("one").with_usage(11_990, 10), models=[listed]) as server:
+        done = ostler("chat", *at(server), stdin="hello\n/context\n/status\n")
+    assert " of 24000 tokens" in done.stdout
+    assert "context  50%" in done.stdout

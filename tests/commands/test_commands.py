@@ -200,17 +200,49 @@ async def test_model_profiles_are_listed_and_the_current_one_is_marked(fixture):
     assert "now using model home" in await fixture.output("models 1")
 
 
+@pytest.mark.req("MD-7")
+async def test_numbers_of_models_stay_as_shown(fixture):
+    """A selected model that is not listed comes last; a number means the list on the screen."""
+    fixture.services.known_profiles = [NamedItem("home", "small", "small", active=True), NamedItem("work", "", "big")]
+    fixture.session.emit(OptionChanged("model", "other"))
+    lines = (await fixture.output("models")).split("\n")
+    assert [line.split()[-1] for line in lines[1:5]] == ["work", "one", "two", "other"]
+    assert lines[4] == "  *  5  other"
+    fixture.services.known_profiles.insert(0, NamedItem("new"))
+    assert "now using model work" in await fixture.output("models 2")
+
+
+@pytest.mark.req("MD-7")
+async def test_active_profile_is_marked(fixture):
+    """The mark is at the profile, not at the same model in the endpoint's list or in another profile."""
+    fixture.services.known_profiles = [NamedItem("far", "", "one"), NamedItem("near", "", "one", active=True)]
+    fixture.session.emit(InfoChanged(SessionInfo("engine", (SessionOption("model", "one"),))))
+    assert "  *  2  near" in await fixture.output("models")
+    fixture.session.emit(OptionChanged("model", "far"))
+    assert "  *  1  far" in await fixture.output("models")
+
+
+@pytest.mark.req("MD-7")
+async def test_mistyped_profile_is_an_error_without_a_list_of_models(fixture):
+    fixture.services.known_profiles = [NamedItem("keyed", "", "m1")]
+    fixture.services.endpoint_down = True
+    for name in ("keyd", "m1"):
+        with pytest.raises(UsageError, match="did you mean keyed"):
+            await fixture.run(f"models {name}")
+    assert "now using model something-else" in await fixture.output("models something-else")
+
+
 @pytest.mark.req("CL-7")
 async def test_chosen_option_is_sent_to_the_backend(fixture):
     backend = fixture.session._backend
     assert "now using agent plan" in await fixture.output("mode plan")
-    assert "now using model other" in await fixture.output("model other")
-    assert "now using model two" in await fixture.output("models 3")
+    assert "now using model one" in await fixture.output("model one")
+    assert "now using model two" in await fixture.output("models 2")
     await fixture.run("compact")
     assert "the full conversation again" in await fixture.output("uncompact")
     assert backend.changes == [
         SetOption("agent", "plan"),
-        SetOption("model", "other"),
+        SetOption("model", "one"),
         SetOption("model", "two"),
         Compact(),
         Compact(undo=True),
@@ -225,6 +257,8 @@ async def test_chosen_option_is_sent_to_the_backend(fixture):
         ("mode plam", "did you mean plan?"),
         ("agents xxxxxx", "available: build, plan"),
         ("models 99", "there is no model 99"),
+        ("models ome", "did you mean one?"),
+        ("models nosuch", "available: one, two"),
         ("revert 7", "there is no prompt '7'"),
         ("revert ²", "there is no prompt"),
         ("fork 1", "there is no prompt '1'"),

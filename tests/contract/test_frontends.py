@@ -316,9 +316,9 @@ async def test_11_option_changed_between_turns(frontend, tmp_path):
     backend = ScriptedBackend([])
     session = await open_test_session(backend, [], LocalWorkspace(str(tmp_path)))
     async with frontend.at(session) as user:
-        user.type("/models other")
-        await user.screen.wait_for("now using model other")
-    assert backend.changes == [SetOption("model", "other")]
+        user.type("/models two")
+        await user.screen.wait_for("now using model two")
+    assert backend.changes == [SetOption("model", "two")]
 
 
 @pytest.mark.scenario("turn started by the remote side")

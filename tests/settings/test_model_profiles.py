@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ostler.core.errors import UsageError
-from ostler.settings.model_profiles import Profile, active_profile, profile_by_name
+from ostler.settings.model_profiles import MODEL_KEY_VARIABLES, Profile, active_profile, profile_by_name
 
 pytestmark = pytest.mark.req("MD-2", "MD-3")
 
@@ -119,22 +119,27 @@ ORDER = [
     ("flag", {}),
     ("OSTLER_API_KEY", {}),
     ("AGENT_API_KEY", {}),
-    ("SILICONFLOW_API_KEY", {}),
-    ("SILICONFLOW_TOKEN", {}),
     ("profile", {}),
     ("OPENAI_API_KEY", {}),
-    ("DASHSCOPE_API_KEY", {}),
 ]
+OTHER_VENDORS = ("SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN", "DASHSCOPE_API_KEY", "ANTHROPIC_API_KEY")
 
 
 @pytest.mark.req("MD-3")
 @pytest.mark.parametrize("first", range(len(ORDER)))
 def test_precedence_of_keys(tree: Any, first: int) -> None:
-    """The first key that is not empty is used."""
+    """The first key that is not empty is used; the variables of other vendors are ignored."""
     names = [name for name, _ in ORDER]
     keys = {name: f"key-of-{name}" if number >= first else "" for number, name in enumerate(names)}
     profile = {"name": "p", "baseUrl": "https://api.openai.com/v1", "apiKey": keys.pop("profile")}
-    found = require(load_profile(tree, {"models": {"profiles": [profile]}}, env=keys, flag_key=keys.pop("flag")))
+    found = require(
+        load_profile(
+            tree,
+            {"models": {"profiles": [profile]}},
+            env=keys | dict.fromkeys(OTHER_VENDORS, "other"),
+            flag_key=keys.pop("flag"),
+        )
+    )
     assert (found.key_from, found.key and found.key.reveal()) == (names[first], f"key-of-{names[first]}")
 
 
@@ -146,6 +151,10 @@ def test_precedence_of_keys(tree: Any, first: int) -> None:
         ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
         ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         ("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        ("https://api.siliconflow.cn/v1", "SILICONFLOW_TOKEN"),
+        ("https://api.siliconflow.com/v1", "SILICONFLOW_TOKEN"),
+        ("https://siliconflow.example/v1", ""),
+        ("http://127.0.0.1:8000/v1", ""),
         ("http://api.openai.com/v1", ""),
         ("https://api.openai.com.evil.example/v1", ""),
         ("https://evil.example/api.openai.com", ""),
@@ -154,11 +163,25 @@ def test_precedence_of_keys(tree: Any, first: int) -> None:
     ],
 )
 def test_vendor_key_is_sent_only_to_that_vendor(tree: Any, url: str, variable: str) -> None:
-    env = {name: name for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY")}
-    if "dashscope" in url:
-        env["DASHSCOPE_API_KEY"] = "DASHSCOPE_API_KEY"
+    env = {name: name for name in MODEL_KEY_VARIABLES if name not in ("OSTLER_API_KEY", "AGENT_API_KEY")}
+    env["SILICONFLOW_API_KEY"] = ""
     found = require(load_profile(tree, {"provider": {"base_url": url}}, env=env))
     assert (found.key_from, found.key.reveal() if found.key else "") == (variable, variable)
+    other = {"provider": {"base_url": "https://api.openai.com/v1"}}
+    found = require(load_profile(tree, other, env=env, flag_base_url=url))
+    assert (found.key_from, found.key.reveal() if found.key else "") == (variable, variable)
+
+
+@pytest.mark.req("MD-3")
+def test_variables_of_a_provider_are_not_sent_to_another_base_url(tree: Any) -> None:
+    config = {
+        "provider": {"p": {"env": ["P_KEY"], "options": {"baseURL": "https://p.example/v1"}, "models": {"m": {}}}}
+    }
+    env = {"P_KEY": "p"}
+    assert require(load_profile(tree, config, env=env)).key_from == "P_KEY"
+    assert require(load_profile(tree, config, env=env, flag_base_url="http://127.0.0.1:1/v1")).key is None
+    other = env | {"OSTLER_BASE_URL": "https://other.example/v1"}
+    assert require(load_profile(tree, config, env=other)).key is None
 
 
 @pytest.mark.parametrize(
@@ -382,3 +405,8 @@ def test_named_profiles_use_only_their_own_keys(tree: Any) -> None:
     assert profile_by_name(settings, env, "b").dialect == "xnl"
     with pytest.raises(UsageError, match='there is no profile "d"'):
         profile_by_name(settings, env, "d")
+
+
+def test_provider_may_be_a_url(tree: Any) -> None:
+    found = require(load_profile(tree, {"provider": "http://127.0.0.1:8123/v1", "model": "m9"}))
+    assert (found.base_url, found.model) == ("http://127.0.0.1:8123/v1", "m9")

@@ -42,7 +42,7 @@ class ActiveAgent:
         return AgentRole(
             agent.name,
             agent.prompt,
-            "" if self._options.model.get("model") else agent.model,
+            self._own_model(agent),
             _max_steps(agent, self._options.max_steps),
             agent.temperature,
             agent.top_p,
@@ -51,7 +51,12 @@ class ActiveAgent:
     def internal_role(self, name: str) -> AgentRole:
         """Return the role of an internal agent, such as `title`."""
         agent = self._agents.get(name) or builtin_agents()[name]
-        return AgentRole(agent.name, agent.prompt, agent.model)
+        return AgentRole(agent.name, agent.prompt, self._own_model(agent))
+
+    def _own_model(self, agent: AgentDefinition) -> str:
+        """Return the agent's own model; empty if a flag selects the model or the endpoint."""
+        flags = self._options.model
+        return "" if flags.get("model") or flags.get("base_url") else agent.model
 
     @property
     def profile(self) -> Profile:

@@ -107,12 +107,20 @@ class LocalCommandServices:
         return await list_models(self._load_settings(), self._options.model)
 
     def profiles(self) -> Sequence[NamedItem]:
+        from ostler.app.available_models import active_name
         from ostler.models.base_url import strip_secrets
         from ostler.settings.model_catalogue import list_candidates
 
-        entries = [candidate.entry for candidate in list_candidates(self._load_settings()) if candidate.entry.name]
+        settings = self._load_settings()
+        entries = [candidate.entry for candidate in list_candidates(settings) if candidate.entry.name]
+        active = active_name(settings, self._options.model)
         return [
-            NamedItem(entry.name, f"{entry.model or 'default model'} at {strip_secrets(entry.base_url)}", entry.model)
+            NamedItem(
+                entry.name,
+                f"{entry.model or 'default model'} at {strip_secrets(entry.base_url)}",
+                entry.model,
+                active=entry.name == active,
+            )
             for entry in entries
         ]
 

@@ -1,8 +1,8 @@
 """Lines for `/context`: the parts of the next request and their tokens."""
 
+from ostler.backends.engine.history import last_context_report
 from ostler.backends.engine.request_breakdown import breakdown, to_tokens
-from ostler.core.events import UsageReported
-from ostler.core.protocols import Records, Session
+from ostler.core.protocols import Session
 from ostler.settings.schema import CompactionConfig
 from ostler.text.sanitise import sanitise
 
@@ -16,7 +16,8 @@ def context_lines(session: Session, compaction: CompactionConfig) -> list[str]:
     parts = to_tokens(breakdown(records), records)
     if not parts:
         return []
-    window = _window_size(records)
+    report = last_context_report(records)
+    window = report.context_limit if report else 0
     rows = [(f"{part.name} ({part.origin})" if part.origin else part.name, part.size) for part in parts]
     width = min(max(len(name) for name, _ in rows), 60)
     lines = [sanitise(f"{name[:60]:<{width}} {size:>8}{_share(size, window)}") for name, size in rows]
@@ -25,14 +26,6 @@ def context_lines(session: Session, compaction: CompactionConfig) -> list[str]:
 
 def _total_line(size: int, window: int) -> str:
     return f"{size} of {window} tokens ({size / window:.0%})" if window else f"{size} tokens"
-
-
-def _window_size(records: Records) -> int:
-    """Return the context window that was last reported, or 0."""
-    events = (records[index].event for index in reversed(list(records.indexes_of(("usage_reported",)))))
-    return next(
-        (usage.context_limit for usage in events if isinstance(usage, UsageReported) and usage.context_limit), 0
-    )
 
 
 def _compaction_line(compaction: CompactionConfig) -> str:

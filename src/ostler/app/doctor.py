@@ -96,9 +96,15 @@ def _check_config(settings: Settings) -> DoctorFinding:
 
 async def _check_model(settings: Settings, flags: dict[str, str]) -> DoctorFinding:
     try:
-        return DoctorFinding("model", "ok", (await choose_model(settings, flags, os.environ)).description)
+        choice = await choose_model(settings, flags, os.environ)
     except OstlerError as error:
         return DoctorFinding("model", "error", error.fault.message, error.fault.hint)
+    try:
+        await choice.check_server()
+    except OstlerError as error:
+        state: Literal["warning", "error"] = "warning" if error.fault.code == "timeout" else "error"
+        return DoctorFinding("model", state, f"{choice.description}: {error.fault.message}", error.fault.hint)
+    return DoctorFinding("model", "ok", choice.description)
 
 
 def _check_unset_variables(settings: Settings, model_finding: DoctorFinding) -> list[DoctorFinding]:

@@ -39,7 +39,11 @@ def embedded_choice(env: Mapping[str, str], name: str = NAME) -> ModelChoice:
         weights = _find_installed(env, other)[0] if other else chosen
         return EmbeddedModel(f"{NAME}/{weights.name}", lambda: start_server(weights.path.resolve(), runtime))
 
-    return ModelChoice(f"{chosen.name}, embedded; {CAUTION}", make, embedded_prompt(), embedded_tools)
+    def describe(other: str = "") -> str:
+        weights = _find_installed(env, other)[0] if other else chosen
+        return f"{weights.name}, embedded; {CAUTION}"
+
+    return ModelChoice(describe(), make, embedded_prompt(), embedded_tools, describe)
 
 
 def _find_installed(env: Mapping[str, str], name: str) -> tuple[WeightsFile, str]:

@@ -32,11 +32,12 @@ def make_engine(
     budget: Budget | None = None,
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
+    announce_model: Callable[[str], None] = lambda name: None,
 ) -> Engine:
     """Build the backend of one session. `budget` is shared with other sessions; `changed_files` lists edits."""
     compaction, knowledge = settings.config.compaction, ProjectKnowledge(cwd, settings)
     sections = cache(lambda: prompt_sections(cwd, settings, tools()))
-    return Engine(
+    engine = Engine(
         make_model=model.make,
         tools=lambda: model.tools(tools()),
         system=lambda: model.prompt or join_sections(sections()),
@@ -48,6 +49,8 @@ def make_engine(
         project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),
         internal_agents=internal_agents,
     )
+    engine.announce_model = announce_model
+    return engine
 
 
 def _make_checks(

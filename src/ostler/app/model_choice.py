@@ -1,31 +1,53 @@
 """Chooses the model: flag, environment, profile, local server, then embedded model."""
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ostler.core.errors import UsageError
+from ostler.core.errors import OstlerError, UsageError
 from ostler.core.tools import ToolSpec
 from ostler.models.model_types import ModelClient
 from ostler.settings.effective import Settings
 from ostler.settings.model_catalogue import list_candidates
-from ostler.settings.model_profiles import UNSET_VARIABLE_CODE, Profile, active_profile, profile_by_name
+from ostler.settings.model_choice import find_candidate
+from ostler.settings.model_profiles import (
+    UNSET_VARIABLE_CODE,
+    Profile,
+    active_profile,
+    describe_key_source,
+    profile_by_name,
+)
+from ostler.text.closest_name import closest_name
+from ostler.text.model_names import is_listed
 
 if TYPE_CHECKING:
     from ostler.models.client_factory import NetworkConfig
     from ostler.models.http_model import HttpModel
     from ostler.models.model_settings import ModelSettings
 
+SERVER_CHECK_SECONDS = 0.5
+LIST_SECONDS = 2.0
 SETUP_HINT = 'run `ostler demo` to try it without a model, or see "Connect a model" in README.md'
+
+
+def _describe_nothing(name: str) -> str:
+    return ""
+
+
+async def _check_nothing() -> None:
+    """Check nothing: the model has no server."""
 
 
 class ModelChoice(msgspec.Struct, frozen=True):
     """The chosen model: a description for the user and a factory of its client.
 
     `make` takes the name of another profile or of another model at the same endpoint; empty means the chosen model.
+    `describe_other` describes what `make` would use for such a name, and returns an empty string for the chosen model.
+    `check_server` raises `BackendError` if the server does not answer within half a second.
     A model with a small context window has its own `prompt`, and `tools` selects the tools that it can handle.
     """
 
@@ -33,6 +55,33 @@ class ModelChoice(msgspec.Struct, frozen=True):
     make: Callable[[str], ModelClient]
     prompt: str = ""
     tools: Callable[[Sequence[ToolSpec]], Sequence[ToolSpec]] = tuple
+    describe_other: Callable[[str], str] = _describe_nothing
+    check_server: Callable[[], Awaitable[None]] = _check_nothing
+
+    def describe(self, name: str) -> str:
+        """Describe the model that `make(name)` uses."""
+        return self.describe_other(name) or self.description
+
+
+class ModelAnnouncer:
+    """Tells the user which model a session uses: when it opens and whenever the model changes."""
+
+    def __init__(self, notify: Callable[[str], None]) -> None:
+        self._notify = notify
+        self._current = ""
+
+    def announce(self, choice: ModelChoice, name: str) -> None:
+        """Announce the model that `choice.make(name)` uses, unless it was announced last."""
+        description = choice.describe(name)
+        if description != self._current:
+            self._current = description
+            self._notify(f"model: {description}")
+
+    def announce_child(self, choice: ModelChoice, agent: str, name: str) -> None:
+        """Announce the model of a subagent if it differs from its parent's."""
+        description = choice.describe(name)
+        if description != self._current:
+            self._notify(f"model of subagent {agent}: {description}")
 
 
 async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mapping[str, str]) -> ModelChoice:
@@ -56,15 +105,9 @@ async def choose_model(settings: Settings, flags: Mapping[str, str], env: Mappin
         return await _choose_local(profile, others, env)
     if not profile.model:
         profile = await _with_first_model(profile)
-    from ostler.models.base_url import strip_secrets
-
-    fallbacks = others.fallbacks(profile)
-    suffix = f"; fallback {', '.join(fallback.name for fallback in fallbacks)}" if fallbacks else ""
-    if skipped := others.unusable_fallbacks(profile):
-        suffix += f"; fallback {', '.join(skipped)} skipped: environment variable not set (see `ostler doctor`)"
-    return _make_choice(
-        profile, f"{profile.model} at {strip_secrets(profile.base_url)}" + _profile_label(profile) + suffix, others
-    )
+    elif flags.get("model") == profile.model and not flags.get("base_url"):
+        await _check_model_name(profile, settings)
+    return _make_choice(profile, others.describe(profile), others)
 
 
 def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
@@ -77,7 +120,12 @@ def embedded_name(settings: Settings, flags: Mapping[str, str]) -> str:
 
 def _profile_label(profile: Profile) -> str:
     label = f" (profile {profile.name})" if profile.name not in (profile.model, "environment", "flags") else ""
-    return f"{label}, {profile.api_kind} API"
+    return f"{label}, {profile.api_kind} API{_key_label(profile)}"
+
+
+def _key_label(profile: Profile) -> str:
+    """Say where the API key comes from; empty if there is none."""
+    return f", key from {describe_key_source(profile.key_from)}" if profile.key else ""
 
 
 class _OtherProfiles:
@@ -101,6 +149,16 @@ class _OtherProfiles:
         """Return the fallbacks that refer to an unset environment variable."""
         return [name for name in profile.fallback if name != profile.name and self._find_usable(name) is None]
 
+    def describe(self, profile: Profile) -> str:
+        """Describe a profile: model, endpoint, API, source of the key and fallbacks."""
+        from ostler.models.base_url import strip_secrets
+
+        fallbacks = self.fallbacks(profile)
+        suffix = f"; fallback {', '.join(fallback.name for fallback in fallbacks)}" if fallbacks else ""
+        if skipped := self.unusable_fallbacks(profile):
+            suffix += f"; fallback {', '.join(skipped)} skipped: environment variable not set (see `ostler doctor`)"
+        return f"{profile.model} at {strip_secrets(profile.base_url)}{_profile_label(profile)}{suffix}"
+
     def _find_usable(self, name: str) -> Profile | None:
         """Return a profile, or None if it refers to an unset environment variable."""
         try:
@@ -117,18 +175,36 @@ class _OtherProfiles:
 
 
 def _make_choice(profile: Profile, description: str, others: _OtherProfiles) -> ModelChoice:
-    def make(name: str) -> ModelClient:
-        other = others.find(name) if name not in ("", profile.name) else None
+    def select(name: str) -> tuple[Profile, str]:
+        """Return the profile of this name, or the chosen profile and the id of another model at its endpoint."""
+        if name in ("", profile.name):
+            return profile, ""
+        other = others.find(name)
         if other is None and name.partition("/")[0] == "embedded":
             raise UsageError(
                 "cannot switch to the embedded model, which has its own prompt and tools",
                 hint=f"start a new session: ostler --model {name[:80]}",
             )
-        selected = other or profile
-        model = "" if other or name == profile.name else name
+        return (other, "") if other else (profile, name)
+
+    def make(name: str) -> ModelClient:
+        selected, model = select(name)
         return make_model(selected, model, others.fallbacks(selected), explain_cache=others.explain_cache)
 
-    return ModelChoice(description, make)
+    def describe_other(name: str) -> str:
+        selected, model = select(name)
+        if selected is profile and model in ("", profile.model):
+            return ""
+        return others.describe(msgspec.structs.replace(selected, model=model or selected.model))
+
+    async def check_server() -> None:
+        client = make_http_client(msgspec.structs.replace(profile, timeout=SERVER_CHECK_SECONDS))
+        try:
+            await client.check_answers(SERVER_CHECK_SECONDS)
+        finally:
+            await client.aclose()
+
+    return ModelChoice(description, make, describe_other=describe_other, check_server=check_server)
 
 
 def make_model(
@@ -181,7 +257,7 @@ def _make_model_settings(profile: Profile) -> "ModelSettings":
     sampling = Sampling(profile.max_output_tokens, profile.temperature, profile.top_p, profile.thinking)
     configured = profile.price
     price = TokenPrice(configured.input, configured.output, configured.cached) if configured else None
-    return ModelSettings(profile.provider, sampling, price)
+    return ModelSettings(profile.provider, sampling, price, describe_key_source(profile.key_from))
 
 
 def _make_network(profile: Profile) -> "NetworkConfig":
@@ -211,7 +287,9 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
         model = name or server.models[0]
         if model in server.models:
             local = msgspec.structs.replace(requested, name=server.name, model=model, base_url=server.base_url)
-            return _make_choice(local, f"{model} at {server.base_url} ({server.name}, found on this machine)", others)
+            return _make_choice(
+                local, f"{model} at {server.base_url} ({server.name}, found on this machine){_key_label(local)}", others
+            )
     if servers:
         names = ", ".join(model for server in servers for model in server.models[:20])
         raise UsageError(f"no local server has the model {name!r}", hint=f"available: {names}")
@@ -222,6 +300,27 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
     if is_installed(env):
         return embedded_choice(env)
     raise UsageError("no model configured", code="no_model", hint=SETUP_HINT)
+
+
+async def _check_model_name(profile: Profile, settings: Settings) -> None:
+    """Raise `UsageError` for a name that is no profile's and that the server does not list."""
+    candidates = list_candidates(settings)
+    name = profile.model
+    if not candidates or find_candidate(settings, candidates, name):
+        return
+    client = make_http_client(profile, "unnamed")
+    try:
+        listed = [entry.id for entry in await asyncio.wait_for(client.models(), LIST_SECONDS)]
+    except (OstlerError, TimeoutError):
+        listed = []
+    finally:
+        await client.aclose()
+    names = [*(candidate.entry.name for candidate in candidates), *listed]
+    near = closest_name(name, names)
+    if is_listed(name, listed) or not (listed or near):
+        return
+    hint = f"did you mean {near}?" if near else f"available: {', '.join(names[:20])}"
+    raise UsageError(f"there is no profile {name[:80]!r}, and the server lists no such model", hint=hint)
 
 
 async def _with_first_model(profile: Profile) -> Profile:

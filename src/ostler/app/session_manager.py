@@ -14,7 +14,7 @@ from ostler.app.active_agent import ActiveAgent
 from ostler.app.engine import make_engine, tree_budget
 from ostler.app.internal_agents import make_internal_agents
 from ostler.app.known_secrets import secrets_in_use
-from ostler.app.model_choice import ModelChoice, choose_model
+from ostler.app.model_choice import ModelAnnouncer, ModelChoice, choose_model
 from ostler.app.profile_option import ProfileOptionBackend
 from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.project_paths import project_folder as project_folder  # re-exported for callers
@@ -63,6 +63,7 @@ class LocalSessionManager:
         self._options = options
         self._notify = notify
         self._model = model
+        self._announcer = ModelAnnouncer(notify if model is None else lambda line: None)
         self._makes_titles = model is None
         self._custom_backend = backend
 
@@ -88,7 +89,9 @@ class LocalSessionManager:
             from ostler.app.subagents import Subagents
 
             child_tools = partial(_child_tools, own_workspace, settings)
-            subagents = Subagents(cwd, settings, self._options, agents, active_agent, journal, budget, child_tools)
+            subagents = Subagents(
+                cwd, settings, self._options, agents, active_agent, journal, budget, child_tools, self._announcer
+            )
         workspace = (
             workspace or own_workspace or make_workspace(cwd, settings, self._options, interactive=request.interactive)
         )
@@ -116,7 +119,7 @@ class LocalSessionManager:
             journal=journal(request.resume, fork=request.fork),  # last, so that an earlier failure leaves no lock
         )
         name = acp.name if acp else request.backend
-        await session.open(version=__version__, backend=name, options=self._initial_options(request))
+        await session.open(version=__version__, backend=name, options=self._initial_options(request, session))
         return session
 
     def _with_backend(self, request: OpenSessionRequest, cwd: Path, settings: Settings) -> OpenSessionRequest:
@@ -129,8 +132,13 @@ class LocalSessionManager:
             self._notify(f"backend: {previous} (this session was started with it)")
         return msgspec.structs.replace(request, backend=previous or "engine")
 
-    def _initial_options(self, request: OpenSessionRequest) -> dict[str, str]:
-        return {**({"agent": self._options.agent} if self._options.agent else {}), **request.options}
+    def _initial_options(self, request: OpenSessionRequest, session: LocalSession) -> dict[str, str]:
+        """Return the options to set at the start: flags override what a resumed session recorded."""
+        flags, options = self._options.model, {"agent": self._options.agent} if self._options.agent else {}
+        if request.backend == "engine":
+            overridden = {"model": flags.get("model") or flags.get("base_url"), "thinking": flags.get("thinking")}
+            options |= {name: "" for name, flag in overridden.items() if flag and session.state.options.get(name)}
+        return {**options, **request.options}
 
     def _load_settings(self, cwd: Path) -> Settings:
         settings = load_settings(cwd, trust=self._options.trust)
@@ -203,7 +211,6 @@ class LocalSessionManager:
         )
         if self._model is None:
             self._model = await choose_model(settings, self._options.model, os.environ)
-            self._notify(f"model: {self._model.description}")
         return make_engine(
             str(cwd),
             self._model,
@@ -214,6 +221,7 @@ class LocalSessionManager:
             budget,
             internal_agents,
             changed_files,
+            partial(self._announcer.announce, self._model),
         )
 
     async def list(self, query: SessionQuery) -> Sequence[SessionSummary]:

@@ -9,7 +9,7 @@ from ostler import __version__
 from ostler.app.active_agent import ActiveAgent
 from ostler.app.child_session import ChildSession
 from ostler.app.engine import make_engine
-from ostler.app.model_choice import ModelChoice
+from ostler.app.model_choice import ModelAnnouncer, ModelChoice
 from ostler.app.run_options import RunOptions
 from ostler.app.session_workspace import SessionShell
 from ostler.backends.engine.plugins.budget import Budget
@@ -40,6 +40,7 @@ class Subagents:
         journal: Callable[[], Journal],
         budget: Budget,
         child_tools: ChildTools,
+        announcer: ModelAnnouncer,
     ) -> None:
         self._cwd = cwd
         self._settings = settings
@@ -49,6 +50,7 @@ class Subagents:
         self._journal = journal
         self._budget = budget
         self._child_tools = child_tools
+        self._announcer = announcer
         self._slots = asyncio.Semaphore(settings.config.limits.subagents)
         self.model: ModelChoice | None = None
 
@@ -77,17 +79,30 @@ class Subagents:
         active_agent = ActiveAgent(self._agents, policy, options, parent=self._active_agent)
         tools, active_agent.shell = self._child_tools(active_agent)
         select = partial(active_agent.select, child=True)
+        announce = partial(self._announcer.announce_child, self.model, task.agent)
+        backend = make_engine(
+            str(self._cwd),
+            self.model,
+            tools.specs,
+            self._settings,
+            options,
+            select,
+            self._budget,
+            announce_model=announce,
+        )
         child = ChildSession(
             parent,
             task,
             active_agent.policy,
             deny_asks=policy.profile == "god_mode" and self._agents[task.agent].read_only,
-            backend=make_engine(str(self._cwd), self.model, tools.specs, self._settings, options, select, self._budget),
+            backend=backend,
             tools=tools,
             cwd=str(self._cwd),
             journal=self._journal(),  # last, so that an earlier failure leaves no lock
         )
-        await child.open(version=__version__, backend="engine", options={"agent": task.agent}, parent_id=parent.id)
+        inherited = "" if select(task.agent).model else parent.state.options.get("model", "")
+        child_options = {"agent": task.agent, **({"model": inherited} if inherited else {})}
+        await child.open(version=__version__, backend="engine", options=child_options, parent_id=parent.id)
         return child
 
 

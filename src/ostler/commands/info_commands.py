@@ -9,10 +9,12 @@ from ostler.core.errors import OstlerError, UsageError
 from ostler.core.protocols import Session
 from ostler.core.sessions import RevokeRule, SetOption
 from ostler.text.closest_name import closest_name
+from ostler.text.model_names import is_listed
 from ostler.text.sanitise import sanitise
 
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 MAX_LINE_LENGTH = 100
+MAX_NAMES_IN_HINT = 20
 MODEL_CHOICE_HINT = (
     "/models NAME or NUMBER switches the model in this session; ostler --model NAME sets it at the start"
 )
@@ -25,6 +27,7 @@ class InfoCommands:
         self._session = session
         self._services = services
         self._usage = usage
+        self._shown_models: list[NamedItem] = []
 
     async def status(self, rest: str) -> ShowLines:
         facts = {
@@ -48,13 +51,16 @@ class InfoCommands:
     async def models(self, rest: str) -> ShowLines:
         """List the models, or switch to one by its name or its number in the list."""
         if rest and not (rest.isascii() and rest.isdecimal()):
+            await self._check_model(rest)
             return await self._set_option("model", rest)
-        offered, errors = await self._available_models()
         if rest:
+            offered = self._shown_models or (await self._available_models())[0]
             if not 1 <= int(rest[:9]) <= len(offered):
                 raise UsageError(f"there is no model {rest[:40]}", hint="/models lists them by number")
             return await self._set_option("model", offered[int(rest[:9]) - 1].name)
-        current = _current_name(self._usage.option("model"), offered)
+        offered, errors = await self._available_models()
+        self._shown_models = offered
+        current = self._current_model(offered)
         width = max((len(model.name) for model in offered), default=0)
         lines = [
             f"  {'*' if model.name == current else ' '} {number:>2}  {model.name:<{width}}  {model.description}"
@@ -70,10 +76,37 @@ class InfoCommands:
             errors = []
         except OstlerError as error:
             offered, errors = [*profiles], [f"  cannot list the models of the endpoint: {error}"]
-        current = self._usage.option("model")
-        if current and not _current_name(current, offered):
-            offered = [NamedItem(current), *offered]
+        if not self._current_model(offered) and (current := self._usage.option("model")):
+            offered = [*offered, NamedItem(current)]  # last, so that the other numbers do not change
         return list({model.name: model for model in reversed(offered)}.values())[::-1], errors
+
+    async def _check_model(self, name: str) -> None:
+        """Raise `UsageError` for a name that the endpoint does not list, or that looks like a mistyped profile."""
+        profiles = self._services.profiles()
+        if self.choices("model") or name.startswith("embedded") or any(item.name == name for item in profiles):
+            return
+        try:
+            listed = list(await self._services.models())
+        except OstlerError:
+            listed = []
+        names = [*(item.name for item in profiles), *listed]
+        by_target = (item.name for item in profiles if item.target == name)
+        near = next(by_target, None) or closest_name(name, names)
+        if is_listed(name, listed) or not (listed or near):
+            return
+        shown = ", ".join(names[:MAX_NAMES_IN_HINT])
+        raise UsageError(
+            f"unknown model {name[:80]!r}", hint=f"did you mean {near}?" if near else f"available: {shown}"
+        )
+
+    def _current_model(self, offered: Sequence[NamedItem]) -> str:
+        """Return the listed name of the current model: as selected, else the active profile, else by its id."""
+        current, selected = self._usage.option("model"), self._usage.selected("model")
+        names = [item.name for item in offered]
+        active = [item.name for item in offered if item.active and item.target in ("", current)]
+        targets = [item.name for item in offered if current and item.target == current]
+        found = [*([selected] if selected in names else active), *([current] if current in names else []), *targets]
+        return found[0] if found else ""
 
     async def agents(self, rest: str) -> ShowLines:
         return await self._list_or_choose("agent", await self._services.agents(), rest)
@@ -156,13 +189,6 @@ class InfoCommands:
         applied = await self._session.apply(SetOption(option_id, value))
         shown = f"{option_id} {sanitise(value)}"
         return show_lines(f"  now using {shown}" if applied else f"  this backend does not support {shown}")
-
-
-def _current_name(current: str, offered: Sequence[NamedItem]) -> str:
-    """Return the listed name of the current model: its own, else that of a profile for it, else an empty string."""
-    return next((item.name for item in offered if item.name == current), "") or next(
-        (item.name for item in offered if current and item.target == current), ""
-    )
 
 
 def _list_lines(items: Sequence[NamedItem], current: str = "") -> list[str]:

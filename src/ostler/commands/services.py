@@ -22,11 +22,12 @@ class BuiltPrompt(msgspec.Struct, frozen=True):
 
 
 class NamedItem(msgspec.Struct, frozen=True):
-    """An item to choose by name. `target` is the model that a profile selects."""
+    """An item to choose by name. `target` is the model that a profile selects; `active` marks the default one."""
 
     name: str
     description: str = ""
     target: str = ""
+    active: bool = False
 
 
 class CommandServices(Protocol):

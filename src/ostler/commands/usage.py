@@ -9,6 +9,7 @@ class UsageTracker:
 
     def __init__(self) -> None:
         self._options: dict[str, str] = {}
+        self._selected: dict[str, str] = {}
         self.subagents = SubagentTracker()
         self.context_used = 0
         self.context_limit = 0
@@ -28,7 +29,7 @@ class UsageTracker:
                 self.tokens_out += event.tokens_out
                 self.tokens_cached += event.tokens_cached
             case OptionChanged(option_id, value):
-                self._options[option_id] = value
+                self._options[option_id] = self._selected[option_id] = value
             case InfoChanged(info):
                 self._options.update({option.id: option.value for option in info.options if option.value})
             case _:
@@ -37,6 +38,10 @@ class UsageTracker:
     def option(self, name: str) -> str:
         """Return the current value of an option, or an empty string."""
         return self._options.get(name, "")
+
+    def selected(self, name: str) -> str:
+        """Return the value that was selected for an option, or an empty string if it has its default."""
+        return self._selected.get(name, "")
 
     @property
     def context_usage(self) -> str:

@@ -76,7 +76,7 @@ def make_client(
         retry_policy=network.retry_policy,
         clock=network.clock,
         explain_cache=explain_cache,
-        secret_mask=make_secret_mask(api_key.strip(), header_pairs, base, network.proxy),
+        secret_mask=make_secret_mask(api_key.strip(), header_pairs, base, network.proxy, settings.key_source),
     )
     return _make_adapter(kind, config)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ostler.models.stream_reply import ReplyReader
 
 _WINDOW_WAIT_SECONDS = 5.0
+_MAX_CHECKED_BYTES = 4 * 1024 * 1024
 _FIRST_REQUEST_WAIT = 1.0  # seconds to wait for the first request
 # `context_length` can also mean that the requested reply length does not fit.
 _ADAPTABLE_CODES = ("bad_request", "context_length")
@@ -112,6 +113,12 @@ class HttpModel:
         from ostler.models.server_models import list_models
 
         return await list_models(self._config.http, self._config.base_url, self._headers())
+
+    async def check_answers(self, timeout: float) -> None:
+        """Check that the server answers a request for its models, with any status. Raises `BackendError`."""
+        config = self._config
+        target = config.base_url.endpoint("models")
+        await config.http.fetch("GET", target, self._headers(), timeout=timeout, limit=_MAX_CHECKED_BYTES)
 
     async def fetch_window(self) -> int:
         """Ask the server for the context window, store it and return `context_limit`."""

@@ -119,8 +119,11 @@ class ErrorResponse(msgspec.Struct, frozen=True):
         if not self.secret_mask.has_key:
             return ModelError(f"{self.server} requires an API key", code="key_refused", hint=hint, server_text=message)
         reason = f" ({message})" if message and self.status == 403 else ""
+        source = self.secret_mask.key_source
+        hint = f"correct it, or {hint}" if source else hint
+        origin = f" from {source}" if source else ""
         return ModelError(
-            f"{self.server} rejected the API key{reason}", code="key_refused", hint=hint, server_text=message
+            f"{self.server} rejected the API key{origin}{reason}", code="key_refused", hint=hint, server_text=message
         )
 
     def _redirect_error(self) -> ModelError:

@@ -42,8 +42,9 @@ class TokenPrice(msgspec.Struct, frozen=True):
 
 
 class ModelSettings(msgspec.Struct, frozen=True):
-    """Provider name (for the log), default parameters and price. `price` is None if unknown."""
+    """Provider name (for the log), default parameters, price (None if unknown), and where the key is set."""
 
     provider: str = ""
     sampling: Sampling = Sampling()
     price: TokenPrice | None = None
+    key_source: str = ""

@@ -15,10 +15,11 @@ _PLACEHOLDER = "…"
 
 
 class SecretMask(msgspec.Struct, frozen=True):
-    """Texts to mask, the longest first. `has_key` is True if one of them is a key."""
+    """Texts to mask, the longest first. `has_key` is True if one of them is a key; `key_source` is where it is set."""
 
     texts: tuple[str, ...] = ()
     has_key: bool = False
+    key_source: str = ""
 
     def apply(self, text: str) -> str:
         """Return `text` with every secret replaced by a placeholder."""
@@ -30,13 +31,15 @@ class SecretMask(msgspec.Struct, frozen=True):
 NO_SECRETS = SecretMask()
 
 
-def make_secret_mask(api_key: str, headers: Sequence[tuple[str, str]], base_url: BaseUrl, proxy: str) -> SecretMask:
+def make_secret_mask(
+    api_key: str, headers: Sequence[tuple[str, str]], base_url: BaseUrl, proxy: str, key_source: str = ""
+) -> SecretMask:
     """Collect the secrets that a client sends."""
     pairs = [*headers, *_query_pairs(base_url.query)]
     keys = [api_key, *_proxy_password(proxy), *(value for name, value in pairs if _SECRET_NAME.search(name))]
     others = [value for name, value in pairs if not _SECRET_NAME.search(name)]
     texts = {*_spellings(keys, _MIN_SECRET_LENGTH), *_spellings(others, _MIN_OTHER_LENGTH)}
-    return SecretMask(tuple(sorted(texts, key=lambda text: (-len(text), text))), any(keys))
+    return SecretMask(tuple(sorted(texts, key=lambda text: (-len(text), text))), any(keys), key_source)
 
 
 def _query_pairs(query: str) -> Iterator[tuple[str, str]]:

@@ -18,12 +18,11 @@ from ostler.settings.schema_models import ApiKind, DialectName, PriceConfig, Pro
 from ostler.settings.secret import Secret
 from ostler.settings.vendors import VENDORS, host_of, vendor_for_url
 
-# MD-3: these are tried before the key of the profile itself, and DASHSCOPE_API_KEY last.
-_FIRST_KEY_VARIABLES = ("OSTLER_API_KEY", "AGENT_API_KEY", "SILICONFLOW_API_KEY", "SILICONFLOW_TOKEN")
-_LAST_KEY_VARIABLE = "DASHSCOPE_API_KEY"
+# These are tried before the key of the active profile; the variables of its vendor come after it.
+_OWN_KEY_VARIABLES = ("OSTLER_API_KEY", "AGENT_API_KEY")
 MODEL_KEY_VARIABLES = (
-    *_FIRST_KEY_VARIABLES,
-    *dict.fromkeys(vendor.key_variable for vendor in VENDORS.values() if vendor.key_variable),
+    *_OWN_KEY_VARIABLES,
+    *dict.fromkeys(name for vendor in VENDORS.values() for name in vendor.key_variables),
 )
 # Code of the error for a variable that a profile needs but that is not set.
 UNSET_VARIABLE_CODE = "key_unset"
@@ -84,12 +83,12 @@ def active_profile(
     chosen = choose_model(settings, candidates, flag_model)
     if chosen is None:
         return None
-    if base_url:
-        chosen = chosen._replace(entry=msgspec.structs.replace(chosen.entry, base_url=base_url))
-    keys = [("flag", flag_key), *((name, env.get(name, "")) for name in _FIRST_KEY_VARIABLES)]
-    return _ProfileResolver(settings, env, chosen).resolve(
-        first_keys=keys, last_keys=[(_LAST_KEY_VARIABLE, env.get(_LAST_KEY_VARIABLE, ""))]
-    )
+    keys = [("flag", flag_key), *((name, env.get(name, "")) for name in _OWN_KEY_VARIABLES)]
+    eidolon_variables = () if base_url else _eidolon_key_variables(settings, chosen)
+    if base_url:  # the variables belong to the endpoint of the settings
+        chosen = chosen._replace(entry=msgspec.structs.replace(chosen.entry, base_url=base_url), key_variables=())
+    keys += ((name, env.get(name, "")) for name in eidolon_variables)
+    return _ProfileResolver(settings, env, chosen).resolve(keys)
 
 
 def profile_by_name(settings: Settings, env: Mapping[str, str], name: str) -> Profile:
@@ -101,7 +100,21 @@ def profile_by_name(settings: Settings, env: Mapping[str, str], name: str) -> Pr
     found = find_candidate(settings, candidates, name)
     if found is None:
         raise unknown_model_error(f"there is no profile {quote_value(name)}", name, candidates)
-    return _ProfileResolver(settings, env, found).resolve(first_keys=[], last_keys=[])
+    return _ProfileResolver(settings, env, found).resolve([])
+
+
+def _eidolon_key_variables(settings: Settings, candidate: ModelCandidate) -> tuple[str, ...]:
+    """Return the variables that override the key of a profile in one of Eidolon's own config files."""
+    base_urls = ((*candidate.path, *steps) for steps in _FIELD_PATHS["baseUrl"])
+    origins = [settings.origin(path) for path in (candidate.path, *base_urls) if candidate.path]
+    files = [Path(origin.file) for origin in origins if origin.line]
+    is_eidolon = all(file.name == ".eidolon.json" or file.parent.name == ".eidolon" for file in files)
+    return VENDORS["siliconflow"].key_variables if files and is_eidolon else ()
+
+
+def describe_key_source(key_from: str) -> str:
+    """Return the source of a key in words, from `Profile.key_from`."""
+    return {"flag": "--api-key", "profile": "the profile"}.get(key_from, key_from)
 
 
 def unset_profile_variables(entry: ProfileEntry, env: Mapping[str, str]) -> list[str]:
@@ -130,9 +143,10 @@ class _ProfileResolver:
         name = quote_value(self.entry.name)
         return f"{self.settings.origin(self.path)}: {name}" if self.path else name
 
-    def resolve(self, *, first_keys: list[tuple[str, str]], last_keys: list[tuple[str, str]]) -> Profile:
+    def resolve(self, first_keys: list[tuple[str, str]]) -> Profile:
+        """Resolve the profile. `first_keys` are keys with their sources that override the profile's own key."""
         base_url = self._endpoint()
-        keys = ((name, key.strip()) for name, key in self._keys(base_url, first_keys, last_keys))
+        keys = ((name, key.strip()) for name, key in self._keys(base_url, first_keys))
         key_from, key = next((found for found in keys if found[1]), ("", ""))
         if not key.isprintable():
             raise UsageError(f"the API key from {key_from} contains a line break or a control character; remove it")
@@ -152,16 +166,13 @@ class _ProfileResolver:
         unchanged = {name: getattr(self.entry, name) for name in _SHARED_FIELDS if name not in resolved}
         return Profile(**unchanged, **resolved)
 
-    def _keys(
-        self, base_url: str, first_keys: list[tuple[str, str]], last_keys: list[tuple[str, str]]
-    ) -> Iterator[tuple[str, str]]:
+    def _keys(self, base_url: str, first_keys: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         """Yield the possible keys with their sources in order of precedence, read only when needed."""
         yield from first_keys
         yield "profile", self._fill_secret(self.entry.api_key, "apiKey")
         vendor = vendor_for_url(base_url)
-        for name in (*self.key_variables, vendor.key_variable if vendor else ""):
+        for name in (*self.key_variables, *(vendor.key_variables if vendor else ())):
             yield name, self.env.get(name, "")
-        yield from last_keys
 
     def _endpoint(self) -> str:
         entry, vendor = self.entry, VENDORS.get(self.entry.provider.lower())

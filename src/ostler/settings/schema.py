@@ -249,7 +249,7 @@ class ConfigFile(CommonConfig, frozen=True, rename={"schema_url": "$schema"}):
     """A config file of Ostler.
 
     $schema: URL of the JSON Schema of this file, for editors.
-    provider: An endpoint, the name of a vendor, or providers by id.
+    provider: An endpoint: its URL, the name of a vendor, or an object; or providers by id.
     model: Profile or model to use, or an endpoint with its model.
     models: Model profiles, and the name of the active one.
     permission: Permission rules per tool and pattern: allow, ask or deny; the last matching rule wins.

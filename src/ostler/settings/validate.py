@@ -190,7 +190,7 @@ def _renamed_keys(kind: types.StructType) -> Mapping[str, str]:
 
 
 def _is_other_form(key: str, value: object) -> bool:
-    """Return whether `provider` is a vendor's name or an object, or `model` is an endpoint."""
+    """Return whether `provider` is a URL, a vendor's name or an object, or `model` is an endpoint."""
     return isinstance(value, dict) if key == "model" else key == "provider" and isinstance(value, dict | str)
 
 
@@ -198,7 +198,7 @@ def _endpoint_members(key: str, value: Any, path: KeyPath) -> Iterator[_Member]:
     """Convert the other forms of `provider` and `model` to the short form and to providers by id."""
     short = _struct_type(Provider)
     if isinstance(value, str):
-        yield _Member("provider", {"name": value}, short, path)
+        yield _Member("provider", {"base_url" if "://" in value else "name": value}, short, path)
         return
     known = {field.encode_name for field in short.fields} | set(_aliases(short))
     by_id = {

@@ -378,12 +378,13 @@ def test_slash_commands(terminal, models):
             ("/stats", "did you mean /status?"),
             ("/status", "backend  engine"),
             ("/models", "*  1  scripted"),
-            ("/models other", "now using model other"),
+            ("/models othe", "unknown model 'othe'"),
+            ("/models scripted", "now using model scripted"),
             ("/permissions", "you added no rules"),
         ):
             term.type(f"{command}\r")
             term.wait_for(wanted)
-        term.wait_for("other · context empty")
+        term.wait_for("scripted · context empty")
 
 
 @pytest.mark.req("CL-1")

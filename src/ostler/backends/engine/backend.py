@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from ostler.backends.engine.history import History, find_prefix, undone_summaries
+from ostler.backends.engine.history import History, find_prefix, last_context_report, latest_event, undone_summaries
 from ostler.backends.engine.internal_agents import InternalAgents
 from ostler.backends.engine.loop import AgentLoop
 from ostler.backends.engine.plugins.budget import Budget
@@ -39,7 +40,7 @@ from ostler.backends.engine.role import (
 )
 from ostler.backends.engine.token_estimate import TokenEstimator
 from ostler.core.errors import OstlerError, UsageError
-from ostler.core.events import Compacted, PrefixBuilt, TurnEnded
+from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
@@ -62,11 +63,15 @@ DEFAULT_LIMITS = TurnLimits()
 DEFAULT_COMPACTION = CompactionSettings()
 NO_CHECKS = ValidationChecks()
 NO_PROJECT = ProjectPrompt()
+WINDOW_WAIT_SECONDS = 1.0  # at the end of a turn, while the server is being asked
 MakeModel = Callable[[str], ModelClient]
 
 
 class Engine:
-    """Runs a model in this process. Its history is folded from the session's records."""
+    """Runs a model in this process. Its history is folded from the session's records.
+
+    `announce_model` receives the name passed to `make_model` each time the session's model is set.
+    """
 
     def __init__(
         self,
@@ -83,6 +88,7 @@ class Engine:
         internal_agents: InternalAgents = BUILT_IN_AGENTS,
     ) -> None:
         self._make_model = make_model
+        self.announce_model: Callable[[str], None] = lambda name: None
         self._tools = tools
         self._system = system
         self._limits = limits
@@ -91,24 +97,27 @@ class Engine:
         self._checks = checks
         self._project = project
         self._internal_agents = internal_agents
-        self._titles = TitlePlugin(internal_agents, make_model, self._budget)
+        self._titles = TitlePlugin(internal_agents, self._make_title_model, self._budget)
         self._role = AgentRole()
         self._selected_model = ""
         self._thinking: Thinking | None = None
         self._context_window = ContextWindowPlugin(compaction)
         self._in_turn = False
+        self._interactive = True
         self._history = History()
         self._estimators: dict[str, TokenEstimator] = {}
         self._context: BackendContext
         self._model: ModelClient
+        self._model_name = ""
         self._steps = 0
 
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
+        self._interactive = start.interactive
         self._role = role_at_open(self._select_role, start.options.get("agent", ""), context)
         self._selected_model = start.options.get("model", "")
         self._thinking = parse_thinking(start.options.get("thinking", ""))
-        self._model = self._make_model(self._selected_model or self._role.model)
+        self._set_model(self._selected_model or self._role.model)
         return self._info()
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:
@@ -145,6 +154,7 @@ class Engine:
             raise
         if ended.reason == "limit":
             await plugins.on_limit(view)
+        await self._report_window()
         return ended
 
     async def _run_with_timeout(self, loop: AgentLoop, first: Message | None) -> TurnEnded:
@@ -161,7 +171,7 @@ class Engine:
             case Steer() | Revert() | Rename():  # the records are the engine's only state
                 return True
             case SetOption("model", value):
-                await self._change_model(value)
+                await self._change_model(value or self._role.model)
                 self._selected_model = value
                 return True
             case SetOption("agent", value):
@@ -190,10 +200,27 @@ class Engine:
             raise
         finally:
             self._role = role
+        self._report_model()
 
     async def _change_model(self, name: str) -> None:
-        old, self._model = self._model, self._make_model(name)
+        old = self._model
+        self._set_model(name)
         await old.aclose()
+
+    def _set_model(self, name: str) -> None:
+        self._model, self._model_name = self._make_model(name), name
+        self.announce_model(name)
+
+    def _make_title_model(self, name: str) -> ModelClient:
+        """Make the model of an internal agent. After a switch the small model of the former profile is not used."""
+        small = self._internal_agents.model
+        return self._make_model(self._model_name if self._model_name and name in ("", small) else name)
+
+    def _report_model(self) -> None:
+        """Update the session's info if an agent brought another model."""
+        last = latest_event(self._context.records(), "info_changed")
+        if isinstance(last, InfoChanged) and last.info.option("model") != self._model.name:
+            self._context.emit(InfoChanged(last.info.with_option("model", self._model.name)))
 
     async def _compact(self) -> bool:
         """Compact between two steps of the running turn, or now if none is running."""
@@ -262,6 +289,18 @@ class Engine:
         size = fixed_size(prefix, guide_size(self._model, prefix)) + self._history.follow(records).size
         if self._estimator.tokens_for(size) > MIN_WINDOW:
             await wait()
+
+    async def _report_window(self) -> None:
+        """Report the context window again if the server named another one than the turn's last report.
+
+        An interactive session waits a moment for the server, because the user sees the number now.
+        """
+        if self._interactive and (wait := getattr(self._model, "wait_for_window", None)):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wait(), WINDOW_WAIT_SECONDS)
+        last, limit = last_context_report(self._context.records()), self._model.context_limit
+        if last and last.model == self._model.name and last.context_limit != limit:
+            self._context.emit(UsageReported(last.model, 0, 0, 0, 0.0, last.context_used, limit))
 
     def _prefix(self, tools: Sequence[ToolSpec]) -> PrefixBuilt:
         """Return the prefix of the session's first request, so that all requests begin with the same bytes.

@@ -17,6 +17,7 @@ from ostler.core.events import (
     ToolCalled,
     ToolFinished,
     TurnStarted,
+    UsageReported,
 )
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import Prompt, TextContent
@@ -141,6 +142,12 @@ def latest_event(records: Records, event_type: str) -> Event | None:
         (position for position in reversed(range(len(records))) if records.type_at(position) == event_type), None
     )
     return None if index is None else records[index].event
+
+
+def last_context_report(records: Records) -> UsageReported | None:
+    """Return the latest report of the context's size and limit, or None."""
+    events = (records[index].event for index in reversed(list(records.indexes_of(("usage_reported",)))))
+    return next((event for event in events if isinstance(event, UsageReported) and event.context_limit), None)
 
 
 class _Fold:
