@@ -1,6 +1,10 @@
 """Tool that runs a shell command in the foreground or as a background job."""
 
+import os
 import re
+from collections.abc import Iterable, Iterator
+from glob import iglob
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 # Without a terminal, these editors wait for input forever; other full-screen programs exit.
 _INTERACTIVE_EDITORS = frozenset({"vim", "vi", "nvim", "view", "vimdiff", "rvim", "rview", "vim.basic", "vim.tiny"})
 _BATCH_OPTIONS = ("-c", "-e", "-E", "-S", "-s", "+", "-h", "--")
+MAX_GLOB_MATCHES = 2000
 SAFE_DEVICES = ("/dev/null", "/dev/zero", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/urandom")
 
 
@@ -121,11 +126,31 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
         for part in parts
     ]
     paths = {*analysis.written_paths, *(path for part in parts for path in part.paths)}
-    outside = sorted(path for path in paths if not workspace.resolve(path).in_workspace)
-    needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in SAFE_DEVICES]
+    needs += _outside_needs(paths, workspace)
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
+
+
+def _outside_needs(paths: Iterable[str], workspace: Workspace) -> list[Need]:
+    """Return a need for each place outside the workspace that a path leads to, so that rules name the place."""
+    needs: dict[str, Need] = {}
+    for path in sorted({matched for named in paths for matched in _expand_glob(named, workspace)}):
+        place = workspace.resolve(path)
+        if place.in_workspace or path in SAFE_DEVICES or place.absolute in SAFE_DEVICES:
+            continue
+        reason = "" if place.absolute == os.path.normpath(path) else f"{path} leads to {place.absolute}"
+        needs.setdefault(place.absolute, Need("bash", f"outside the workspace: {place.absolute}", reason=reason))
+    return list(needs.values())
+
+
+def _expand_glob(path: str, workspace: Workspace) -> Iterator[str]:
+    """Yield a path and the files in the workspace that match its wildcards, because they may be symlinks."""
+    from ostler.policy.shell.simple_command import has_glob
+
+    yield path
+    if has_glob(path) and workspace.resolve(path).in_workspace:
+        yield from islice(iglob(path), MAX_GLOB_MATCHES)
 
 
 async def _run_job_action(params: BashParams, jobs: BackgroundJobs) -> ToolResult:
