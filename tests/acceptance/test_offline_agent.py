@@ -431,7 +431,8 @@ def test_22_5_3_edit_approval_is_structured(ostler, models):
     assert "+300 -300" in asked
     assert "-line 299" in asked
     assert "+line 299 changed" in asked
-    assert '"content"' not in asked.partition("Allow")[0].partition("write")[2].partition("\n")[2]
+    assert '"content"' not in asked
+    assert "⏺ write a.txt\n" in asked
 
 
 @req("FS-5", "CL-5")

@@ -66,7 +66,7 @@ def test_literal_is_set_if_every_word_is_known(line, literal):
     ("line", "paths"),
     [
         ("cat /etc/passwd", ("/etc/passwd",)),
-        ("cat ../x", ("/x",)),
+        ("cat ../x", ("/x", "/w/../x")),
         ("cat notes.txt", ("/w/notes.txt",)),
         ("cat nothing", ()),
         ("cd /etc; cat passwd", ("/etc/passwd",)),

@@ -5,6 +5,7 @@ import pytest
 from ostler.core.display import Display
 from ostler.core.events import ToolCalled, ToolFinished, ToolStarted
 from ostler.core.tools import ToolCall, ToolResult
+from ostler.rendering.blocks import render_call
 from ostler.rendering.style import Styler
 from ostler.rendering.tool_calls import ToolCallRenderer
 from ostler.session.transcript import CallBlock, Transcript
@@ -40,3 +41,22 @@ def test_call_by_an_alias_shows_both_names(called, title, line):
         ToolFinished(ToolResult("c1", "ok", "x", Display("1 of 1 lines"))),
     )
     assert lines == [line, "  ⎿ 1 of 1 lines"]
+
+
+@pytest.mark.req("CL-5", "PM-5")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "line"),
+    [
+        ("edit", {"path": "a.py", "old": "x", "new": "y"}, "⏺ edit a.py"),
+        ("write", {"path": "a.py", "content": "x\n" * 300}, "⏺ write a.py"),
+        ("patch", {"patch": "*** Begin Patch"}, "⏺ patch"),
+        ("bash", {"command": "make\n  test", "reason": "why"}, "⏺ bash make test"),
+        ("bash", {"action": "list"}, '⏺ bash {"action": "list"}'),
+        ("write", {"path": 5}, '⏺ write {"path": 5}'),
+    ],
+    ids=str,
+)
+def test_edits_and_commands_are_shown_without_raw_json(tool, arguments, line):
+    call = ToolCall("c1", tool, arguments)
+    assert render_call(call, Styler(enabled=False)) == line
+    assert "{" in render_call(call, Styler(enabled=False), full=True)

@@ -7,6 +7,8 @@ import pytest
 from ostler.core.events import PermissionAsked, RuleAdded
 from ostler.core.permission import Decision, Need, Permission
 from ostler.policy.verdict import Policy
+from ostler.rendering.asks import render_ask
+from ostler.rendering.style import Styler
 from ostler.session.permissions import NoStandingRules, PermissionDecider
 
 READ_ONLY = Need("bash", "ls src", rule_pattern="ls *")  # the baseline allows it
@@ -28,3 +30,18 @@ async def test_standing_rules_cover_only_what_was_asked(scope):
     decider.pending.answer(request.ask_id, Decision("allow", by="person", scope=scope))
     assert (await decision).answer == "allow"
     assert [event.rule.pattern for event in events if isinstance(event, RuleAdded)] == ["make test *"]
+
+
+@pytest.mark.req("PM-5")
+@pytest.mark.parametrize("origin", ["model", "validation"])
+async def test_request_of_the_validation_names_ostler_and_not_the_model(origin):
+    events = []
+    decider = PermissionDecider(Policy(), NoStandingRules(), events.append, lambda kind: kind)
+    decision = asyncio.create_task(decider.decide(Permission("run make test", (BUILD,)), origin, (), ()))
+    while not events:
+        await asyncio.sleep(0)
+    shown = "\n".join(render_ask(events[0], Styler(enabled=False)))
+    assert ("asked by: Ostler, to check the edits" in shown) == (origin == "validation")
+    assert "model" not in shown
+    decider.pending.answer(events[0].ask_id, Decision("deny", by="person"))
+    await decision

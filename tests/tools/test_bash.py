@@ -4,7 +4,9 @@ import pytest
 
 from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.backends.scripted import ScriptedBackend
+from ostler.core.permission import Rule
 from ostler.core.tools import ToolCall
+from ostler.policy.verdict import Policy, evaluate_permission
 from ostler.testing.session_fixture import ALLOW_ALL, open_test_session
 from ostler.tools.bash import BashParams, BashTool
 
@@ -161,3 +163,64 @@ async def test_configured_patterns_raise_the_danger(workspace):
     bash = BashTool(danger_patterns=("^deploy",), blacklist_patterns=("curl .*evil",))
     assert [n.danger for n in (await bash.permission(BashParams("deploy now"), workspace)).needs] == ["confirm"]
     assert [n.danger for n in (await bash.permission(BashParams("curl http://evil"), workspace)).needs] == ["deny"]
+
+
+@pytest.fixture
+def linked(tmp_path, tmp_path_factory):
+    """A workspace with links to a file and to a folder outside it."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "folder").mkdir()
+    for name in ("one", "two", "folder/three"):
+        (outside / name).write_text(name)
+    (tmp_path / "doc").symlink_to(outside / "one")
+    (tmp_path / "lnk").symlink_to(outside / "folder")
+    (tmp_path / "two").write_text("not a link")
+    return outside
+
+
+@pytest.mark.req("PM-11", "SH-5")
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("cat doc", "one"),
+        ("cat < doc", "one"),
+        ("echo x >> doc", "one"),
+        ("f=doc; cat $f", "one"),
+        ("cat d*", "one"),
+        ("cat [a-e]oc", "one"),
+        ("sort --output=doc two", "one"),
+        ("cat lnk/three", "folder/three"),
+        ("echo x > lnk/new", "folder/new"),
+        ("ls lnk", "folder"),
+        ("cat lnk/../two", "two"),
+        ("cat < lnk/../two", "two"),
+        ("cd lnk && cat ../two", "two"),
+    ],
+)
+async def test_need_names_the_place_that_a_symlink_leads_to(workspace, linked, command, place):
+    needs = (await BashTool().permission(BashParams(command), workspace)).needs
+    need = next(need for need in needs if need.subject == f"outside the workspace: {linked / place}")
+    assert need.reason.endswith(f" leads to {linked / place}")
+    assert not any(f"outside the workspace: {workspace.root}" in need.subject for need in needs)
+
+
+@pytest.mark.req("PM-1")
+@pytest.mark.parametrize("command", ["cat two", "cat t*", "cat ./sub/../two", "echo x > new", "cat /dev/null"])
+async def test_path_in_the_workspace_is_not_outside(workspace, linked, command):
+    needs = (await BashTool().permission(BashParams(command), workspace)).needs
+    assert not [need for need in needs if need.subject.startswith("outside")]
+
+
+@pytest.mark.req("PM-11")
+async def test_standing_rule_does_not_cover_a_link_that_leads_elsewhere(workspace, linked, tmp_path):
+    async def verdict(grants):
+        return evaluate_permission(
+            await BashTool().permission(BashParams("cat doc"), workspace), Policy(), grants=grants
+        )
+
+    permission = await BashTool().permission(BashParams("cat doc"), workspace)
+    grants = [Rule(need.key, need.rule_pattern or need.subject, "allow") for need in permission.needs]
+    assert (await verdict(grants)).action == "allow"
+    (tmp_path / "doc").unlink()
+    (tmp_path / "doc").symlink_to(linked / "two")
+    assert (await verdict(grants)).action == "ask"

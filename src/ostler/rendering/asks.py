@@ -38,12 +38,15 @@ def rule_lines(permission: Permission) -> list[str]:
     return list(dict.fromkeys(rules))
 
 
-def render_menu(answers: Sequence[tuple[str, str]], rules: Sequence[str], paint: Styler) -> list[str]:
+def render_menu(
+    answers: Sequence[tuple[str, str]], rules: Sequence[str], paint: Styler, confirmed_keys: Sequence[str] = ()
+) -> list[str]:
     """Render the answers with their keys, and the rules below the last answer that adds them."""
     lines: list[str] = []
     rule_keys = [key for key, _ in answers if key in ("s", "a")]
     for key, label in answers:
-        lines.append(f"  {paint(f'[{key}]', 'bold')} {label}")
+        enter = paint(", then Enter", "dim") if key in confirmed_keys else ""
+        lines.append(f"  {paint(f'[{key}]', 'bold')} {label}{enter}")
         if [key] == rule_keys[-1:]:
             lines += [paint(f"      rule for {' and '.join(rule_keys)}: {rule}", "dim") for rule in rules]
     return lines

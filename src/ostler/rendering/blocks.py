@@ -16,6 +16,8 @@ ARGUMENTS_WIDTH = 140
 TITLE_WIDTH = 80
 OUTPUT_LINES = 12
 DIFF_LINES = 40
+# The argument to show of calls whose other arguments the approval request or the result shows in a readable form.
+MAIN_ARGUMENTS = {"edit": "path", "write": "path", "write_chunk": "path", "bash": "command"}
 TODO_MARKS = {"pending": "[ ]", "in_progress": "[~]", "completed": "[x]"}
 
 
@@ -44,14 +46,16 @@ def render_block(block: TranscriptBlock, paint: Styler) -> list[str]:
 
 
 def render_call(call: ToolCall, paint: Styler, title: str = "", *, full: bool = False) -> str:
-    """Render the line of a call, `⏺ name (title) {…}`; the title only if it differs from the name."""
+    """Render the line of a call, `⏺ name (title) arguments`; the title only if it differs from the name."""
     line = f"{paint('⏺', 'cyan')} {paint(sanitise(call.tool), 'bold')}"
     if title and title != call.tool:
         short_title = " ".join(sanitise(title).split())[:TITLE_WIDTH]
         line += f" {paint(f'({short_title})', 'dim')}"
-    if call.tool == "todowrite":
-        return line  # the result shows the list
-    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    if call.tool == "todowrite" or (call.tool == "patch" and not full):
+        return line  # the result shows the list or the files
+    main = call.arguments.get(MAIN_ARGUMENTS.get(call.tool, ""))
+    readable = isinstance(main, str) and main.strip() and not full
+    arguments = " ".join(str(main).split()) if readable else json.dumps(call.arguments, ensure_ascii=False)
     if len(arguments) > ARGUMENTS_WIDTH and not full:
         arguments = arguments[: ARGUMENTS_WIDTH - 1] + "…"
     return f"{line} {paint(sanitise(arguments), 'dim')}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from ostler.core.display import DisplayFields
 from ostler.core.events import Event, PermissionAsked, PermissionDecided, RuleAdded
 from ostler.core.permission import AnswerOption, Decision, Permission, Rule, Verdict
 from ostler.core.protocols import StandingRules
@@ -73,7 +74,8 @@ class PermissionDecider:
         if verdict.action == "deny":
             return self._deny(permission, verdict)
         needs = needs_to_approve(permission, self.policy, origin=origin, grants=grants(), restrictions=restrictions)
-        return await self._ask(msgspec.structs.replace(permission, needs=needs), verdict.once_only, evaluate)
+        asked = _mark_validation(permission) if origin == "validation" else permission
+        return await self._ask(msgspec.structs.replace(asked, needs=needs), verdict.once_only, evaluate)
 
     def _deny(self, permission: Permission, denial: Verdict) -> Decision:
         non_interactive = denial.steps[-1].name == NON_INTERACTIVE_STEP and denial.steps[-2].action == "ask"
@@ -105,6 +107,13 @@ class PermissionDecider:
             if decision.scope == "project":
                 self.standing_rules.add(rule)
             self._emit(RuleAdded(rule, decision.scope))
+
+
+def _mark_validation(permission: Permission) -> Permission:
+    """Show that not the model, but Ostler wants to run the command."""
+    preview = permission.preview
+    blocks = (DisplayFields((("asked by", "Ostler, to check the edits"),)), *preview.blocks)
+    return msgspec.structs.replace(permission, preview=msgspec.structs.replace(preview, blocks=blocks))
 
 
 def _limit_scope(decision: Decision, once_only: bool) -> Decision:

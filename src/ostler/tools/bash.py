@@ -1,7 +1,8 @@
 """Tool that runs a shell command in the foreground or as a background job."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -146,11 +147,22 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
     linked, unchecked = _linked_paths(parts)
     needs += [Need("bash", f"outside the workspace: too many files to check for links: {name}") for name in unchecked]
     named = {*linked, *analysis.input_paths, *analysis.written_paths, *(path for part in parts for path in part.paths)}
-    outside = sorted(path for path in named if not workspace.resolve(path).in_workspace)
-    needs += [Need("bash", f"outside the workspace: {path}") for path in outside if path not in SAFE_DEVICES]
+    needs += _outside_needs(named, workspace)
     if params.network:
         needs.append(Need("network", params.command))
     return tuple(needs)
+
+
+def _outside_needs(paths: Iterable[str], workspace: Workspace) -> list[Need]:
+    """Return a need for each place outside the workspace that a path leads to, so that rules name the place."""
+    needs: dict[str, Need] = {}
+    for path in sorted(paths):
+        place = workspace.resolve(path)
+        if place.in_workspace or path in SAFE_DEVICES or place.absolute in SAFE_DEVICES:
+            continue
+        reason = "" if place.absolute == os.path.normpath(path) else f"{path} leads to {place.absolute}"
+        needs.setdefault(place.absolute, Need("bash", f"outside the workspace: {place.absolute}", reason=reason))
+    return list(needs.values())
 
 
 def _linked_paths(parts: "Sequence[SimpleCommand]") -> tuple[list[str], list[str]]:

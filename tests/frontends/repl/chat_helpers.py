@@ -3,19 +3,17 @@
 import json
 import re
 import time
-from contextlib import suppress
+
+from ostler.frontends.repl.answer_keys import TYPING_PAUSE_SECONDS
 
 CLEARS = re.compile(rb"\x1b\[[23]J|\x1bc")
 
 
-def press_until(term, key, wanted):
-    """Press a key of a dialog repeatedly until a text appears, because keys during typing are ignored."""
-    deadline = time.monotonic() + 60
-    while wanted not in term.text:
-        assert time.monotonic() < deadline, term.text
-        term.type(key)
-        with suppress(AssertionError):
-            term.wait_for(wanted, timeout=1.0)
+def answer_after_pause(term, key, wanted):
+    """Answer a dialog that interrupted typing: pause, press a key and Enter, and wait until a text appears."""
+    time.sleep(TYPING_PAUSE_SECONDS + 0.1)
+    term.type(f"{key}\r")
+    term.wait_for(wanted)
 
 
 def at(server):

@@ -1,5 +1,6 @@
 """Which key presses answer a dialog, tested with a fake clock."""
 
+import random
 import time
 
 import pytest
@@ -10,10 +11,13 @@ from ostler.core.events import PermissionAsked
 from ostler.core.permission import Permission
 from ostler.frontends.repl import answer_keys
 from ostler.frontends.repl.answer_keys import (
+    CONFIRM_HINT,
+    REACTION_SECONDS,
     SINGLE_KEY_SECONDS,
     TYPING_HINT,
     TYPING_PAUSE_SECONDS,
     UNKNOWN_KEY_HINT,
+    WAIT_HINT,
     AnswerKeyFilter,
 )
 from ostler.frontends.repl.dialogs import DialogQueue
@@ -21,6 +25,7 @@ from ostler.rendering.style import Styler
 from ostler.session.permissions import DEFAULT_OPTIONS
 from ostler.testing.model_server import calls, text
 
+LASTING = ("s", "a")
 TWO = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-one\n+eins\n@@ -9 +9 @@\n-nine\n+neun\n"
 
 
@@ -28,18 +33,33 @@ class KeyPresser:
     """Presses keys with a fake clock; time passes only in `wait`."""
 
     def __init__(self, monkeypatch):
-        self.now, self.given, self._timers = 100.0, [], []
+        self.now, self.given, self.returned, self._timers = 100.0, [], [], []
         monkeypatch.setattr(answer_keys.time, "monotonic", lambda: self.now)
-        self.answers = AnswerKeyFilter(self.given.append, self._later)
+        self.answers = AnswerKeyFilter(self.given.append, self.returned.append, self._later)
 
     def _later(self, seconds, call):
         timer = _Timer(self.now + seconds, call)
         self._timers.append(timer)
         return timer
 
-    def see(self):
-        self.answers.expect_answer()
+    def see(self, **options):
+        self.answers.expect_answer(LASTING, **options)
         self.answers.mark_visible()
+
+    def see_idle(self):
+        """Show a dialog to a user who looks at it for a moment."""
+        self.see()
+        self.wait(2 * REACTION_SECONDS)
+
+    def press(self, *keys):
+        for key in keys:
+            self.answers.press(key if key in "ysanmh" else "", key)
+
+    def type(self, text, seconds):
+        """Type a text with this time between two keys; `seconds` may be a function."""
+        for key in text:
+            self.press(key)
+            self.wait(seconds(key) if callable(seconds) else seconds)
 
     def wait(self, seconds):
         self.now += seconds
@@ -50,10 +70,10 @@ class KeyPresser:
 
     def hold(self, key, seconds, first=0.5, every=0.03):
         """Press a key repeatedly, as a keyboard does while it is held down."""
-        self.answers.press(key)
+        self.press(key)
         self.wait(first)
         for _ in range(int((seconds - first) / every)):
-            self.answers.press(key)
+            self.press(key)
             self.wait(every)
 
 
@@ -71,127 +91,214 @@ def keyboard(monkeypatch):
 
 
 @pytest.mark.req("PM-9")
-def test_single_key_is_shown_at_once_and_answers(keyboard):
-    keyboard.see()
-    keyboard.answers.press("y")
-    assert (keyboard.answers.pending_key, keyboard.given) == ("y", [])
+def test_single_key_of_an_idle_user_is_shown_at_once_and_answers(keyboard):
+    keyboard.see_idle()
+    keyboard.press("y")
+    assert (keyboard.answers.feedback, keyboard.given) == ("y", [])
     keyboard.wait(SINGLE_KEY_SECONDS)
-    assert (keyboard.answers.pending_key, keyboard.given) == ("", ["y"])
+    assert (keyboard.answers.feedback, keyboard.given, keyboard.returned) == ("", ["y"], [])
 
 
 @pytest.mark.req("PM-9")
 def test_key_before_the_dialog_was_visible_is_ignored(keyboard):
-    keyboard.answers.press("y")
+    keyboard.press("y")
     keyboard.answers.expect_answer()
-    keyboard.answers.press("y")  # pressed while the dialog was being created
+    keyboard.press("y")  # pressed while the dialog was being created
     keyboard.answers.mark_visible()
     keyboard.wait(TYPING_PAUSE_SECONDS)
     assert keyboard.given == []
-    keyboard.answers.press("n")
-    keyboard.wait(SINGLE_KEY_SECONDS)
-    assert keyboard.given == ["n"]
-
-
-@pytest.mark.req("PM-9")
-def test_repeated_key_press_is_accepted(keyboard):
-    keyboard.see()
-    keyboard.answers.press("")
-    while not keyboard.given:
-        keyboard.answers.press("n")
-        keyboard.wait(0.2)
-        assert keyboard.now < 103
-    assert keyboard.given == ["n"]
+    keyboard.press("n")
+    keyboard.wait(TYPING_PAUSE_SECONDS)
+    assert (keyboard.given, keyboard.returned) == (["n"], ["y", "y"])
 
 
 @pytest.mark.req("PM-9")
 def test_key_held_before_the_dialog_is_ignored(keyboard):
     keyboard.answers.expect_answer()
-    keyboard.answers.press("y")
+    keyboard.press("y")
     keyboard.answers.mark_visible()
     keyboard.hold("y", 5.0, first=0.03)
-    keyboard.wait(SINGLE_KEY_SECONDS)
+    keyboard.wait(10)
     assert keyboard.given == []
 
 
 @pytest.mark.req("PM-9")
+@pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("first", [0.25, 0.5, 0.66])
-def test_held_key_does_not_answer_the_next_dialog(keyboard, first):
-    keyboard.see()
-    keyboard.answers.press("y")
+def test_held_key_does_not_answer_the_next_dialog(keyboard, first, quick):
+    keyboard.see_idle()
+    keyboard.press("y")
     keyboard.wait(SINGLE_KEY_SECONDS)
-    keyboard.see()
+    keyboard.see(quick=quick)
     keyboard.wait(first - SINGLE_KEY_SECONDS)
     keyboard.hold("y", 3.0, first=0.03)
-    keyboard.wait(SINGLE_KEY_SECONDS)
+    keyboard.wait(10)
     assert keyboard.given == ["y"]
 
 
 @pytest.mark.req("PM-9")
 def test_key_before_the_next_dialog_is_ignored(keyboard):
-    keyboard.see()
-    keyboard.answers.press("y")
+    keyboard.see_idle()
+    keyboard.press("y")
     keyboard.wait(SINGLE_KEY_SECONDS)
     keyboard.answers.mark_visible()  # something else was drawn; the next dialog is not open yet
-    keyboard.answers.press("y")
+    keyboard.press("y")
     keyboard.see()
-    keyboard.wait(SINGLE_KEY_SECONDS)
-    assert keyboard.given == ["y"]
+    keyboard.wait(10)
+    assert (keyboard.given, keyboard.returned) == (["y"], ["y"])
 
 
 @pytest.mark.req("PM-9")
-@pytest.mark.parametrize("keys", ["yn", "ny", ["y", ""], ["", "y"], "yy"])
-def test_burst_of_keys_is_ignored(keyboard, keys):
-    keyboard.see()
-    for key in keys:
-        keyboard.answers.press(key)
-        keyboard.wait(0.05)
-    keyboard.wait(SINGLE_KEY_SECONDS)
-    assert keyboard.given == []
+@pytest.mark.parametrize("keys", ["yn", "ny", "yx", "xy", "yy"])
+def test_burst_of_keys_is_ignored_and_returned(keyboard, keys):
+    keyboard.see_idle()
+    keyboard.type(keys, 0.05)
+    assert (keyboard.answers.feedback, "".join(keyboard.returned)) == (TYPING_HINT, keys)
     keyboard.wait(TYPING_PAUSE_SECONDS)
-    keyboard.answers.press("y")
-    keyboard.wait(SINGLE_KEY_SECONDS)
+    assert keyboard.given == []
+    keyboard.press("y")
+    keyboard.wait(TYPING_PAUSE_SECONDS)
     assert keyboard.given == ["y"]
 
 
-@pytest.mark.req("PM-5", "PM-9")
-def test_wrong_key_shows_a_hint_and_the_next_key_answers(keyboard):
-    keyboard.see()
-    keyboard.answers.press("")
-    assert keyboard.answers.feedback == UNKNOWN_KEY_HINT
-    keyboard.wait(0.15)
-    keyboard.answers.press("y")
-    assert keyboard.answers.feedback == "y"
-    keyboard.wait(SINGLE_KEY_SECONDS)
-    assert (keyboard.given, keyboard.answers.feedback) == (["y"], "")
+TEXTS = (
+    "please also add a yaml sample and name a second module as you may see necessary",
+    "maybe you say any yes and no as many have seen me say so",
+    "y n a s m h y n a s m h yes",
+    "now have a happy holiday, my name may stay",
+)
 
 
-@pytest.mark.req("PM-5", "PM-9")
-@pytest.mark.parametrize("keys", ["yn", ["y", ""], ["", "y"]])
-def test_typing_at_a_dialog_shows_a_hint(keyboard, keys):
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("seed", range(40))
+def test_typing_at_any_speed_never_answers_and_returns_every_character(keyboard, seed):
+    """The request appears anywhere in the text; pauses between words are of any length, on either side of the space."""
+    chance = random.Random(seed)
+    for speed in (0.03, 0.08, 0.12, 0.18, 0.22, 0.26, 0.3, 0.35, 0.5, 0.7, 0.9, 1.2):
+        text = chance.choice(TEXTS)
+        start = chance.randrange(1, len(text))
+
+        def pause(key, speed=speed, chance=chance):
+            return chance.choice((speed, speed, 0.5, 2.0, 5.0)) if key == " " else speed * chance.uniform(0.6, 1.1)
+
+        keyboard.answers.note_keys_elsewhere(keyboard.now, has_text=True)
+        keyboard.wait(chance.choice((speed, 3.0)) if text[start - 1] == " " else speed)
+        keyboard.see()
+        keyboard.type(text[start:-1], pause)
+        keyboard.press(text[-1])
+        keyboard.answers.confirm()  # Enter, to send the text
+        keyboard.wait(10)
+        assert keyboard.given == [], (speed, text[start:])
+        assert "".join(keyboard.returned) == text[start:]
+        keyboard.answers.reset()
+        keyboard.answers.forget_text()
+        keyboard.returned.clear()
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("speed", [0.03, 0.12, 0.26, 0.3, 0.5, 0.9, 1.2])
+@pytest.mark.parametrize("text", TEXTS)
+def test_typing_that_starts_after_a_sent_line_or_an_answer_never_answers(keyboard, text, speed):
+    keyboard.answers.note_keys_elsewhere(keyboard.now, has_text=False)
+    keyboard.wait(min(speed, 0.5))
     keyboard.see()
-    for key in keys:
-        keyboard.answers.press(key)
-        keyboard.wait(0.05)
-    assert keyboard.answers.feedback == TYPING_HINT
-    keyboard.wait(0.5)
-    keyboard.answers.press("")  # still typing
-    keyboard.wait(0.9)
-    keyboard.answers.press("y")
-    assert (keyboard.answers.feedback, keyboard.answers.pending_key) == (TYPING_HINT, "")
+    keyboard.type(text[:-1], speed)
+    keyboard.press(text[-1])
+    keyboard.wait(10)
+    assert (keyboard.given, "".join(keyboard.returned)) == ([], text)
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("speed", [0.12, 0.3, 1.2])
+def test_typing_that_starts_when_the_request_appears_never_answers(keyboard, speed):
+    keyboard.see()
+    keyboard.wait(REACTION_SECONDS / 2)
+    keyboard.type(TEXTS[1][:-1], speed)
+    assert keyboard.given == []
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("pause", [TYPING_PAUSE_SECONDS, 60])
+def test_deliberate_key_after_a_pause_answers_after_typing(keyboard, pause):
+    keyboard.answers.note_keys_elsewhere(keyboard.now, has_text=True)
+    keyboard.see()
+    keyboard.type("as y", 0.3)
+    keyboard.wait(pause)
+    keyboard.press("y")
+    assert keyboard.answers.feedback == f"y {WAIT_HINT}"
     keyboard.wait(TYPING_PAUSE_SECONDS)
-    keyboard.answers.press("y")
-    assert keyboard.answers.feedback == "y"
+    assert (keyboard.given, "".join(keyboard.returned)) == (["y"], "as y")
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("key", "ysanmh")
+def test_key_and_enter_answer(keyboard, key):
+    for has_text in (False, True):
+        keyboard.answers.note_keys_elsewhere(keyboard.now, has_text=has_text)
+        keyboard.see()
+        keyboard.wait(TYPING_PAUSE_SECONDS)
+        keyboard.press(key)
+        keyboard.answers.confirm()
+    assert (keyboard.given, keyboard.returned) == ([key, key], [])
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("key", LASTING)
+def test_lasting_answer_always_needs_enter(keyboard, key):
+    keyboard.see_idle()
+    keyboard.press(key)
+    keyboard.wait(100)
+    assert (keyboard.given, keyboard.answers.feedback) == ([], f"{key} {CONFIRM_HINT}")
+    keyboard.answers.confirm()
+    assert keyboard.given == [key]
+
+
+@pytest.mark.req("PM-11")
+def test_other_key_replaces_a_lasting_answer_after_a_pause(keyboard):
+    keyboard.see_idle()
+    keyboard.press("a")
+    keyboard.wait(TYPING_PAUSE_SECONDS)
+    keyboard.press("n")
+    keyboard.answers.confirm()
+    assert keyboard.given == ["n"]
+
+
+@pytest.mark.req("PM-11")
+def test_backspace_cancels_the_key(keyboard):
+    keyboard.see_idle()
+    keyboard.press("a")
+    assert keyboard.answers.delete_key()
+    keyboard.answers.confirm()
+    assert (keyboard.given, keyboard.returned) == ([], [])
+
+
+@pytest.mark.req("PM-11")
+def test_pending_key_of_a_closed_dialog_is_returned_and_does_not_answer_the_next(keyboard):
+    keyboard.see_idle()
+    keyboard.press("y")
+    keyboard.answers.reset()
+    keyboard.see()
+    keyboard.wait(10)
+    keyboard.answers.confirm()
+    assert (keyboard.given, keyboard.returned) == ([], ["y"])
+
+
+@pytest.mark.req("PM-9")
+def test_steps_of_a_dialog_are_answered_in_quick_succession(keyboard):
+    keyboard.see_idle()
+    for key in "hyn":
+        keyboard.press(key)
+        keyboard.wait(SINGLE_KEY_SECONDS)
+        keyboard.see(quick=True)
+        keyboard.wait(0.1)
+    assert keyboard.given == ["h", "y", "n"]
 
 
 @pytest.mark.req("PM-5")
-def test_enter_is_not_an_answer_and_keeps_the_pending_key(keyboard):
-    keyboard.see()
-    keyboard.answers.reject()
-    assert keyboard.answers.feedback == UNKNOWN_KEY_HINT
-    keyboard.answers.press("n")
-    keyboard.answers.reject()
-    keyboard.wait(SINGLE_KEY_SECONDS)
-    assert keyboard.given == ["n"]
+def test_enter_alone_is_not_an_answer(keyboard):
+    keyboard.see_idle()
+    keyboard.answers.confirm()
+    assert (keyboard.given, keyboard.answers.feedback) == ([], UNKNOWN_KEY_HINT)
 
 
 class FakeConsole:
@@ -246,6 +353,7 @@ def test_key_is_handled_within_150_ms(terminal, models):
         term.type("write\r")
         for n in range(7):
             term.wait_for(lambda text, n=n: f"? write {n}.txt" in text and "allow? [y/s/a/n/m]" in text)
+            time.sleep(TYPING_PAUSE_SECONDS)  # the user reads the request
             began = time.perf_counter()
             term.type("y")
             term.wait_for(lambda text, n=n: text.count("→ allow") == n + 1)

@@ -5,7 +5,13 @@ import re
 import signal
 
 import pytest
-from tests.frontends.repl.chat_helpers import CLEARS, at, conversation, last_message, press_until
+from tests.frontends.repl.chat_helpers import (
+    CLEARS,
+    answer_after_pause,
+    at,
+    conversation,
+    last_message,
+)
 
 from ostler.testing.model_server import calls, stall, text
 
@@ -168,7 +174,7 @@ def test_dangerous_command_has_only_yes_and_no(terminal, models, ostler):
         term.type("!rm -rf kept\r")
         shown = term.wait_for("allow? [y/n]")
         term.type("sa")
-        press_until(term, "n", "→ deny")
+        answer_after_pause(term, "n", "→ deny")
     assert "rm -rf kept" in shown
     assert "impact:" in shown
     assert (ostler.workspace / "kept").is_dir()
@@ -294,7 +300,7 @@ def test_dialog_saves_and_restores_typed_text(terminal, models):
         os.close(os.open(term.workspace / "fifo", os.O_WRONLY))
         asked = term.wait_for("allow? [")
         assert "half a thou" not in asked
-        press_until(term, "n", "→ deny")
+        answer_after_pause(term, "n", "→ deny")
         term.wait_for("Done.")
         shown = term.wait_for("> half a thou")
     assert shown.count("so far") == 2, "only in the call's line and in its result"

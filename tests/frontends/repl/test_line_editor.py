@@ -36,19 +36,57 @@ def typed(console, text):
     console._session.default_buffer.insert_text(text)
 
 
-@pytest.mark.req("PM-5")
-async def test_key_for_the_typed_text_does_not_answer_a_dialog(console):
-    typed(console, "half a")
+@pytest.mark.req("PM-11")
+async def test_text_typed_at_a_dialog_is_added_to_the_draft_at_its_cursor(console):
+    typed(console, "half a for me")
+    console._session.default_buffer.cursor_position -= len(" for me")
     console.clock[0] += 0.2
     expect_seen(console, ASK)
-    assert not console._answer_keys.accepts_keys()
-    console.clock[0] += 2
-    assert console._answer_keys.accepts_keys()
+    for key in " yes":
+        console.clock[0] += 0.3
+        console.answer(key if key in "yn" else "", key)
+    console.delete_answer()
+    console.confirm_answer()
+    console.add_to_draft("t")
+    assert console._events.empty()
+    console.set_menu(IDLE_MENU)
+    assert console._session.default_buffer.text == "half a yet for me"
+    assert console._session.default_buffer.document.text_before_cursor == "half a yet"
 
 
-async def test_dialog_at_an_empty_prompt_accepts_keys_at_once(console):
+@pytest.mark.req("PM-11")
+async def test_text_typed_at_a_question_that_closed_is_not_an_answer_to_the_next_request(console):
+    console.set_menu(AnswerMenu("tell: "))
+    typed(console, "an")
     expect_seen(console, ASK)
-    assert console._answer_keys.accepts_keys()
+    console.clock[0] += 0.3
+    console.answer("y", "y")
+    console.confirm_answer()
+    assert console._events.empty()
+    console.set_menu(None)
+    assert console._session.default_buffer.text == "any"
+
+
+@pytest.mark.req("PM-11")
+async def test_enter_just_after_a_dialog_does_not_send_the_draft(console):
+    typed(console, "half a")
+    expect_seen(console, ASK)
+    console.set_menu(None)
+    console.send()
+    assert (console._events.empty(), console._session.default_buffer.text) == (True, "half a")
+    console.clock[0] += 1
+    console.send()
+    assert console._events.get_nowait() == LineEntered("half a")
+
+
+@pytest.mark.req("PM-9")
+async def test_key_at_an_empty_prompt_answers(console):
+    expect_seen(console, ASK)
+    console.clock[0] += 1
+    console.answer("y", "y")
+    assert console._answer_keys.feedback == "y"
+    console.confirm_answer()
+    assert console._events.get_nowait() == LineEntered("y")
 
 
 async def test_typed_text_is_restored_after_the_last_dialog(console):

@@ -43,6 +43,22 @@ def test_undo_and_redo_restore_prompts_and_files(terminal, models, ostler):
         assert [message for role, message in conversation(server) if role == "user"][-2:] == ["what did I say?", "and?"]
 
 
+@pytest.mark.req("CL-7")
+def test_redo_is_recognised_after_the_prompt_that_undo_returned(terminal, models):
+    with models.playing(text("Hello.")) as server:
+        term = terminal("chat", *at(server))
+        term.ready()
+        term.type("hello\r")
+        term.wait_for("Hello.")
+        term.ready()
+        term.type("/undo\r")
+        term.prompted("hello")
+        term.type("/redo\r")
+        term.wait_for("redone: hello")
+        term.ready()
+        assert len(server.requests) == 1
+
+
 @pytest.mark.req("SE-3", "CL-7")
 def test_sessions_are_listed_resumed_and_forked(terminal, models, ostler):
     with models.playing(text("First."), text("Second."), text("In the copy."), text("Back again.")) as server:

@@ -10,6 +10,7 @@ import pytest
 from tests.frontends.repl.chat_helpers import at, last_message
 from tests.frontends.repl.multiplexer import LOOK_SECONDS, TIMEOUT_SECONDS
 
+from ostler.frontends.repl.answer_keys import TYPING_HINT, TYPING_PAUSE_SECONDS
 from ostler.testing.model_server import calls, stall, text
 
 TMUX_LATE_SECONDS = 0.25  # delay after which tmux reports the last of several quick resizes
@@ -148,4 +149,34 @@ def test_dialog_is_answered_by_one_key(tmux, models, ostler):
         term.wait_for("allow? [")
         term.press("y")
         term.wait_for("Written.")
+    assert os.path.exists(ostler.workspace / "t.txt")
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("seconds_per_key", [0.12, 0.28])
+def test_typing_does_not_answer_a_request_and_is_not_lost(tmux, models, ostler, seconds_per_key):
+    before, after = "please al", "so add a yaml sample as you may say"
+    slow = ("bash", {"command": "echo so far; cat fifo"})
+    with models.playing(calls([slow]), calls([("write", {"path": "t.txt", "content": "x"})]), text("Done.")) as server:
+        os.mkfifo(ostler.workspace / "fifo")
+        term = tmux("chat", *at(server), "--allow", "bash:*")
+        term.wait_for("context empty")
+        term.type("go")
+        term.press("Enter")
+        term.wait_for("\n  so far")
+        term.type(before)
+        term.wait_for(f"> {before}")
+        os.close(os.open(ostler.workspace / "fifo", os.O_WRONLY))
+        term.wait_for("allow? [")
+        for key in after:
+            term.type(key)
+            time.sleep(seconds_per_key)
+        term.press("Enter")
+        asked = term.wait_for(TYPING_HINT)
+        assert "→" not in asked.partition("? write t.txt")[2]
+        assert not os.path.exists(ostler.workspace / "t.txt")
+        time.sleep(TYPING_PAUSE_SECONDS + 0.1)
+        term.press("y", "Enter")
+        term.wait_for("Done.")
+        term.wait_for(f"> {before}{after}")
     assert os.path.exists(ostler.workspace / "t.txt")

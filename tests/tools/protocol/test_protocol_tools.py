@@ -1,5 +1,7 @@
 """Tools for ACP agents: line ranges, truncated output, terminals and needs."""
 
+from pathlib import Path
+
 import pytest
 
 from ostler.core.errors import ToolError
@@ -202,3 +204,15 @@ def test_approved_edit_passes_once_and_only_unchanged(workspace):
     approvals.add("a.txt", "text")
     approvals.clear()
     assert not approvals.consume("a.txt", "text")
+
+
+@pytest.mark.req("PM-11")
+@pytest.mark.parametrize("kind", ["read", "search", "edit", "delete", "move", "other", "think", "execute"])
+async def test_needs_of_an_agents_call_name_the_place_that_a_symlink_leads_to(workspace, tmp_path_factory, kind):
+    workspace.is_sandboxed = no_sandbox
+    place = tmp_path_factory.mktemp("outside") / "one"
+    place.touch()
+    (Path(workspace.root) / "doc").symlink_to(place)
+    needs = await AgentCallNeeds(workspace, BashTool())(kind, "a title", ["doc"], "cat doc")
+    assert any(need.subject.endswith(str(place)) for need in needs)
+    assert not any(need.subject.endswith("doc") for need in needs if need.key != "bash")

@@ -1,17 +1,21 @@
 """Decides which key press is the answer to an approval request, so that keys typed for something else are not.
 
-An answer is a single key press after the request became visible and a pause in typing. Keys that were pressed earlier,
-are held down or belong to a word are ignored, and a hint says why.
+An answer is a single key press after a pause in typing, or after a sent line. If the user was idle, it is effective at
+once. If the user has typed something, it needs Enter or a second pause. Lasting answers always need Enter. All other
+characters are text that was not meant for the dialog, and are returned to the draft.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
-TYPING_PAUSE_SECONDS = 1.0  # pause after typing before a key can be an answer
+TYPING_PAUSE_SECONDS = 1.5  # longer than the time between two keys of a slow typist
+REACTION_SECONDS = 0.3  # a key so soon after the dialog appeared was not pressed because of it
 SINGLE_KEY_SECONDS = 0.1  # no other key may follow an answer within this time
 UNKNOWN_KEY_HINT = "press one of these keys"
-TYPING_HINT = "you were typing: wait a second, then press one of these keys"
+TYPING_HINT = "you were typing: pause, then press a key and Enter"
+CONFIRM_HINT = "press Enter to confirm"
+WAIT_HINT = "press Enter to confirm, or wait"
 
 
 class Timer(Protocol):
@@ -22,68 +26,88 @@ class AnswerKeyFilter:
     """Filters the keys for one dialog at a time."""
 
     def __init__(
-        self, on_answer: Callable[[str], None], call_later: Callable[[float, Callable[[], None]], Timer]
+        self,
+        on_answer: Callable[[str], None],
+        on_text: Callable[[str], None],
+        call_later: Callable[[float, Callable[[], None]], Timer],
     ) -> None:
-        """`on_answer` receives each answer; `call_later` schedules a call after some seconds."""
+        """`on_answer` receives each answer, `on_text` other text; `call_later` schedules a call after some seconds."""
         self._on_answer = on_answer
+        self._on_text = on_text
         self._call_later = call_later
         self._timer: Timer | None = None
-        self._expecting = self._visible = False
-        self._ignore_until = self._last_press = 0.0
+        self._expecting = self._visible = self._quick = False
+        self._confirmed_keys: Collection[str] = ()
+        self._visible_at = self._last_press = float("-inf")
+        self._is_typing = False  # the last key was part of a text
+        self._has_text = False  # a draft exists, so that the next key may be part of it
         self.pending_key = ""  # becomes the answer unless another key follows
+        self._pending_text = ""
         self._hint = ""
 
-    def expect_answer(self) -> None:
-        """Start expecting an answer; the dialog is not visible yet."""
+    def expect_answer(self, confirmed_keys: Collection[str] = (), *, quick: bool = False) -> None:
+        """Start expecting an answer; the dialog is not visible yet.
+
+        `confirmed_keys` need Enter. `quick` is for steps of a dialog that are answered in quick succession.
+        """
         self._expecting, self._visible = True, False
+        self._confirmed_keys, self._quick = confirmed_keys, quick
 
     def mark_visible(self) -> None:
         """Mark the dialog, if any, as visible on the screen."""
-        self._visible = self._expecting
+        if self._expecting and not self._visible:
+            self._visible, self._visible_at = True, time.monotonic()
 
-    def ignore_keys_since(self, moment: float) -> None:
-        """Ignore keys for a pause after `moment`, when the user last typed something else."""
-        self._ignore_until = max(self._ignore_until, moment + TYPING_PAUSE_SECONDS)
-
-    def accepts_keys(self) -> bool:
-        """Return whether a key can be an answer now."""
-        return self._visible and time.monotonic() >= self._ignore_until
+    def note_keys_elsewhere(self, moment: float, *, has_text: bool) -> None:
+        """Record when the last key outside the dialog was pressed, and whether the typed text was not sent."""
+        self._last_press = max(self._last_press, moment)
+        self._is_typing = self._is_typing or has_text
+        self._has_text = self._has_text or has_text
 
     @property
     def feedback(self) -> str:
-        """The last key, or a hint why it was ignored."""
-        return self.pending_key or self._hint
+        """The pending key, or a hint why the last key was ignored."""
+        return f"{self.pending_key} {self._hint}".strip()
 
-    def press(self, key: str) -> None:
-        """Handle a key press; `key` is empty if it is not one of the dialog's keys."""
+    def press(self, key: str, text: str) -> None:
+        """Handle a key press that types `text`; `key` is empty if it is not one of the dialog's keys."""
         now = time.monotonic()
-        burst, self._last_press = now - self._last_press < SINGLE_KEY_SECONDS, now
-        if burst or self._timer:  # typed text, or a key that is held down
+        silent = now - self._last_press >= TYPING_PAUSE_SECONDS
+        if key and self._visible and (silent or not (self._is_typing or self.pending_key)):
             self.discard_key()
-            self.ignore_keys_since(now)
-        elif not key and not self.accepts_keys():  # still typing
-            self.ignore_keys_since(now)
-        self._hint = "" if self.accepts_keys() else TYPING_HINT
-        if self.accepts_keys():
-            self._accept_key(key)
+            self._start_answer(key, text, self._waiting_seconds(now, silent=silent))
+        else:
+            self.add_text(text)
+        self._last_press = now
 
-    def reject(self) -> None:
-        """Handle input that is never an answer, such as Enter; a pending key stays pending."""
-        if self._visible and not self.feedback:
-            self._hint = UNKNOWN_KEY_HINT
+    def add_text(self, text: str) -> None:
+        """Handle text that is not an answer: return it, after the pending key, to the draft."""
+        self.discard_key()
+        self._return_text(text)
+        self._last_press = time.monotonic()
 
-    def _accept_key(self, key: str) -> None:
-        if not key:
-            self._hint = UNKNOWN_KEY_HINT
-            return
-        self.pending_key = key
-        self._timer = self._call_later(SINGLE_KEY_SECONDS, self._deliver)
+    def confirm(self) -> None:
+        """Handle Enter: the pending key is the answer."""
+        self._last_press = time.monotonic()
+        if self.pending_key:
+            self._deliver()
+        elif self._visible:
+            self._hint = TYPING_HINT if self._is_typing else UNKNOWN_KEY_HINT
+
+    def delete_key(self) -> bool:
+        """Handle Backspace: drop the pending key. Return whether there was one."""
+        had_key, self._pending_text = bool(self.pending_key), ""
+        self.discard_key()
+        self._last_press = time.monotonic()
+        return had_key
 
     def discard_key(self) -> None:
-        """Drop the pending key."""
+        """Return the pending key, if any, to the draft."""
         if self._timer:
             self._timer.cancel()
-        self._timer, self.pending_key = None, ""
+        text, self._timer, self.pending_key, self._pending_text = self._pending_text, None, "", ""
+        if text:
+            self._return_text(text)
 
     def reset(self) -> None:
         """Stop expecting an answer."""
@@ -91,7 +115,30 @@ class AnswerKeyFilter:
         self._expecting = self._visible = False
         self._hint = ""
 
+    def forget_text(self) -> None:
+        """Forget what was typed: the draft is in the editor again."""
+        self._is_typing = self._has_text = False
+
+    def _waiting_seconds(self, now: float, *, silent: bool) -> float:
+        """Return the time without another key after which a key is the answer."""
+        idle = self._quick or (silent and now - self._visible_at >= REACTION_SECONDS)
+        return SINGLE_KEY_SECONDS if idle and not self._has_text else TYPING_PAUSE_SECONDS
+
+    def _start_answer(self, key: str, text: str, seconds: float) -> None:
+        self.pending_key, self._pending_text = key, text
+        if key in self._confirmed_keys:
+            self._hint = CONFIRM_HINT
+            return
+        self._hint = WAIT_HINT if seconds > SINGLE_KEY_SECONDS else ""
+        self._timer = self._call_later(seconds, self._deliver)
+
+    def _return_text(self, text: str) -> None:
+        self._is_typing = self._has_text = True
+        self._hint = TYPING_HINT
+        self._on_text(text)
+
     def _deliver(self) -> None:
-        key = self.pending_key
+        key, self._pending_text = self.pending_key, ""
         self.reset()
+        self._is_typing = False
         self._on_answer(key)

@@ -36,7 +36,7 @@ class AskDialog:
         """Return the request; with `with_keys` also its answers, for consoles that do not print them."""
         rules = rule_lines(self._event.permission) if self._has_lasting_option() else []
         menu = (
-            render_menu(self._answers(), rules, paint)
+            render_menu(self._answers(), rules, paint, confirmed_keys=self._lasting_keys())
             if with_keys
             else [f"  rule for s and a: {rule}" for rule in rules]
         )
@@ -55,8 +55,9 @@ class AskDialog:
         if self._is_writing_message:
             return AnswerMenu("  message to the agent: ")
         if self._picker:
-            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS)
-        return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in self._answers())}] ", self._answers())
+            return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=True)
+        answers = self._answers()
+        return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in answers)}] ", answers, self._lasting_keys())
 
     def submit(self, line: str) -> Decision | None:
         """Handle an answer. Return the decision, or None if another step follows or the answer is invalid."""
@@ -90,6 +91,9 @@ class AskDialog:
 
     def _has_lasting_option(self) -> bool:
         return any(option.kind in ("allow_session", "allow_always") for option in self._options.values())
+
+    def _lasting_keys(self) -> tuple[str, ...]:
+        return tuple(key for key, option in self._options.items() if option.kind in SCOPES)
 
     def _answers(self) -> tuple[tuple[str, str], ...]:
         answers = tuple((key, escape_invisible(option.label)) for key, option in self._options.items())

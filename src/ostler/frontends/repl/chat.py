@@ -44,6 +44,7 @@ from ostler.rendering.wait_notices import WaitNotices
 from ostler.rendering.wrapping import wrap_notice
 from ostler.text.sanitise import sanitise
 
+UNDO_COMMANDS = ("/undo", "/redo")
 EXIT_HINT = "press Ctrl-C again to quit"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 BUSY_HINT = "something is running; press Ctrl-C to cancel it first"
@@ -80,6 +81,7 @@ class ChatController:
         self._cancelled = self._warned = False
         self._turn_started_at = 0.0
         self._chat_exit: ChatExit | None = None
+        self._returned_prompt = ""  # the prompt that /undo put into the editor
 
     async def run(self) -> ChatExit:
         """Run until the user leaves the session."""
@@ -221,7 +223,7 @@ class ChatController:
         return again
 
     async def _submit(self, line: str) -> None:
-        parsed = parse_input(line)
+        parsed = parse_input(self._without_returned_prompt(line))
         try:
             match parsed:
                 case None:
@@ -238,6 +240,12 @@ class ChatController:
                     self._send_prompt(StartTurn(ready.prompt, tuple(ready.notices)))
         except OstlerError as error:
             self._return_unsent(str(error), line)
+
+    def _without_returned_prompt(self, line: str) -> str:
+        """Return only the command if it was typed after the prompt that `/undo` put into the editor."""
+        prompt, self._returned_prompt = self._returned_prompt, ""
+        command = line.removeprefix(prompt).strip()
+        return command if prompt and command in UNDO_COMMANDS else line
 
     async def _steer(self, text: str) -> None:
         """Send input to the running turn, or start a turn if none is running."""
@@ -277,6 +285,7 @@ class ChatController:
             case ShowLines(lines, draft):
                 self._console.show([row for line in lines for row in wrap_notice(line, self._paint.columns())])
                 if draft:
+                    self._returned_prompt = draft
                     self._console.restore_draft(draft)
             case ShowDiff(diff):
                 self._console.show([f"  {line}" for line in render_diff(sanitise(diff), self._paint)])

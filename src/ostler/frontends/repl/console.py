@@ -44,6 +44,8 @@ class AnswerMenu(msgspec.Struct, frozen=True):
 
     prompt: str
     answers: tuple[tuple[str, str], ...] = ()
+    confirmed_keys: tuple[str, ...] = ()  # these need Enter
+    quick: bool = False  # answered in quick succession, and without lasting effect
 
 
 IDLE_MENU = AnswerMenu("> ")

@@ -159,11 +159,18 @@ def _add_answer_keys(bindings: "KeyBindings", console: "LineEditorConsole", is_c
     def _answer(event: "KeyPressEvent") -> None:
         key = event.data.lower()
         answers = (known for known, _ in console.menu.answers) if console.menu else ()
-        console.answer(key if key in answers else "")
+        console.answer(key if key in answers else "", event.data)
 
-    @bindings.add(Keys.BracketedPaste, filter=is_choosing)
     @bindings.add("enter", filter=is_choosing)
     @bindings.add("c-j", filter=is_choosing)
-    def _not_an_answer(event: "KeyPressEvent") -> None:
-        """Enter and pasted text are never answers."""
-        console.reject()
+    def _confirm(event: "KeyPressEvent") -> None:
+        console.confirm_answer()
+
+    @bindings.add("backspace", filter=is_choosing)
+    def _delete(event: "KeyPressEvent") -> None:
+        console.delete_answer()
+
+    @bindings.add(Keys.BracketedPaste, filter=is_choosing)
+    def _pasted(event: "KeyPressEvent") -> None:
+        """Pasted text is never an answer."""
+        console.add_to_draft(event.data.replace("\r\n", "\n").replace("\r", "\n"))

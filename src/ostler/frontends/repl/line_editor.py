@@ -22,6 +22,7 @@ from ostler.frontends.repl.key_bindings import make_key_bindings, set_key_timeou
 from ostler.frontends.repl.pastes import PasteStore
 from ostler.frontends.repl.prompt_history import is_recallable, open_history
 from ostler.frontends.repl.reflow import backspace_crosses_wrap, erase_sequence, extra_rows, terminal_reflows
+from ostler.frontends.repl.saved_draft import SavedDraft
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip, width
 
@@ -36,6 +37,7 @@ FLUSH_DELAY_SECONDS = 0.03
 RENDER_LATENCY_SECONDS = 0.05  # drawn output may not have reached the terminal before this
 SUMMARY_COLUMNS, ACTIVITY_COLUMNS = 120, 80  # limits, so that a narrowed window has enough rows
 MENU_ROWS = 8
+LATE_ENTER_SECONDS = 1.0  # after a dialog closed, Enter does not send the text that it interrupted
 RESERVED_ROWS = 5  # the status, the prompt, and some lines of the previous page
 OPENING_STATUS = "opening the session …"
 
@@ -63,9 +65,11 @@ class LineEditorConsole:
         self._status = ("", "")
         self._pending_lines: list[str] = []
         self._flush_timer: asyncio.TimerHandle | None = None
-        self._draft = ""
+        self._draft = SavedDraft()
+        self._restored_draft, self._restored_at = "", 0.0
         self._answer_keys = AnswerKeyFilter(
             lambda key: self.inject(LineEntered(key)),
+            lambda text: self._draft.add(text),
             lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
         )
         self._last_key = 0.0
@@ -152,25 +156,41 @@ class LineEditorConsole:
         return self._menu != IDLE_MENU
 
     def set_menu(self, menu: AnswerMenu | None) -> None:
-        """Set the menu. A dialog saves the typed text, restores it afterwards, and ignores keys for a moment."""
-        buffer = self._session.default_buffer
+        """Set the menu. A dialog saves the typed text and restores it afterwards."""
         was_asking, asking = _is_dialog(self._menu), _is_dialog(menu)
         if menu != self._menu or not asking:
             self._answer_keys.reset()
         self._menu = menu
+        typed = self._save_draft() if asking and (not was_asking or (menu and menu.answers)) else False
+        if was_asking and not asking:
+            self._return_draft()
         if menu and menu.answers:
-            self._answer_keys.expect_answer()
-        if asking and not was_asking:
-            self._draft = self._pastes.expand(buffer.text)
-            if self._draft:
-                self._answer_keys.ignore_keys_since(self._last_key)
-            buffer.reset()
-            self._session.app.vi_state.reset()
-        elif was_asking and not asking and self._draft:
-            self.restore_draft(self._draft)
-            self._draft = ""
+            self._answer_keys.note_keys_elsewhere(self._last_key, has_text=typed)
+            self._answer_keys.expect_answer(menu.confirmed_keys, quick=menu.quick)
         self._flush()
         self._session.app.invalidate()
+
+    def _save_draft(self) -> bool:
+        """Save the text of the editor, and clear it. Return whether there was some."""
+        buffer = self._session.default_buffer
+        typed = bool(buffer.text)
+        self._draft.save(buffer.document, self._pastes.expand)
+        buffer.reset()
+        self._session.app.vi_state.reset()
+        return typed
+
+    def _return_draft(self) -> None:
+        """Put the saved text back into the editor, with the cursor where it was."""
+        self._answer_keys.forget_text()
+        if not self._draft:
+            return
+        buffer, draft = self._session.default_buffer, self._draft
+        typed = f"\n{buffer.text}" if buffer.text else ""
+        self.restore_draft(draft.text)
+        if buffer.text == draft.text + typed:  # not folded
+            buffer.cursor_position -= len(draft.after + typed)
+        self._draft = SavedDraft()
+        self._restored_draft, self._restored_at = buffer.text, time.monotonic()
 
     def restore_draft(self, text: str) -> None:
         buffer = self._session.default_buffer
@@ -186,13 +206,22 @@ class LineEditorConsole:
         self._completer.source = source
         self._file_scan = asyncio.ensure_future(source.completions("@", explicit=False))
 
-    def answer(self, key: str) -> None:
-        """Handle a key while a menu is open; `key` is empty if it is not one of its answers."""
-        self._answer_keys.press(key)
+    def answer(self, key: str, text: str) -> None:
+        """Handle a key that types `text` while a menu is open; `key` is empty if it is not one of its answers."""
+        self._answer_keys.press(key, text)
 
-    def reject(self) -> None:
-        """Handle Enter or a paste while only a key can answer."""
-        self._answer_keys.reject()
+    def confirm_answer(self) -> None:
+        """Handle Enter while only a key can answer."""
+        self._answer_keys.confirm()
+
+    def delete_answer(self) -> None:
+        """Handle Backspace while only a key can answer: delete what was typed last."""
+        if not self._answer_keys.delete_key():
+            self._draft.delete_before_cursor()
+
+    def add_to_draft(self, text: str) -> None:
+        """Handle a paste while only a key can answer."""
+        self._answer_keys.add_text(text)
 
     def _on_render(self, _: object) -> None:
         self._rendered_at = time.monotonic()
@@ -220,6 +249,8 @@ class LineEditorConsole:
     def send(self, *, steering: bool = False) -> None:
         """Send the text of the editor as a line or, if `steering`, to the running turn."""
         buffer = self._session.default_buffer
+        if buffer.text == self._restored_draft != "" and time.monotonic() - self._restored_at < LATE_ENTER_SECONDS:
+            return  # Enter was meant for the dialog
         text = self._pastes.expand(buffer.text)
         if not _is_dialog(self._menu) and text.strip() and is_recallable(text) and not self.is_sensitive(text):
             self._session.history.append_string(text)
@@ -252,7 +283,7 @@ class LineEditorConsole:
             self.show([f"  {sanitise(str(error))}"])
             return
         if _is_dialog(self._menu) and not was_dialog:
-            self._draft = text
+            self._draft = SavedDraft(text)
         else:
             buffer.text = self._pastes.fold(text)
             buffer.cursor_position = len(buffer.text)

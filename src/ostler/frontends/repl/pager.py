@@ -53,7 +53,7 @@ class Pager:
 
     def _update_menu(self) -> None:
         position = f"{self._total - len(self._remaining)} of {self._total} lines"
-        pager_menu = AnswerMenu(f"  -- {position} · space: more, e: all, q: to the end -- ", PAGER_ANSWERS)
+        pager_menu = AnswerMenu(f"  -- {position} · space: more, e: all, q: to the end -- ", PAGER_ANSWERS, quick=True)
         self._console.set_menu(pager_menu if self._remaining else self._menu)
 
     def _count_fitting(self, lines: Sequence[str]) -> int:

@@ -187,6 +187,13 @@ class ShellState:
             return (join_path("", text),)
         return tuple(join_path(folder, text) for folder in self.cwd)
 
+    def named_paths(self, text: str) -> tuple[str, ...]:
+        """Return the possible absolute paths, also with `..`, which may follow a symlink and then leads elsewhere."""
+        paths = self.resolve_paths(text)
+        if ".." not in text.split("/"):
+            return paths
+        return (*paths, text) if text.startswith("/") else (*paths, *(f"{folder}/{text}" for folder in self.cwd))
+
 
 def home_folder() -> str:
     """Return the user's home directory."""

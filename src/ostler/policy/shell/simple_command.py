@@ -64,7 +64,7 @@ def add_redirect_paths(command: SimpleCommand, redirects: Sequence[Redirect], sh
     """Return the command with the paths of its redirections added."""
     targets = [redirect.target for redirect in redirects if redirect.body is None and redirect.op != "<<<"]
     files = [arg.text for target in targets for arg in expand_word(target, shell) if arg.exact]
-    paths = [path for name in files if not name.isdigit() and name != "-" for path in shell.resolve_paths(name)]
+    paths = [path for name in files if not name.isdigit() and name != "-" for path in shell.named_paths(name)]
     return msgspec.structs.replace(command, paths=tuple(dict.fromkeys((*command.paths, *paths))))
 
 
@@ -96,9 +96,17 @@ def _named_paths(argv: Sequence[ExpandedWord], shell: ShellState, filesystem: Fi
     for index, arg in enumerate(args):
         name = _path_text(arg)
         if name and (
-            "/" in name or name in {".", ".."} or (index < _MAX_PATH_CHECKS and _exists(name, shell, filesystem))
+            "/" in name
+            or name in {".", ".."}
+            or has_glob(name)
+            or (index < _MAX_PATH_CHECKS and _exists(name, shell, filesystem))
         ):
-            yield from shell.resolve_paths(name)
+            yield from shell.named_paths(name)
+
+
+def has_glob(text: str) -> bool:
+    """Return whether the shell may replace a word by the names of files."""
+    return any(mark in text for mark in "*?[")
 
 
 def _path_text(arg: ExpandedWord) -> str:
@@ -106,7 +114,7 @@ def _path_text(arg: ExpandedWord) -> str:
         return ""
     if match := _OPTION_VALUE.fullmatch(arg.text):
         value = match.group(1) or match.group(2) or ""
-        return value if "/" in value and not _URL.match(value) else ""
+        return "" if _URL.match(value) else value
     return "" if arg.text.startswith("-") else arg.text
 
 

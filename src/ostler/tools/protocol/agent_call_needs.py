@@ -53,6 +53,8 @@ class AgentCallNeeds:
                 return write_needs("delete", path, self._workspace)[1]
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
+            if kind != "fetch":
+                return (Need(_permission_key(kind), self._workspace.resolve(path).display_path),)
         except ToolError as error:
             return (Need(_permission_key(kind), path, danger="deny", reason=str(error)),)
         return (Need(_permission_key(kind), path), *self._outside_needs(path))

@@ -89,7 +89,7 @@ class ValidationPlugin(LoopPlugin):
         from ostler.knowledge.check_results import found_no_tests  # imported only when a check runs
 
         context = view.context
-        arguments = {"command": command, "timeout": min(self._checks.timeout, 3600.0), "reason": "check the edits"}
+        arguments = {"command": command, "timeout": min(self._checks.timeout, 3600.0)}
         call = ToolCall(f"check-{context.records()[-1].seq + 1}", "bash", arguments, origin="validation")
         context.emit(ToolCalled(call, kind="execute"))
         result = await context.run_tool(call)
