@@ -116,9 +116,9 @@ _SCHEMES = ("earer", "asic", "oken", "pikey", "piKey")
 _CREDENTIALS = r"[ \t]{1,4}([A-Za-z0-9._~+/\-]{8,4096}={0,2})"
 
 _PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_PEM_BODY = r"(?:[A-Za-z0-9+/=\s\\\"'`,:;.@()<>|*#]|-(?!----)){0,40000}+"
+_PEM_BODY = r"(?:[A-Za-z0-9+/=\s\\\"'`,:;.@()<>|*#]|-(?!----)){0,40000}"
 _PEM_END = r"-{5,7}END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-_PEM_LINES = r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)+"
+_PEM_LINES = r"(?:(?>(?:\s|\\[nr])*)[A-Za-z0-9+/=]{16,}+)+"
 _PUTTY = r"Private-Lines: [0-9]{1,4}\s+((?:[A-Za-z0-9+/=]{4,}\s*+)+)"
 
 
