@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -175,7 +176,7 @@ def test_missing_model_is_reported_by_session_new(agent, ostler):
 
 
 def test_closed_streams_are_an_error(ostler):
-    command = f"{sys.executable} -P -m ostler acp <&-"
+    command = f"{shlex.quote(sys.executable)} -P -m ostler acp <&-"
     done = subprocess.run(
         ["bash", "-c", command], env=ostler.environment(), capture_output=True, text=True, check=False
     )

@@ -1,6 +1,7 @@
 """`ostler acp run`: services for the agent, policy files, closed pipes, trust, `acpcli`."""
 
 import json
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -59,7 +60,8 @@ def test_closed_pipe_ends_the_run(ostler):
     settings = ostler.home / "settings.json"
     entry = {"command": sys.executable, "args": ["-m", "ostler.testing.echo_agent"]}
     settings.write_text(json.dumps({"agent_servers": {"echo": entry}}))
-    command = f"{sys.executable} -P -m ostler acp run --settings {settings} -o jsonl '!updates 50000' | head -n 1"
+    flags = ["--settings", str(settings), "-o", "jsonl", "!updates 50000"]
+    command = f"{shlex.join([sys.executable, '-P', '-m', 'ostler', 'acp', 'run', *flags])} | head -n 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         cwd=ostler.workspace,

@@ -1,6 +1,7 @@
 """Regression tests: hostile or broken input from users, models and machines."""
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -87,7 +88,7 @@ def test_names_and_denials_are_sanitised(ostler, models):
 def test_closed_outputs_do_not_crash(ostler, models):
     for closed in (">&-", "2>&-", ">/dev/full"):
         with models.playing(text("ok")) as server:
-            line = " ".join(argv(server, "hi")) + f" {closed}"
+            line = shlex.join(argv(server, "hi")) + f" {closed}"
             done = subprocess.run(
                 ["bash", "-c", line],
                 cwd=ostler.workspace,
@@ -136,7 +137,7 @@ def test_invalid_numbers_are_rejected(ostler, flags):
 
 
 def test_deleted_current_directory(ostler):
-    line = f"mkdir gone; cd gone; rmdir ../gone; {sys.executable} -P -m ostler run x"
+    line = f"mkdir gone; cd gone; rmdir ../gone; {shlex.quote(sys.executable)} -P -m ostler run x"
     done = subprocess.run(
         ["bash", "-c", line],
         cwd=ostler.workspace,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -181,8 +182,8 @@ def test_signal_cancels_the_turn_with_exit_130(ostler, models, number):
 @pytest.mark.req("CL-9")
 def test_closed_pipe_is_not_an_error(ostler, models):
     with models.playing(text("".join(f"line {number}\n" for number in range(20_000)))) as server:
-        flags = " ".join(at(server))
-        command = f"{sys.executable} -P -m ostler run -o simple {flags} go | head -1; exit ${{PIPESTATUS[0]}}"
+        program = shlex.join([sys.executable, "-P", "-m", "ostler", "run", "-o", "simple", *at(server), "go"])
+        command = f"{program} | head -1; exit ${{PIPESTATUS[0]}}"
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=ostler.workspace,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def test_commands_of_a_block_run(ostler, number):
     entry = {"command": sys.executable, "args": [*ECHO, "--store", store]}
     (ostler.home / ".ostler").mkdir()
     (ostler.home / ".ostler" / "acp.json").write_text(json.dumps({"agent_servers": {"gemini": entry}}))
-    program = f"{sys.executable} -P -m ostler"
+    program = f"{shlex.quote(sys.executable)} -P -m ostler"
     script = re.sub(r"\bostler (?=acp|run)", f"{program} ", blocks("sh")[number])
     script = re.sub(r"\bacpcli\b", f"{program} acp run", script)
     done = subprocess.run(

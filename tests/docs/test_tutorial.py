@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_the_commands_of_the_tutorial_do_what_it_says(ostler, models):
     with models.playing(*REPLIES) as server:
         environment = ostler.environment({"OSTLER_BASE_URL": server.base_url, "OSTLER_MODEL": "scripted"})
         for script, typed in steps:
-            command = re.sub(r"(?m)(^|\| )ostler\b", rf"\1{sys.executable} -P -m ostler", script)
+            command = re.sub(r"(?m)(^|\| )ostler\b", rf"\1{shlex.quote(sys.executable)} -P -m ostler", script)
             done = subprocess.run(
                 ["bash", "-eo", "pipefail", "-c", command],
                 cwd=folder,

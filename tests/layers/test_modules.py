@@ -1,4 +1,4 @@
-"""Check every module in src: a docstring, a limited length, no `utils`, absolute imports, unique class names."""
+"""Check every module in src: docstring, length, no `utils`, absolute imports, portable regexes, unique class names."""
 
 import ast
 import re
@@ -10,6 +10,9 @@ SOURCE = Path(__file__).parents[2] / "src"
 MODULES = {str(path.relative_to(SOURCE)): path for path in sorted((SOURCE / "ostler").rglob("*.py"))}
 MAX_LINES = 450
 MAY_BE_RELATIVE = re.compile(r"from\s*\.|import_module")  # cheap test, because walking every syntax tree is slow
+MAY_BE_POSSESSIVE = re.compile(r"[)}][*+?]\+|\}\+")
+ESCAPE_OR_CLASS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+POSSESSIVE_GROUP = re.compile(r"\)(?:[*+?]|\{[^{}]*\})\+")
 
 
 def faults(name: str, source: str) -> list[str]:
@@ -20,6 +23,7 @@ def faults(name: str, source: str) -> list[str]:
         "length": len(source.splitlines()) > MAX_LINES,
         "name": re.search(r"(^|[/_])utils?([/_.]|$)", name) is not None,
         "relative": bool(MAY_BE_RELATIVE.search(source)) and any(map(is_relative_import, ast.walk(tree))),
+        "possessive": bool(MAY_BE_POSSESSIVE.search(source)) and any(map(is_possessive_group, ast.walk(tree))),
     }
     return [fault for fault, found in checks.items() if found]
 
@@ -32,6 +36,20 @@ def is_relative_import(node: ast.AST) -> bool:
         return False
     args = getattr(node, "args", ())
     return any(isinstance(arg, ast.Constant) and str(arg.value).startswith(".") for arg in args)
+
+
+def is_possessive_group(node: ast.AST) -> bool:
+    """Return whether a string is a regex like `(ab|c)*+`, which Python 3.11.2 to 3.11.4 match wrongly.
+
+    Use `(?>(?:ab|c)*)` instead, or no `+` at the end of a pattern. A possessive character or class is correct.
+    """
+    if isinstance(node, ast.JoinedStr):  # an inserted value can be a group
+        parts = [str(part.value) if isinstance(part, ast.Constant) else "()" for part in node.values]
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+        parts = [node.value if isinstance(node.value, str) else node.value.decode("latin-1")]
+    else:
+        return False
+    return POSSESSIVE_GROUP.search(ESCAPE_OR_CLASS.sub("x", "".join(parts))) is not None
 
 
 def test_every_module_passes():
@@ -53,10 +71,21 @@ def test_every_module_passes():
         ("ostler/text/cut.py", '"""Cuts."""\nfrom . import diff', "relative"),
         ("ostler/text/cut.py", '"""Cuts."""\ndef f():\n    from ..wire import codec', "relative"),
         ("ostler/text/cut.py", '"""Cuts."""\nimportlib.import_module(".diff", __package__)', "relative"),
+        ("ostler/text/cut.py", '"""Cuts."""\nx = r"(?:a|bc)*+d"', "possessive"),
+        ("ostler/text/cut.py", '"""Cuts."""\nx = r"[(](a|bc)?+"', "possessive"),
+        ("ostler/text/cut.py", '"""Cuts."""\nx = rb"(?:a|bc)++"', "possessive"),
+        ("ostler/text/cut.py", '"""Cuts."""\nx = r"(?:a|bc){0,9}+"', "possessive"),
+        ("ostler/text/cut.py", '"""Cuts."""\nx = rf"(?:a|bc){{{n},}}+"', "possessive"),
+        ("ostler/text/cut.py", '"""Cuts."""\nx = rf"{group}*+"', "possessive"),
     ],
 )
 def test_fault_is_found(name, source, fault):
     assert faults(name, source) == [fault]
+
+
+@pytest.mark.parametrize("pattern", [r"[^)]*+x", r"\)++", r"[\])*+]", r"(?>(?:a|bc)*)d", r"(a)+(b)", r"\d{1,9}+"])
+def test_other_regexes_are_allowed(pattern):
+    assert faults("ostler/text/cut.py", f'"""Cuts."""\nx = r"{pattern}"') == []
 
 
 def test_correct_module_has_no_fault():

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,9 +29,9 @@ def machine(tmp_path):
     return project, programs
 
 
-def start(machine, *arguments, cwd="/"):
+def start(machine, *arguments, cwd="/", variables=None):
     project, programs = machine
-    env = {"PATH": str(programs), "HOME": "/nonexistent"}
+    env = {"PATH": str(programs), "HOME": "/nonexistent", **(variables or {})}
     return subprocess.run(
         [str(project / "run"), *arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
@@ -59,7 +60,7 @@ def test_old_python_is_not_used(machine):
 
 @pytest.mark.req("DX-2")
 def test_missing_pip_is_reported_with_the_package_to_install(machine):
-    add_python(machine, f'case "$2" in *"import pip"*) exit 1;; esac\nexec {sys.executable} "$@"')
+    add_python(machine, f'case "$2" in *"import pip"*) exit 1;; esac\nexec {shlex.quote(sys.executable)} "$@"')
     completed = start(machine, "demo")
     assert completed.returncode == 2
     assert "has no pip" in completed.stderr
@@ -72,13 +73,39 @@ def test_failed_installation_shows_the_reason_and_keeps_the_log(machine):
         'case "$2" in *"import pip"*) exit 0;; esac\n'
         'case "$*" in *"install --no-input"*) echo "no matching distribution"; exit 1;; esac'
     )
-    add_python(machine, f'{fake_pip}\nexec {sys.executable} "$@"')
+    add_python(machine, f'{fake_pip}\nexec {shlex.quote(sys.executable)} "$@"')
     completed = start(machine, "demo")
     assert completed.returncode == 2
     assert "no matching distribution" in completed.stderr
     assert "installation failed" in completed.stderr
     assert (machine[0] / ".venv.log").exists()
     assert not (machine[0] / ".venv" / "runtime.at").exists()
+
+
+def test_path_of_python_may_contain_a_space(machine):
+    python = machine[0] / "python"
+    python.write_text('#!/bin/sh\ncase "$2" in *"import pip"*) exit 1;; esac\necho "the chosen one"\n')
+    python.chmod(0o755)
+    assert "the chosen one has no pip" in start(machine, "demo", variables={"OSTLER_PYTHON": str(python)}).stderr
+
+
+@pytest.mark.req("DX-2")
+@pytest.mark.parametrize("obstacle", ["folder", "lock"])
+def test_folder_that_is_not_writable_is_reported_with_the_way_out(machine, obstacle):
+    project = machine[0]
+    if obstacle == "folder":
+        project.chmod(0o555)
+        if os.access(project, os.W_OK):
+            pytest.skip("this user can write everywhere")
+    else:
+        (project / ".venv.lock").mkdir()  # nobody can write to it, not even root
+    completed = start(machine, "demo")
+    project.chmod(0o755)
+    assert completed.returncode == 2
+    assert completed.stderr == (
+        f"ostler: cannot write to {project}, where Ostler is installed."
+        " Copy the project to a folder that you can write to.\n"
+    )
 
 
 @pytest.mark.req("DX-2")

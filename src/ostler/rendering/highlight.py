@@ -55,7 +55,7 @@ def _keywords() -> frozenset[str]:
 def _token_pattern(comment: str) -> "re.Pattern[str]":
     return re.compile(
         rf"(?P<comment>{comment})"
-        r"""|(?P<string>"(?:[^"\\]|\\.)*+"?|'(?:[^'\\]|\\.)*+'?|`(?:[^`\\]|\\.)*+`?)"""
+        r"""|(?P<string>"(?:[^"\\]++|\\.)*"?|'(?:[^'\\]++|\\.)*'?|`(?:[^`\\]++|\\.)*`?)"""
         r"|(?P<number>\b\d[\w.]*)"
         r"|(?P<word>[^\W\d]\w*)"
     )

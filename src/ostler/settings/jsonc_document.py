@@ -15,7 +15,7 @@ from ostler.settings.jsonc_parser import (
     parse_jsonc,
 )
 
-_STRING = r'"(?:[^"\\\n]++|\\.)*+"?'
+_STRING = r'"(?:[^"\\\n]++|\\.)*"?'
 _COMMENTS = rf"{_STRING}|//[^\r\n]*+|/\*.*?(?:\*/|\Z)"
 # An array or object that starts with a comma stays invalid.
 _COMMAS = rf"{_STRING}|[\[{{][ \t\r\n]*+,|,(?=[ \t\r\n]*+[}}\]])"

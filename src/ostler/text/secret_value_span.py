@@ -249,7 +249,7 @@ class SecretValueFinder:
         line_start = self._text.rfind("\n", 0, self._name.start) + 1
         text_before = self._text[line_start : self._name.start]
         indent = len(text_before) - len(text_before.lstrip(" \t"))
-        body = _regex(rf"(?:[ \t]{{{indent + 1},}}[^\n]*(?:\n|$)|[ \t]*\n){{1,200}}+").match(self._text, pos)
+        body = _regex(rf"(?:[ \t]{{{indent + 1},}}[^\n]*(?:\n|$)|[ \t]*\n){{1,200}}").match(self._text, pos)
         if body is not None:
             yield from self._check_span(pos, body.end())
 

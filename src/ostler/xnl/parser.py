@@ -29,8 +29,8 @@ _NUMBER_START = re.compile(r"[+-]?[0-9]+")
 _DIGITS = re.compile(r"[0-9]+")
 _EXPONENT_START = re.compile(r"[eE][+-]?")
 _STRING_BODY = {
-    '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
-    "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
+    '"': re.compile(r'(?:[^"\\]++|\\.)*', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]++|\\.)*", re.DOTALL),
 }
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import shlex
 import shutil
 import sys
 import zipfile
@@ -24,7 +25,6 @@ MODEL_BYTES = PART + PART + b"the end"
 
 # A fake pip: prints its version, copies packages from a folder, installs an empty library, or fails as configured.
 PROGRAM = """\
-#!{python}
 import os, pathlib, shutil, sys
 here = pathlib.Path({folder!r})
 arguments = sys.argv[1:]
@@ -53,7 +53,10 @@ class Index:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.python = folder / "python"
-        self.python.write_text(PROGRAM.format(python=sys.executable, folder=str(folder)))
+        program = folder / "pip.py"
+        program.write_text(PROGRAM.format(folder=str(folder)))
+        # Not `#!` and the path of this Python, because that path may contain a space.
+        self.python.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(program)])} "$@"\n')
         self.python.chmod(0o755)
 
     def serve(self, number: int, data: bytes) -> str:
