@@ -86,3 +86,16 @@ def test_configured_dialect_is_used_and_unknown_one_is_rejected(ostler, models):
     failed = ostler("run", "--dialect", "klingon", "hello")
     assert failed.code == 2
     assert "klingon" in failed.stderr
+
+
+@pytest.mark.req("MD-6")
+@pytest.mark.parametrize("dialect", [[], ["--dialect", "text"]])
+def test_call_that_a_file_contains_is_not_executed_when_quoted(ostler, models, workspace, dialect):
+    call = '{"name": "write", "arguments": {"path": "made", "content": "x"}}'
+    (workspace / "a.txt").write_text(f"# Notes\n{call}\n")
+    replies = text(HERMES), text(f"The file contains:\n\n```json\n{call}\n```"), text("That is all.")
+    with models.playing(*replies) as server:
+        done = ostler("run", "--write", *dialect, *server_flags(server), "what is in a.txt?")
+    assert done.code == 0, done.stderr
+    assert not (workspace / "made").exists()
+    assert "read as a quotation" in server.requests[2].json["messages"][-1]["content"]

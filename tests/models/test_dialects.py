@@ -98,7 +98,7 @@ async def test_untagged_call_at_the_end_runs_unless_the_model_was_shown_it(clien
 async def test_the_model_is_told_that_it_quoted_a_call(client, dialect):
     quoted = history(ToolCall("c1", QUOTED_CALL, {}, raw=JSON_CALL))
     _, body = await run(client, dialect, text("ok"), request=make_request(history=quoted))
-    assert "counts as a quotation" in body["messages"][-1]["content"]
+    assert "was read as a quotation" in body["messages"][-1]["content"]
 
 
 @pytest.mark.req("MD-6")

@@ -85,7 +85,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _contains_secret(name: str, value: str) -> bool:
-    """Return whether the redactor finds a secret in the value; a value too long to scan counts as one."""
+    """Return whether the redactor finds a secret in the value; a value that is too long to scan is treated as one."""
     if len(value) < 4:
         return False
     if len(value) > _MAX_SCANNED_LENGTH:

@@ -12,7 +12,7 @@ from ostler.models.model_types import AssistantMessage, RequestMessage, ToolResu
 # The name of a call that did not run because it was quoted; there is no tool with this name.
 QUOTED_CALL = "quoted_call"
 QUOTED_CALL_ERROR = (
-    "Nothing ran: your answer ended with a call that is also in a text you were shown, so it counts as a quotation. "
+    "Nothing ran: your answer ended with a call that is also in a text you were shown, so it was read as a quotation. "
     "If you want to make this call, use the tool interface, or write it between <tool_call> and </tool_call>."
 )
 
@@ -22,7 +22,7 @@ _IGNORED = re.compile(r"[\s\\\"'`]+")
 
 
 class ShownTexts:
-    """What a model was shown in a conversation: prompts and the results of tools."""
+    """The prompts and tool results in a conversation, which a model can quote."""
 
     def __init__(self, history: Sequence[RequestMessage]) -> None:
         self._history = history
