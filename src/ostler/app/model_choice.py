@@ -303,7 +303,7 @@ async def _choose_local(profile: Profile | None, others: _OtherProfiles, env: Ma
 
 
 async def _check_model_name(profile: Profile, settings: Settings) -> None:
-    """Raise `UsageError` for a name that is no profile's and that the server does not list."""
+    """Raise `UsageError` for a name that is neither a profile nor in the list of the server."""
     candidates = list_candidates(settings)
     name = profile.model
     if not candidates or find_candidate(settings, candidates, name):
