@@ -9,7 +9,7 @@ req, missing = pytest.mark.req, pytest.mark.missing
 
 def verdict(ostler, *call):
     """Return the policy's decision on a call: allow, ask or deny."""
-    return ostler("permissions", "explain", *call).stdout.split(":")[0].split(",")[0]
+    return ostler("permissions", "explain", *call).stdout.split(":")[0].split()[0]
 
 
 def secure(ostler, **security):

@@ -14,7 +14,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self._json({"data": [{"id": "obliging"}, {"id": "other"}]})
+        self._json({"data": [{"id": "compliant"}, {"id": "other"}]})
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

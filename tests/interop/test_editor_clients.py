@@ -62,7 +62,7 @@ def ours(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     with compliant_model() as url:
-        yield [sys.executable, "-P", "-m", "ostler", "acp", "--base-url", url, "--model", "obliging"], home
+        yield [sys.executable, "-P", "-m", "ostler", "acp", "--base-url", url, "--model", "compliant"], home
 
 
 def run(command, home, cwd, **env):

@@ -19,7 +19,7 @@ COLUMNS, ROWS = 120, 12
 SUMMARY = "working, Ctrl-C cancels · build · scripted · context 12% of 128000 · sandbox bubblewrap · main"
 ACTIVITY = "the line that is being said, which is longer than what there is room for in a narrow window"
 DRAFT = "words typed meanwhile, also more of them than there is room for in a narrow window"
-SAID = [f"line {number} of the answer" for number in range(20)]
+ANSWER_LINES = [f"line {number} of the answer" for number in range(20)]
 
 
 class Desk:
@@ -109,7 +109,7 @@ def only_once(shown, words):
 async def test_narrowing_before_the_editor_knows_leaves_no_status_behind(desk, columns, typed, climbing):
     desk = desk(climbing=climbing)
     desk.type(typed)
-    desk.say(*SAID)
+    desk.say(*ANSWER_LINES)
     desk.drawn()
     desk.narrow(columns)
     desk.say("the next line")
@@ -117,7 +117,7 @@ async def test_narrowing_before_the_editor_knows_leaves_no_status_behind(desk, c
     desk.say("the last line")
     shown = desk.drawn()
     before, prompt, below = shown.partition("\n>")
-    assert before.split("\n") == [*SAID, "the next line", "the last line"]
+    assert before.split("\n") == [*ANSWER_LINES, "the next line", "the last line"]
     assert prompt
     assert below.startswith(f" {typed}".rstrip())
     assert only_once(shown, SUMMARY)
@@ -129,35 +129,35 @@ async def test_narrowing_before_the_editor_knows_leaves_no_status_behind(desk, c
 async def test_narrowing_in_tmux_leaves_no_draft_behind(desk, columns, typed):
     desk = desk(climbing=True)
     desk.type(typed)
-    desk.say(*SAID)
+    desk.say(*ANSWER_LINES)
     desk.drawn()
     desk.narrow(columns)
     desk.say("the last line")
     before, _, _ = desk.drawn().partition("\n>")
-    assert before.split("\n") == [*SAID, "the last line"]
+    assert before.split("\n") == [*ANSWER_LINES, "the last line"]
 
 
 @pytest.mark.req("CL-1", "CL-6")
 async def test_changed_status_is_erased_after_narrowing(desk):
     desk = desk()
-    desk.say(*SAID)
+    desk.say(*ANSWER_LINES)
     desk.drawn()
     desk.narrow(40)
     desk._console.set_status("something else is being said", SUMMARY.upper())
     desk.drawn()
     desk.say("the last line")
     before, _, _ = desk.drawn().partition("\n>")
-    assert before.split("\n") == [*SAID, "the last line"]
+    assert before.split("\n") == [*ANSWER_LINES, "the last line"]
 
 
 @pytest.mark.req("CL-1")
 async def test_new_size_is_drawn_before_the_signal(desk):
     desk = desk()
-    desk.say(*SAID)
+    desk.say(*ANSWER_LINES)
     desk.drawn()
     desk.narrow(40)
     desk.tell(40)
-    assert desk.drawn().split("\n")[len(SAID) :] == [
+    assert desk.drawn().split("\n")[len(ANSWER_LINES) :] == [
         ">",
         "working, Ctrl-C cancels · build · scri…",
         f"  {ACTIVITY[-37:]}",
