@@ -71,6 +71,17 @@ def test_a_turn_that_is_all_conflicts_is_told_and_nothing_is_done(changed):
     assert tree(changed.workspace) == before
 
 
+def test_manual_edit_after_a_read_only_turn_does_not_block_undo(changed, models):
+    with models.playing(calls([("read", {"path": "edited.txt"})]), text("read")) as server:
+        assert changed("run", "--write", *at(server), "read it").code == 0
+    (changed.workspace / "mine.txt").write_text("mine\n")
+    listed = changed("undo", "--list").stdout
+    assert listed.count("\n") == 1 and "mine.txt" not in listed
+    done = changed("undo")
+    assert done.code == 0, done.stdout
+    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n", "mine.txt": "mine\n"}
+
+
 def test_nothing_to_undo_is_a_sentence(ostler):
     for command in ("undo", "redo"):
         done = ostler(command)

@@ -22,6 +22,9 @@ class PartialUndo:
     def mark_idle(self, turn_id):
         pass
 
+    async def discard(self, turn_id):
+        pass
+
     async def finish(self, turn_id):
         pass
 

@@ -46,6 +46,9 @@ async def test_prompt_for_ending_turn_is_rejected(tmp_path):
 
         def mark_idle(self, turn_id): ...
 
+        async def discard(self, turn_id):
+            pass
+
         async def finish(self, turn_id):
             ending.set()
             await resume.wait()

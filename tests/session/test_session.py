@@ -314,6 +314,9 @@ async def test_turn_ends_even_if_checkpoint_fails(workspace):
         def mark_idle(self, turn_id):
             pass
 
+        async def discard(self, turn_id):
+            pass
+
         async def finish(self, turn_id):
             raise OSError("gone")
 
@@ -348,6 +351,9 @@ async def test_cancel_during_cleanup_is_ignored(workspace):
             pass
 
         def mark_idle(self, turn_id):
+            pass
+
+        async def discard(self, turn_id):
             pass
 
         async def finish(self, turn_id):

@@ -48,6 +48,9 @@ class RecordingUndo:
     def mark_idle(self, work_id):
         pass
 
+    async def discard(self, work_id):
+        pass
+
     async def finish(self, work_id):
         self.done.append(("finish", work_id.partition("/")[2]))
 

@@ -48,6 +48,9 @@ class WorkspaceUndo:
     async def finish(self, turn_id: str) -> None:
         await self._checkpoints.finish(turn_id)
 
+    async def discard(self, turn_id: str) -> None:
+        await self._checkpoints.discard(turn_id)
+
 
 def open_checkpoints(root: Path, folder: Path) -> Checkpoints:
     """The past of a workspace, kept in its folder of Ostler's home."""

@@ -355,6 +355,9 @@ class Undo(Protocol):
 
     async def finish(self, turn_id: str) -> None: ...
 
+    async def discard(self, turn_id: str) -> None:
+        """Drop the checkpoint of a turn without side effects."""
+
 
 class StandingRules(Protocol):
     """The permission rules that the user set for all sessions of a project."""

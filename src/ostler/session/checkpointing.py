@@ -66,10 +66,8 @@ class WorkCheckpoint:
         if not self._required:
             task.cancel()
         await asyncio.wait([task])
-        if not self._required:
-            return ()
         try:
-            await self._undo.finish(self._id)
+            await (self._undo.finish(self._id) if self._required else self._undo.discard(self._id))
         except Exception as error:  # a failed checkpoint must not keep the turn from ending
             return (f"this turn ({error})",)
         return ()

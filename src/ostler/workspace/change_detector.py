@@ -37,6 +37,9 @@ class ChangeDetector:
     async def finish(self, turn_id: str) -> None:
         self._last_scan = None
 
+    async def discard(self, turn_id: str) -> None:
+        self._last_scan = None
+
     async def changed_files(self) -> list[str]:
         """Return the files that changed since the last call in this turn, or since it started."""
         if self._last_scan is None:

@@ -117,6 +117,13 @@ class CheckpointStore:
             turn, tuple(ChangedPath(escape_path(change.path), _change_kind(change)) for change in changes)
         )
 
+    def discard(self, turn: str) -> None:
+        """Forget a turn that changed nothing."""
+        if self._open_turns.pop(turn, None) is not None:
+            self._last_scans.pop(turn, None)
+            self._remove_heartbeat(turn)
+            self._checkpoint_db.delete_turn(turn)
+
     def turns(self) -> list[str]:
         self._recover_after_crash()
         return self._checkpoint_db.turns()
@@ -197,16 +204,21 @@ class CheckpointStore:
             self._scan_and_save(lambda: False)
 
     def _close_interrupted(self, old: Tree, new: Tree) -> None:
-        """Close turns whose process died. Changes after the last heartbeat may be the user's and become conflicts."""
+        """Close turns whose process died. Changes after the last heartbeat may be the user's and become conflicts.
+
+        A turn without a heartbeat had no side effect and is deleted.
+        """
         dead = self._dead_turns()
-        for turn in dead[:-1]:
-            self._checkpoint_db.delete_turn(turn)
-        if dead:
+        last = [turn for turn in dead if self._last_heartbeat(turn)][-1:]
+        for turn in dead:
+            if turn not in last:
+                self._checkpoint_db.delete_turn(turn)
+        if last:
             until = max(map(self._last_heartbeat, dead))
             changes = [
                 change if self._existed_at(change, until) else as_conflict(change) for change in diff_trees(old, new)
             ]
-            self._checkpoint_db.finish(dead[-1], changes)
+            self._checkpoint_db.finish(last[0], changes)
         for turn in dead:
             self._remove_heartbeat(turn)
 

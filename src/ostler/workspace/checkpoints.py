@@ -96,6 +96,12 @@ class Checkpoints:
         except OstlerError:
             return TurnChanges(turn_id)
 
+    async def discard(self, turn_id: str) -> None:
+        """Drop the checkpoint of a turn that changed nothing, so that later changes are not attributed to it."""
+        if self._checkpoint_store is not None:
+            with suppress(OstlerError):
+                await self._run_in_store(lambda store: store.discard(turn_id))
+
     async def turns(self) -> list[str]:
         """Return the ids of the finished turns, oldest first."""
         return await self._run_in_store(lambda store: store.turns())
