@@ -305,7 +305,7 @@ async def test_calls_of_dead_process_are_unknown_if_started_else_cancelled(works
 
 async def test_turn_ends_even_if_checkpoint_fails(workspace):
     class BrokenUndo:
-        async def begin(self, turn_id):
+        async def begin(self, turn_id, *, files_only=False):
             return ()
 
         def heartbeat(self, turn_id):
@@ -313,6 +313,9 @@ async def test_turn_ends_even_if_checkpoint_fails(workspace):
 
         def mark_idle(self, turn_id):
             pass
+
+        def progress(self):
+            return ""
 
         async def discard(self, turn_id):
             pass
@@ -344,7 +347,7 @@ async def test_cancel_during_cleanup_is_ignored(workspace):
     cleaning_up, resume = asyncio.Event(), asyncio.Event()
 
     class SlowUndo:
-        async def begin(self, turn_id):
+        async def begin(self, turn_id, *, files_only=False):
             return ()
 
         def heartbeat(self, turn_id):
@@ -352,6 +355,9 @@ async def test_cancel_during_cleanup_is_ignored(workspace):
 
         def mark_idle(self, turn_id):
             pass
+
+        def progress(self):
+            return ""
 
         async def discard(self, turn_id):
             pass

@@ -109,6 +109,7 @@ class EditorWorkspace(SessionWorkspace):
 
     async def _write_in_editor(self, change: FileChange, result: WriteResult) -> WriteResult:
         place, text = self.resolve(change.path), change.text or ""
+        await self._prepare_change([place.absolute])
         try:
             await self._editor.request("fs/write_text_file", path=place.absolute, content=text)
         except (RpcError, PeerClosed) as error:

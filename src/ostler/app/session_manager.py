@@ -245,7 +245,11 @@ class LocalSessionManager:
         from ostler.app.undo_gaps import ReportedGaps
 
         past, known = open_checkpoints(cwd, project_folder(cwd)), ReportedGaps(project_folder(cwd))
-        return WorkspaceUndo(past, known, own_workspace.shell.is_busy) if own_workspace else WorkspaceUndo(past, known)
+        if own_workspace is None:
+            return WorkspaceUndo(past, known)
+        undo = WorkspaceUndo(past, known, own_workspace.shell.is_busy)
+        own_workspace.before_change = undo.save_before
+        return undo
 
     def _open_journal(self, settings: Settings, cwd: Path, resume: str = "", *, fork: bool = False) -> Journal:
         if not self._options.ephemeral:

@@ -44,6 +44,10 @@ class SessionShell:
     async def is_sandboxed(self) -> bool:
         return not (await self._ensure_processes().prepare()).startswith("none")
 
+    async def can_write(self) -> bool:
+        """Whether a command could change the workspace; only a sandbox can keep it from that."""
+        return (self._writable and not self.read_only) or not await self.is_sandboxed()
+
     async def run(self, request: CommandRequest) -> CommandResult:
         return await self._ensure_processes().run(
             request.command,
@@ -176,6 +180,7 @@ class SessionWorkspace(LocalWorkspace):
         """The same files as a child session sees them: its commands, and what it has read, are its own."""
         workspace = self._copy()
         workspace.grant_folders(self._granted_folders)
+        workspace.before_change = self.before_change
         return workspace
 
     def _copy(self) -> "SessionWorkspace":
@@ -191,6 +196,9 @@ class SessionWorkspace(LocalWorkspace):
 
     async def is_sandboxed(self) -> bool:
         return await self._shell.is_sandboxed()
+
+    async def can_commands_write(self) -> bool:
+        return await self._shell.can_write()
 
     async def aclose(self) -> None:
         """End whatever still runs, and let the folder go."""

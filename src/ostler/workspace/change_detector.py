@@ -23,10 +23,15 @@ class ChangeDetector:
         self._root = root
         self._last_scan: Tree | None = None
 
-    async def begin(self, turn_id: str) -> Sequence[str]:
-        """Scan at the start of a turn. Return nothing as uncovered, because undo is off."""
-        self._last_scan, _ = await self._scan({})
+    async def begin(self, turn_id: str, *, files_only: bool = False) -> Sequence[str]:
+        """Scan, unless only the file tools change something. Return nothing as uncovered, because undo is off."""
+        if not files_only:
+            self._last_scan, _ = await self._scan({})
         return ()
+
+    def progress(self) -> str:
+        """Return nothing; the scan is limited to a few seconds."""
+        return ""
 
     def heartbeat(self, turn_id: str) -> None:
         """Do nothing; there is nothing to recover after a crash."""
@@ -34,8 +39,9 @@ class ChangeDetector:
     def mark_idle(self, turn_id: str) -> None:
         """Do nothing; `finish` does not scan."""
 
-    async def finish(self, turn_id: str) -> None:
+    async def finish(self, turn_id: str) -> Sequence[str]:
         self._last_scan = None
+        return ()
 
     async def discard(self, turn_id: str) -> None:
         self._last_scan = None

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 import msgspec
@@ -17,6 +17,8 @@ CREATE TABLE IF NOT EXISTS turn (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, at REAL, process INTEGER, changes BLOB
 );
 CREATE TABLE IF NOT EXISTS undone (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS files_only (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS saved (id TEXT, path BLOB, entry BLOB, PRIMARY KEY (id, path)) WITHOUT ROWID;
 """
 
 
@@ -86,15 +88,31 @@ class CheckpointDatabase:
         )
 
     def begin(self, turn: str) -> None:
-        """Record the start of a turn, replacing an earlier one with the same id."""
+        """Record the start of a turn that has no scan yet, replacing an earlier one with the same id."""
+        self.delete_turn(turn)
         row = (turn, time.time(), os.getpid())
-        self._database.execute("INSERT OR REPLACE INTO turn (id, at, process) VALUES (?, ?, ?)", row)
-        self.set_undone(turn, undone=False)
+        self._database.execute("INSERT INTO files_only VALUES (?)", (turn,))
+        self._database.execute("INSERT INTO turn (id, at, process) VALUES (?, ?, ?)", row)
+
+    def set_scanned(self, turn: str) -> None:
+        """Record that the saved scan was taken for this turn."""
+        self._database.execute("DELETE FROM files_only WHERE id = ?", (turn,))
+
+    def save_entries(self, turn: str, entries: Mapping[str, TreeEntry | None]) -> None:
+        """Record what single paths were before the turn changed them."""
+        rows = [(turn, os.fsencode(path), msgspec.msgpack.encode(entry)) for path, entry in entries.items()]
+        self._database.executemany("INSERT OR IGNORE INTO saved VALUES (?, ?, ?)", rows)
+
+    def saved_entries(self, turn: str) -> dict[str, TreeEntry | None]:
+        """Return the recorded entries of single paths of an unfinished turn."""
+        rows = self._database.execute("SELECT path, entry FROM saved WHERE id = ?", (turn,))
+        return {os.fsdecode(path): _decode_entry(entry) for path, entry in rows}
 
     def finish(self, turn: str, changes: Iterable[PathChange]) -> None:
         """Record the end of a turn and its changes."""
         rows: list[_ChangeRow] = [(os.fsencode(change.path), change.before, change.after) for change in changes]
         self._database.execute("UPDATE turn SET changes = ? WHERE id = ?", (msgspec.msgpack.encode(rows), turn))
+        self._delete_progress(turn)
 
     def abandon(self, turn: str) -> None:
         """Mark an unfinished turn as no longer running."""
@@ -121,6 +139,10 @@ class CheckpointDatabase:
         """Return the unfinished turns, each with the id of the process that ran it."""
         return self._database.execute("SELECT id, process FROM turn WHERE changes IS NULL ORDER BY number").fetchall()
 
+    def unscanned(self) -> set[str]:
+        """Return the unfinished turns for which no scan was taken."""
+        return {row[0] for row in self._database.execute("SELECT id FROM files_only")}
+
     def undone_turns(self) -> set[str]:
         """Return the turns that were undone and not redone."""
         return {row[0] for row in self._database.execute("SELECT id FROM undone")}
@@ -131,11 +153,17 @@ class CheckpointDatabase:
 
     def delete_turn(self, turn: str) -> None:
         self._database.execute("DELETE FROM turn WHERE id = ?", (turn,))
+        self._delete_progress(turn)
         self.set_undone(turn, undone=False)
 
+    def _delete_progress(self, turn: str) -> None:
+        self._database.execute("DELETE FROM files_only WHERE id = ?", (turn,))
+        self._database.execute("DELETE FROM saved WHERE id = ?", (turn,))
+
     def needed_contents(self) -> set[bytes]:
-        """Return the digests of the contents that are needed to undo or redo the finished turns."""
-        needed: set[bytes] = set()
+        """Return the digests of the contents that are needed to undo or redo the turns."""
+        saved = (_decode_entry(entry) for (entry,) in self._database.execute("SELECT entry FROM saved"))
+        needed = {entry.content for entry in saved if entry}
         for (changes,) in self._database.execute("SELECT changes FROM turn WHERE changes IS NOT NULL"):
             for change in _decode_changes(changes):
                 needed.update(entry.content for entry in (change.before, change.after) if entry)
@@ -147,6 +175,10 @@ def _decode_changes(changes: bytes) -> Iterator[PathChange]:
         yield PathChange(
             os.fsdecode(path), TreeEntry(*before) if before else None, TreeEntry(*after) if after else None
         )
+
+
+def _decode_entry(entry: bytes) -> TreeEntry | None:
+    return msgspec.msgpack.decode(entry, type=TreeEntry | None)
 
 
 def _encode_folder(path: str, folder: FolderEntries) -> tuple[bytes, bytes, bytes]:

@@ -28,6 +28,7 @@ class ContentCapture:
         self._deadline = time.monotonic() + CAPTURE_TIMEOUT_SECONDS
         self._folder = ""
         self._fd = -1
+        self.file_count = 0  # files read so far
 
     def capture(self, to_read: FilesToRead, tree: Tree, pause: Callable[[], None]) -> None:
         """Read the files and add their entries to the tree; `pause` is called between batches to let others write."""
@@ -36,13 +37,13 @@ class ContentCapture:
                 to_read, key=lambda file: file[2].size
             )  # not all fit: smallest first, to save as many as possible
         try:
-            for count, (folder, name, scanned) in enumerate(to_read, 1):
+            for self.file_count, (folder, name, scanned) in enumerate(to_read, 1):
                 if self._is_stopped():
                     raise ScanStopped
                 entry = self._capture_entry(folder, name, scanned)
                 if entry is not None:
                     tree[folder][name] = entry
-                if count % _BATCH_SIZE == 0:
+                if self.file_count % _BATCH_SIZE == 0:
                     pause()
         finally:
             self._close_folder()

@@ -66,6 +66,11 @@ class TreeScanner:
         self.to_read: FilesToRead = []
         self.uncovered: dict[str, str] = {}
 
+    @property
+    def file_count(self) -> int:
+        """The number of files found so far."""
+        return MAX_FILES - self._files_left
+
     def scan(self) -> None:
         """Fill `tree` with known entries, `to_read` with new files, `too_large` and `uncovered` with excluded paths."""
         fd = self._jail.open(".", DIRECTORY_FLAGS)
