@@ -3,14 +3,15 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ostler.workspace.checkpoint_db import diff_trees
 from ostler.workspace.gitignore import IgnoreRules
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.packed_folder import Folder, Tree
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
-from ostler.workspace.tree_scan import ScanStopped, Tree, TreeScanner
+from ostler.workspace.tree_scan import ScanStopped, TreeScanner
 
 # A workspace that takes longer to scan is not watched, because the first side effect of a turn waits for the scan.
 SCAN_TIMEOUT_SECONDS = 3.0
@@ -72,7 +73,7 @@ class ChangeDetector:
         return await run_in_thread(scan, on_cancel=stopped.set)
 
 
-def changed_files(jail: Jail, before: Tree, after: Tree) -> list[str]:
+def changed_files(jail: Jail, before: Mapping[str, Folder], after: Mapping[str, Folder]) -> list[str]:
     """Return the files that differ between two scans, except git-ignored ones."""
     rules: dict[str, IgnoreRules] = {}
     found: list[str] = []
@@ -91,7 +92,7 @@ def _scan_tree(jail: Jail, is_stopped: Callable[[], bool]) -> Tree:
     scanner = TreeScanner(jail, {}, {}, is_stopped)
     scanner.scan()
     for folder, name, entry in scanner.to_read:
-        scanner.tree[folder][name] = entry
+        scanner.changed[folder][name] = entry
     return scanner.tree
 
 

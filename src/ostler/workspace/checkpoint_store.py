@@ -20,9 +20,10 @@ from ostler.workspace.checkpoint_db import (
 from ostler.workspace.content_capture import ContentCapture
 from ostler.workspace.content_store import ContentStore
 from ostler.workspace.jail import Jail
+from ostler.workspace.packed_folder import PackedTree, TreeEntry, pack
 from ostler.workspace.path_capture import PathCapture, SavedPaths
 from ostler.workspace.paths import escape_path, relative_to_root
-from ostler.workspace.tree_scan import MAX_FILE_BYTES, FolderEntries, Tree, TreeEntry, TreeScanner
+from ostler.workspace.tree_scan import MAX_FILE_BYTES, TreeScanner
 from ostler.workspace.undo_executor import UndoExecutor, UndoStep, make_undo_steps
 from ostler.workspace.undo_types import (
     ChangedPath,
@@ -39,7 +40,6 @@ MAX_UNCOVERED_SHOWN = 100
 MANY_FILES = 1_000
 _NOT_SAVED = "it cannot be read, the store is full, or saving it took too long"
 _GIT_INTERNAL = "git's own data"
-_FolderCoverage = tuple[FolderEntries, int, list[UncoveredPath]]
 
 
 class _OpenTurn:
@@ -47,8 +47,8 @@ class _OpenTurn:
 
     def __init__(self) -> None:
         self.saved: SavedPaths = {}
-        self.scan: Tree | None = None
-        self.last_scan: Tree | None = None  # of the last `changed_files`
+        self.scan: PackedTree | None = None
+        self.last_scan: PackedTree | None = None  # of the last `changed_files`
 
 
 class CheckpointStore:
@@ -64,15 +64,14 @@ class CheckpointStore:
         self._undo_executor = UndoExecutor(self._jail, self._contents)
         self._max_bytes = max_bytes
         self._open_turns: dict[str, _OpenTurn] = {}
-        self._tree: Tree | None = None  # of the last scan
-        self._saved_tree: Tree = {}  # of the last saved scan
+        self._tree: PackedTree | None = None  # of the last scan
+        self._saved_tree: PackedTree = {}  # of the last saved scan
         self._is_first_scan = True
-        self._prescanned: tuple[str, Tree] | None = None
+        self._prescanned: tuple[str, PackedTree] | None = None
         self._progress: Callable[[], str] = str
         self.scan_seconds = 0.0  # duration of the last scan
         self._too_large: dict[str, str] = {}
         self._uncovered: dict[str, str] = {}
-        self._coverage_by_folder: dict[str, _FolderCoverage] = {}
         own_paths = (
             relative_to_root(os.path.realpath(folder), self._jail.root_paths)
             for folder in (ostler_dir or store_dir, store_dir)
@@ -243,7 +242,7 @@ class CheckpointStore:
             raise UsageError(f"no changes are stored for turn {plan.turn_id}", hint="it is still running, or too old")
         return make_undo_steps(changes, plan.direction)
 
-    def _scan(self, is_stopped: Callable[[], bool]) -> Tree:
+    def _scan(self, is_stopped: Callable[[], bool]) -> PackedTree:
         """Scan the workspace and save all changed contents.
 
         The scan itself is not saved: if the process dies during a turn, the turn's changes are computed against the
@@ -264,12 +263,14 @@ class CheckpointStore:
                 self._jail, self._contents, self._max_bytes - self._contents.used_bytes, is_stopped
             )
             self._progress = lambda: f"{capture.file_count:,} of {len(scanner.to_read):,} files saved"
-            capture.capture(scanner.to_read, scanner.tree, self._yield_write_lock)
-        self._tree, self._too_large, self._uncovered = scanner.tree, scanner.too_large, scanner.uncovered
+            capture.capture(scanner.to_read, scanner.changed, self._yield_write_lock)
+        changed = {folder: pack(entries) for folder, entries in scanner.changed.items()}
+        tree = {folder: changed.get(folder) or self._tree[folder] for folder in scanner.tree}
+        self._tree, self._too_large, self._uncovered = tree, scanner.too_large, scanner.uncovered
         self.scan_seconds, self._progress = time.monotonic() - started, str
-        return scanner.tree
+        return tree
 
-    def _save_scan(self, tree: Tree, turns: Iterable[str] = ()) -> None:
+    def _save_scan(self, tree: PackedTree, turns: Iterable[str] = ()) -> None:
         """Save a scan; `turns` start with it."""
         with self._transaction():
             self._checkpoint_db.save_scan(self._saved_tree, tree, self._too_large)
@@ -296,7 +297,7 @@ class CheckpointStore:
             with self._transaction():
                 self._close_interrupted({}, {})
 
-    def _close_interrupted(self, old: Tree, new: Tree) -> None:
+    def _close_interrupted(self, old: PackedTree, new: PackedTree) -> None:
         """Close turns whose process died. Changes after the last heartbeat may be the user's and become conflicts.
 
         A turn without a heartbeat had no side effect and is deleted. Changes between scans go to the last turn that
@@ -354,13 +355,14 @@ class CheckpointStore:
             UncoveredPath(escape_path(path), reason) for path, reason in excluded if path not in self._ostler_paths
         ]
         files = 0
-        coverage: dict[str, _FolderCoverage] = {}
-        for folder, entries in (self._tree or {}).items():
-            known = self._coverage_by_folder.get(folder)
-            coverage[folder] = known if known is not None and known[0] is entries else _folder_coverage(folder, entries)
-            files += coverage[folder][1]
-            uncovered += coverage[folder][2]
-        self._coverage_by_folder = coverage
+        for folder, packed in (self._tree or {}).items():
+            count, unsaved = packed.coverage()
+            files += count
+            if unsaved:
+                entries = packed.unpack()
+                uncovered += [
+                    UncoveredPath(escape_path(folder + name), _not_saved_reason(entries[name])) for name in unsaved
+                ]
         if len(uncovered) > MAX_UNCOVERED_SHOWN:
             uncovered[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(uncovered) - MAX_UNCOVERED_SHOWN:,} more")]
         return Coverage(files, tuple(uncovered))
@@ -383,7 +385,7 @@ class CheckpointStore:
             needed = self._checkpoint_db.needed_contents()
             last_tree = self._checkpoint_db.tree() if self._tree is None else self._tree
             for tree in (last_tree, *(turn.scan or {} for turn in self._open_turns.values())):
-                needed.update(entry.content for entries in tree.values() for entry in entries.values())
+                needed.update(entry.content for folder in tree.values() for entry in folder.unpack().values())
             self._contents.delete_except(needed)
 
     def _has_other_turns(self) -> bool:
@@ -412,18 +414,6 @@ class CheckpointStore:
         self._contents.flush()
         self._database.execute("COMMIT")
         self._database.execute("BEGIN IMMEDIATE")
-
-
-def _folder_coverage(folder: str, entries: FolderEntries) -> _FolderCoverage:
-    """Return the entries of a folder with the number of saved files and the uncovered ones."""
-    uncovered: list[UncoveredPath] = []
-    files = 0
-    for name, entry in entries.items():
-        if entry.content:
-            files += not entry.is_directory
-        elif not entry.is_directory:
-            uncovered.append(UncoveredPath(escape_path(folder + name), _not_saved_reason(entry)))
-    return entries, files, uncovered
 
 
 def _not_saved_reason(entry: TreeEntry) -> str:

@@ -8,8 +8,9 @@ from ostler.processes.placeholders import is_placeholder
 from ostler.workspace.checkpoint_db import PathChange, is_same_state
 from ostler.workspace.content_capture import ContentCapture
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.packed_folder import TreeEntry
 from ostler.workspace.paths import split_path
-from ostler.workspace.tree_scan import PIPE, TreeEntry
+from ostler.workspace.tree_scan import PIPE
 
 SavedPaths = dict[str, TreeEntry | None]
 
