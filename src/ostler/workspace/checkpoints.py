@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ostler.workspace.checkpoint_store import CheckpointStore
 
 T = TypeVar("T")
-PRESCAN_THRESHOLD_SECONDS = 0.1
+PRESCAN_THRESHOLD_SECONDS = 0.01
 _PRESCAN_DELAY_SECONDS = 0.05
 MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 
@@ -73,7 +73,7 @@ class Checkpoints:
             self._checkpoint_store.heartbeat(turn_id)
 
     def mark_idle(self, turn_id: str) -> None:
-        """Mark that the turn has nothing running. In a large workspace, start the final scan in advance."""
+        """Mark that the turn has nothing running. Unless the workspace is tiny, start the final scan in advance."""
         self._cancel_prescan()
         store = self._checkpoint_store
         if store is not None and store.has_scan(turn_id) and store.scan_seconds >= PRESCAN_THRESHOLD_SECONDS:
