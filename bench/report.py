@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import acp, engine, sessions, streams, terminal, tools, workspace, xnl_scan
+from bench import acp, engine, sessions, streams, terminal, tools, undo_growth, workspace, xnl_scan
 from bench.measure import RunCost, median, run
 from bench.mock_model import FINAL, MockModel, call_reply, long_reply, text_reply
 
@@ -165,10 +165,11 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as scratch:
         bench = BenchRun(Path(scratch), repeats)
         large = "--large" in arguments
-        sizes = (1_000, 10_000, 100_000) if large else (1_000, 10_000)
+        sizes = (5_000, 50_000, 500_000) if large else (5_000, 50_000)
         groups = (
             rows(bench),
-            workspace.rows(sizes),
+            workspace.rows(),
+            undo_growth.rows(sizes),
             sessions.rows(large=large),
             tools.rows(repeats),
             engine.rows(repeats),

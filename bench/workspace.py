@@ -1,18 +1,15 @@
-"""Workspace and policy: analysing a command, reading and writing a file, a checkpoint of a tree."""
+"""Workspace and policy: analysing a command, reading and writing a file."""
 
 import asyncio
-import os
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from ostler.policy.shell import analyse
-from ostler.workspace.checkpoints import Checkpoints
 from ostler.workspace.local_workspace import LocalWorkspace
 
 Row = tuple[str, str, str, str]
-FINAL_REPLY_SECONDS = 1.0  # the time in which a model writes its final reply
 COMMAND_LINES = (
     "ls -la src",
     "git status --short",
@@ -22,14 +19,11 @@ COMMAND_LINES = (
 )
 
 
-def rows(sizes: tuple[int, ...] = (1_000, 10_000)) -> Iterator[Row]:
+def rows() -> Iterator[Row]:
     """Yield Markdown rows: measurement, Ostler, comparison, budget."""
     yield _classify_row()
     with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
         yield from asyncio.run(_file_rows(Path(folder)))
-    for size in sizes:
-        with tempfile.TemporaryDirectory(prefix="ostler-bench-") as folder:
-            yield asyncio.run(_checkpoint_row(Path(folder), size))
 
 
 def _best_us(work: Callable[[], object], times: int) -> float:
@@ -75,43 +69,3 @@ async def _best_async_us(work: Callable[[], Awaitable[object]], times: int) -> f
         await work()
         least = min(least, time.perf_counter() - started)
     return least * 1e6
-
-
-async def _checkpoint_row(folder: Path, size: int) -> Row:
-    root, store = folder / "work", folder / "store"
-    for number in range(size):
-        if number % 100 == 0:
-            place = root / f"folder-{number // 100}"
-            place.mkdir(parents=True)
-        (place / f"file-{number}.txt").write_text(f"file {number}\n")
-    checkpoints = Checkpoints(str(root), str(store))
-    costs = []
-    for turn in ("first", "second", "third", "fourth"):
-        started = time.perf_counter()
-        await checkpoints.begin(turn)
-        between = time.perf_counter()
-        checkpoints.mark_idle(turn)
-        await asyncio.sleep(FINAL_REPLY_SECONDS)
-        ending = time.perf_counter()
-        await checkpoints.finish(turn)
-        costs.append((between - started, time.perf_counter() - ending))
-    checkpoints.close()
-    floor = min(_scan_seconds(root) for _ in range(3))
-    look, added = (min(cost) for cost in zip(*costs[1:], strict=True))
-    result = f"first {costs[0][0]:.2f} s, then {look:.2f} s during requests; {added:.2f} s at the end of a turn"
-    verdict = "within" if added <= 0.3 else "**over**"
-    return (
-        f"checkpoint of {size:,} files",
-        result,
-        f"{look / floor:.1f} × a plain stat of every file",
-        f"{verdict} 0.3 s",
-    )
-
-
-def _scan_seconds(root: Path) -> float:
-    started = time.perf_counter()
-    for folder in os.scandir(root):
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                entry.stat(follow_symlinks=False)
-    return time.perf_counter() - started

@@ -1,5 +1,7 @@
 """`ostler undo` and `ostler redo` after a run with edits and commands."""
 
+import sqlite3
+
 import pytest
 
 from ostler.journal.lock import SessionLock
@@ -69,6 +71,58 @@ def test_turn_with_only_conflicts_changes_nothing(changed):
     assert stuck.code == 1
     assert "keep     edited.txt" in stuck.stdout and "ostler undo --list" in stuck.stderr
     assert tree(changed.workspace) == before
+
+
+def scanned_folders(ostler) -> int:
+    (store,) = ostler.home.rglob("turns.db")
+    with sqlite3.connect(store) as database:
+        return database.execute("SELECT COUNT(*) FROM folder").fetchone()[0]
+
+
+FILE_CALLS = [
+    calls([("read", {"path": "edited.txt"})]),
+    calls([("edit", {"path": "edited.txt", "old": "before", "new": "after"})]),
+    calls([("write", {"path": "deep/made.txt", "content": "new\n"})]),
+]
+
+
+def test_run_that_only_edits_files_is_undone_and_never_scans_the_workspace(ostler, models):
+    (ostler.workspace / "edited.txt").write_text("before\n")
+    (ostler.workspace / "untouched.txt").write_text("before\n")
+    with models.playing(*FILE_CALLS, text("done")) as server:
+        assert ostler("run", "--write", *at(server), "edit it").code == 0
+    assert scanned_folders(ostler) == 0
+    (ostler.workspace / "untouched.txt").write_text("mine\n")
+    assert ostler("undo").code == 0
+    assert tree(ostler.workspace) == {"edited.txt": "before\n", "untouched.txt": "mine\n"}
+    assert ostler("redo").code == 0
+    assert tree(ostler.workspace)["deep/made.txt"] == "new\n"
+    assert scanned_folders(ostler) == 0
+
+
+def test_edits_of_a_subagent_are_undone_without_a_scan_and_its_commands_with_one(ostler, models):
+    (ostler.workspace / "edited.txt").write_text("before\n")
+    task = calls([("task", {"agent": "general", "title": "edit", "prompt": "edit it"})])
+    for command in (False, True):
+        bash = [calls([("bash", {"command": "echo x > by-command.txt"})])] if command else []
+        with models.playing(task, *FILE_CALLS, *bash, text("child done"), text("done")) as server:
+            done = ostler("run", "--write", "--allow", "bash", "--allow", "task", *at(server), "let it be edited")
+        assert done.code == 0, done.stdout
+        assert (ostler.workspace / "edited.txt").read_text() == "after\n"
+        assert (scanned_folders(ostler) > 0) == command
+        assert ostler("undo").code == 0
+        assert tree(ostler.workspace) == {"edited.txt": "before\n"}
+
+
+def test_manual_edit_after_a_read_only_turn_does_not_block_undo(changed, models):
+    with models.playing(calls([("read", {"path": "edited.txt"})]), text("read")) as server:
+        assert changed("run", "--write", *at(server), "read it").code == 0
+    (changed.workspace / "mine.txt").write_text("mine\n")
+    listed = changed("undo", "--list").stdout
+    assert listed.count("\n") == 1 and "mine.txt" not in listed
+    done = changed("undo")
+    assert done.code == 0, done.stdout
+    assert tree(changed.workspace) == {"edited.txt": "before\n", "sedded.txt": "before\n", "mine.txt": "mine\n"}
 
 
 def test_nothing_to_undo(ostler):

@@ -39,12 +39,18 @@ async def test_prompt_for_ending_turn_is_rejected(tmp_path):
     ending, resume = asyncio.Event(), asyncio.Event()
 
     class SlowUndo:
-        async def begin(self, turn_id):
+        async def begin(self, turn_id, *, files_only=False):
             return ()
 
         def heartbeat(self, turn_id): ...
 
         def mark_idle(self, turn_id): ...
+
+        def progress(self):
+            return ""
+
+        async def discard(self, turn_id):
+            pass
 
         async def finish(self, turn_id):
             ending.set()

@@ -305,13 +305,19 @@ async def test_calls_of_dead_process_are_unknown_if_started_else_cancelled(works
 
 async def test_turn_ends_even_if_checkpoint_fails(workspace):
     class BrokenUndo:
-        async def begin(self, turn_id):
+        async def begin(self, turn_id, *, files_only=False):
             return ()
 
         def heartbeat(self, turn_id):
             pass
 
         def mark_idle(self, turn_id):
+            pass
+
+        def progress(self):
+            return ""
+
+        async def discard(self, turn_id):
             pass
 
         async def finish(self, turn_id):
@@ -341,13 +347,19 @@ async def test_cancel_during_cleanup_is_ignored(workspace):
     cleaning_up, resume = asyncio.Event(), asyncio.Event()
 
     class SlowUndo:
-        async def begin(self, turn_id):
+        async def begin(self, turn_id, *, files_only=False):
             return ()
 
         def heartbeat(self, turn_id):
             pass
 
         def mark_idle(self, turn_id):
+            pass
+
+        def progress(self):
+            return ""
+
+        async def discard(self, turn_id):
             pass
 
         async def finish(self, turn_id):

@@ -36,7 +36,7 @@ class RecordingUndo:
         self.stuck = False
         self.heartbeat_seen = asyncio.Event()
 
-    async def begin(self, work_id):
+    async def begin(self, work_id, *, files_only=False):
         if self.stuck and "/turn-" in work_id:
             await asyncio.Event().wait()
         self.done.append(("begin", work_id.partition("/")[2]))
@@ -46,6 +46,12 @@ class RecordingUndo:
         self.heartbeat_seen.set()
 
     def mark_idle(self, work_id):
+        pass
+
+    def progress(self):
+        return ""
+
+    async def discard(self, work_id):
         pass
 
     async def finish(self, work_id):

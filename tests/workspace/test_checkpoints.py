@@ -565,6 +565,40 @@ async def test_turn_left_open_by_closed_session_can_be_undone(root, tmp_path):
 
 
 @pytest.mark.req("EN-13")
+async def test_discarded_turn_leaves_no_trace(root, tmp_path):
+    checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
+    await checkpoints.begin("read only")
+    await checkpoints.discard("read only")
+    (root / "mine").write_text("by hand")
+    checkpoints.close()
+    checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
+    assert await checkpoints.undoable_turns() == []
+    assert await checkpoints.turns() == []
+    checkpoints.close()
+
+
+@pytest.mark.req("EN-13")
+def test_killed_turn_without_side_effect_is_dropped(root, tmp_path):
+    script = """
+import asyncio, os, sys
+from ostler.workspace.checkpoints import Checkpoints
+async def main():
+    await Checkpoints(sys.argv[1], sys.argv[2]).begin("killed")
+    os.kill(os.getpid(), 9)
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", script, str(root), str(tmp_path / "store")], check=False)
+    (root / "mine").write_text("by hand")
+
+    async def recover() -> None:
+        checkpoints = Checkpoints(str(root), str(tmp_path / "store"))
+        assert await checkpoints.turns() == []
+        checkpoints.close()
+
+    asyncio.run(recover())
+
+
+@pytest.mark.req("EN-13")
 async def test_store_inside_workspace_is_not_saved(root):
     checkpoints = Checkpoints(str(root), str(root / ".store"))
     for turn in ("one", "two"):

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ostler.core.events import ChildProgress, Event, MessageDone, StateChanged, ToolCalled, UsageReported
+from ostler.core.events import ChildProgress, Event, MessageDone, StateChanged, ToolCalled, ToolStarted, UsageReported
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.sessions import TurnState
 from ostler.core.tools import ChildTask
@@ -70,6 +70,12 @@ class ChildSession(LocalSession):
         title = f"{self._task.agent}: {permission.title}"
         request = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
         return await self._parent.decide_for_child(request, asks if own.action == "ask" else ())
+
+    async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
+        """What a child changes is undone with its parent's turn."""
+        if event.effects:
+            await self._parent.prepare_effects(self._task.id, files_only=files_only)
+        await super().record_start(event, files_only=files_only)
 
     async def ask(self, question: Question) -> QuestionReply:
         """Ask through the parent, naming this agent."""

@@ -112,6 +112,7 @@ class EditorWorkspace(SessionWorkspace):
 
     async def _write_in_editor(self, change: FileChange, result: WriteResult) -> WriteResult:
         resolved, text = self.resolve(change.path), change.text or ""
+        await self._prepare_change([resolved.absolute])
         try:
             await self._editor.request("fs/write_text_file", path=resolved.absolute, content=text)
         except (RpcError, PeerClosed) as error:

@@ -268,7 +268,9 @@ class LocalSessionManager:
         checkpoints, gaps = open_checkpoints(cwd, project_folder(cwd)), ReportedGaps(project_folder(cwd))
         if own_workspace is None:
             return WorkspaceUndo(checkpoints, gaps)
-        return WorkspaceUndo(checkpoints, gaps, own_workspace.shell.is_busy)
+        undo = WorkspaceUndo(checkpoints, gaps, own_workspace.shell.is_busy)
+        own_workspace.before_change = undo.save_before
+        return undo
 
     def _open_journal(self, settings: Settings, cwd: Path, resume: str = "", *, fork: bool = False) -> Journal:
         if not self._options.ephemeral:

@@ -44,6 +44,10 @@ class SessionShell:
     async def is_sandboxed(self) -> bool:
         return not (await self._ensure_processes().prepare()).startswith("none")
 
+    async def can_write(self) -> bool:
+        """Whether a command could change the workspace; only a sandbox can keep it from that."""
+        return (self._writable and not self.read_only) or not await self.is_sandboxed()
+
     async def run(self, request: CommandRequest) -> CommandResult:
         return await self._ensure_processes().run(
             request.command,
@@ -179,6 +183,7 @@ class SessionWorkspace(LocalWorkspace):
         """Return the workspace of a child session: the same files, but its own commands and read state."""
         workspace = self._copy()
         workspace.grant_folders(self._granted_folders)
+        workspace.before_change = self.before_change
         return workspace
 
     def _copy(self) -> "SessionWorkspace":
@@ -194,6 +199,9 @@ class SessionWorkspace(LocalWorkspace):
 
     async def is_sandboxed(self) -> bool:
         return await self._shell.is_sandboxed()
+
+    async def can_commands_write(self) -> bool:
+        return await self._shell.can_write()
 
     async def aclose(self) -> None:
         """Stop all commands and close the workspace."""

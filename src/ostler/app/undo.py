@@ -23,12 +23,25 @@ class WorkspaceUndo:
         self._gaps: list[str] | None = None
         self._is_busy = is_busy
         self._turn_id = ""
+        self._unsaved: dict[str, None] = {}
 
-    async def begin(self, turn_id: str) -> Sequence[str]:
+    async def begin(self, turn_id: str, *, files_only: bool = False) -> Sequence[str]:
+        """`files_only` is not enough while a background command may change files."""
         self._turn_id = turn_id
-        coverage = await self._checkpoints.begin(turn_id)
-        self._gaps = [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
-        return self._reported_gaps.unreported(self._gaps)
+        files_only = files_only and not self._is_busy()
+        coverage = await self._checkpoints.begin(turn_id, files_only=files_only)
+        gaps = [f"{gap.path} ({gap.reason})" for gap in coverage.uncovered]
+        if not files_only:
+            self._gaps = gaps
+        return self._reported_gaps.unreported(gaps)
+
+    async def save_before(self, paths: Sequence[str]) -> None:
+        """Save paths that the workspace is about to change."""
+        gaps = await self._checkpoints.save_before(paths)
+        self._unsaved.update((f"{gap.path} ({gap.reason})", None) for gap in gaps)
+
+    def progress(self) -> str:
+        return self._checkpoints.progress()
 
     def heartbeat(self, turn_id: str) -> None:
         """Mark a side effect; the first one marks the gaps as reported."""
@@ -45,8 +58,13 @@ class WorkspaceUndo:
         """Return the files changed since the last call in this turn, or since its start."""
         return await self._checkpoints.changed_files(self._turn_id)
 
-    async def finish(self, turn_id: str) -> None:
+    async def finish(self, turn_id: str) -> Sequence[str]:
         await self._checkpoints.finish(turn_id)
+        unsaved, self._unsaved = list(self._unsaved), {}
+        return unsaved
+
+    async def discard(self, turn_id: str) -> None:
+        await self._checkpoints.discard(turn_id)
 
 
 def open_checkpoints(root: Path, folder: Path) -> Checkpoints:

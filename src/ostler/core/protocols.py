@@ -40,8 +40,8 @@ class BackendContext(Protocol):
     def remote_turn_started(self, prompt: Prompt) -> None:
         """Report that the remote side started a turn; the session then calls `run_turn(None)`."""
 
-    async def record_start(self, event: ToolStarted) -> None:
-        """Record that a call starts. On return the record is on disk and the checkpoint is taken."""
+    async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
+        """Record that a call starts. On return the record is on disk and the checkpoint is taken (`Undo.begin`)."""
 
     async def run_tool(self, call: ToolCall) -> ToolResult:
         """Run a call through the tool host, once per call id. Raises nothing except `CancelledError`."""
@@ -230,6 +230,9 @@ class Workspace(Protocol):
     async def apply(self, changes: Sequence[FileChange], *, dry_run: bool = False) -> Sequence[WriteResult]:
         """Apply all changes or none. A dry run validates them and returns what they would do."""
 
+    async def can_commands_write(self) -> bool:
+        """Return whether a command could change files of the workspace."""
+
     def exclusive(self) -> AbstractAsyncContextManager[None]:
         """Hold the workspace's write lock, so that reads and writes form one operation."""
 
@@ -339,21 +342,6 @@ class Journal(Protocol):
 
     def drop(self) -> None:
         """Close it after a failed opening, and delete it if it was created for that opening."""
-
-
-class Undo(Protocol):
-    """Saves what a turn changes, so that it can be undone."""
-
-    async def begin(self, turn_id: str) -> Sequence[str]:
-        """Take a checkpoint and return the paths that undo will not cover."""
-
-    def heartbeat(self, turn_id: str) -> None:
-        """Mark a side effect. If the turn crashes, changes after the last mark are not attributed to it."""
-
-    def mark_idle(self, turn_id: str) -> None:
-        """Mark that no side effect is running until the next `heartbeat`, so that changes can be scanned."""
-
-    async def finish(self, turn_id: str) -> None: ...
 
 
 class StandingRules(Protocol):

@@ -10,6 +10,7 @@ from ostler.core.permission import Rule
 from ostler.core.prompt import ImageContent
 
 ToolKind = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"]
+ToolReach = Literal["files", "commands", "anything"]
 CallOrigin = Literal["model", "person", "protocol", "validation"]
 ResultStatus = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
@@ -38,13 +39,17 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The declaration of a tool for a model. `effects` is False if it cannot change anything outside the session."""
+    """The declaration of a tool for a model. `effects` is False if it cannot change anything outside the session.
+
+    `reach` is what it changes: only files, through the workspace; what a command of the workspace can; or anything.
+    """
 
     name: str
     kind: ToolKind
     description: str
     schema: dict[str, Any]
     effects: bool = True
+    reach: ToolReach = "anything"
 
 
 class Todo(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Sequence, Set
 
 from ostler.core.errors import BackendError, Fault, JournalError, OstlerError
-from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolStarted
+from ostler.core.events import Event, Notice, ToolCalled, ToolFinished, ToolStarted, Waiting
 from ostler.core.protocols import BackendContext, Records, ToolRunner
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.session.checkpointing import Checkpointer, WorkCheckpoint
@@ -40,14 +40,15 @@ class CallRunner:
         for call_id in self.standalone - self._own_checkpoints.keys():
             self._own_checkpoints[call_id] = self._checkpointer.start(call_id)
             if self._state.started.get(call_id):
+                self._own_checkpoints[call_id].begin()
                 self._own_checkpoints[call_id].require()
         return await turn.finish() if turn else ()
 
     async def stop_all(self) -> None:
         await self._stop(set(self._running))
 
-    async def wait_for_checkpoint(self, call_id: str = "") -> Sequence[str]:
-        """Wait for the checkpoint of a call or the turn. Return the paths that undo cannot restore, once per session.
+    async def prepare_effects(self, call_id: str = "", *, files_only: bool = False) -> None:
+        """Wait for the checkpoint of a call or the turn. Report the paths that undo cannot restore, once per session.
 
         If the turn ends in the meantime, wait for the checkpoint that the standalone call gets instead.
         """
@@ -55,8 +56,16 @@ class CallRunner:
         previous: WorkCheckpoint | None = None
         while (checkpoint := self._checkpoint_of(call_id)) is not previous:
             previous = checkpoint
-            uncovered += await checkpoint.wait_ready() if checkpoint else ()
-        return uncovered
+            if checkpoint:
+                uncovered += await checkpoint.wait_ready(files_only=files_only, on_progress=self._report_progress)
+        self.warn_about_undo(uncovered)
+
+    def _report_progress(self, seconds: float, progress: str) -> None:
+        self._context.emit(Waiting(seconds, f"saving the workspace for undo{progress and f', {progress}'}"))
+
+    def warn_about_undo(self, not_restorable: Sequence[str]) -> None:
+        if not_restorable:
+            self._context.emit(Notice("warning", "undo cannot restore: " + "; ".join(not_restorable)))
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run a call and return its result. A second request while it runs waits for the same result."""

@@ -1,9 +1,11 @@
-"""Takes a workspace checkpoint per turn or standalone call, in the background, ready before the first side effect."""
+"""Takes a workspace checkpoint per turn or standalone call, before its first side effect."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ostler.core.protocols import Undo
+from ostler.core.undo import Undo
+
+PROGRESS_SECONDS = 1.0  # seconds between progress reports of a checkpoint that takes long
 
 
 class Checkpointer:
@@ -15,7 +17,7 @@ class Checkpointer:
         self._reported: set[str] = set()
 
     def start(self, work_id: str) -> "WorkCheckpoint":
-        """Start taking a checkpoint of the workspace in the background."""
+        """Return the checkpoint of a unit of work; it is taken when it is first needed."""
         return WorkCheckpoint(self._undo, self._prefix + work_id, self._reported)
 
 
@@ -28,20 +30,31 @@ class WorkCheckpoint:
         self._id = work_id
         self._reported = reported
         self._required = False
-        self._task = asyncio.create_task(undo.begin(work_id), name="checkpoint") if undo else None
+        self._ended = False
+        self._files_only = True
+        self._task: asyncio.Task[Sequence[str]] | None = None
 
-    async def wait_ready(self) -> Sequence[str]:
-        """Wait until the checkpoint is ready. Return the paths that undo cannot restore, except reported ones."""
-        task = self._task
-        if task is None:
+    def begin(self, *, files_only: bool = False) -> None:
+        """Start taking the checkpoint, unless this has been done. It is taken again if `files_only` is not enough."""
+        if self._undo and not self._ended and (self._task is None or (self._files_only and not files_only)):
+            self._files_only = files_only
+            self._task = asyncio.create_task(self._undo.begin(self._id, files_only=files_only), name="checkpoint")
+
+    async def wait_ready(
+        self, *, files_only: bool = False, on_progress: Callable[[float, str], None] = lambda seconds, progress: None
+    ) -> Sequence[str]:
+        """Wait until the checkpoint is taken. Return the paths that undo cannot restore, except reported ones."""
+        self.begin(files_only=files_only)
+        task, waited = self._task, 0.0
+        if task is None or self._undo is None:
             return ()
-        await asyncio.wait([task])
+        while not (await asyncio.wait([task], timeout=PROGRESS_SECONDS))[0]:
+            waited += PROGRESS_SECONDS
+            on_progress(waited, self._undo.progress())
         if task.cancelled():  # the unit of work ended in the meantime
             return ()
         self.require()
-        new = [path for path in task.result() if path not in self._reported]
-        self._reported.update(new)
-        return new
+        return self._unreported(task.result())
 
     def require(self) -> None:
         """Keep the checkpoint: there are side effects, so `finish` must not drop it."""
@@ -59,17 +72,22 @@ class WorkCheckpoint:
             self._undo.mark_idle(self._id)
 
     async def finish(self) -> Sequence[str]:
-        """Save what the work changed, or drop an unneeded checkpoint. Return an error text if undo is not possible."""
+        """Save what the work changed, or drop an unneeded checkpoint. Return what undo cannot restore, with reasons."""
+        self._ended = True
         task, self._task = self._task, None
         if task is None or self._undo is None:
             return ()
-        if not self._required:
-            task.cancel()
+        task.cancel()  # nothing waits for it any more
         await asyncio.wait([task])
-        if not self._required:
-            return ()
         try:
-            await self._undo.finish(self._id)
+            if self._required:
+                return self._unreported(await self._undo.finish(self._id) or ())
+            await self._undo.discard(self._id)
         except Exception as error:  # a failed checkpoint must not keep the turn from ending
             return (f"this turn ({error})",)
         return ()
+
+    def _unreported(self, paths: Sequence[str]) -> list[str]:
+        new = [path for path in paths if path not in self._reported]
+        self._reported.update(new)
+        return new

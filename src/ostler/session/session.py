@@ -33,7 +33,7 @@ from ostler.core.events import (
 )
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Backend, Journal, Records, StandingRules, ToolRunner, Undo
+from ostler.core.protocols import Backend, Journal, Records, StandingRules, ToolRunner
 from ostler.core.sessions import (
     Rename,
     Revert,
@@ -46,6 +46,7 @@ from ostler.core.sessions import (
     Steer,
 )
 from ostler.core.tools import ChildTask, ToolCall, ToolResult, ToolSpec
+from ostler.core.undo import Undo
 from ostler.journal.active_records import ActiveRecords, EventSequence
 from ostler.journal.todos_file import current_todos
 from ostler.policy.verdict import Policy
@@ -252,9 +253,9 @@ class LocalSession:
         self._remote_prompts.append(prompt)
         self._start_remote_turn()
 
-    async def record_start(self, event: ToolStarted) -> None:
+    async def record_start(self, event: ToolStarted, *, files_only: bool = False) -> None:
         if event.effects:
-            self._warn_about_undo(await self._call_runner.wait_for_checkpoint(event.call_id))
+            await self.prepare_effects(event.call_id, files_only=files_only)
         self.emit(event)
         if event.effects:
             await self._journal_sync.wait_synced()
@@ -273,6 +274,10 @@ class LocalSession:
         call = self.state.calls.get(permission.call_id)
         origin, restrictions = (call.origin, call.rules) if call else ("model", ())
         return await self._permissions.decide(permission, origin, self.state.rules, restrictions)
+
+    async def prepare_effects(self, call_id: str, *, files_only: bool) -> None:
+        """Take the checkpoint that a call needs before it changes something; a child session needs its parent's."""
+        await self._call_runner.prepare_effects(call_id, files_only=files_only)
 
     async def decide_for_child(self, permission: Permission, restrictions: Sequence[Rule]) -> Decision:
         """Decide a permission of a child session, like one of this session's own model."""
@@ -410,7 +415,7 @@ class LocalSession:
     async def _run_turn(self, turn_id: str, prompt: Prompt | None) -> TurnEnded:
         try:
             if self.info.runs_own_tools:
-                self._warn_about_undo(await self._call_runner.wait_for_checkpoint())
+                await self._call_runner.prepare_effects()
             ended = await self._backend.run_turn(prompt)
             ended = TurnEnded(turn_id, ended.reason, ended.fault, ended.limit)
         except asyncio.CancelledError:
@@ -426,16 +431,12 @@ class LocalSession:
             await self._cancel_leftover()
         return await self._finish_turn(ended, uncovered)
 
-    def _warn_about_undo(self, not_restorable: Sequence[str]) -> None:
-        if not_restorable:
-            self.emit(Notice("warning", "undo cannot restore: " + "; ".join(not_restorable)))
-
     async def _finish_turn(self, turn_end: TurnEnded, not_restorable: Sequence[str]) -> TurnEnded:
         self._turn = None
         if self._journal_error:
             turn_end = TurnEnded(turn_end.turn_id, "failed", self._journal_error.fault)
         try:
-            self._warn_about_undo(not_restorable)
+            self._call_runner.warn_about_undo(not_restorable)
             repeated = self._call_runner.events_after_turn()
             close_unfinished(self.state, self.emit, turn_end, except_calls=self._call_runner.standalone)
             for event in repeated:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from ostler.core.errors import ToolError
-from ostler.core.tools import ToolKind, ToolSpec
+from ostler.core.tools import ToolKind, ToolReach, ToolSpec
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -22,6 +22,7 @@ class BaseTool(Generic[P]):
     name: ClassVar[str]
     kind: ClassVar[ToolKind]
     effects: ClassVar[bool] = True
+    reach: ClassVar[ToolReach] = "anything"
     unlisted: ClassVar[tuple[str, ...]] = ()
     params: type[P]
 
@@ -29,7 +30,7 @@ class BaseTool(Generic[P]):
     def spec(self) -> ToolSpec:
         text = Path(__file__).with_name(f"{self.name}.md").read_text(encoding="utf-8").strip()
         listed = {name: value for name, value in self.accepts["properties"].items() if name not in self.unlisted}
-        return ToolSpec(self.name, self.kind, text, {**self.accepts, "properties": listed}, self.effects)
+        return ToolSpec(self.name, self.kind, text, {**self.accepts, "properties": listed}, self.effects, self.reach)
 
     @cached_property
     def accepts(self) -> dict[str, Any]:

@@ -119,7 +119,8 @@ class LocalToolHost:
         transform: Callable[[ToolResult], ToolResult] = lambda result: result,
     ) -> ToolResult:
         spec = resolved.tool.spec
-        await context.record_start(ToolStarted(call.id, spec.name, spec.effects))
+        started = ToolStarted(call.id, spec.name, spec.effects)
+        await context.record_start(started, files_only=await self._changes_files_only(spec))
         result = await self._call_tool(resolved, call, context)
         result = limit_output(
             _with_repair_notes(transform(result) if result.status == "ok" else result, resolved.notes)
@@ -127,6 +128,12 @@ class LocalToolHost:
         if self._interceptor:
             await self._interceptor.after(resolved.call, result, context)
         return result
+
+    async def _changes_files_only(self, spec: ToolSpec) -> bool:
+        """Return whether a call changes files only through the workspace; a hook is a program that may change more."""
+        if not spec.effects or self._interceptor is not None:
+            return False
+        return spec.reach == "files" or (spec.reach == "commands" and not await self._workspace.can_commands_write())
 
     def _check_offered(self, resolved: ResolvedCall) -> None:
         name = resolved.tool.spec.name

@@ -23,6 +23,7 @@ class TaskParams(msgspec.Struct):
 class TaskTool(BaseTool[TaskParams]):
     name = "task"
     kind = "other"
+    reach = "files"
     params = TaskParams
 
     def __init__(self, agents: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -34,7 +35,7 @@ class TaskTool(BaseTool[TaskParams]):
         spec = super().spec
         lines = [f"- {name}: {description}" for name, description in self._agents.items()]
         text = "\n".join([spec.description, "Agents:", *lines]) if lines else spec.description
-        return ToolSpec(spec.name, spec.kind, text, spec.schema, spec.effects)
+        return ToolSpec(spec.name, spec.kind, text, spec.schema, spec.effects, spec.reach)
 
     async def permission(self, params: TaskParams, workspace: Workspace) -> Permission:
         title = _title(params)

@@ -20,6 +20,7 @@ class WriteParams(msgspec.Struct):
 class WriteTool(BaseTool[WriteParams]):
     name = "write"
     kind = "edit"
+    reach = "files"
     params = WriteParams
     unlisted = ("hunks",)
 

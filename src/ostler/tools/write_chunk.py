@@ -31,6 +31,7 @@ class WriteChunkTool(BaseTool[WriteChunkParams]):
 
     name = "write_chunk"
     kind = "edit"
+    reach = "files"
     unlisted = ("mode",)
     params = WriteChunkParams
 

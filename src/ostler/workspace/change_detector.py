@@ -3,14 +3,15 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ostler.workspace.checkpoint_db import diff_trees
 from ostler.workspace.gitignore import IgnoreRules
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.packed_folder import Folder, Tree
 from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
-from ostler.workspace.tree_scan import ScanStopped, Tree, TreeScanner
+from ostler.workspace.tree_scan import ScanStopped, TreeScanner
 
 # A workspace that takes longer to scan is not watched, because the first side effect of a turn waits for the scan.
 SCAN_TIMEOUT_SECONDS = 3.0
@@ -23,10 +24,15 @@ class ChangeDetector:
         self._root = root
         self._last_scan: Tree | None = None
 
-    async def begin(self, turn_id: str) -> Sequence[str]:
-        """Scan at the start of a turn. Return nothing as uncovered, because undo is off."""
-        self._last_scan, _ = await self._scan({})
+    async def begin(self, turn_id: str, *, files_only: bool = False) -> Sequence[str]:
+        """Scan, unless only the file tools change something. Return nothing as uncovered, because undo is off."""
+        if not files_only:
+            self._last_scan, _ = await self._scan({})
         return ()
+
+    def progress(self) -> str:
+        """Return nothing; the scan is limited to a few seconds."""
+        return ""
 
     def heartbeat(self, turn_id: str) -> None:
         """Do nothing; there is nothing to recover after a crash."""
@@ -34,7 +40,11 @@ class ChangeDetector:
     def mark_idle(self, turn_id: str) -> None:
         """Do nothing; `finish` does not scan."""
 
-    async def finish(self, turn_id: str) -> None:
+    async def finish(self, turn_id: str) -> Sequence[str]:
+        self._last_scan = None
+        return ()
+
+    async def discard(self, turn_id: str) -> None:
         self._last_scan = None
 
     async def changed_files(self) -> list[str]:
@@ -63,7 +73,7 @@ class ChangeDetector:
         return await run_in_thread(scan, on_cancel=stopped.set)
 
 
-def changed_files(jail: Jail, before: Tree, after: Tree) -> list[str]:
+def changed_files(jail: Jail, before: Mapping[str, Folder], after: Mapping[str, Folder]) -> list[str]:
     """Return the files that differ between two scans, except git-ignored ones."""
     rules: dict[str, IgnoreRules] = {}
     found: list[str] = []
@@ -82,7 +92,7 @@ def _scan_tree(jail: Jail, is_stopped: Callable[[], bool]) -> Tree:
     scanner = TreeScanner(jail, {}, {}, is_stopped)
     scanner.scan()
     for folder, name, entry in scanner.to_read:
-        scanner.tree[folder][name] = entry
+        scanner.changed[folder][name] = entry
     return scanner.tree
 
 

@@ -3,12 +3,11 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from ostler.workspace.tree_scan import FolderEntries, Tree, TreeEntry
+from ostler.workspace.packed_folder import Folder, PackedFolder, PackedTree, TreeEntry, entries_of
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS folder (path BLOB PRIMARY KEY, names BLOB, items BLOB);
@@ -17,6 +16,8 @@ CREATE TABLE IF NOT EXISTS turn (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE, at REAL, process INTEGER, changes BLOB
 );
 CREATE TABLE IF NOT EXISTS undone (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS files_only (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS saved (id TEXT, path BLOB, entry BLOB, PRIMARY KEY (id, path)) WITHOUT ROWID;
 """
 
 
@@ -65,19 +66,23 @@ class CheckpointDatabase:
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
 
-    def tree(self) -> Tree:
+    def tree(self) -> PackedTree:
         """Return the tree of the last saved scan."""
         rows = self._database.execute("SELECT path, names, items FROM folder")
-        return {os.fsdecode(path): _decode_folder(names, items) for path, names, items in rows}
+        return {os.fsdecode(path): PackedFolder(names, items) for path, names, items in rows}
 
     def too_large(self) -> dict[str, str]:
         """Return the folders that are too large to save, with the reasons."""
         return {os.fsdecode(path): reason for path, reason in self._database.execute("SELECT path, why FROM heavy")}
 
-    def save_scan(self, old: Tree, new: Tree, too_large: dict[str, str]) -> None:
+    def save_scan(self, old: PackedTree, new: PackedTree, too_large: dict[str, str]) -> None:
         """Save a scan; only folders that differ from the previous one are written."""
         removed = [(os.fsencode(path),) for path in old.keys() - new.keys()]
-        changed = (_encode_folder(path, folder) for path, folder in new.items() if folder is not old.get(path))
+        changed = (
+            (os.fsencode(path), folder.names, folder.items)
+            for path, folder in new.items()
+            if folder is not old.get(path)
+        )
         self._database.executemany("DELETE FROM folder WHERE path = ?", removed)
         self._database.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?, ?)", changed)
         self._database.execute("DELETE FROM heavy")
@@ -86,15 +91,31 @@ class CheckpointDatabase:
         )
 
     def begin(self, turn: str) -> None:
-        """Record the start of a turn, replacing an earlier one with the same id."""
+        """Record the start of a turn that has no scan yet, replacing an earlier one with the same id."""
+        self.delete_turn(turn)
         row = (turn, time.time(), os.getpid())
-        self._database.execute("INSERT OR REPLACE INTO turn (id, at, process) VALUES (?, ?, ?)", row)
-        self.set_undone(turn, undone=False)
+        self._database.execute("INSERT INTO files_only VALUES (?)", (turn,))
+        self._database.execute("INSERT INTO turn (id, at, process) VALUES (?, ?, ?)", row)
+
+    def set_scanned(self, turn: str) -> None:
+        """Record that the saved scan was taken for this turn."""
+        self._database.execute("DELETE FROM files_only WHERE id = ?", (turn,))
+
+    def save_entries(self, turn: str, entries: Mapping[str, TreeEntry | None]) -> None:
+        """Record what single paths were before the turn changed them."""
+        rows = [(turn, os.fsencode(path), msgspec.msgpack.encode(entry)) for path, entry in entries.items()]
+        self._database.executemany("INSERT OR IGNORE INTO saved VALUES (?, ?, ?)", rows)
+
+    def saved_entries(self, turn: str) -> dict[str, TreeEntry | None]:
+        """Return the recorded entries of single paths of an unfinished turn."""
+        rows = self._database.execute("SELECT path, entry FROM saved WHERE id = ?", (turn,))
+        return {os.fsdecode(path): _decode_entry(entry) for path, entry in rows}
 
     def finish(self, turn: str, changes: Iterable[PathChange]) -> None:
         """Record the end of a turn and its changes."""
         rows: list[_ChangeRow] = [(os.fsencode(change.path), change.before, change.after) for change in changes]
         self._database.execute("UPDATE turn SET changes = ? WHERE id = ?", (msgspec.msgpack.encode(rows), turn))
+        self._delete_progress(turn)
 
     def abandon(self, turn: str) -> None:
         """Mark an unfinished turn as no longer running."""
@@ -121,6 +142,10 @@ class CheckpointDatabase:
         """Return the unfinished turns, each with the id of the process that ran it."""
         return self._database.execute("SELECT id, process FROM turn WHERE changes IS NULL ORDER BY number").fetchall()
 
+    def unscanned(self) -> set[str]:
+        """Return the unfinished turns for which no scan was taken."""
+        return {row[0] for row in self._database.execute("SELECT id FROM files_only")}
+
     def undone_turns(self) -> set[str]:
         """Return the turns that were undone and not redone."""
         return {row[0] for row in self._database.execute("SELECT id FROM undone")}
@@ -131,11 +156,17 @@ class CheckpointDatabase:
 
     def delete_turn(self, turn: str) -> None:
         self._database.execute("DELETE FROM turn WHERE id = ?", (turn,))
+        self._delete_progress(turn)
         self.set_undone(turn, undone=False)
 
+    def _delete_progress(self, turn: str) -> None:
+        self._database.execute("DELETE FROM files_only WHERE id = ?", (turn,))
+        self._database.execute("DELETE FROM saved WHERE id = ?", (turn,))
+
     def needed_contents(self) -> set[bytes]:
-        """Return the digests of the contents that are needed to undo or redo the finished turns."""
-        needed: set[bytes] = set()
+        """Return the digests of the contents that are needed to undo or redo the turns."""
+        saved = (_decode_entry(entry) for (entry,) in self._database.execute("SELECT entry FROM saved"))
+        needed = {entry.content for entry in saved if entry}
         for (changes,) in self._database.execute("SELECT changes FROM turn WHERE changes IS NOT NULL"):
             for change in _decode_changes(changes):
                 needed.update(entry.content for entry in (change.before, change.after) if entry)
@@ -149,27 +180,17 @@ def _decode_changes(changes: bytes) -> Iterator[PathChange]:
         )
 
 
-def _encode_folder(path: str, folder: FolderEntries) -> tuple[bytes, bytes, bytes]:
-    """Encode a folder as one row, which loads ten times faster than a row per file."""
-    return os.fsencode(path), os.fsencode("\0".join(folder)), msgspec.msgpack.encode(tuple(folder.values()))
+def _decode_entry(entry: bytes) -> TreeEntry | None:
+    return msgspec.msgpack.decode(entry, type=TreeEntry | None)
 
 
-def _decode_folder(names: bytes, items: bytes) -> FolderEntries:
-    return dict(zip(os.fsdecode(names).split("\0"), _entries_decoder().decode(items), strict=False)) if names else {}
-
-
-@cache
-def _entries_decoder() -> msgspec.msgpack.Decoder[tuple[TreeEntry, ...]]:
-    return msgspec.msgpack.Decoder(tuple[TreeEntry, ...])
-
-
-def diff_trees(old: Tree, new: Tree) -> list[PathChange]:
+def diff_trees(old: Mapping[str, Folder], new: Mapping[str, Folder]) -> list[PathChange]:
     """Return the changes between two scans, sorted by path."""
     changes: list[PathChange] = []
     for folder in old.keys() | new.keys():
-        before, after = old.get(folder) or {}, new.get(folder) or {}
-        if before is after:
+        if old.get(folder) is new.get(folder):
             continue
+        before, after = entries_of(old.get(folder)), entries_of(new.get(folder))
         for name in before.keys() | after.keys():
             old_entry, new_entry = before.get(name), after.get(name)
             if not is_same_state(old_entry, new_entry):

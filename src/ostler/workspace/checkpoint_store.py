@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -20,8 +20,10 @@ from ostler.workspace.checkpoint_db import (
 from ostler.workspace.content_capture import ContentCapture
 from ostler.workspace.content_store import ContentStore
 from ostler.workspace.jail import Jail
+from ostler.workspace.packed_folder import PackedTree, TreeEntry, pack
+from ostler.workspace.path_capture import PathCapture, SavedPaths
 from ostler.workspace.paths import escape_path, relative_to_root
-from ostler.workspace.tree_scan import MAX_FILE_BYTES, FolderEntries, Tree, TreeScanner
+from ostler.workspace.tree_scan import MAX_FILE_BYTES, TreeScanner
 from ostler.workspace.undo_executor import UndoExecutor, UndoStep, make_undo_steps
 from ostler.workspace.undo_types import (
     ChangedPath,
@@ -35,9 +37,18 @@ from ostler.workspace.undo_types import (
 
 MAX_TURNS = 500
 MAX_UNCOVERED_SHOWN = 100
+MANY_FILES = 1_000
 _NOT_SAVED = "it cannot be read, the store is full, or saving it took too long"
 _GIT_INTERNAL = "git's own data"
-_FolderCoverage = tuple[FolderEntries, int, list[UncoveredPath]]
+
+
+class _OpenTurn:
+    """What was there before a running turn: the paths that the file tools changed, and the scan if there is one."""
+
+    def __init__(self) -> None:
+        self.saved: SavedPaths = {}
+        self.scan: PackedTree | None = None
+        self.last_scan: PackedTree | None = None  # of the last `changed_files`
 
 
 class CheckpointStore:
@@ -52,16 +63,15 @@ class CheckpointStore:
         self._checkpoint_db = CheckpointDatabase(self._database)
         self._undo_executor = UndoExecutor(self._jail, self._contents)
         self._max_bytes = max_bytes
-        self._open_turns: dict[str, Tree] = {}
-        self._last_scans: dict[str, Tree] = {}
-        self._tree: Tree | None = None  # of the last scan
-        self._saved_tree: Tree = {}  # of the last saved scan
+        self._open_turns: dict[str, _OpenTurn] = {}
+        self._tree: PackedTree | None = None  # of the last scan
+        self._saved_tree: PackedTree = {}  # of the last saved scan
         self._is_first_scan = True
-        self._prescanned: tuple[str, Tree] | None = None
+        self._prescanned: tuple[str, PackedTree] | None = None
+        self._progress: Callable[[], str] = str
         self.scan_seconds = 0.0  # duration of the last scan
         self._too_large: dict[str, str] = {}
         self._uncovered: dict[str, str] = {}
-        self._coverage_by_folder: dict[str, _FolderCoverage] = {}
         own_paths = (
             relative_to_root(os.path.realpath(folder), self._jail.root_paths)
             for folder in (ostler_dir or store_dir, store_dir)
@@ -76,11 +86,68 @@ class CheckpointStore:
         self._database.close()
         self._jail.close()
 
-    def begin(self, turn: str, is_stopped: Callable[[], bool]) -> Coverage:
-        """Save the current state of the workspace, so that the changes of the turn can be undone."""
-        self._open_turns[turn] = self._scan_and_save(is_stopped)
-        self._checkpoint_db.begin(turn)
+    def begin(self, turn: str, is_stopped: Callable[[], bool], *, files_only: bool = False) -> Coverage:
+        """Open a turn and, unless only the file tools will change something, save the state of the workspace."""
+        self._recover_after_crash(is_stopped)
+        if turn not in self._open_turns:
+            with self._transaction():
+                self._checkpoint_db.begin(turn)
+            self._open_turns[turn] = _OpenTurn()
+        if files_only:
+            return Coverage(0)
+        if not self.has_scan(turn):
+            self._scan_for([turn], is_stopped)
         return self._coverage()
+
+    def save_before(self, paths: Sequence[str], is_stopped: Callable[[], bool]) -> list[UncoveredPath]:
+        """Save paths that the file tools are about to change, for all turns without a scan. Return the uncovered ones.
+
+        If a file has hard links, its content changes under other paths too, so the workspace is also scanned.
+        """
+        turns = [turn for turn in self._open_turns if not self.has_scan(turn)]
+        if not turns:
+            return []
+        uncovered = [UncoveredPath(escape_path(path), _GIT_INTERNAL) for path in paths if ".git" in path.split("/")]
+        paths = [path for path in paths if self._is_covered(path)]
+        with self._transaction():
+            self._evict_oldest_turns(sum(map(self._file_size, paths)))
+            capture = self._path_capture(is_stopped)
+            entries = capture.capture_with_parents(paths)
+            for turn in turns:
+                self._open_turns[turn].saved = {**entries, **self._open_turns[turn].saved}
+                self._checkpoint_db.save_entries(turn, entries)
+        if capture.has_hard_links:
+            self._scan_for(turns, is_stopped)
+        return uncovered + [
+            UncoveredPath(escape_path(path), _not_saved_reason(entry))
+            for path, entry in entries.items()
+            if entry and not entry.is_directory and not entry.content
+        ]
+
+    def _scan_for(self, turns: Sequence[str], is_stopped: Callable[[], bool]) -> None:
+        tree = self._scan(is_stopped)
+        self._save_scan(tree, turns)
+        for turn in turns:
+            self._open_turns[turn].scan = tree
+
+    def _path_capture(self, is_stopped: Callable[[], bool]) -> PathCapture:
+        free = self._max_bytes - self._contents.used_bytes
+        return PathCapture(self._jail, ContentCapture(self._jail, self._contents, free, is_stopped))
+
+    def _file_size(self, path: str) -> int:
+        try:
+            return os.stat(f"{self._jail.root}/{path}", follow_symlinks=False).st_size
+        except OSError:
+            return 0
+
+    def _is_covered(self, path: str) -> bool:
+        """Return whether undo covers a path: git's and Ostler's own data are left out."""
+        own = any(f"{path}/".startswith(f"{folder}/") for folder in self._ostler_paths)
+        return not own and ".git" not in path.split("/")
+
+    def progress(self) -> str:
+        """Return how far the running scan is; called from another thread."""
+        return self._progress()
 
     def heartbeat(self, turn: str) -> None:
         with suppress(OSError):
@@ -88,34 +155,58 @@ class CheckpointStore:
 
     def changed_files(self, turn: str, is_stopped: Callable[[], bool]) -> list[str]:
         """Return the files changed since the last call in this turn, or since it started, except git-ignored ones."""
-        before = self._last_scans.get(turn) or self._open_turns.get(turn)
-        if before is None:
+        opened = self._open_turns.get(turn)
+        before = opened.last_scan or opened.scan if opened else None
+        if opened is None or before is None:
             return []
-        self._last_scans[turn] = after = self._scan(is_stopped)
+        opened.last_scan = after = self._scan(is_stopped)
         return changed_files(self._jail, before, after)
 
     def prescan(self, turn: str, is_stopped: Callable[[], bool]) -> None:
         """Save the current state in advance; `finish` reuses it if nothing happens in between."""
-        if turn in self._open_turns:
+        if self.has_scan(turn):
             self._prescanned = (turn, self._scan(is_stopped))
+
+    def has_scan(self, turn: str) -> bool:
+        """Return whether the end of a turn needs a scan, because the turn started with one."""
+        opened = self._open_turns.get(turn)
+        return opened is not None and opened.scan is not None
 
     def finish(self, turn: str, is_stopped: Callable[[], bool], *, idle: bool = False) -> TurnChanges:
         """Save the state after the turn and return its changes. `idle`: nothing ran since the prescan, so reuse it."""
-        before = self._open_turns.get(turn)
-        if before is None:
+        opened = self._open_turns.get(turn)
+        if opened is None:
             return TurnChanges(turn)
         prescan, self._prescanned = self._prescanned, None
-        reusable = idle and prescan is not None and prescan[0] == turn and prescan[1] is self._tree
-        after = self._save_scan(prescan[1]) if reusable and prescan else self._scan_and_save(is_stopped)
+        scanned: list[PathChange] = []
+        if opened.scan is not None:
+            reusable = idle and prescan is not None and prescan[0] == turn and prescan[1] is self._tree
+            after = prescan[1] if reusable and prescan else self._scan(is_stopped)
+            self._save_scan(after)
+            scanned = diff_trees(opened.scan, after)
+        with self._transaction():
+            changes = self._with_saved(scanned, opened.saved, is_stopped)
+            self._checkpoint_db.finish(turn, changes)
         del self._open_turns[turn]
-        self._last_scans.pop(turn, None)
         self._remove_heartbeat(turn)
-        changes = diff_trees(before, after)
-        self._checkpoint_db.finish(turn, changes)
         self._prune()
         return TurnChanges(
             turn, tuple(ChangedPath(escape_path(change.path), _change_kind(change)) for change in changes)
         )
+
+    def _with_saved(
+        self, scanned: list[PathChange], saved: SavedPaths, is_stopped: Callable[[], bool]
+    ) -> list[PathChange]:
+        """Return the changes between two scans together with those of the saved paths, sorted by path."""
+        changes = [change for change in scanned if change.path not in saved]
+        changes += self._path_capture(is_stopped).changes(saved)
+        return sorted(changes, key=lambda change: change.path)
+
+    def discard(self, turn: str) -> None:
+        """Forget a turn that changed nothing."""
+        if self._open_turns.pop(turn, None) is not None:
+            self._remove_heartbeat(turn)
+            self._checkpoint_db.delete_turn(turn)
 
     def turns(self) -> list[str]:
         self._recover_after_crash()
@@ -152,10 +243,7 @@ class CheckpointStore:
             raise UsageError(f"no changes are stored for turn {plan.turn_id}", hint=hint)
         return make_undo_steps(changes, plan.direction)
 
-    def _scan_and_save(self, is_stopped: Callable[[], bool]) -> Tree:
-        return self._save_scan(self._scan(is_stopped))
-
-    def _scan(self, is_stopped: Callable[[], bool]) -> Tree:
+    def _scan(self, is_stopped: Callable[[], bool]) -> PackedTree:
         """Scan the workspace and save all changed contents.
 
         The scan itself is not saved: if the process dies during a turn, the turn's changes are computed against the
@@ -166,24 +254,32 @@ class CheckpointStore:
             self._tree, self._too_large = self._checkpoint_db.tree(), self._checkpoint_db.too_large()
             self._saved_tree = self._tree
         scanner = TreeScanner(self._jail, self._tree, {**self._too_large, **self._ostler_paths}, is_stopped)
+        self._progress = lambda: f"{scanner.file_count:,} files found"
         scanner.scan()
         with self._transaction():
-            self._evict_oldest_turns(sum(entry.size for _, _, entry in scanner.to_read), self._tree)
+            self._evict_oldest_turns(sum(entry.size for _, _, entry in scanner.to_read))
+            if len(scanner.to_read) > MANY_FILES:
+                self._contents.load_known()
             capture = ContentCapture(
                 self._jail, self._contents, self._max_bytes - self._contents.used_bytes, is_stopped
             )
-            capture.capture(scanner.to_read, scanner.tree, self._yield_write_lock)
-        self._tree, self._too_large, self._uncovered = scanner.tree, scanner.too_large, scanner.uncovered
-        self.scan_seconds = time.monotonic() - started
-        return scanner.tree
+            self._progress = lambda: f"{capture.file_count:,} of {len(scanner.to_read):,} files saved"
+            capture.capture(scanner.to_read, scanner.changed, self._yield_write_lock)
+        changed = {folder: pack(entries) for folder, entries in scanner.changed.items()}
+        tree = {folder: changed.get(folder) or self._tree[folder] for folder in scanner.tree}
+        self._tree, self._too_large, self._uncovered = tree, scanner.too_large, scanner.uncovered
+        self.scan_seconds, self._progress = time.monotonic() - started, str
+        return tree
 
-    def _save_scan(self, tree: Tree) -> Tree:
+    def _save_scan(self, tree: PackedTree, turns: Iterable[str] = ()) -> None:
+        """Save a scan; `turns` start with it."""
         with self._transaction():
             self._checkpoint_db.save_scan(self._saved_tree, tree, self._too_large)
             if self._is_first_scan:
                 self._close_interrupted(self._saved_tree, tree)
+            for turn in turns:
+                self._checkpoint_db.set_scanned(turn)
         self._saved_tree, self._is_first_scan = tree, False
-        return tree
 
     def _dead_turns(self) -> list[str]:
         return [
@@ -192,24 +288,42 @@ class CheckpointStore:
             if turn not in self._open_turns and not _is_alive(process)
         ]
 
-    def _recover_after_crash(self) -> None:
-        """Close the turns that a crash left open, before undoable turns are listed."""
-        if self._is_first_scan and self._dead_turns():
-            self._scan_and_save(lambda: False)
-
-    def _close_interrupted(self, old: Tree, new: Tree) -> None:
-        """Close turns whose process died. Changes after the last heartbeat may be the user's and become conflicts."""
+    def _recover_after_crash(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
+        """Close the turns that a crash left open. This needs a scan only if one of them started with a scan."""
         dead = self._dead_turns()
-        for turn in dead[:-1]:
-            self._checkpoint_db.delete_turn(turn)
-        if dead:
-            until = max(map(self._last_heartbeat, dead))
-            changes = [
-                change if self._existed_at(change, until) else as_conflict(change) for change in diff_trees(old, new)
-            ]
-            self._checkpoint_db.finish(dead[-1], changes)
+        if dead and not self._checkpoint_db.unscanned().issuperset(dead):
+            if self._is_first_scan:
+                self._save_scan(self._scan(is_stopped))
+        elif dead:
+            with self._transaction():
+                self._close_interrupted({}, {})
+
+    def _close_interrupted(self, old: PackedTree, new: PackedTree) -> None:
+        """Close turns whose process died. Changes after the last heartbeat may be the user's and become conflicts.
+
+        A turn without a heartbeat had no side effect and is deleted. Changes between scans go to the last turn that
+        started with one.
+        """
+        dead = self._dead_turns()
+        until = max(map(self._last_heartbeat, dead), default=0)
+        unscanned = self._checkpoint_db.unscanned()
+        acted = [turn for turn in dead if self._last_heartbeat(turn)]
+        last_scanned = [turn for turn in acted if turn not in unscanned][-1:]
+        for turn in dead:
+            if turn in last_scanned:
+                self._close_turn(turn, diff_trees(old, new), until)
+            elif turn in acted and turn in unscanned:
+                self._close_turn(turn, [], self._last_heartbeat(turn))
+            else:
+                self._checkpoint_db.delete_turn(turn)
         for turn in dead:
             self._remove_heartbeat(turn)
+
+    def _close_turn(self, turn: str, scanned: list[PathChange], until: int) -> None:
+        changes = self._with_saved(scanned, self._checkpoint_db.saved_entries(turn), lambda: False)
+        self._checkpoint_db.finish(
+            turn, [change if self._existed_at(change, until) else as_conflict(change) for change in changes]
+        )
 
     def _existed_at(self, change: PathChange, until: int) -> bool:
         """Return whether a change existed at a time. True for deletions and folders, which are safe to undo."""
@@ -242,13 +356,14 @@ class CheckpointStore:
             UncoveredPath(escape_path(path), reason) for path, reason in excluded if path not in self._ostler_paths
         ]
         files = 0
-        coverage: dict[str, _FolderCoverage] = {}
-        for folder, entries in (self._tree or {}).items():
-            known = self._coverage_by_folder.get(folder)
-            coverage[folder] = known if known is not None and known[0] is entries else _folder_coverage(folder, entries)
-            files += coverage[folder][1]
-            uncovered += coverage[folder][2]
-        self._coverage_by_folder = coverage
+        for folder, packed in (self._tree or {}).items():
+            count, unsaved = packed.coverage()
+            files += count
+            if unsaved:
+                entries = packed.unpack()
+                uncovered += [
+                    UncoveredPath(escape_path(folder + name), _not_saved_reason(entries[name])) for name in unsaved
+                ]
         if len(uncovered) > MAX_UNCOVERED_SHOWN:
             uncovered[MAX_UNCOVERED_SHOWN:] = [UncoveredPath("…", f"and {len(uncovered) - MAX_UNCOVERED_SHOWN:,} more")]
         return Coverage(files, tuple(uncovered))
@@ -258,9 +373,9 @@ class CheckpointStore:
         with self._transaction():
             for turn in turns[:-MAX_TURNS]:
                 self._checkpoint_db.delete_turn(turn)
-            self._evict_oldest_turns(0, self._tree or {})
+            self._evict_oldest_turns(0)
 
-    def _evict_oldest_turns(self, size: int, tree: Tree) -> None:
+    def _evict_oldest_turns(self, size: int) -> None:
         """Delete the oldest turns and their contents until `size` bytes fit; the newest turn stays."""
         turns = self._checkpoint_db.turns()
         while self._contents.used_bytes + size > self._max_bytes and len(turns) > 1 and not self._has_other_turns():
@@ -269,8 +384,9 @@ class CheckpointStore:
                 self._checkpoint_db.delete_turn(turn)
             turns = turns[count:]
             needed = self._checkpoint_db.needed_contents()
-            for live_tree in (tree, *self._open_turns.values()):
-                needed.update(entry.content for entries in live_tree.values() for entry in entries.values())
+            last_tree = self._checkpoint_db.tree() if self._tree is None else self._tree
+            for tree in (last_tree, *(turn.scan or {} for turn in self._open_turns.values())):
+                needed.update(entry.content for folder in tree.values() for entry in folder.unpack().values())
             self._contents.delete_except(needed)
 
     def _has_other_turns(self) -> bool:
@@ -301,18 +417,8 @@ class CheckpointStore:
         self._database.execute("BEGIN IMMEDIATE")
 
 
-def _folder_coverage(folder: str, entries: FolderEntries) -> _FolderCoverage:
-    """Return the entries of a folder with the number of saved files and the uncovered ones."""
-    uncovered: list[UncoveredPath] = []
-    files = 0
-    for name, entry in entries.items():
-        if entry.content:
-            files += not entry.is_directory
-        elif not entry.is_directory:
-            too_large = entry.size > MAX_FILE_BYTES
-            reason = f"it is larger than {MAX_FILE_BYTES:,} bytes" if too_large else _NOT_SAVED
-            uncovered.append(UncoveredPath(escape_path(folder + name), reason))
-    return entries, files, uncovered
+def _not_saved_reason(entry: TreeEntry) -> str:
+    return f"it is larger than {MAX_FILE_BYTES:,} bytes" if entry.size > MAX_FILE_BYTES else _NOT_SAVED
 
 
 def _change_kind(change: PathChange) -> Literal["created", "modified", "deleted"]:

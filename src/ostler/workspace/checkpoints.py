@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from ostler.core.errors import OstlerError
+from ostler.workspace.paths import escape_path
 from ostler.workspace.rw_lock import run_in_thread
 from ostler.workspace.undo_types import Coverage, TurnChanges, UncoveredPath, UndoableTurn, UndoPlan, UndoResult
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ostler.workspace.checkpoint_store import CheckpointStore
 
 T = TypeVar("T")
-PRESCAN_THRESHOLD_SECONDS = 0.1
+PRESCAN_THRESHOLD_SECONDS = 0.01
 _PRESCAN_DELAY_SECONDS = 0.05
 MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 
@@ -22,8 +23,7 @@ MAX_STORE_BYTES = 2 * 1024 * 1024 * 1024
 class Checkpoints:
     """The checkpoints of one workspace, stored in a folder outside it. Blocking work runs in a thread, one at a time.
 
-    Start `begin` as a task when a turn starts, and await it before the turn's first side effect, so that it runs in
-    parallel with the first model request. If no checkpoint can be taken, the returned coverage says why.
+    Await `begin` before the turn's first side effect. If no checkpoint can be taken, the returned coverage says why.
     """
 
     def __init__(self, root: str, store_dir: str, *, max_bytes: int = MAX_STORE_BYTES, ostler_dir: str = "") -> None:
@@ -38,13 +38,33 @@ class Checkpoints:
         self._prescan_stopped = threading.Event()
         self._turn_ending = asyncio.Event()
 
-    async def begin(self, turn_id: str) -> Coverage:
-        """Take a checkpoint of the workspace. Return what it covers and which paths it does not."""
+    async def begin(self, turn_id: str, *, files_only: bool = False) -> Coverage:
+        """Take a checkpoint of the workspace. Return what it covers and which paths it does not.
+
+        With `files_only`, the workspace is not scanned: `save_before` saves each path before it changes. A turn that
+        began so can begin again without `files_only`.
+        """
         stopped = threading.Event()
         try:
-            return await self._run_in_store(lambda store: store.begin(turn_id, stopped.is_set), stopped)
+            return await self._run_in_store(
+                lambda store: store.begin(turn_id, stopped.is_set, files_only=files_only), stopped
+            )
         except OstlerError as error:
             return Coverage(0, (UncoveredPath(".", str(error)),))
+
+    async def save_before(self, paths: Sequence[str]) -> list[UncoveredPath]:
+        """Save paths before the file tools change them, for the turns that were not scanned. Return uncovered ones."""
+        if self._checkpoint_store is None:
+            return []
+        stopped = threading.Event()
+        try:
+            return await self._run_in_store(lambda store: store.save_before(paths, stopped.is_set), stopped)
+        except OstlerError as error:
+            return [UncoveredPath(escape_path(path), str(error)) for path in paths]
+
+    def progress(self) -> str:
+        """Return how far the running scan is."""
+        return self._checkpoint_store.progress() if self._checkpoint_store is not None else ""
 
     def heartbeat(self, turn_id: str) -> None:
         """Mark a side effect of a turn. If the process dies, later changes are not attributed to it."""
@@ -53,9 +73,10 @@ class Checkpoints:
             self._checkpoint_store.heartbeat(turn_id)
 
     def mark_idle(self, turn_id: str) -> None:
-        """Mark that the turn has nothing running. In a large workspace, start the final scan in advance."""
+        """Mark that the turn has nothing running. Unless the workspace is tiny, start the final scan in advance."""
         self._cancel_prescan()
-        if self._checkpoint_store is not None and self._checkpoint_store.scan_seconds >= PRESCAN_THRESHOLD_SECONDS:
+        store = self._checkpoint_store
+        if store is not None and store.has_scan(turn_id) and store.scan_seconds >= PRESCAN_THRESHOLD_SECONDS:
             self._prescan_stopped, self._turn_ending = threading.Event(), asyncio.Event()
             self._prescan_task = asyncio.create_task(self._prescan(turn_id, self._prescan_stopped), name="prescan")
 
@@ -95,6 +116,12 @@ class Checkpoints:
             return await self._run_in_store(lambda store: store.finish(turn_id, stopped.is_set, idle=idle), stopped)
         except OstlerError:
             return TurnChanges(turn_id)
+
+    async def discard(self, turn_id: str) -> None:
+        """Drop the checkpoint of a turn that changed nothing, so that later changes are not attributed to it."""
+        if self._checkpoint_store is not None:
+            with suppress(OstlerError):
+                await self._run_in_store(lambda store: store.discard(turn_id))
 
     async def turns(self) -> list[str]:
         """Return the ids of the finished turns, oldest first."""

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from ostler.workspace.content_store import LARGE_CONTENT_BYTES, ContentStore
 from ostler.workspace.file_reading import READ_FLAGS, read_up_to
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
-from ostler.workspace.tree_scan import MAX_FILE_BYTES, FilesToRead, ScanStopped, Tree, TreeEntry
+from ostler.workspace.packed_folder import FolderEntries, TreeEntry
+from ostler.workspace.tree_scan import MAX_FILE_BYTES, FilesToRead, ScanStopped
 
 _TICK_NS = 100_000_000  # nanoseconds in which two changes can get the same timestamp
 _COARSE_TICK_NS = 2_000_000_000
 _MAX_ATTEMPTS = 3
 _BATCH_SIZE = 500
-CAPTURE_TIMEOUT_SECONDS = 20.0
+CAPTURE_TIMEOUT_SECONDS = 120.0
 
 
 class ContentCapture:
@@ -28,21 +29,22 @@ class ContentCapture:
         self._deadline = time.monotonic() + CAPTURE_TIMEOUT_SECONDS
         self._folder = ""
         self._fd = -1
+        self.file_count = 0  # files read so far
 
-    def capture(self, to_read: FilesToRead, tree: Tree, pause: Callable[[], None]) -> None:
-        """Read the files and add their entries to the tree; `pause` is called between batches to let others write."""
+    def capture(self, to_read: FilesToRead, tree: dict[str, FolderEntries], pause: Callable[[], None]) -> None:
+        """Read the files and add their entries to `tree`; `pause` is called between batches to let others write."""
         if sum(entry.size for _, _, entry in to_read) > self._limit - self._contents.used_bytes:
             to_read = sorted(
                 to_read, key=lambda file: file[2].size
             )  # not all fit: smallest first, to save as many as possible
         try:
-            for count, (folder, name, scanned) in enumerate(to_read, 1):
+            for self.file_count, (folder, name, scanned) in enumerate(to_read, 1):
                 if self._is_stopped():
                     raise ScanStopped
                 entry = self._capture_entry(folder, name, scanned)
                 if entry is not None:
                     tree[folder][name] = entry
-                if count % _BATCH_SIZE == 0:
+                if self.file_count % _BATCH_SIZE == 0:
                     pause()
         finally:
             self._close_folder()

@@ -16,6 +16,7 @@ _ROW_BYTES = 64  # approximate size of a database row
 _SEPARATE_FILE = 0  # pack number of a content stored as a file
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS content (digest BLOB PRIMARY KEY, pack INTEGER, start INTEGER, size INTEGER) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS separate ON content (start) WHERE pack = 0;
 CREATE TABLE IF NOT EXISTS pack (number INTEGER PRIMARY KEY AUTOINCREMENT, kept INTEGER, data BLOB);
 """
 
@@ -37,7 +38,8 @@ class ContentStore:
         self._folder = folder
         os.makedirs(folder, mode=0o700, exist_ok=True)
         database.executescript(_SCHEMA)
-        self._known: set[bytes] = set()
+        self._known: set[bytes] = set()  # digests found or stored so far
+        self._knows_all = False
         self._version = -1
         self._pending: list[tuple[bytes, int, int]] = []
         self._buffer = bytearray()
@@ -45,11 +47,18 @@ class ContentStore:
         self.used_bytes = 0  # size of all contents on disk
 
     def refresh(self) -> None:
-        """Reload the known digests if another process has written since."""
+        """Forget the known digests if another process has written since."""
         (version,) = self._database.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._version = version
-            self._load_known()
+            self._known, self._knows_all = set(), False
+            self._measure()
+
+    def load_known(self) -> None:
+        """Load all digests, which is faster than one query for each of many contents."""
+        if not self._knows_all:
+            self._known.update(row[0] for row in self._database.execute("SELECT digest FROM content"))
+            self._knows_all = True
 
     def discard_pending(self) -> None:
         """Drop contents that were not written, and reload on the next `refresh`."""
@@ -58,7 +67,7 @@ class ContentStore:
     def put(self, data: bytes) -> bytes:
         """Store bytes and return their digest."""
         digest = digest_of(data)
-        if digest not in self._known:
+        if not self._is_known(digest):
             self._known.add(digest)
             self._pending.append((digest, len(self._buffer), len(data)))
             self._buffer += data
@@ -74,7 +83,7 @@ class ContentStore:
             shared = _copy(fd, out)
             digest = _hash_file(out)
             size = os.fstat(out).st_size
-            if digest not in self._known:
+            if not self._is_known(digest):
                 os.rename(temp_path, self._file_path(digest))
                 disk_size = _ROW_BYTES if shared else size
                 row = (digest, _SEPARATE_FILE, disk_size, size)
@@ -132,7 +141,8 @@ class ContentStore:
                 self._repack(number, needed)
             self._database.executemany("DELETE FROM content WHERE digest = ?", [(digest,) for digest in unneeded])
         self.flush()
-        self._load_known()
+        self._known, self._knows_all = set(), False
+        self._measure()
         self._database.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _repack(self, number: int, needed: Collection[bytes]) -> None:
@@ -140,6 +150,7 @@ class ContentStore:
         needed_rows = [row for row in rows if row[0] in needed]
         data = self._read_pack(number) if needed_rows else b""
         self._database.execute("DELETE FROM pack WHERE number = ?", (number,))
+        self._database.execute("DELETE FROM content WHERE pack = ?", (number,))
         for digest, start, size in needed_rows:
             self._known.discard(digest)
             self.put(data[start : start + size])
@@ -157,12 +168,17 @@ class ContentStore:
         except (TypeError, zlib.error):
             raise ContentMissing from None
 
-    def _load_known(self) -> None:
-        self._known = {row[0] for row in self._database.execute("SELECT digest FROM content")}
+    def _is_known(self, digest: bytes) -> bool:
+        if digest in self._known or self._knows_all:
+            return digest in self._known
+        if self._database.execute("SELECT 1 FROM content WHERE digest = ?", (digest,)).fetchone() is None:
+            return False
+        self._known.add(digest)
+        return True
+
+    def _measure(self) -> None:
         (packed,) = self._database.execute("SELECT TOTAL(kept) FROM pack").fetchone()
-        (separate,) = self._database.execute(
-            "SELECT TOTAL(start) FROM content WHERE pack = ?", (_SEPARATE_FILE,)
-        ).fetchone()
+        (separate,) = self._database.execute("SELECT TOTAL(start) FROM content WHERE pack = 0").fetchone()
         self.used_bytes = int(packed + separate)
 
     def _file_path(self, digest: bytes) -> str:

@@ -54,6 +54,14 @@ def rename(jail: Jail, tracker: ReadTracker, old: WriteTarget, new: WriteTarget)
     tracker.rename(old.real_path, new.real_path)
 
 
+def paths_below(folder: str) -> list[str]:
+    """Return the paths of everything below a directory, relative to it and with a leading slash."""
+    found: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        found += [f"{parent.removeprefix(folder)}/{name}" for name in (*folders, *names)]
+    return found
+
+
 def append(jail: Jail, tracker: ReadTracker, target: WriteTarget, data: bytes) -> int:
     """Append bytes to a file and return its new size. Raises if it exists and its current version was not read here."""
     with jail.open_target(target.relative, create=True) as entry:

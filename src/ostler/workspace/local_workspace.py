@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 THREADED_READ_BYTES = 1024 * 1024
 MAX_FILES = 100_000
 T = TypeVar("T")
+BeforeChange = Callable[[Sequence[str]], Awaitable[None]]  # gets the relative paths that are about to change
 RunCommand = Callable[[CommandRequest], Awaitable[CommandResult]]
 
 
@@ -58,6 +59,7 @@ class LocalWorkspace:
         self._run = run
         self._read_tracker = ReadTracker()
         self._lock = ReadWriteLock()
+        self.before_change: BeforeChange | None = None
 
     @property
     def root(self) -> str:
@@ -139,7 +141,8 @@ class LocalWorkspace:
         Raises if it changed since it was last read here, or is not of version `base_version` if given.
         """
         target = self._target(path, base_version)
-        return await self._run_exclusive(path, lambda: save(self._access.jail, self._read_tracker, target, text))
+        work = partial(save, self._access.jail, self._read_tracker, target, text)
+        return await self._run_exclusive(path, work, [target.real_path])
 
     async def apply(self, changes: Sequence[FileChange], *, dry_run: bool = False) -> Sequence[WriteResult]:
         """Apply all changes or none. A dry run validates them and returns what they would do."""
@@ -147,29 +150,33 @@ class LocalWorkspace:
 
         resolved = [self._resolve_change(change) for change in changes]
         work = partial(apply_changes, self._access.jail, self._read_tracker, resolved, dry_run=dry_run)
-        return await self._run_exclusive(".", work)
+        targets = [target for each in resolved for target in (each.target, each.new_target) if target]
+        return await self._run_exclusive(".", work, [] if dry_run else [target.real_path for target in targets])
 
     async def append_bytes(self, path: str, data: bytes) -> int:
         """Append bytes, sync them to disk and return the new size."""
         target = self._target(path)
-        return await self._run_exclusive(
-            path, lambda: file_operations.append(self._access.jail, self._read_tracker, target, data)
-        )
+        work = partial(file_operations.append, self._access.jail, self._read_tracker, target, data)
+        return await self._run_exclusive(path, work, [target.real_path])
 
     async def make_directory(self, path: str) -> bool:
         """Create a directory and its parents. Return False if it existed."""
-        relative = self._access.relative_path(path)
-        return await self._run_exclusive(path, lambda: file_operations.make_directory(self._access.jail, relative))
+        work = partial(file_operations.make_directory, self._access.jail, self._access.relative_path(path))
+        return await self._run_exclusive(path, work, [self._access.locate(path)[0]])
 
     async def delete(self, path: str) -> None:
         """Delete a file, a symlink (not its target) or an empty directory."""
         target = self._entry_target(path)
-        await self._run_exclusive(path, lambda: file_operations.delete(self._access.jail, self._read_tracker, target))
+        work = partial(file_operations.delete, self._access.jail, self._read_tracker, target)
+        await self._run_exclusive(path, work, [target.real_path])
 
     async def rename(self, path: str, new_path: str) -> None:
         """Rename a file, symlink or directory. Raises if `new_path` exists."""
         old, new = self._entry_target(path), self._entry_target(new_path)
-        await self._run_exclusive(path, lambda: file_operations.rename(self._access.jail, self._read_tracker, old, new))
+        work = partial(file_operations.rename, self._access.jail, self._read_tracker, old, new)
+        below = file_operations.paths_below(old.real_path)
+        moved = [real_path + name for name in below for real_path in (old.real_path, new.real_path)]
+        await self._run_exclusive(path, work, [old.real_path, new.real_path, *moved])
 
     async def stat(self, path: str) -> PathStat:
         """Return the metadata of a path."""
@@ -239,7 +246,20 @@ class LocalWorkspace:
                 rules = rules.for_subfolder(fd, parent)
         return rules
 
-    async def _run_exclusive(self, path: str, work: Callable[[], T]) -> T:
+    async def can_commands_write(self) -> bool:
+        """Return whether a command could change files of the workspace."""
+        return self._run is not None
+
+    async def _prepare_change(self, real_paths: Sequence[str]) -> None:
+        """Let `before_change` save what is there. Paths outside are left out; changing them fails anyway."""
+        inside = f"{self.root.rstrip('/')}/"
+        paths = [path.removeprefix(inside) for path in real_paths if path.startswith(inside)]
+        if self.before_change is not None and paths:
+            await self.before_change(paths)
+
+    async def _run_exclusive(self, path: str, work: Callable[[], T], changed: Sequence[str]) -> T:
+        """Run work that changes the resolved paths `changed`."""
         async with self._lock.writing():
+            await self._prepare_change(changed)
             with path_errors(path):
                 return await run_in_thread(work)

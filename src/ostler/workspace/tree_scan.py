@@ -4,14 +4,14 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
 
 from ostler.processes.placeholders import is_placeholder
 from ostler.processes.startup_files import STARTUP_FILES
 from ostler.workspace.gitignore import IgnoreRules
 from ostler.workspace.jail import DIRECTORY_FLAGS, Jail
+from ostler.workspace.packed_folder import FolderEntries, PackedTree, Tree, TreeEntry, entries_of
 
-MAX_FILES = 400_000
+MAX_FILES = 1_000_000
 MAX_DEPTH = 200
 TOO_LARGE_FILES = 5_000
 TOO_LARGE_BYTES = 100 * 1024 * 1024
@@ -24,26 +24,6 @@ PIPE = b"pipe"  # the content of a named pipe
 _SUBDIRECTORY_FLAGS = DIRECTORY_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class TreeEntry(NamedTuple):
-    """A file, symlink, directory or named pipe. Every change of a file changes `ctime_ns`.
-
-    `content` is the digest of a file (empty if it was not saved), the target of a symlink, `PIPE` for a named pipe, and
-    for a directory empty or `EXCLUDED`.
-    """
-
-    ctime_ns: int
-    inode: int
-    size: int
-    mode: int
-    content: bytes
-
-    @property
-    def is_directory(self) -> bool:
-        return stat.S_ISDIR(self.mode)
-
-
-FolderEntries = dict[str, TreeEntry]
-Tree = dict[str, FolderEntries]  # by folder path relative to the root: "" or "path/"
 FilesToRead = list[tuple[str, str, TreeEntry]]  # folder, name, and the entry without its content
 
 
@@ -54,7 +34,9 @@ class ScanStopped(Exception):
 class TreeScanner:
     """One scan of everything below a root, except `.git` and folders that are too large to save."""
 
-    def __init__(self, jail: Jail, previous: Tree, too_large: dict[str, str], is_stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, jail: Jail, previous: PackedTree, too_large: dict[str, str], is_stopped: Callable[[], bool]
+    ) -> None:
         self._jail = jail
         self._previous = previous
         self._is_stopped = is_stopped
@@ -63,11 +45,21 @@ class TreeScanner:
         self._files_left = MAX_FILES
         self.too_large = too_large
         self.tree: Tree = {}
+        self.changed: dict[str, FolderEntries] = {}
         self.to_read: FilesToRead = []
         self.uncovered: dict[str, str] = {}
 
+    @property
+    def file_count(self) -> int:
+        """The number of files found so far."""
+        return MAX_FILES - self._files_left
+
     def scan(self) -> None:
-        """Fill `tree` with known entries, `to_read` with new files, `too_large` and `uncovered` with excluded paths."""
+        """Fill `tree` and `to_read`, with `too_large` and `uncovered` for excluded paths.
+
+        `tree` has the previous object for each unchanged folder, and the known entries of the others, which are also in
+        `changed`; their new files are in `to_read`.
+        """
         fd = self._jail.open(".", DIRECTORY_FLAGS)
         try:
             self._device = os.fstat(fd).st_dev
@@ -79,7 +71,8 @@ class TreeScanner:
     def _visit(self, fd: int, folder: str, depth: int) -> None:
         if self._is_stopped():
             raise ScanStopped
-        old = self._previous.get(folder) or {}
+        previous = self._previous.get(folder)
+        old = entries_of(previous)
         new_entries: FolderEntries = {}
         subfolders: list[str] = []
         already_listed = len(self.to_read)
@@ -111,10 +104,15 @@ class TreeScanner:
         self._files_left -= len(new_entries) + unread
         for name in subfolders:
             if name != ".git" and not is_placeholder(name, fd):
-                self._visit_subfolder(fd, folder, name, new_entries, depth)
-        self.tree[folder] = old if not unread and new_entries == old else new_entries
+                self._visit_subfolder(fd, folder, name, old.get(name), new_entries, depth)
+        if previous is not None and not unread and new_entries == old:
+            self.tree[folder] = previous
+        else:
+            self.tree[folder] = self.changed[folder] = new_entries
 
-    def _visit_subfolder(self, fd: int, folder: str, name: str, new_entries: FolderEntries, depth: int) -> None:
+    def _visit_subfolder(
+        self, fd: int, folder: str, name: str, known: TreeEntry | None, new_entries: FolderEntries, depth: int
+    ) -> None:
         path = folder + name
         try:
             subfolder_fd = os.open(name, _SUBDIRECTORY_FLAGS, dir_fd=fd)
@@ -123,7 +121,6 @@ class TreeScanner:
             return
         try:
             found = os.fstat(subfolder_fd)
-            known = (self._previous.get(folder) or {}).get(name)
             reason = self._exclusion_reason(found, depth) or self._too_large_reason(subfolder_fd, folder, name)
             new = TreeEntry(0, 0, 0, found.st_mode, EXCLUDED if reason else b"")
             new_entries[name] = known if known == new else new
@@ -171,7 +168,7 @@ class TreeScanner:
 
     def _is_in_tree(self, path: str) -> bool:
         start = path.rfind("/") + 1
-        return path[start:] in self.tree.get(path[:start], {})
+        return path[start:] in entries_of(self.tree.get(path[:start]))
 
 
 def _entry_without_content(found: os.stat_result) -> TreeEntry:

@@ -29,6 +29,7 @@ class CreateTerminalParams(msgspec.Struct):
 class CreateTerminalTool(ProtocolTool[CreateTerminalParams]):
     name = "create_terminal"
     kind = "execute"
+    reach = "commands"
     params = CreateTerminalParams
 
     def __init__(self, terminals: Terminals, bash: BashTool, *, network: bool = False) -> None:

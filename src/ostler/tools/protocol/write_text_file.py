@@ -18,6 +18,7 @@ class WriteTextFileParams(msgspec.Struct):
 class WriteTextFileTool(ProtocolTool[WriteTextFileParams]):
     name = "write_text_file"
     kind = "edit"
+    reach = "files"
     params = WriteTextFileParams
 
     async def permission(self, params: WriteTextFileParams, workspace: Workspace) -> Permission:
