@@ -4,6 +4,7 @@ import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,8 @@ def marked() -> Iterator[MarkedProcesses]:
     marked_processes = MarkedProcesses()
     yield marked_processes
     for pid in marked_processes.pids():
-        os.kill(pid, 9)
+        with suppress(ProcessLookupError):  # it ended in the meantime
+            os.kill(pid, 9)
 
 
 @pytest.fixture
