@@ -182,11 +182,39 @@ def test_hook_adds_context_to_a_prompt(ostler, models):
 @pytest.mark.req("EN-15", "PM-8")
 def test_changed_hook_program_is_not_run(ostler, models):
     (ostler.workspace / "guard.sh").write_text("exit 0\n")
-    configure(ostler.home / ".ostler", before_tool="sh ./guard.sh", turn_end="sh ./guard.sh")
+    configure(ostler.workspace / ".ostler", before_tool="sh ./guard.sh", turn_end="sh ./guard.sh")
     evil = ("write", {"path": "guard.sh", "content": f"touch {ostler.home}/pwned\n"})
     with models.playing(calls([("read", {"path": "guard.sh"})]), calls([evil]), calls([WRITE]), text("ok")) as server:
-        done = ostler("run", "-o", "json", "--write", *at(server), "go")
+        done = ostler("run", "-o", "json", "--write", "--trust-project", *at(server), "go")
         sent = json.dumps(server.requests[3].json["messages"][-1])
     assert not (ostler.home / "pwned").exists() and not (ostler.workspace / "x.txt").exists()
     assert "changed during this session" in sent
     assert sum("changed during this session" in notice for notice in json.loads(done.stdout)["notices"]) == 2
+
+
+@pytest.mark.req("PM-8", "EN-15")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["./hooks/guard"],
+        ["hooks/guard"],
+        ["sh", "hooks/guard"],
+        ["sh", "-c", "./hooks/guard"],
+        ["sh", "-c", ". hooks/guard"],
+        ["make", "-f", "hooks/Makefile"],
+        ["python3", "-m", "hooks.guard"],
+    ],
+    ids=" ".join,
+)
+def test_relative_hook_of_the_user_never_runs_a_file_of_the_workspace(ostler, models, command):
+    ran = ostler.home / "ran"
+    for folder, name in ((ostler.workspace, "workspace"), (ostler.home / ".ostler", "home")):
+        hooks = folder / "hooks"
+        hooks.mkdir(parents=True)
+        (hooks / "guard").write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+        (hooks / "guard").chmod(0o755)
+        (hooks / "guard.py").write_text(f"print(open({str(ran)!r}, 'a').write('{name}\\n') and '')\n")
+        (hooks / "Makefile").write_text(f"all:\n\t@echo {name} >> {ran}\n")
+    (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"hooks": {"before_tool": [{"command": command}]}}))
+    run_write(ostler, models)
+    assert ran.read_text().split() == ["home"]

@@ -108,7 +108,7 @@ class HookRunner:
                 )
         stdin = json.dumps(hook_input(hook, payload, self._cwd)).encode()
         env = {**command_environment(os.environ), "CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else None
-        return await run_program(hook.command, cwd=self._cwd, timeout=hook.seconds, stdin=stdin, env=env)
+        return await run_program(hook.command, cwd=hook.folder or self._cwd, timeout=hook.seconds, stdin=stdin, env=env)
 
 
 class HookedBackend:
