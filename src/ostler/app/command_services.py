@@ -13,7 +13,7 @@ from ostler.app.file_index import FileIndex, list_matching_paths
 from ostler.app.project_paths import project_folder
 from ostler.app.run_options import RunOptions
 from ostler.app.trusted_settings import load_settings
-from ostler.commands.services import BuiltPrompt, Direction, NamedItem, RunTool
+from ostler.commands.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import SessionQuery, SessionSummary
@@ -44,11 +44,13 @@ class LocalCommandServices:
 
     # -- prompts -------------------------------------------------------------------------------------------------
 
-    async def build_prompt(self, text: str) -> BuiltPrompt:
-        return await self._prompt_builder().from_text(text)
+    async def build_prompt(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
+        return await self._prompt_builder().from_text(text, source)
 
-    async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
-        return await self._prompt_builder().expand(name, arguments, run_tool)
+    async def expand(
+        self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
+    ) -> BuiltPrompt | None:
+        return await self._prompt_builder().expand(name, arguments, run_tool, source)
 
     def _prompt_builder(self) -> "PromptBuilder":
         """Return a builder that also attaches files outside the workspace, because the user typed the path."""
