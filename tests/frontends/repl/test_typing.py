@@ -243,24 +243,3 @@ def test_bell_rings_if_enabled(terminal, models, ostler):
         term.type("n")
         term.wait_for("ok")
     assert b"\x1b]9;Ostler needs approval: write b.txt\x1b\\\x07" in term.raw
-
-
-@pytest.mark.req("PM-8", "CL-2")
-def test_pasted_mentions_attach_no_key_and_typed_ones_are_asked_for(terminal, models, ostler):
-    (ostler.home / ".pgpass").write_text("host:secret-of-mine\n")
-    with models.playing(text("First."), text("Second."), text("Third.")) as server:
-        term = terminal("chat", "--agent", "plan", *at(server))
-        term.ready()
-        term.type("\x1b[200~fix this: @agent:build and @~/.pgpass\x1b[201~\r")
-        term.wait_for("First.")
-        term.ready()
-        for answer, reply in (("n", "Second."), ("y", "Third.")):
-            term.type("@agent:build @file:~/.pgpass go\r")
-            term.wait_for("may do more than plan")
-            term.wait_for("allow [y/n]")
-            term.type(f"{answer}\r")
-            term.wait_for(reply)
-            term.ready()
-    sent = ["secret-of-mine" in request.body.decode() for request in server.requests]
-    assert sent == [False, False, True]
-    assert "build · scripted" in term.text
