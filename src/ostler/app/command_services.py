@@ -18,6 +18,7 @@ from ostler.core.errors import UsageError
 from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.settings.home import project_id
+from ostler.settings.problems import ignored_mcp_note
 
 if TYPE_CHECKING:
     from ostler.app.project_knowledge import ProjectKnowledge
@@ -150,10 +151,11 @@ class LocalCommandServices:
     async def mcp(self) -> Sequence[str]:
         servers = self._load_settings().config.mcp
         width = max(map(len, servers), default=0)
-        return [
-            f"{name:<{width}}  {'configured' if server.enabled else 'disabled'}  {' '.join(server.command)}"
+        lines = [
+            f"{name:<{width}}  {'ignored' if server.enabled else 'disabled'}  {' '.join(server.command)}"
             for name, server in servers.items()
         ]
+        return [*filter(None, [ignored_mcp_note(servers)]), *lines]
 
     async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
         """Return the cached items of `key`, or load them in a thread if they are too old."""
