@@ -70,7 +70,7 @@ def test_missing_agent_falls_back_to_the_default(ostler, models):
     assert "unknown agent 'poet'" in summary["notices"][0]
 
 
-@pytest.mark.req("CF-1")
+@pytest.mark.req("PM-8")
 def test_mcp_servers_are_reported_as_ignored(ostler, models):
     folder = ostler.home / ".ostler"
     folder.mkdir(exist_ok=True)
