@@ -15,11 +15,11 @@ class FakeServices:
         self.endpoint_down = False
         self.known_profiles = []
 
-    async def build_prompt(self, text):
+    async def build_prompt(self, text, source=None):
         self.prompt_count += 1
         return BuiltPrompt(Prompt(f"typed-{self.prompt_count}", (TextContent(text),)))
 
-    async def expand(self, name, arguments, run_tool):
+    async def expand(self, name, arguments, run_tool, source=None):
         if name != "review":
             return None
         return BuiltPrompt(Prompt("expanded", (TextContent(f"Please review {arguments}."),)), ["attached a.py"])

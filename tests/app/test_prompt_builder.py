@@ -1,8 +1,11 @@
 """Prompts from command files: the target agent and the notices."""
 
+import json
+
 import pytest
 
 from ostler.app.prompt_builder import PromptBuilder
+from ostler.commands.services import PromptSource
 from ostler.core.errors import UsageError
 from ostler.settings.load import load
 
@@ -85,3 +88,48 @@ async def test_unknown_command_is_not_sent_to_the_model(build, line, message):
 )
 async def test_path_is_not_a_command(build, line):
     assert await build(line) == line
+
+
+FENCED = "look:\n```\n{}\n```\n"
+
+
+@pytest.fixture
+def builder(tmp_path, monkeypatch):
+    home, work = tmp_path / "home", tmp_path / "work"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ostler").mkdir()
+    work.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("OSTLER_HOME", raising=False)
+    for file in (home / ".ssh" / "work", home / ".pgpass", home / "notes.txt", work / "a.py", work / ".env"):
+        file.write_text("content\n")
+    (work / "link.txt").symlink_to(work / ".env")
+    (home / ".ostler" / "config.json").write_text(json.dumps({"agent": {"poet": {"prompt": "Rhyme."}}}))
+    return PromptBuilder(work, load(work, {"HOME": str(home)}), allow_outside=True)
+
+
+@pytest.mark.req("PM-8")
+@pytest.mark.parametrize("quote", [FENCED, "> {}", "see `{}`", "    {}", "~~~\n{}", "pasted {}"], ids=repr)
+async def test_only_ordinary_files_of_the_workspace_are_mentioned_in_pasted_and_quoted_text(builder, quote):
+    text = quote.format("now @agent:poet @~/.ssh/work @~/.pgpass @~/notes.txt @.env @link.txt @a.py")
+    built = await builder.from_text(text, PromptSource("plan", text if quote.startswith("pasted") else ""))
+    assert [block.uri for block in built.prompt.blocks[1:]] == ["a.py"]
+    assert (built.prompt.target, built.questions) == (None, ())
+
+
+@pytest.mark.req("PM-8")
+async def test_sensitive_files_and_stronger_agents_are_asked_for_when_typed(builder):
+    text = "@agent:build @~/.ssh/work @.env @link.txt @~/notes.txt go"
+    built = await builder.from_text(text, PromptSource("plan"))
+    assert [block.uri.rpartition("/")[2] for block in built.prompt.blocks[1:]] == ["notes.txt"]
+    assert (built.prompt.target, len(built.questions)) == (None, 4)
+    built = await builder.from_text(text, PromptSource("plan", approved=True))
+    names = {block.uri.rpartition("/")[2] for block in built.prompt.blocks[1:]}
+    assert (built.prompt.target.agent, names >= {"work", ".env", "notes.txt"}, built.questions) == ("build", True, ())
+
+
+@pytest.mark.req("EN-3")
+@pytest.mark.parametrize(("current", "name"), [("build", "plan"), ("build", "poet"), ("poet", "build")])
+async def test_agent_that_may_not_do_more_is_not_asked_for(builder, current, name):
+    built = await builder.from_text(f"@agent:{name} go", PromptSource(current))
+    assert (built.prompt.target.agent, built.questions) == (name, ())

@@ -11,6 +11,7 @@ import pytest
 import ostler as package
 from ostler.core.events import ChildEnded, ChildProgress, ChildStarted, PermissionAsked, ToolFinished
 from ostler.core.permission import Decision
+from ostler.core.sessions import SetOption
 from ostler.journal.file_journal import read_journal
 from ostler.models.anthropic_request import messages_body
 from ostler.models.model_types import ModelRequest
@@ -133,3 +134,34 @@ async def test_child_cannot_start_children(work):
         turn = await conversation.run("go")
     assert len([event for event in turn.events if isinstance(event, ChildStarted)]) == 1
     assert "are not available in this session" in str(model.requests[2].history[-1])
+
+
+BASH = ScriptedCall("bash", {"command": "python3 -c \"open('y.txt', 'w')\""})
+
+
+@pytest.mark.req("EN-4", "PM-2")
+@pytest.mark.parametrize(("first", "then"), [("build", "plan"), ("plan", "build")])
+async def test_switch_of_the_agent_during_a_turn_never_widens_a_running_child(work, first, then):
+
+    async def approve(ask: PermissionAsked):
+        return ask.permission.title.startswith("delegate to general") or Decision("deny", by="person")
+
+    switched = asyncio.Event()
+    model = ScriptedModel(
+        [
+            ScriptedLine(calls=(TASK,)),
+            ScriptedLine("I write.", calls=(BASH, WRITE), pause=switched),
+            ScriptedLine("tried"),
+            ScriptedLine("done"),
+        ]
+    )
+    async with (
+        package.open_session(str(work), model=model, ask=approve, agent=first) as conversation,
+        aclosing(conversation.stream("have a subagent write")) as events,
+    ):
+        async for event in events:
+            if isinstance(event, ChildProgress) and len(model.requests) == 2 and not switched.is_set():
+                await conversation.session.apply(SetOption("agent", then))
+                switched.set()
+    assert switched.is_set() and len(model.requests) == 4
+    assert not (work / "x.txt").exists() and not (work / "y.txt").exists()

@@ -180,3 +180,14 @@ def test_trusted_project_command_runs(ostler, models):
     write(ostler.workspace, ".ostler/commands/run.md", "See !`echo other`")
     with models.playing() as server:
         assert ostler("run", *at(server), "/run").code == 2
+
+
+@pytest.mark.req("PM-8")
+def test_run_refuses_sensitive_files_and_stronger_agents(ostler, models):
+    (ostler.workspace / ".env").write_text("KEY=1\n")
+    with models.playing(text("ok")) as server:
+        assert "may contain secrets" in ostler("run", *at(server), "see @.env").stderr
+        assert "may do more than plan" in ostler("run", "--agent", "plan", *at(server), "@agent:build go").stderr
+        assert not server.requests
+        ostler("run", "--agent", "plan", *at(server), stdin="@agent:build @.env go")
+        assert "KEY=1" not in server.requests[0].body.decode()

@@ -63,11 +63,11 @@ def test_hook_input(ostler, models):
 
 @pytest.mark.req("EN-15", "PM-8")
 def test_project_hook_needs_trust(ostler, models):
-    configure(ostler.workspace / ".ostler", turn_end=f"touch {ostler.home}/ran")
+    configure(ostler.workspace / ".ostler", turn_end="touch ran")
     run_write(ostler, models)
-    assert not (ostler.home / "ran").exists()
+    assert not (ostler.workspace / "ran").exists()
     run_write(ostler, models, "--trust-project")
-    assert (ostler.home / "ran").exists()
+    assert (ostler.workspace / "ran").exists()
 
 
 def configure_claude(ostler, **hooks):
@@ -182,11 +182,62 @@ def test_hook_adds_context_to_a_prompt(ostler, models):
 @pytest.mark.req("EN-15", "PM-8")
 def test_changed_hook_program_is_not_run(ostler, models):
     (ostler.workspace / "guard.sh").write_text("exit 0\n")
-    configure(ostler.home / ".ostler", before_tool="sh ./guard.sh", turn_end="sh ./guard.sh")
+    configure(ostler.workspace / ".ostler", before_tool="sh ./guard.sh", turn_end="sh ./guard.sh")
     evil = ("write", {"path": "guard.sh", "content": f"touch {ostler.home}/pwned\n"})
     with models.playing(calls([("read", {"path": "guard.sh"})]), calls([evil]), calls([WRITE]), text("ok")) as server:
-        done = ostler("run", "-o", "json", "--write", *at(server), "go")
+        done = ostler("run", "-o", "json", "--write", "--trust-project", *at(server), "go")
         sent = json.dumps(server.requests[3].json["messages"][-1])
     assert not (ostler.home / "pwned").exists() and not (ostler.workspace / "x.txt").exists()
     assert "changed during this session" in sent
     assert sum("changed during this session" in notice for notice in json.loads(done.stdout)["notices"]) == 2
+
+
+@pytest.mark.req("PM-8", "EN-15")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["./hooks/guard"],
+        ["hooks/guard"],
+        ["sh", "hooks/guard"],
+        ["sh", "-c", "./hooks/guard"],
+        ["sh", "-c", ". hooks/guard"],
+        ["make", "-f", "hooks/Makefile"],
+        ["python3", "-m", "hooks.guard"],
+    ],
+    ids=" ".join,
+)
+def test_relative_hook_of_the_user_never_runs_a_file_of_the_workspace(ostler, models, command):
+    ran = ostler.home / "ran"
+    for folder, name in ((ostler.workspace, "workspace"), (ostler.home / ".ostler", "home")):
+        hooks = folder / "hooks"
+        hooks.mkdir(parents=True)
+        (hooks / "guard").write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+        (hooks / "guard").chmod(0o755)
+        (hooks / "guard.py").write_text(f"print(open({str(ran)!r}, 'a').write('{name}\\n') and '')\n")
+        (hooks / "Makefile").write_text(f"all:\n\t@echo {name} >> {ran}\n")
+    (ostler.home / ".ostler" / "config.json").write_text(json.dumps({"hooks": {"before_tool": [{"command": command}]}}))
+    run_write(ostler, models)
+    assert ran.read_text().split() == ["home"]
+
+
+@pytest.mark.req("EN-15", "PM-8")
+@pytest.mark.parametrize(
+    ("command", "loaded", "content"),
+    [
+        ("sh hooks/guard", "hooks/lib.sh", "echo x > {}\n"),
+        ("make -s hook", "Makefile", "hook:\n\t@echo x > {}\n"),
+        ("python3 -m tools.lint", "tools/lint.py", "open('{}', 'w')\n"),
+    ],
+)
+def test_trusted_hook_that_loads_what_the_model_wrote_runs_in_the_sandbox(ostler, models, command, loaded, content):
+    for folder in ("hooks", "tools"):
+        (ostler.workspace / folder).mkdir()
+    (ostler.workspace / "hooks" / "guard").write_text(". hooks/lib.sh\n")
+    outside = ostler.home / "pwned"
+    configure(ostler.workspace / ".ostler", turn_end=f"touch ran; {command} || true")
+    write = ("write", {"path": loaded, "content": content.format(outside)})
+    with models.playing(calls([write]), text("ok")) as server:
+        done = ostler("run", "-o", "json", "--write", "--trust-project", *at(server), "go")
+    assert (ostler.workspace / loaded).exists() and not outside.exists()
+    assert sum("run in the sandbox" in notice for notice in json.loads(done.stdout)["notices"]) == 1
+    assert (ostler.workspace / "ran").exists()

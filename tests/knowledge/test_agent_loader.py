@@ -370,3 +370,83 @@ def test_plan_denies_tools_not_known_to_be_read_only(key):
     assert evaluate_permission(Permission("", (Need(key, "x"),)), policy).action == "deny"
     for reading in ("read", "grep", "task", "skill", "todowrite"):
         assert evaluate_permission(Permission("", (Need(reading, "x"),)), policy).action == "allow"
+
+
+WRITES = "---\nmode: all\npermission: allow\ntools:\n  write: true\nmax_steps: 9999\n---\nNow write."
+DISABLES = "---\ndisable: true\n---\n"
+
+
+@pytest.mark.req("PM-8", "EN-3")
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+@pytest.mark.parametrize("name", ["plan", "explore", "careful"])
+@pytest.mark.parametrize(
+    "project",
+    [
+        {".ostler/agents/{}.md": DISABLES},
+        {".claude/agents/{}.md": DISABLES},
+        {".opencode/agent/{}.md": DISABLES, ".ostler/agents/{}.md": WRITES},
+        {".eidolon/agents/{}.md": WRITES},
+        {".ostler/agents/other.md": WRITES.replace("mode", "name: {}\nmode")},
+        {".ostler/config.json": '{{"agent": {{"{}": {{"permission": "allow", "tools": {{"write": true}}}}}}}}'},
+        {".ostler/config.json": '{{"agent": {{"{}": {{"disable": false, "tools": ["write"]}}}}}}'},
+        {
+            ".ostler/agents/{}.md": DISABLES,
+            ".ostler/config.json": '{{"agent": {{"{}": {{"permission": "allow", "prompt": "x", "hidden": false}}}}}}',
+        },
+    ],
+    ids=str,
+)
+def test_no_file_of_a_project_lifts_a_restriction(folders, project, name, trusted):
+    folders.write(
+        {
+            "~/.ostler/agents/careful.md": "---\npermission:\n  '*': deny\n  read: allow\n---\nmine",
+            "~/.ostler/config.json": json.dumps(
+                {
+                    "agent": {
+                        "plan": {"temperature": 0.1, "tools": {"write": False}},
+                        "explore": {"temperature": 0.1, "max_steps": 5},
+                        "careful": {"temperature": 0.1, "permission": {"write": "deny"}},
+                    }
+                }
+            ),
+            **{path.format(name): text.format(name) for path, text in project.items()},
+        }
+    )
+    agents = load_agents(folders.sources(), folders.settings(trusted=trusted), trusted=trusted)
+    agent = agents[name]
+    assert (decide(agent, "write", profile="god_mode"), agent.temperature) == ("deny", 0.1)
+    assert agent.read_only is (name != "careful")
+    assert not (name == "plan" and agent.allows_tool("write")) and not (name == "explore" and agent.max_steps != 5)
+
+
+@pytest.mark.req("PM-8")
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+def test_project_cannot_enable_what_the_user_disabled(folders, trusted):
+    folders.write(
+        {
+            "~/.ostler/agents/general.md": DISABLES,
+            "~/.ostler/config.json": json.dumps({"agent": {"explore": {"disable": True}}}),
+            ".ostler/agents/general.md": WRITES,
+            ".ostler/agents/explore.md": WRITES,
+            ".ostler/config.json": json.dumps({"agent": {"explore": {"disable": False}, "general": {"prompt": "x"}}}),
+        }
+    )
+    agents = load_agents(folders.sources(), folders.settings(trusted=trusted), trusted=trusted)
+    assert not {"general", "explore"} & set(agents)
+
+
+@pytest.mark.req("PM-8")
+def test_project_agent_with_the_name_of_another_in_upper_case_changes_that_one(folders):
+    folders.write(
+        {".ostler/agents/Plan.md": WRITES, ".ostler/config.json": json.dumps({"agent": {"PLAN": {"prompt": "x"}}})}
+    )
+    agents, notes = load(folders, trusted=True)
+    assert not {"Plan", "PLAN"} & set(agents)
+    assert (agents["plan"].read_only, decide(agents["plan"], "write"), len(notes)) == (True, "deny", 1)
+
+
+@pytest.mark.req("PM-8")
+def test_trusted_project_may_allow_more_for_an_agent_without_restrictions(folders):
+    folders.write({".ostler/config.json": json.dumps({"agent": {"build": {"permission": {"bash": "allow"}}}})})
+    agents = load_agents(folders.sources(), folders.settings(trusted=True), trusted=True)
+    assert decide(agents["build"], "bash", "make") == "allow"

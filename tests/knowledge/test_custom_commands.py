@@ -199,3 +199,25 @@ def test_any_text_can_be_expanded(template, arguments):
 def test_hostile_text_is_expanded_in_linear_time(text):
     assert expand_template(text, text).parts
     assert isinstance(split_words(text), list)
+
+
+@pytest.mark.req("EN-11", "PM-8")
+@pytest.mark.parametrize(
+    "argument", ["a; touch pwned", "$(touch pwned)", "'; touch pwned; '", '"; touch pwned; "', "\\'; touch pwned #"]
+)
+@pytest.mark.parametrize("shell", ["echo $1", "echo $ARGUMENTS", 'echo "x $1"', "echo 'x $1'", "echo \\$1", "echo $$1"])
+def test_arguments_are_data_in_shell_commands(tmp_path, shell, argument):
+    import subprocess
+
+    (command,) = expand_template(f"!`{shell}`", argument).shell_commands
+    for program in ("sh", "bash"):
+        subprocess.run([program, "-c", command], cwd=tmp_path, check=False, capture_output=True)
+    assert not (tmp_path / "pwned").exists()
+    assert (
+        subprocess.run(
+            ["sh", "-c", expand_template("!`printf %s,%s $1 $2`", "'a b' c").shell_commands[0]],
+            check=True,
+            capture_output=True,
+        ).stdout
+        == b"a b,c"
+    )

@@ -12,8 +12,11 @@ from ostler.core.errors import UsageError
 from ostler.settings.config_files import read_config
 from ostler.settings.effective import Settings
 from ostler.settings.home import find_home
+from ostler.settings.jsonc_parser import KeyPath
+from ostler.settings.problems import format_path
 from ostler.settings.references import fill_references
 from ostler.settings.secret import Secret
+from ostler.settings.user_paths import with_absolute_paths
 from ostler.wire.acp import AcpMcpServer, EnvVariable
 
 T = TypeVar("T")
@@ -115,6 +118,7 @@ def read_mcp_servers(file: str) -> tuple[AcpMcpServer, ...]:
         by_name = raw.get("mcpServers")
         named = [{"name": name, **server} for name, server in by_name.items()] if isinstance(by_name, dict) else None
         raw = named if named is not None else raw.get("mcp_servers", [])
+    raw = with_absolute_paths({"mcp_servers": raw}, str(Path(file).absolute().parent))["mcp_servers"]
     return tuple(entry.to_acp() for entry in _convert(Path(file), raw, tuple[McpEntry, ...]))
 
 
@@ -127,31 +131,46 @@ def _read_sources(cwd: Path, settings: Settings) -> list[AgentSettings]:
     home = find_home(os.environ)
     files = [project_file(cwd)] if settings.trusted else []
     files += [home / "acp.json"] if home else []
-    return [*(_read_settings(file) for file in dict.fromkeys(files) if file.is_file()), _from_config(settings)]
+    found = [file for file in dict.fromkeys(files) if file.is_file()]
+    return [
+        *(_read_settings(file, cwd if file == project_file(cwd) else None) for file in found),
+        _from_config(settings),
+    ]
 
 
 def _from_config(settings: Settings) -> AgentSettings:
     config = settings.config
     agents = {
-        name: AgentServerEntry(server.command, server.args, _fill_env(server.env, f"agent_servers.{name}.env"))
+        name: AgentServerEntry(server.command, server.args, _fill_env(server.env, settings, ("agent_servers", name)))
         for name, server in config.agent_servers.items()
     }
     servers = tuple(
-        McpEntry(server.name, server.command, server.args, _fill_env(server.env, f"mcp_servers.{server.name}.env"))
+        McpEntry(
+            server.name, server.command, server.args, _fill_env(server.env, settings, ("mcp_servers", server.name))
+        )
         for server in config.mcp_servers
     )
     return AgentSettings(agents, servers)
 
 
-def _fill_env(env: Mapping[str, Secret], setting: str) -> dict[str, str]:
-    return {
-        name: fill_references(value.reveal(), os.environ, Path.cwd, lambda name=name: f"{setting}.{name}")  # type: ignore[misc]
-        for name, value in env.items()
-    }
+def _fill_env(env: Mapping[str, Secret], settings: Settings, entry: KeyPath) -> dict[str, str]:
+    """Fill in the references; relative files start at the folder of the settings file."""
+
+    def filled(name: str, value: Secret) -> str:
+        key = (*entry, "env", name)
+        return fill_references(
+            value.reveal(), os.environ, lambda: Path(settings.origin(key).file).parent, lambda: format_path(key)
+        )
+
+    return {name: filled(name, value) for name, value in env.items()}
 
 
-def _read_settings(file: Path) -> AgentSettings:
-    settings = _convert(file, _read_value(file), AgentSettings)
+def _read_settings(file: Path, folder: Path | None = None) -> AgentSettings:
+    """Read a settings file. Relative programs start at `folder`, by default that of the file."""
+    raw = _read_value(file)
+    if isinstance(raw, dict):
+        raw = with_absolute_paths(raw, str(folder or file.absolute().parent))
+    settings = _convert(file, raw, AgentSettings)
     if not settings.agent_servers:
         raise UsageError(f"no agent in settings file {file}", hint="add at least one to agent_servers")
     return settings

@@ -25,20 +25,24 @@ class ActiveAgent:
         shell: SessionShell | None = None,
         parent: "ActiveAgent | None" = None,
     ) -> None:
-        """`shell` is set if this process runs the commands; `parent` is the active agent of the parent session."""
+        """`shell` is set if this process runs the commands; `parent` is the active agent of the parent session.
+
+        A child is restricted by its parent's agent of now and by the one at its start, so that no switch widens it.
+        """
         self._parent = parent
+        self._started_read_only = parent is not None and parent.read_only
+        self._parent_agent_at_start: AgentDefinition | None = parent._agent if parent else None
         self._agents = agents
         self._policy = policy
         self._options = options
+        self._agent: AgentDefinition = agents[DEFAULT_AGENT]
+        self._shell: SessionShell | None = None
         self.shell = shell
-        self._agent = agents[DEFAULT_AGENT]
 
     def select(self, name: str, *, child: bool = False) -> AgentRole:
         """Make `name` the active agent and return its role. Raises `UsageError` if there is no such agent."""
         agent = self._agent if name in ("", self._agent.name) else self._find(name, child=child)
         self._agent = agent
-        if self.shell:
-            self.shell.read_only = self.read_only
         return AgentRole(
             agent.name,
             agent.prompt,
@@ -47,6 +51,17 @@ class ActiveAgent:
             agent.temperature,
             agent.top_p,
         )
+
+    @property
+    def shell(self) -> SessionShell | None:
+        """The shell of the session; it asks the active agent at every command whether to be read-only."""
+        return self._shell
+
+    @shell.setter
+    def shell(self, shell: SessionShell | None) -> None:
+        self._shell = shell
+        if shell:
+            shell.is_agent_read_only = lambda: self.read_only
 
     def internal_role(self, name: str) -> AgentRole:
         """Return the role of an internal agent, such as `title`."""
@@ -69,12 +84,18 @@ class ActiveAgent:
 
     @property
     def read_only(self) -> bool:
-        """Whether the agent or its parent is read-only."""
-        return self._agent.read_only or (self._parent is not None and self._parent.read_only)
+        """Whether the agent or its parent is read-only, or the parent was when this child started."""
+        parent_read_only = self._parent is not None and self._parent.read_only
+        return self._agent.read_only or self._started_read_only or parent_read_only
 
     def allows_tool(self, tool: str) -> bool:
         """Return whether the agent and its parent may use a tool."""
-        return self._agent.allows_tool(tool) and (self._parent is None or self._parent.allows_tool(tool))
+        at_start = self._parent_agent_at_start
+        return (
+            self._agent.allows_tool(tool)
+            and (at_start is None or at_start.allows_tool(tool))
+            and (self._parent is None or self._parent.allows_tool(tool))
+        )
 
     def policy(self) -> Policy:
         """Return the session's policy with the agent's rules added."""

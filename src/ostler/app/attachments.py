@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.prompt import EmbeddedResource, PromptContent, ResourceLink
-from ostler.knowledge.mentions import find_mentions
+from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.prompt_syntax import AGENT_PREFIX
 from ostler.workspace.local_workspace import LocalWorkspace
 
@@ -17,10 +17,15 @@ MAX_BYTES = 1024 * 1024  # about what fits a large context window
 class AttachmentCollector:
     """Collects the content blocks of mentioned files, each file once, and notices for the user."""
 
-    def __init__(self, cwd: Path, *, allow_outside: bool) -> None:
-        """With `allow_outside` a path that the user typed may be outside the workspace."""
+    def __init__(self, cwd: Path, *, allow_outside: bool, allow_sensitive: bool = False) -> None:
+        """With `allow_outside` a path that the user typed may be outside the workspace.
+
+        With `allow_sensitive` the user approved the files that may contain secrets; otherwise they are in `sensitive`.
+        """
         self._cwd = cwd
         self._allow_outside = allow_outside
+        self._allow_sensitive = allow_sensitive
+        self.sensitive: list[str] = []
         self.blocks: dict[str, PromptContent] = {}
         self._notices: list[str] = []
         self._missing: dict[str, str] = {}
@@ -34,13 +39,13 @@ class AttachmentCollector:
         names = ", ".join(f"@{path}" for path in listed) + (f" and {more} more" if more > 0 else "")
         return [*self._notices, f"not attached, no such file: {names} (sent as plain text)"]
 
-    async def add_mentions(self, text: str) -> None:
-        """Add the files and links that the user's text mentions."""
-        for _, end, mention in find_mentions(text):
+    async def add_mentions(self, text: str, pasted: str = "") -> None:
+        """Add the files and links that the text mentions. What the user did not type must be inside the workspace."""
+        for _, end, mention, typed in typed_mentions(text, pasted):
             if mention.startswith(URL_PREFIXES):
                 self.blocks[mention] = ResourceLink(mention)
             elif not mention.startswith(AGENT_PREFIX):
-                await self.add_file(_mentioned_path(text, end, mention), typed=True)
+                await self.add_file(_mentioned_path(text, end, mention), typed=typed)
 
     async def add_file(self, path: str, *, typed: bool) -> None:
         """Add a file, or a notice if it cannot be attached; the mention then stays plain text."""
@@ -61,8 +66,6 @@ class AttachmentCollector:
             self._notices.append(f"attached {resource.uri} ({lines:,} line{'s' * (lines != 1)})")
 
     async def _read_file(self, path: str, *, typed: bool) -> EmbeddedResource:
-        from ostler.text.redact import is_sensitive_file
-
         workspace = LocalWorkspace(str(self._cwd))
         try:
             resolved = workspace.resolve(path)
@@ -74,8 +77,9 @@ class AttachmentCollector:
                 if not (typed and self._allow_outside):
                     raise UsageError("the path is outside the workspace", hint="--yolo allows it" if typed else "")
                 workspace.grant_read(resolved.absolute)
-            if not typed and is_sensitive_file(resolved.display_path):
-                raise UsageError("it may contain secrets; mention it in the prompt to attach it")
+            if _is_sensitive(path, resolved.absolute) and not (typed and self._allow_sensitive):
+                self.sensitive += [path] if typed and os.path.exists(resolved.absolute) else []
+                raise UsageError("it may contain secrets, so it needs your approval in the chat")
             if os.path.isdir(resolved.absolute):
                 names = [f"{e.name}{'/' * (e.kind == 'directory')}" for e in await workspace.entries(path)]
                 return EmbeddedResource(resolved.display_path, "\n".join(names))
@@ -84,6 +88,18 @@ class AttachmentCollector:
             return EmbeddedResource(resolved.display_path, (await workspace.read_text(path)).text)
         finally:
             workspace.close()
+
+
+def _is_sensitive(path: str, absolute: str) -> bool:
+    """Return whether a file probably contains secrets, judged by its names and folders, also behind symlinks."""
+    from ostler.app.session_workspace import CREDENTIAL_PATHS
+    from ostler.text.redact import is_sensitive_file
+
+    real = os.path.realpath(absolute)
+    folders = [os.path.realpath(os.path.expanduser(f"~/{name}")) for name in CREDENTIAL_PATHS if name != ".ostler"]
+    return any(map(is_sensitive_file, (path, absolute, real))) or any(
+        f"{real}/".startswith(f"{folder}/") for folder in folders
+    )
 
 
 def _file_size(path: str) -> int:

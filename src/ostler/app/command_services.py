@@ -13,11 +13,12 @@ from ostler.app.file_index import FileIndex, list_matching_paths
 from ostler.app.project_paths import project_folder
 from ostler.app.run_options import RunOptions
 from ostler.app.trusted_settings import load_settings
-from ostler.commands.services import BuiltPrompt, Direction, NamedItem, RunTool
+from ostler.commands.services import TYPED, BuiltPrompt, Direction, NamedItem, PromptSource, RunTool
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session, SessionManager
 from ostler.core.sessions import SessionQuery, SessionSummary
 from ostler.settings.home import project_id
+from ostler.settings.problems import ignored_mcp_note
 
 if TYPE_CHECKING:
     from ostler.app.project_knowledge import ProjectKnowledge
@@ -44,11 +45,13 @@ class LocalCommandServices:
 
     # -- prompts -------------------------------------------------------------------------------------------------
 
-    async def build_prompt(self, text: str) -> BuiltPrompt:
-        return await self._prompt_builder().from_text(text)
+    async def build_prompt(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
+        return await self._prompt_builder().from_text(text, source)
 
-    async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
-        return await self._prompt_builder().expand(name, arguments, run_tool)
+    async def expand(
+        self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
+    ) -> BuiltPrompt | None:
+        return await self._prompt_builder().expand(name, arguments, run_tool, source)
 
     def _prompt_builder(self) -> "PromptBuilder":
         """Return a builder that also attaches files outside the workspace, because the user typed the path."""
@@ -156,10 +159,11 @@ class LocalCommandServices:
     async def mcp(self) -> Sequence[str]:
         servers = self._load_settings().config.mcp
         width = max(map(len, servers), default=0)
-        return [
-            f"{name:<{width}}  {'configured' if server.enabled else 'disabled'}  {' '.join(server.command)}"
+        lines = [
+            f"{name:<{width}}  {'ignored' if server.enabled else 'disabled'}  {' '.join(server.command)}"
             for name, server in servers.items()
         ]
+        return [*filter(None, [ignored_mcp_note(servers)]), *lines]
 
     async def _cached(self, key: str, load: Callable[[], Sequence[NamedItem]]) -> Sequence[NamedItem]:
         """Return the cached items of `key`, or load them in a thread if they are too old."""

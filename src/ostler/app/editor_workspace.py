@@ -69,7 +69,7 @@ class EditorWorkspace(SessionWorkspace):
         return [result if dry_run else await self._write_in_editor(change, result)]
 
     async def is_sandboxed(self) -> bool:
-        return not self._editor_shell.runs_in_editor and await super().is_sandboxed()
+        return await super().is_sandboxed() and not self._editor_shell.runs_in_editor
 
     def _copy(self) -> SessionWorkspace:
         return EditorWorkspace(

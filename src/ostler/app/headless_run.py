@@ -16,7 +16,8 @@ from ostler.app.run_options import RunOptions
 from ostler.app.run_permissions import describe_permissions
 from ostler.app.session_manager import LocalSessionManager, workspace_path
 from ostler.app.trusted_settings import load_settings
-from ostler.core.errors import OstlerError
+from ostler.commands.services import PromptSource, active_agent
+from ostler.core.errors import OstlerError, UsageError
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Session
 from ostler.core.sessions import OpenSessionRequest
@@ -27,12 +28,14 @@ from ostler.frontends.headless.summary import SummaryBuilder
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
 
+UNATTENDED_HINT = "select the agent with --agent, or use the chat, which asks you"
+
 if TYPE_CHECKING:
     from ostler.frontends.headless.answer_validation import AnswerValidator
 
 
 class HeadlessRun(msgspec.Struct, frozen=True):
-    """A prompt to run. `context` is piped input, whose mentions are not expanded."""
+    """A prompt to run. `context` is piped input, whose mentions are not expanded; `is_piped`: the prompt is too."""
 
     prompt: str
     context: str
@@ -42,6 +45,7 @@ class HeadlessRun(msgspec.Struct, frozen=True):
     fork: bool = False
     timeout: float | None = None
     schema: str = ""
+    is_piped: bool = False
 
     def run(self) -> int:
         """Run the prompt and return the exit status. Errors before the first event are raised."""
@@ -70,7 +74,11 @@ class HeadlessRun(msgspec.Struct, frozen=True):
         """Build the prompt and print what the run may do; `add_instructions` adds the answer's required format."""
         cwd = workspace_path(self.options.cwd)
         settings = load_settings(cwd, trust=self.options.trust)
-        built = await PromptBuilder(cwd, settings, allow_outside=self.options.yolo).build(self.prompt, session.call)
+        built = await PromptBuilder(cwd, settings, allow_outside=self.options.yolo).build(
+            self.prompt, session.call, PromptSource(active_agent(session), self.prompt if self.is_piped else "")
+        )
+        if built.questions:
+            raise UsageError(f"the prompt would {' and '.join(built.questions)}", hint=UNATTENDED_HINT)
         agents = ProjectKnowledge(str(cwd), settings).agents(trusted=settings.trusted)
         notify(describe_permissions(settings, self.options, agents, _working_agent(session, built.prompt)))
         for line in built.notices:

@@ -9,7 +9,7 @@ import msgspec
 from ostler.core.errors import ToolError, UsageError
 from ostler.core.events import Notice, Reminded, Reverted, TurnEnded
 from ostler.core.prompt import Prompt
-from ostler.core.protocols import Backend, BackendContext, CommandResult
+from ostler.core.protocols import Backend, BackendContext, CommandRequest, CommandResult
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.knowledge.hooks import HookEvent, HookSpec, hook_input
@@ -21,6 +21,11 @@ DECISIONS = ("allow", "deny", "approve", "block")
 MAX_REASON_LENGTH = 500
 MAX_CONTEXT_LENGTH = 10_000
 MAX_CONTINUATIONS = 3
+
+
+_READING_TOOLS = frozenset({"read", "list", "grep", "glob", "stat", "todoread", "todowrite", "skill"})
+# Workspaces in which a tool or a command of this process may have changed files. All runners of a session share this.
+_changed_workspaces: set[str] = set()
 
 
 class HookRunner:
@@ -37,6 +42,8 @@ class HookRunner:
         """Return why a call is denied, or an empty string. A hook that fails denies the call."""
         payload = {"tool": call.tool, "arguments": msgspec.to_builtins(call.arguments)}
         reason, _ = await self._ask_all("before_tool", call.tool, payload)
+        if not reason and call.tool not in _READING_TOOLS:
+            self.note_changes(context)
         if reason:
             context.emit(Notice("warning", f"a hook denied {call.tool}: {reason}"))
         return reason
@@ -47,6 +54,17 @@ class HookRunner:
         payload |= {"result": {"status": result.status, "text": result.for_model}}
         for reason in await self._collect_objections("after_tool", call.tool, payload, context):
             context.emit(Reminded(f"The user's hook reported about your {call.tool} call: {reason}"))
+
+    def note_changes(self, context: BackendContext) -> None:
+        """Run the hooks that could load a file of the workspace in the sandbox from now on, and report it once."""
+        names = [hook.name for hook in self._hooks if self._loads_workspace_files(hook)]
+        if names and self._cwd not in _changed_workspaces:
+            text = f"files may change now, so hooks of this project run in the sandbox: {', '.join(names)[:200]}"
+            context.emit(Notice("info", text))
+        _changed_workspaces.add(self._cwd)
+
+    def _loads_workspace_files(self, hook: HookSpec) -> bool:
+        return not hook.folder or bool(self._programs[hook])
 
     async def on_prompt(self, prompt: Prompt, context: BackendContext) -> str:
         """Return why a prompt is denied, or an empty string. Context that hooks add is sent to the model."""
@@ -108,7 +126,23 @@ class HookRunner:
                 )
         stdin = json.dumps(hook_input(hook, payload, self._cwd)).encode()
         env = {**command_environment(os.environ), "CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else None
-        return await run_program(hook.command, cwd=self._cwd, timeout=hook.seconds, stdin=stdin, env=env)
+        if self._cwd in _changed_workspaces and self._loads_workspace_files(hook):
+            return await self._run_in_sandbox(hook, stdin.decode())
+        return await run_program(hook.command, cwd=hook.folder or self._cwd, timeout=hook.seconds, stdin=stdin, env=env)
+
+    async def _run_in_sandbox(self, hook: HookSpec, stdin: str) -> CommandResult:
+        """Run a hook like a command of the model, because the model may have written what the hook loads."""
+        import shlex
+
+        from ostler.app.session_workspace import SessionShell
+
+        shell = SessionShell(self._cwd, writable=True, sandbox="require")
+        command = f"printf %s {shlex.quote(stdin)} | {shlex.join(hook.command)}"
+        env = {"CLAUDE_PROJECT_DIR": self._cwd} if hook.style == "claude" else {}
+        try:
+            return await shell.run(CommandRequest(command, timeout=hook.seconds, env=env))
+        finally:
+            await shell.aclose()
 
 
 class HookedBackend:
@@ -130,6 +164,8 @@ class HookedBackend:
         if prompt and (reason := await self._hooks.on_prompt(prompt, self._context)):
             _revert_prompt(self._context)
             raise UsageError(f"a hook denied the prompt: {reason}", code="hook")
+        if not self._can_continue:  # another program's tools are not seen here
+            self._hooks.note_changes(self._context)
         try:
             ended = await self._backend.run_turn(prompt)
         except Exception:

@@ -8,14 +8,15 @@ import msgspec
 
 from ostler.app.attachments import AttachmentCollector
 from ostler.app.project_knowledge import ProjectKnowledge
-from ostler.commands.services import BuiltPrompt, RunTool
+from ostler.commands.services import TYPED, BuiltPrompt, PromptSource, RunTool
 from ostler.core.errors import UsageError
 from ostler.core.prompt import EmbeddedResource, Prompt, PromptContent, PromptTarget, TextContent
 from ostler.core.tools import ToolCall
 from ostler.knowledge.command_templates import ExpandedCommand, expand_template
 from ostler.knowledge.custom_commands import CustomCommand
+from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
-from ostler.knowledge.prompt_syntax import mentioned_agent, parse_slash_command
+from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command
 from ostler.settings.effective import Settings
 from ostler.settings.untrusted_project import model_names
 from ostler.text.closest_name import closest_name
@@ -36,18 +37,18 @@ class PromptBuilder:
         """Return the commands defined in files, by name."""
         return ProjectKnowledge(str(self._cwd), self._settings).commands()
 
-    async def build(self, text: str, run_tool: RunTool) -> BuiltPrompt:
+    async def build(self, text: str, run_tool: RunTool, source: PromptSource = TYPED) -> BuiltPrompt:
         """Build a prompt from typed text: a custom command or plain text. `run_tool` runs calls in the session.
 
         Raises `UsageError` if the text looks like a command that does not exist.
         """
         name, arguments = parse_slash_command(text)
-        expanded = await self.expand(name, arguments, run_tool) if name else None
+        expanded = await self.expand(name, arguments, run_tool, source) if name else None
         if expanded:
             return expanded
         if name and "/" not in name and not os.path.lexists(f"/{name}"):
             raise self._unknown_command_error(name)
-        return await self.from_text(text)
+        return await self.from_text(text, source)
 
     def _unknown_command_error(self, name: str) -> UsageError:
         from ostler.commands.builtin_commands import ALIASES, COMMANDS
@@ -65,18 +66,25 @@ class PromptBuilder:
         )
         return UsageError(f"unknown command /{name[:80]}", hint=hint)
 
-    async def from_text(self, text: str) -> BuiltPrompt:
+    async def from_text(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
         """Build a prompt from plain text, with the files and the agent that it mentions."""
-        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside)
-        await attachments.add_mentions(text)
+        attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside, allow_sensitive=source.approved)
+        await attachments.add_mentions(text, source.pasted)
+        target = self.target_of(text, source.pasted)
+        notices = self._ignored_agents(text, source.pasted)
+        questions = [f"attach {path}, which may contain secrets" for path in attachments.sensitive]
+        if target and not source.approved and self._may_do_more(target.agent, source.agent):
+            questions.append(f"switch to the agent {target.agent}, which may do more than {source.agent}")
+            target = None
         return BuiltPrompt(
-            Prompt(_new_id(), (TextContent(text), *attachments.blocks.values()), target=self.target_of(text)),
-            attachments.notices,
+            Prompt(_new_id(), (TextContent(text), *attachments.blocks.values()), target=target),
+            (*notices, *attachments.notices),
+            tuple(questions),
         )
 
-    def target_of(self, text: str) -> PromptTarget | None:
+    def target_of(self, text: str, pasted: str = "") -> PromptTarget | None:
         """Return the agent that the text selects, if any. Raises `UsageError` if it does not exist."""
-        name = mentioned_agent(text)
+        name = mentioned_agent(text, pasted)
         if not name:
             return None
         agents = self._selectable_agents()
@@ -84,7 +92,28 @@ class PromptBuilder:
             raise UsageError(f"unknown agent {name[:80]!r}", hint=f"available: {', '.join(agents)}")
         return PromptTarget(name, for_session=True)
 
-    async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
+    def _ignored_agents(self, text: str, pasted: str) -> list[str]:
+        """Return a notice for each known agent in pasted or quoted text, which selects none."""
+        mentions = (path for _, _, path, typed in typed_mentions(text, pasted) if not typed)
+        names = {path.removeprefix(AGENT_PREFIX) for path in mentions if path.startswith(AGENT_PREFIX)}
+        known = sorted(names & set(self._selectable_agents())) if names else []
+        return [f"@agent:{name} is pasted or quoted, so it selects no agent; type it yourself" for name in known]
+
+    def _may_do_more(self, name: str, current: str) -> bool:
+        agents = ProjectKnowledge(str(self._cwd), self._settings).agents(trusted=self._settings.trusted)
+        return current in agents and name in agents and agents[name].may_do_more_than(agents[current])
+
+    def _check_target(self, target: PromptTarget | None, source: PromptSource) -> None:
+        """Raise `UsageError` if a command selects an agent that may do more. A task is restricted by its parent."""
+        if target and target.agent and not target.task and self._may_do_more(target.agent, source.agent):
+            raise UsageError(
+                f"the command selects the agent {target.agent}, which may do more than {source.agent}",
+                hint=f"select {target.agent} yourself first",
+            )
+
+    async def expand(
+        self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
+    ) -> BuiltPrompt | None:
         """Expand a custom command into a prompt. Return None if there is no command of that name.
 
         Its shell commands run as tool calls of the session. Raises `UsageError` if one is denied.
@@ -95,12 +124,16 @@ class PromptBuilder:
         expanded = expand_template(command.template, arguments)
         self._check_shell_commands(command, expanded)
         notices: list[str] = []
-        target = self._command_target(command, arguments, notices)
+        target = self._command_target(command, arguments, source.pasted, notices)
+        self._check_target(target, source)
         outputs = [await _shell_output(shell, command, run_tool) for shell in expanded.shell_commands]
         attachments = AttachmentCollector(self._cwd, allow_outside=self._allow_outside)
+        typed = {path for _, _, path, is_typed in typed_mentions(arguments, source.pasted) if is_typed}
         for file in expanded.files:
             if not file.path.startswith("agent:"):
-                await attachments.add_file(file.path.removeprefix("file:"), typed=file.from_arguments)
+                await attachments.add_file(
+                    file.path.removeprefix("file:"), typed=file.from_arguments and file.path in typed
+                )
         text = expanded.render(outputs)
         if not text.strip():  # most models reject an empty prompt
             raise UsageError(
@@ -125,9 +158,11 @@ class PromptBuilder:
                 hint="review and trust it with `ostler trust`",
             )
 
-    def _command_target(self, command: CustomCommand, arguments: str, notices: list[str]) -> PromptTarget | None:
+    def _command_target(
+        self, command: CustomCommand, arguments: str, pasted: str, notices: list[str]
+    ) -> PromptTarget | None:
         """Return the target: an agent in the arguments for the session, the file's for this turn or as a task."""
-        if typed := mentioned_agent(arguments):
+        if typed := mentioned_agent(arguments, pasted):
             return self.target_of(f"@agent:{typed} {command.name}")
         agents, task_agents = self._selectable_agents(), self._task_agents()
         agent = command.agent

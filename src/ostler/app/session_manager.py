@@ -39,6 +39,7 @@ from ostler.session.session import LocalSession
 from ostler.settings.effective import Settings
 from ostler.settings.grants import ProjectGrants
 from ostler.settings.home import project_id
+from ostler.settings.problems import ignored_mcp_note
 
 if TYPE_CHECKING:
     from ostler.app.acp_backend import AcpParts
@@ -143,6 +144,8 @@ class LocalSessionManager:
     def _load_settings(self, cwd: Path) -> Settings:
         settings = load_settings(cwd, trust=self._options.trust)
         for note in (*settings.notes, *map(str, settings.problems)):
+            self._notify(note)
+        if note := ignored_mcp_note(name for name, server in settings.config.mcp.items() if server.enabled):
             self._notify(note)
         if count := count_untrusted(cwd, settings):
             self._notify(f"{count} project settings are ignored until you trust them: review them with `ostler trust`")

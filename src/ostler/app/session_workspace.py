@@ -34,14 +34,22 @@ class SessionShell:
         self._root = root
         self._writable = writable
         self._sandbox = sandbox
-        self.read_only = False
+        self.is_agent_read_only: Callable[[], bool] = lambda: False
+        self._checked_read_only = False
         self._processes: SessionProcesses | None = None
 
     def for_child(self) -> "SessionShell":
         """Return a separate shell with the same settings for a child session."""
         return SessionShell(self._root, writable=self._writable, sandbox=self._sandbox)
 
+    @property
+    def read_only(self) -> bool:
+        """Whether the agent is read-only now, or was when the permission of the last command was checked."""
+        return self.is_agent_read_only() or self._checked_read_only
+
     async def is_sandboxed(self) -> bool:
+        """Return whether the next command runs in the sandbox; one that is allowed as read-only stays read-only."""
+        self._checked_read_only = self.is_agent_read_only()
         return not (await self._ensure_processes().prepare()).startswith("none")
 
     async def can_write(self) -> bool:
@@ -102,16 +110,17 @@ class SessionShell:
         if (
             (self.read_only or not self._writable)
             and redirects_to_file(request.command)
-            and not await self.is_sandboxed()
+            and (await self._ensure_processes().prepare()).startswith("none")
         ):
             raise ToolError(
                 "this session is read-only, and no sandbox confines the redirection",
                 hint="run the command without it",
             )
-        if not (request.network or self.read_only):
+        read_only = self.read_only
+        if not (request.network or read_only):
             return None
         default = self._sandbox_policy()
-        if not self.read_only:
+        if not read_only:
             hidden = tuple(path for path in default.hidden if os.path.realpath(path) in default.read_only)
             return msgspec.structs.replace(default, network=True, hidden=hidden)
         return msgspec.structs.replace(default, writable=(), network=request.network)

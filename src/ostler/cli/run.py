@@ -82,6 +82,7 @@ def _run(args: Namespace) -> int:
         args.fork,
         args.timeout,
         args.output_schema or "",
+        is_piped=not " ".join(args.prompt).strip(),
     ).run()
 
 

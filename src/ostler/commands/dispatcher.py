@@ -15,7 +15,7 @@ from ostler.commands.results import (
     SwitchSession,
     show_lines,
 )
-from ostler.commands.services import CommandServices, NamedItem
+from ostler.commands.services import CommandServices, NamedItem, PromptSource, active_agent
 from ostler.commands.session_commands import SessionCommands
 from ostler.commands.timeline import Timeline
 from ostler.commands.undo_commands import UndoCommands
@@ -45,6 +45,7 @@ class CommandDispatcher:
     def __init__(self, session: Session, services: CommandServices, new_id: Callable[[], str]) -> None:
         self._session = session
         self._services = services
+        self.pasted = ""  # text that the user pasted, which may be part of the input
         self._new_id = new_id
         self.usage = UsageTracker()
         self.timeline = Timeline()
@@ -80,7 +81,9 @@ class CommandDispatcher:
             return await self._builtins[builtin](rest)
         if name in (command.name for command in self._session.info.commands):  # the backend expands it itself
             return StartTurn(Prompt(self._new_id(), (TextContent(f"/{name} {rest}".rstrip()),)))
-        built = await self._services.expand(name, rest, self._session.call)
+        built = await self._services.expand(
+            name, rest, self._session.call, PromptSource(active_agent(self._session), self.pasted)
+        )
         return StartTurn(built.prompt, tuple(built.notices)) if built else show_lines(await self._unknown_message(name))
 
     async def _unknown_message(self, name: str) -> str:
@@ -137,7 +140,7 @@ class CommandDispatcher:
     async def steer(self, rest: str) -> SlashCommandResult:
         if not rest:
             return show_lines("  usage: /steer words")
-        built = await self._services.build_prompt(rest)
+        built = await self._services.build_prompt(rest, PromptSource(active_agent(self._session), self.pasted))
         if self._session.turn is None:
             return StartTurn(built.prompt, tuple(built.notices))
         if not await self._session.apply(Steer(built.prompt)):

@@ -15,10 +15,14 @@ RunTool = Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class BuiltPrompt(msgspec.Struct, frozen=True):
-    """A prompt to start a turn with, and notices about it for the user."""
+    """A prompt to start a turn with, and notices about it for the user.
+
+    `questions` is what the prompt leaves out because it needs the user's approval.
+    """
 
     prompt: Prompt
     notices: Sequence[str] = ()
+    questions: Sequence[str] = ()
 
 
 class NamedItem(msgspec.Struct, frozen=True):
@@ -30,10 +34,26 @@ class NamedItem(msgspec.Struct, frozen=True):
     active: bool = False
 
 
+class PromptSource(msgspec.Struct, frozen=True):
+    """How a prompt was entered: the active agent, text that was pasted, and whether the user approved its questions."""
+
+    agent: str = ""
+    pasted: str = ""
+    approved: bool = False
+
+
+TYPED = PromptSource()
+
+
+def active_agent(session: Session) -> str:
+    """Return the name of the session's agent, or an empty string if its backend has none."""
+    return next((option.value for option in session.info.options if option.id == "agent"), "")
+
+
 class CommandServices(Protocol):
     """Services that a frontend gets for its slash commands. All methods raise `OstlerError` on failure."""
 
-    async def build_prompt(self, text: str) -> BuiltPrompt:
+    async def build_prompt(self, text: str, source: PromptSource = TYPED) -> BuiltPrompt:
         """Build a prompt from typed text, with the files it mentions and the agent it selects."""
 
     async def undo(self, direction: Direction, turns: Sequence[str]) -> Sequence[str]:
@@ -63,7 +83,9 @@ class CommandServices(Protocol):
     async def commands(self) -> Sequence[NamedItem]:
         """Return the custom commands of the user and the project."""
 
-    async def expand(self, name: str, arguments: str, run_tool: RunTool) -> BuiltPrompt | None:
+    async def expand(
+        self, name: str, arguments: str, run_tool: RunTool, source: PromptSource = TYPED
+    ) -> BuiltPrompt | None:
         """Expand a custom command to a prompt, running its shell parts with `run_tool`. Return None if unknown."""
 
     async def sessions(self, query: str) -> Sequence[SessionSummary]:

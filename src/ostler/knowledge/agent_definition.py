@@ -7,6 +7,7 @@ import msgspec
 from ostler.core.permission import Rule
 from ostler.knowledge.tool_lists import ToolSwitches, is_tool_allowed
 
+_WRITING_TOOLS = frozenset({"bash", "write", "edit", "patch", "task"})
 AgentMode = Literal["primary", "subagent", "all"]
 
 
@@ -36,6 +37,17 @@ class AgentDefinition(msgspec.Struct, frozen=True):
     def allows_tool(self, tool: str) -> bool:
         """Return whether the agent's model is offered a tool."""
         return is_tool_allowed(tool, self.tools)
+
+    def may_do_more_than(self, other: "AgentDefinition") -> bool:
+        """Return whether the agent may do something that the other one may not, as far as their definitions show."""
+        names = {name for agent in (self, other) for layer in agent.tools for name, _ in layer} | _WRITING_TOOLS
+        return (
+            (other.read_only and not self.read_only)
+            or not set(other.restrictions) <= set(self.restrictions)
+            or any(self.allows_tool(name) and not other.allows_tool(name) for name in names)
+            or any(rule.action != "deny" for rule in self.rules if rule not in other.rules)
+            or any(rule.action != "allow" for rule in other.rules if rule not in self.rules)
+        )
 
     @property
     def user_selectable(self) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from shlex import quote
 
 import msgspec
 
@@ -62,10 +63,14 @@ def expand_template(template: str, arguments: str) -> ExpandedCommand:
     """
     arguments = arguments.strip()
     fill = _make_filler(template, arguments)
+    quoted = " ".join(map(quote, split_words(arguments)))
     parts: list[TemplateText | TemplateShell] = []
     end = 0
     for match in _SHELL.finditer(template):
-        parts += (TemplateText(fill(template[end : match.start()])), TemplateShell(fill(match[1])))
+        parts += (
+            TemplateText(fill(template[end : match.start()])),
+            TemplateShell(_fill_shell(match[1], fill, quoted)),
+        )
         end = match.end()
     parts.append(TemplateText(fill(template[end:])))
     if arguments and not _PLACEHOLDER.search(template):
@@ -95,6 +100,37 @@ def _make_filler(template: str, arguments: str) -> Callable[[str], str]:
         return " ".join(words[number - 1 :]) if number == highest else "".join(words[number - 1 : number])
 
     return lambda text: _PLACEHOLDER.sub(value, text)
+
+
+def _fill_shell(command: str, fill: Callable[[str], str], all_quoted: str) -> str:
+    """Insert arguments into a shell command so that each one is data: quoted, and outside of the template's quotes."""
+    parts: list[str] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(command):
+        before, value = command[: match.start()], fill(match[0])
+        if value == match[0]:
+            continue
+        mark = _open_quote(before)
+        if before.endswith(("$", "\\")) and not mark:
+            mark = '""' if before.endswith("$") else " "  # otherwise they would change the meaning of the quotes
+        word = quote(value) if value or mark else ""
+        text = all_quoted if match[1] == "ARGUMENTS" and not mark else word
+        parts += (command[end : match.start()], mark, text, mark)
+        end = match.end()
+    return "".join([*parts, command[end:]])
+
+
+def _open_quote(text: str) -> str:
+    """Return the quotation mark that is open at the end of a shell text, or an empty string."""
+    mark, escaped = "", False
+    for char in text:
+        if escaped:
+            escaped = False
+        elif char == "\\" and mark != "'":
+            escaped = True
+        elif char in "'\"" and mark in ("", char):
+            mark = "" if mark else char
+    return mark
 
 
 def split_words(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Reads hook definitions from the settings and from Claude Code's files; does not run them."""
 
+import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -8,7 +9,7 @@ import msgspec
 
 from ostler.knowledge.source_folder import SourceFolder
 from ostler.settings.effective import Settings
-from ostler.settings.problems import Problem
+from ostler.settings.problems import Problem, SettingOrigin
 
 HookEvent = Literal["before_tool", "after_tool", "prompt_submitted", "turn_end"]
 HOOK_EVENTS: tuple[HookEvent, ...] = ("before_tool", "after_tool", "prompt_submitted", "turn_end")
@@ -44,6 +45,7 @@ class HookSpec(msgspec.Struct, frozen=True):
     """A program to run on an event. `style` selects the format of its input and output.
 
     `match` is a wildcard pattern in Ostler's style and a regular expression in Claude Code's; empty matches every tool.
+    It runs in `folder`, that of the user's settings file; a hook of a project has none and runs in the workspace.
     """
 
     event: HookEvent
@@ -52,6 +54,7 @@ class HookSpec(msgspec.Struct, frozen=True):
     seconds: float = 30.0
     style: Literal["ostler", "claude"] = "ostler"
     origin: str = ""
+    folder: str = ""
 
     @property
     def name(self) -> str:
@@ -69,12 +72,17 @@ class HookSpec(msgspec.Struct, frozen=True):
 
 def configured_hooks(settings: Settings) -> list[HookSpec]:
     """Return the hooks of the config, including the project's if it is trusted."""
-    hooks = settings.config.hooks
     return [
-        HookSpec(event, hook.command, hook.match, hook.timeout_ms / 1000, origin=str(settings.origin(("hooks", event))))
+        HookSpec(event, hook.command, hook.match, hook.timeout_ms / 1000, origin=str(origin), folder=_folder(origin))
         for event in HOOK_EVENTS
-        for hook in getattr(hooks, event)
+        for origin in [settings.origin(("hooks", event))]
+        for hook in getattr(settings.config.hooks, event)
     ]
+
+
+def _folder(origin: SettingOrigin) -> str:
+    """Return the folder where a hook runs: never the workspace for the user's own, so that no file of it is loaded."""
+    return "" if origin.layer == "project" else os.path.dirname(os.path.abspath(origin.file))
 
 
 def claude_project_hooks(folder: SourceFolder) -> list[HookSpec]:

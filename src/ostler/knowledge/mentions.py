@@ -19,6 +19,18 @@ def find_mentions(text: str) -> list[tuple[int, int, str]]:
     return found
 
 
+def typed_mentions(text: str, pasted: str = "") -> list[tuple[int, int, str, bool]]:
+    """Return the mentions, each with whether the user typed it: outside of code and quotes, and not in `pasted`."""
+    own = {path for _, _, path in find_mentions(_strip_quotes(strip_code(text)))}
+    own -= {path for _, _, path in find_mentions(pasted)} if pasted else set()
+    return [(start, end, path, path in own) for start, end, path in find_mentions(text)]
+
+
+def _strip_quotes(text: str) -> str:
+    """Return Markdown without quoted and indented lines."""
+    return "\n".join("" if re.match(r" {0,3}>| {4}|\t", line) else line for line in text.split("\n"))
+
+
 def strip_code(text: str) -> str:
     """Return Markdown with its fenced blocks and code spans removed."""
     lines: list[str] = []

@@ -2,7 +2,7 @@
 
 import re
 
-from ostler.knowledge.mentions import find_mentions
+from ostler.knowledge.mentions import find_mentions, typed_mentions
 from ostler.text.lazy_regex import lazy_regex
 
 AGENT_PREFIX = "agent:"
@@ -15,9 +15,13 @@ def parse_slash_command(text: str) -> tuple[str, str]:
     return (match[1], (match[2] or "").strip()) if match else ("", "")
 
 
-def mentioned_agent(text: str) -> str:
-    """Return the agent of the last `@agent:name` in a text, or an empty string."""
-    names = [path.removeprefix(AGENT_PREFIX) for _, _, path in find_mentions(text) if path.startswith(AGENT_PREFIX)]
+def mentioned_agent(text: str, pasted: str = "") -> str:
+    """Return the agent of the last `@agent:name` that the user typed, or an empty string."""
+    names = [
+        path.removeprefix(AGENT_PREFIX)
+        for _, _, path, typed in typed_mentions(text, pasted)
+        if typed and path.startswith(AGENT_PREFIX)
+    ]
     return names[-1] if names else ""
 
 

@@ -9,10 +9,10 @@ import msgspec
 from ostler.core.errors import UsageError
 from ostler.core.permission import Rule
 from ostler.settings.jsonc_parser import KeyPath
-from ostler.settings.layers import Layer, merge_layers, resolve_path
+from ostler.settings.layers import Layer, merge_layers, merge_values, resolve_path
 from ostler.settings.masking import mask_secrets
 from ostler.settings.problems import PendingSetting, Problem, SettingOrigin, format_path
-from ostler.settings.schema import Config
+from ostler.settings.schema import AgentConfig, Config
 from ostler.settings.secret import decode_secret
 from ostler.settings.untrusted_project import ProjectSetting, restrict_untrusted
 
@@ -85,6 +85,24 @@ class Settings:
         Its `allow` only overrides an earlier `ask` or `deny` of the same project.
         """
         return [rule for layer in self.layers if layer.restrict_only for rule in layer.rules(agent)]
+
+    def agent_entry(self, agent: str, *, project: bool) -> AgentConfig:
+        """Return what the project's layers, or all others, say about an agent."""
+        entry: dict[str, Any] = {}
+        for layer in self._agent_layers(project=project):
+            entry = merge_values(entry, layer.value.get("agent", {}).get(agent, {}))
+        return msgspec.convert({key: value for key, value in entry.items() if key != "permission"}, AgentConfig)
+
+    def agent_rules(self, agent: str, *, project: bool) -> list[Rule]:
+        """Return the rules of an agent in the project's layers, or in all others."""
+        return [rule for layer in self._agent_layers(project=project) for rule in layer.rules(agent)]
+
+    def user_agents(self) -> set[str]:
+        """Return the agents that the user's own settings name."""
+        return {name for layer in self._agent_layers(project=False) for name in layer.value.get("agent", {})}
+
+    def _agent_layers(self, *, project: bool) -> list[Layer]:
+        return [layer for layer in self.layers if (layer.name == "project") is project]
 
     @property
     def pending_trust(self) -> tuple[PendingSetting, ...]:

@@ -1,5 +1,6 @@
 """Loads the settings of a workspace from files, environment and flags, in a fixed order."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from ostler.settings.effective import Settings
 from ostler.settings.env_layers import environment_layers, first_set_variable, flag_layer
 from ostler.settings.home import error_text, expand_path, find_home, user_home
 from ostler.settings.layers import Layer, LayerName
+from ostler.settings.user_paths import with_absolute_paths
 from ostler.settings.validate import ValidatedConfig, validate
 
 _EIDOLON_KEYS = ("models", "model")
@@ -99,7 +101,10 @@ def _eidolon_layers(name: LayerName, folder: Path) -> Iterator[Layer]:
 def _file_layer(name: LayerName, path: Path | None) -> Iterator[Layer]:
     document = read_config(path) if path else None
     if document:
-        yield Layer(name, document.file, validate(document.value), document)
+        layer = Layer(name, document.file, validate(document.value), document)
+        if name != "project":
+            layer.value = with_absolute_paths(layer.value, os.path.dirname(os.path.abspath(document.file)))
+        yield layer
 
 
 def _find_config_file(folder: Path) -> Path | None:

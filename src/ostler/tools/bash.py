@@ -112,7 +112,7 @@ async def _needs(params: BashParams, analysis: "Analysis", workspace: Workspace)
 
     parts = analysis.commands or (SimpleCommand(params.command, (), literal=False, paths=()),)
     # With network access, a command can send data and change remote systems, which the sandbox does not prevent.
-    sandboxed = not params.network and await workspace.is_sandboxed()
+    sandboxed = await workspace.is_sandboxed() and not params.network
     needs = [
         Need(
             "bash",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ostler.commands.dispatcher import CommandDispatcher
 from ostler.commands.results import StartTurn
-from ostler.commands.services import CommandServices
+from ostler.commands.services import CommandServices, PromptSource, active_agent
 from ostler.core.errors import OstlerError
 from ostler.core.events import Envelope, InfoChanged, OptionChanged, TurnEnded, UsageReported
 from ostler.core.prompt import Prompt, PromptContent, TextContent
@@ -19,7 +19,7 @@ from ostler.core.sessions import SetOption, Steer
 from ostler.frontends.acp_agent.config_options import EditorOptions
 from ostler.frontends.acp_agent.editor_client import EditorClient
 from ostler.frontends.acp_agent.editor_requests import EditorRequests
-from ostler.frontends.acp_agent.prompt_content import convert_prompt, prompt_text
+from ostler.frontends.acp_agent.prompt_content import convert_prompt, later_text, prompt_text
 from ostler.frontends.acp_agent.session_updates import SessionUpdateBuilder, effective_records
 from ostler.frontends.acp_agent.slash_commands import EditorSlashCommands, result_markdown
 from ostler.frontends.acp_agent.stop_reason import add_usage, prompt_response
@@ -219,7 +219,7 @@ class EditorSession:
             self._spawn(_run_detached(self.prompt(content)))
             return {"outcome": "startedNewTurn"}
         blocks = convert_prompt(content)
-        ready = await self._services.build_prompt(prompt_text(blocks))
+        ready = await self._services.build_prompt(prompt_text(blocks), self._source(blocks))
         prompt = replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:]))
         if not await self._session.apply(Steer(prompt)):
             raise RpcError(INVALID_REQUEST, "this backend does not accept input during a turn")
@@ -271,13 +271,16 @@ class EditorSession:
         text = prompt_text(blocks)
         result = await self._slash_commands.run(text)
         if result is None:
-            ready = await self._services.build_prompt(text)
+            ready = await self._services.build_prompt(text, self._source(blocks))
             return await self._run_turn(run, replace(ready.prompt, blocks=(*blocks, *ready.prompt.blocks[1:])))
         if isinstance(result, StartTurn):
             others = [block for block in blocks if not isinstance(block, TextContent)]
             return await self._run_turn(run, replace(result.prompt, blocks=(*result.prompt.blocks, *others)))
         self._editor.send_update(AgentMessageChunk(text_content(result_markdown(result)), new_id()))
         return PromptResponse("end_turn")
+
+    def _source(self, blocks: list[PromptContent]) -> PromptSource:
+        return PromptSource(active_agent(self._session), later_text(blocks))
 
     async def _run_turn(self, run: PromptRun, prompt: Prompt) -> PromptResponse:
         self._usage = PromptUsage()

@@ -20,6 +20,11 @@ def prompt_text(blocks: Sequence[PromptContent]) -> str:
     return "".join(block.text for block in blocks if isinstance(block, TextContent)).strip()
 
 
+def later_text(blocks: Sequence[PromptContent]) -> str:
+    """Return the text after the first text block, which the user did not type."""
+    return "\n".join([block.text for block in blocks if isinstance(block, TextContent)][1:])
+
+
 def _convert_block(content: ContentBlock) -> PromptContent:
     match content.type:
         case "text":

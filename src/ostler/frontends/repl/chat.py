@@ -1,7 +1,7 @@
 """Controls one session in the terminal: reads input, starts turns and commands, shows events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
@@ -18,9 +18,18 @@ from ostler.commands.results import (
     StartTurn,
     SwitchSession,
 )
-from ostler.commands.services import CommandServices
+from ostler.commands.services import CommandServices, PromptSource, active_agent
 from ostler.core.errors import OstlerError
-from ostler.core.events import Envelope, Event, PermissionAsked, QuestionAsked, TurnEnded, TurnStarted
+from ostler.core.events import (
+    Envelope,
+    Event,
+    PermissionAsked,
+    QuestionAnswered,
+    QuestionAsked,
+    TurnEnded,
+    TurnStarted,
+)
+from ostler.core.permission import Decision, Question, QuestionReply
 from ostler.core.protocols import Session
 from ostler.core.sessions import Steer
 from ostler.frontends.repl.console import (
@@ -49,6 +58,7 @@ EXIT_HINT = "press Ctrl-C again to quit"
 NEW_SESSION_HINT = "new sessions use it; start one with /new"
 BUSY_HINT = "something is running; press Ctrl-C to cancel it first"
 ALERT_AFTER_SECONDS = 5.0
+APPROVED = "allow"
 
 
 class ChatExit(msgspec.Struct, frozen=True):
@@ -70,7 +80,8 @@ class ChatController:
         self._services = services
         self._scroll = TranscriptRenderer(paint)
         self._scroll.calls.full_output = details
-        self._dialogs = DialogQueue(console, paint, session.answer)
+        self._dialogs = DialogQueue(console, paint, self._answer)
+        self._unapproved: dict[str, tuple[str, PromptSource]] = {}  # prompts by the id of the question about them
         self._commands = CommandDispatcher(session, services, new_id)
         self._status = StatusLine(session, self._commands.usage)
         self._waiting = WaitNotices()
@@ -196,12 +207,12 @@ class ChatController:
                 return self._chat_exit or await self._leave(status)
             case DetailsToggled():
                 self._toggle_details()
-            case SteerEntered(text):
-                await self._steer(text)
+            case SteerEntered(text, pasted):
+                await self._steer(text, pasted)
             case _ if self._dialogs:
                 self._dialogs.answer(event.text)
             case _:
-                await self._submit(event.text)
+                await self._submit(event.text, event.pasted)
         return None
 
     async def _leave(self, status: int) -> ChatExit:
@@ -222,8 +233,9 @@ class ChatController:
         self._continue()
         return again
 
-    async def _submit(self, line: str) -> None:
+    async def _submit(self, line: str, pasted: str = "") -> None:
         parsed = parse_input(self._without_returned_prompt(line))
+        self._commands.pasted = pasted
         try:
             match parsed:
                 case None:
@@ -236,8 +248,12 @@ class ChatController:
                 case SlashInput(name, rest):
                     self._start_command(name, rest)
                 case PromptInput(text):
-                    ready = await self._services.build_prompt(text)
-                    self._send_prompt(StartTurn(ready.prompt, tuple(ready.notices)))
+                    source = PromptSource(active_agent(self._session), pasted)
+                    ready = await self._services.build_prompt(text, source)
+                    if ready.questions:
+                        self._ask_before_sending(text, source, ready.questions)
+                    else:
+                        self._send_prompt(StartTurn(ready.prompt, tuple(ready.notices)))
         except OstlerError as error:
             self._return_unsent(str(error), line)
 
@@ -247,13 +263,39 @@ class ChatController:
         command = line.removeprefix(prompt).strip()
         return command if prompt and command in UNDO_COMMANDS else line
 
-    async def _steer(self, text: str) -> None:
+    def _ask_before_sending(self, text: str, source: PromptSource, questions: Sequence[str]) -> None:
+        """Ask about the files and the agent that a prompt mentions; a `no` sends it without them."""
+        ask_id = new_id()
+        self._unapproved[ask_id] = (text, source)
+        schema: dict[str, object] = {"properties": {APPROVED: {"type": "boolean", "title": "allow"}}}
+        self._dialogs.on_event(QuestionAsked(Question(ask_id, f"Your prompt would {' and '.join(questions)}.", schema)))
+        self._show_status()
+
+    def _answer(self, ask_id: str, answer: Decision | QuestionReply) -> bool:
+        """Pass an answer to the session, or send the prompt that it is about."""
+        if ask_id not in self._unapproved:
+            return self._session.answer(ask_id, answer)
+        text, source = self._unapproved.pop(ask_id)
+        reply = answer if isinstance(answer, QuestionReply) else QuestionReply("decline")
+        self._dialogs.on_event(QuestionAnswered(ask_id, reply))
+        approved = reply.action == "accept" and (reply.content or {}).get(APPROVED) is True
+        self._turns.run_task(self._send_built(text, msgspec.structs.replace(source, approved=approved)))
+        return True
+
+    async def _send_built(self, text: str, source: PromptSource) -> None:
+        try:
+            ready = await self._services.build_prompt(text, source)
+            self._send_prompt(StartTurn(ready.prompt, tuple(ready.notices)))
+        except OstlerError as error:
+            self._return_unsent(str(error), text)
+
+    async def _steer(self, text: str, pasted: str = "") -> None:
         """Send input to the running turn, or start a turn if none is running."""
         if self._dialogs or not self._turns.in_turn:
-            await self._submit(text)
+            await self._submit(text, pasted)
             return
         try:
-            ready = await self._services.build_prompt(text)
+            ready = await self._services.build_prompt(text, PromptSource(active_agent(self._session), pasted))
             if await self._session.apply(Steer(ready.prompt)):
                 lines = [f"  ↳ {sanitise(line)}" for line in text.strip().split("\n")]
                 self._console.show([self._paint(line, "bold") for line in lines])

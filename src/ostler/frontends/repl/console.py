@@ -10,9 +10,10 @@ if TYPE_CHECKING:
 
 
 class LineEntered(msgspec.Struct, frozen=True):
-    """The user entered a line; while a menu is open it may be one of its keys."""
+    """The user entered a line; while a menu is open it may be one of its keys. `pasted` may contain parts of it."""
 
     text: str
+    pasted: str = ""
 
 
 class InterruptRequested(msgspec.Struct, frozen=True):
@@ -30,6 +31,7 @@ class SteerEntered(msgspec.Struct, frozen=True):
     """The user entered text for the running turn."""
 
     text: str
+    pasted: str = ""
 
 
 class DetailsToggled(msgspec.Struct, frozen=True):

@@ -199,7 +199,7 @@ class LineEditorConsole:
 
     def paste(self, text: str) -> None:
         """Insert pasted text at the cursor."""
-        self._session.default_buffer.insert_text(self._pastes.fold(text))
+        self._session.default_buffer.insert_text(self._pastes.add(text))
 
     def set_completion(self, source: "CompletionSource") -> None:
         """Set the source and start scanning files, so that a large tree is known before the first mention."""
@@ -256,7 +256,8 @@ class LineEditorConsole:
             self._session.history.append_string(text)
         buffer.reset()
         self._session.app.vi_state.reset()
-        self.inject(SteerEntered(text) if steering else LineEntered(text))
+        pasted = self._pastes.text_with_mentions
+        self.inject(SteerEntered(text, pasted) if steering else LineEntered(text, pasted))
 
     async def edit(self, path: str) -> bool:
         from prompt_toolkit.application import in_terminal

@@ -12,6 +12,18 @@ class PasteStore:
 
     def __init__(self) -> None:
         self._pastes: dict[int, str] = {}
+        self._with_mentions: list[str] = []
+
+    def add(self, text: str) -> str:
+        """Remember a pasted text that may mention files or agents, and return it folded."""
+        if "@" in text and text not in self._with_mentions:
+            self._with_mentions.append(text)
+        return self.fold(text)
+
+    @property
+    def text_with_mentions(self) -> str:
+        """Everything that was pasted in this run and may contain mentions."""
+        return "\n".join(self._with_mentions)
 
     def fold(self, text: str) -> str:
         """Return the text, or a placeholder if it is too long to edit."""
