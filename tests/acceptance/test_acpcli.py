@@ -267,14 +267,6 @@ def test_08_mention_parsing(acpcli):
     assert {block["type"] for block in blocks[1:]} == {"resource_link"}
 
 
-@req("AC-3")
-def test_word_after_an_at_sign_is_a_mention_only_if_the_file_exists(acpcli):
-    (acpcli.workspace / "README.md").write_text("")
-    prompt = '@property @app.route("/a") thank @alice, see @file:README.md and @README.md'
-    blocks = json.loads(acpcli("-o", "simple", f"!blocks {prompt}").stdout)
-    assert [block["uri"] for block in blocks[1:]] == [f"file://{acpcli.workspace}/README.md"]
-
-
 @req("AC-1", "AC-2", "CL-9")
 @pytest.mark.parametrize(("order", "shown"), [("!hang", "hanging"), ("!leave sleep 1000\n!hang", "hanging")])
 def test_09_cancellation_handling(acpcli, order, shown):

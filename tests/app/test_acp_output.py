@@ -98,24 +98,35 @@ def test_labels_are_on_separate_lines():
     ("text", "links"),
     [
         ("no mention of a@b.example here", []),
-        ("@a.py", [("file:///w/a.py", "a.py", "text/x-python")]),
-        ("(see @dir/b.json).", [("file:///w/dir/b.json", "b.json", "application/json")]),
+        ("@a.py", [("file://{root}/a.py", "a.py", "text/x-python")]),
+        ("(see @dir/b.json).", [("file://{root}/dir/b.json", "b.json", "application/json")]),
         (
             "@'it is.md' @\"x y.png\"",
-            [("file:///w/it%20is.md", "it is.md", "text/markdown"), ("file:///w/x%20y.png", "x y.png", "image/png")],
+            [
+                ("file://{root}/it%20is.md", "it is.md", "text/markdown"),
+                ("file://{root}/x%20y.png", "x y.png", "image/png"),
+            ],
         ),
-        ("@../up @/abs/c", [("file:///up", "up", ""), ("file:///abs/c", "c", "")]),
+        (
+            "@dir/../a.py @/dev/null",
+            [("file://{root}/a.py", "a.py", "text/x-python"), ("file:///dev/null", "null", "")],
+        ),
         (
             "@https://x.example/ @http://x.example/d.html?q=1",
             [("https://x.example/", "x.example", ""), ("http://x.example/d.html?q=1", "d.html", "text/html")],
         ),
-        ("@a.py and @a.py", [("file:///w/a.py", "a.py", "text/x-python")]),
+        ("@a.py and @a.py", [("file://{root}/a.py", "a.py", "text/x-python")]),
+        ("@file:a.py", [("file://{root}/a.py", "a.py", "text/x-python")]),
+        ('@property @app.route("/a") thank @alice, @gone.py', []),
     ],
 )
-def test_mentions(text, links):
-    first, *rest = prompt_blocks(text, "/w")
+def test_mentions_of_existing_files_and_urls_become_links(tmp_path, text, links):
+    (tmp_path / "dir").mkdir()
+    for name in ("a.py", "dir/b.json", "it is.md", "x y.png"):
+        (tmp_path / name).write_text("")
+    first, *rest = prompt_blocks(text, str(tmp_path))
     assert first.text == text
-    assert rest == [ResourceLink(*link) for link in links]
+    assert rest == [ResourceLink(uri.format(root=tmp_path), *more) for uri, *more in links]
 
 
 @pytest.mark.req("AC-7")

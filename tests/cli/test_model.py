@@ -37,7 +37,7 @@ def test_missing_model_suggests_install(ostler):
         done = ostler(*arguments)
         assert (done.code, done.stderr.count("\n")) == (2, 1)
         assert "is installed; run `ostler model install`" in done.stderr
-    assert "ostler model install" in ostler("run", "hi").stderr
+    assert "ostler demo" in ostler("run", "hi").stderr
 
 
 def test_install_list_and_remove_own_file(ostler, models_folder):

@@ -135,12 +135,12 @@ async def test_missing_file_suggests_similar_paths(harness, searcher):
 
 @pytest.mark.req("FS-2")
 @pytest.mark.parametrize("name", ["~notes.txt", "~/a.txt", "~root/a.txt"])
-async def test_a_name_with_a_tilde_is_read_as_it_is_listed(room, name):
-    room.file(name, "one\n")
-    assert name.split("/")[0] in (await room.ok("list")).for_model
-    assert (await room.ok("read", path=name)).data["content"] == "one"
-    await room.ok("edit", path=name, edits=[{"old": "one", "new": "two"}])
-    assert (room.root / name).read_text() == "two\n"
+async def test_file_name_with_a_tilde_can_be_read(harness, name):
+    harness.file(name, "one\n")
+    assert name.split("/")[0] in (await harness.ok("list")).for_model
+    assert (await harness.ok("read", path=name)).data["content"] == "one"
+    await harness.ok("edit", path=name, edits=[{"old": "one", "new": "two"}])
+    assert (harness.root / name).read_text() == "two\n"
 
 
 @pytest.mark.req("FS-2")

@@ -54,18 +54,11 @@ class AgentCallNeeds:
             if kind in _READ_KEYS:
                 return read_needs(_READ_KEYS[kind], path, self._workspace)[1]
             if kind != "fetch":
-                return (Need(_permission_key(kind), self._workspace.resolve(path).display_path),)
+                need, *outside = read_needs("read", path, self._workspace)[1]
+                return (Need(_permission_key(kind), need.subject), *outside)
         except ToolError as error:
             return (Need(_permission_key(kind), path, danger="deny", reason=str(error)),)
-        return (Need(_permission_key(kind), path), *self._outside_needs(path))
-
-    def _outside_needs(self, path: str) -> tuple[Need, ...]:
-        try:
-            return tuple(
-                need for need in read_needs("read", path, self._workspace)[1] if need.key == "external_directory"
-            )
-        except ToolError:
-            return ()
+        return (Need(_permission_key(kind), path),)
 
 
 def _need_without_path(kind: str, title: str) -> Need:
