@@ -126,7 +126,7 @@ def test_some_lists_are_combined(tree: Any) -> None:
     tree.project('{"instructions": ["b.md", "c.md"], "security": {"blacklist_patterns": [], "danger_patterns": ["z"]}}')
     for trusted in (False, True):
         config = tree.load(trusted=trusted).config
-        assert config.instructions == (f"{tree.home}/a.md", f"{tree.home}/b.md", "b.md", "c.md")
+        assert config.instructions == ("a.md", "b.md", "c.md")
         assert (config.security.blacklist_patterns, config.security.danger_patterns) == (("x",), ("y", "z"))
 
 

@@ -37,7 +37,7 @@ CASES = {
     ),
     "instructions": (
         {"instructions": ["a.md", "/b.md", "~/c.md", "https://d.example/x"]},
-        {"instructions": ["/u/a.md", "/b.md", "/h/c.md", "https://d.example/x"]},
+        {"instructions": ["a.md", "/b.md", "~/c.md", "https://d.example/x"]},
     ),
     "skills": ({"skills": {"paths": ["mine"]}}, {"skills": {"paths": ["/u/mine"]}}),
     "wrong types": (

@@ -1,6 +1,7 @@
 """Makes relative programs and paths in the user's own settings absolute: they start at the folder of the settings file.
 
-In a workspace of somebody else, `./hooks/guard` would otherwise be a program of that workspace.
+In a workspace of somebody else, `./hooks/guard` would otherwise be a program of that workspace. `instructions` only name
+texts, so `CONTRIBUTING.md` there means the file of each workspace.
 """
 
 import os
@@ -35,7 +36,6 @@ def with_absolute_paths(value: Mapping[str, Any], folder: str) -> dict[str, Any]
         "agent_servers": lambda servers: _map(servers, server),
         "mcp_servers": lambda servers: _map(servers, server),
         "validation": lambda section: _map_key(section, "checks", lambda checks: _map(checks, check)),
-        "instructions": lambda names: _map(names, path),
         "skills": lambda section: _map_key(section, "paths", lambda names: _map(names, path)),
     }
 
