@@ -1,7 +1,7 @@
 """Makes relative programs and paths in the user's own settings absolute: they start at the folder of the settings file.
 
-In a workspace of somebody else, `./hooks/guard` would otherwise be a program of that workspace. `instructions` only name
-texts, so `CONTRIBUTING.md` there means the file of each workspace.
+In a workspace of somebody else, `./hooks/guard` would otherwise be a program of that workspace. `instructions` name
+texts, not programs, so `CONTRIBUTING.md` there means the file of each workspace.
 """
 
 import os
