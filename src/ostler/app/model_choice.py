@@ -22,7 +22,6 @@ from ostler.settings.model_profiles import (
     profile_by_name,
 )
 from ostler.text.closest_name import closest_name
-from ostler.text.model_names import is_listed
 
 if TYPE_CHECKING:
     from ostler.models.client_factory import NetworkConfig
@@ -317,6 +316,8 @@ async def _check_model_name(profile: Profile, settings: Settings) -> None:
         await client.aclose()
     names = [*(candidate.entry.name for candidate in candidates), *listed]
     near = closest_name(name, names)
+    from ostler.text.model_names import is_listed  # imported late: most starts do not check a name
+
     if is_listed(name, listed) or not (listed or near):
         return
     hint = f"did you mean {near}?" if near else f"available: {', '.join(names[:20])}"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from shlex import quote
 
 import msgspec
 
@@ -61,6 +60,8 @@ def expand_template(template: str, arguments: str) -> ExpandedCommand:
     words, and missing words are empty. Without placeholders the arguments are appended after a blank line. Only the
     template can contain shell commands, never an argument.
     """
+    from shlex import quote  # imported only for commands
+
     arguments = arguments.strip()
     fill = _make_filler(template, arguments)
     quoted = " ".join(map(quote, split_words(arguments)))
@@ -104,6 +105,8 @@ def _make_filler(template: str, arguments: str) -> Callable[[str], str]:
 
 def _fill_shell(command: str, fill: Callable[[str], str], all_quoted: str) -> str:
     """Insert arguments into a shell command so that each one is data: quoted, and outside of the template's quotes."""
+    from shlex import quote
+
     parts: list[str] = []
     end = 0
     for match in _PLACEHOLDER.finditer(command):

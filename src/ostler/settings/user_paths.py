@@ -80,9 +80,11 @@ def _is_script(word: str, folder: str) -> bool:
 def _absolute_shell_command(command: Any, folder: str) -> Any:
     """Return a shell command whose program is absolute if it was a relative path. Arguments name workspace files."""
     found = _RELATIVE_PROGRAM.match(command) if isinstance(command, str) else None
+    if not found:
+        return command
     from shlex import quote  # imported only if needed, for a fast start
 
-    return quote(absolute_path(found[1], folder)) + command[found.end() :] if found else command
+    return quote(absolute_path(found[1], folder)) + command[found.end() :]
 
 
 def _map(value: Any, change: Callable[[Any], Any]) -> Any:

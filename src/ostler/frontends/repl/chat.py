@@ -277,8 +277,8 @@ class ChatController:
             return self._session.answer(ask_id, answer)
         text, source = self._unapproved.pop(ask_id)
         reply = answer if isinstance(answer, QuestionReply) else QuestionReply("decline")
-        self._dialogs.on_event(QuestionAnswered(ask_id, reply))
         approved = reply.action == "accept" and (reply.content or {}).get(APPROVED) is True
+        self._dialogs.on_event(QuestionAnswered(ask_id, reply if approved else QuestionReply("decline")))
         self._turns.run_task(self._send_built(text, msgspec.structs.replace(source, approved=approved)))
         return True
 
