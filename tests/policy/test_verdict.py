@@ -186,8 +186,8 @@ def test_call_typed_by_the_user_is_allowed():
 
 
 def test_restrictions_never_extend_permissions():
-    assert evaluate(Need("write", "a"), restrictions=(Rule("write", "*", "allow", "child"),)).action == "ask"
-    assert evaluate(Need("write", "a"), restrictions=READ_ONLY_AGENT).action == "deny"
+    assert evaluate(Need("write", "a"), restrictions=((Rule("write", "*", "allow", "child"),),)).action == "ask"
+    assert evaluate(Need("write", "a"), restrictions=(READ_ONLY_AGENT,)).action == "deny"
     assert (
         evaluate(Need("read", "a"), policy=Policy(restrictions=((Rule("read", "*", "ask", "project"),),))).action
         == "ask"

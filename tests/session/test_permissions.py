@@ -19,7 +19,7 @@ BUILD = Need("bash", "make test", rule_pattern="make test *")
 @pytest.mark.parametrize("scope", ["session", "project"])
 async def test_standing_rules_cover_only_what_was_asked(scope):
     events = []
-    decider = PermissionDecider(Policy(), NoStandingRules(), events.append, lambda kind: kind)
+    decider = PermissionDecider(lambda: Policy(), NoStandingRules(), events.append, lambda kind: kind)
     decision = asyncio.create_task(
         decider.decide(Permission("ls src && make test", (READ_ONLY, BUILD)), "model", (), ())
     )
@@ -36,7 +36,7 @@ async def test_standing_rules_cover_only_what_was_asked(scope):
 @pytest.mark.parametrize("origin", ["model", "validation"])
 async def test_request_of_the_validation_names_ostler_and_not_the_model(origin):
     events = []
-    decider = PermissionDecider(Policy(), NoStandingRules(), events.append, lambda kind: kind)
+    decider = PermissionDecider(lambda: Policy(), NoStandingRules(), events.append, lambda kind: kind)
     decision = asyncio.create_task(decider.decide(Permission("run make test", (BUILD,)), origin, (), ()))
     while not events:
         await asyncio.sleep(0)

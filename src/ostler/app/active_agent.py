@@ -1,6 +1,6 @@
 """The active agent of a session: its role for the engine, its tools and its policy rules."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -8,14 +8,29 @@ from ostler.app.run_options import RunOptions
 from ostler.app.session_workspace import SessionShell
 from ostler.backends.engine.role import AgentRole
 from ostler.core.errors import UsageError
+from ostler.core.permission import Rule
+from ostler.core.sessions import Mode, OptionChoice, SessionOption
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.knowledge.builtin_agents import builtin_agents
+from ostler.policy.presets import ACCEPT_EDITS
 from ostler.policy.verdict import Policy, Profile
+
+PROFILE_LABELS: dict[Profile, str] = {
+    "paranoid": "paranoid: ask before every tool call",
+    "balanced": "balanced: allow reads, ask before changes",
+    "god_mode": "god_mode: allow everything except dangerous calls",
+}
+MODE_LABELS: dict[Mode, str] = {
+    "ask": "ask: ask before edits and commands",
+    "accept-edits": "accept-edits: edits and sandboxed commands in the workspace run without asking",
+    "plan": "plan: nothing is changed",
+}
+PLAN_AGENT = "plan"
 
 
 class ActiveAgent:
-    """The agent that a session uses now, and the policy and tools that follow from it."""
+    """The agent, mode and security profile of a session, and the policy and tools that follow from them."""
 
     def __init__(
         self,
@@ -27,7 +42,8 @@ class ActiveAgent:
     ) -> None:
         """`shell` is set if this process runs the commands; `parent` is the active agent of the parent session.
 
-        A child is restricted by its parent's agent of now and by the one at its start, so that no switch widens it.
+        A child is restricted by its parent's agent and mode of now and by those at its start, so that no switch widens
+        it.
         """
         self._parent = parent
         self._started_read_only = parent is not None and parent.read_only
@@ -36,13 +52,49 @@ class ActiveAgent:
         self._policy = policy
         self._options = options
         self._agent: AgentDefinition = agents[DEFAULT_AGENT]
+        self._mode: Mode = options.mode or "ask"
         self._shell: SessionShell | None = None
         self.shell = shell
 
-    def select(self, name: str, *, child: bool = False) -> AgentRole:
-        """Make `name` the active agent and return its role. Raises `UsageError` if there is no such agent."""
-        agent = self._agent if name in ("", self._agent.name) else self._find(name, child=child)
-        self._agent = agent
+    # -- options -------------------------------------------------------------------------------------------------
+
+    def options(self) -> tuple[SessionOption, ...]:
+        agent = SessionOption("agent", self._agent.name)
+        if self._parent or not self._policy.interactive:
+            return (agent,)
+        modes = tuple(OptionChoice(name, label) for name, label in MODE_LABELS.items())
+        profiles = tuple(OptionChoice(name, label) for name, label in PROFILE_LABELS.items())
+        return (
+            agent,
+            SessionOption("mode", self._mode, choices=modes),
+            SessionOption("profile", self._policy.profile, choices=profiles),
+        )
+
+    def set_option(self, option_id: str, value: str) -> bool:
+        match option_id:
+            case "agent":
+                self._agent = self._find(value)
+            case "mode" if value in MODE_LABELS:
+                self._mode = value
+            case "profile":
+                self._policy = msgspec.structs.replace(self._policy, profile=_parse_profile(value))
+            case _:
+                return False
+        return True
+
+    def restore(self, options: Mapping[str, str]) -> Sequence[str]:
+        """Restore the agent, and the mode if it restricts; the security profile is that of the settings."""
+        if options.get("mode") == "plan":
+            self._mode = "plan"
+        try:
+            self._agent = self._find(options.get("agent", ""))
+        except UsageError as error:
+            return [f"{error}; using the default agent"]
+        return ()
+
+    def role(self, name: str) -> AgentRole:
+        """Return the role of an agent, or of the active one. Raises `UsageError` if there is no such agent."""
+        agent = self._find(name)
         return AgentRole(
             agent.name,
             agent.prompt,
@@ -51,6 +103,21 @@ class ActiveAgent:
             agent.temperature,
             agent.top_p,
         )
+
+    def internal_role(self, name: str) -> AgentRole:
+        """Return the role of an internal agent, such as `title`."""
+        agent = self._agents.get(name) or builtin_agents()[name]
+        return AgentRole(agent.name, agent.prompt, self._own_model(agent))
+
+    def _own_model(self, agent: AgentDefinition) -> str:
+        """Return the agent's own model; empty if a flag selects the model or the endpoint."""
+        flags = self._options.model
+        return "" if flags.get("model") or flags.get("base_url") else agent.model
+
+    def instructions(self) -> str:
+        return self._agent.prompt
+
+    # -- access --------------------------------------------------------------------------------------------------
 
     @property
     def shell(self) -> SessionShell | None:
@@ -63,61 +130,67 @@ class ActiveAgent:
         if shell:
             shell.is_agent_read_only = lambda: self.read_only
 
-    def internal_role(self, name: str) -> AgentRole:
-        """Return the role of an internal agent, such as `title`."""
-        agent = self._agents.get(name) or builtin_agents()[name]
-        return AgentRole(agent.name, agent.prompt, self._own_model(agent))
-
-    def _own_model(self, agent: AgentDefinition) -> str:
-        """Return the agent's own model; empty if a flag selects the model or the endpoint."""
-        flags = self._options.model
-        return "" if flags.get("model") or flags.get("base_url") else agent.model
-
-    @property
-    def profile(self) -> Profile:
-        """The security profile, before a read-only agent restricts it."""
-        return self._policy.profile
-
-    @profile.setter
-    def profile(self, name: Profile) -> None:
-        self._policy = msgspec.structs.replace(self._policy, profile=name)
-
     @property
     def read_only(self) -> bool:
-        """Whether the agent or its parent is read-only, or the parent was when this child started."""
+        """Whether the agent or its parent is read-only or in mode plan, or the parent was when this child started."""
         parent_read_only = self._parent is not None and self._parent.read_only
-        return self._agent.read_only or self._started_read_only or parent_read_only
+        return any(agent.read_only for agent in self._restricting()) or self._started_read_only or parent_read_only
 
     def allows_tool(self, tool: str) -> bool:
-        """Return whether the agent and its parent may use a tool."""
+        """Return whether the agent, the mode and the parent allow a tool."""
         at_start = self._parent_agent_at_start
         return (
-            self._agent.allows_tool(tool)
+            all(agent.allows_tool(tool) for agent in self._restricting())
             and (at_start is None or at_start.allows_tool(tool))
             and (self._parent is None or self._parent.allows_tool(tool))
         )
 
+    def call_rules(self) -> tuple[tuple[Rule, ...], ...]:
+        parent = self._parent.call_rules() if self._parent else ()
+        layers = [layer for agent in self._restricting() for layer in (*agent.restrictions, agent.rules) if layer]
+        return (*parent, *layers)
+
     def policy(self) -> Policy:
-        """Return the session's policy with the agent's rules added."""
-        agent, policy = self._agent, self._policy
+        """Return the session's policy with the rules of the agent and the mode added."""
+        policy, restrictions = self._policy, [layer for agent in self._restricting() for layer in agent.restrictions]
+        flags = (*policy.flags, *ACCEPT_EDITS) if self._mode == "accept-edits" else policy.flags
         restricted = msgspec.structs.replace(
-            policy, rules=(*policy.rules, *agent.rules), restrictions=(*policy.restrictions, *agent.restrictions)
+            policy,
+            rules=(*policy.rules, *self._agent.rules),
+            restrictions=(*policy.restrictions, *restrictions),
+            flags=flags,
+            allow_sandboxed=policy.allow_sandboxed or self._mode == "accept-edits",
         )
         return self._without_writes(restricted) if self.read_only else restricted
 
+    def _restricting(self) -> tuple[AgentDefinition, ...]:
+        """Return the active agent and, in mode plan, the agent `plan`."""
+        plan = self._agents.get(PLAN_AGENT) or builtin_agents()[PLAN_AGENT]
+        return (self._agent, plan) if self._mode == "plan" else (self._agent,)
+
     def _without_writes(self, policy: Policy) -> Policy:
         """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""
-        profile = "balanced" if policy.profile == "god_mode" else policy.profile
+        profile: Profile = "balanced" if policy.profile == "god_mode" else policy.profile
         return msgspec.structs.replace(policy, profile=profile, allow_sandboxed=self.shell is not None)
 
-    def _find(self, name: str, *, child: bool) -> AgentDefinition:
-        agent = self._agents.get(name)
-        if agent and (agent.accepts_tasks if child else agent.user_selectable):
-            return agent
-        names = sorted(
-            agent.name for agent in self._agents.values() if (agent.accepts_tasks if child else agent.user_selectable)
-        )
-        raise UsageError(f"unknown agent {name[:80]!r}", hint=f"available: {', '.join(names)}")
+    def _find(self, name: str) -> AgentDefinition:
+        """Return an agent that the user, or for a child its parent, can select; the active one for an empty name."""
+        if name in ("", self._agent.name):
+            return self._agent
+        selectable = {
+            agent.name: agent
+            for agent in self._agents.values()
+            if (agent.accepts_tasks if self._parent else agent.user_selectable)
+        }
+        if name in selectable:
+            return selectable[name]
+        raise UsageError(f"unknown agent {name[:80]!r}", hint=f"available: {', '.join(sorted(selectable))}")
+
+
+def _parse_profile(value: str) -> Profile:
+    if value not in PROFILE_LABELS:
+        raise UsageError(f"unknown security profile {value[:40]!r}", hint=f"available: {', '.join(PROFILE_LABELS)}")
+    return value
 
 
 def _max_steps(agent: AgentDefinition, flag: int) -> int | None:

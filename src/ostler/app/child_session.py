@@ -1,6 +1,5 @@
 """A child session: reports progress and usage to its parent and asks for permission there."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,7 +8,8 @@ from ostler.core.events import ChildProgress, Event, MessageDone, StateChanged, 
 from ostler.core.permission import Decision, Permission, Question, QuestionReply, Rule
 from ostler.core.sessions import TurnState
 from ostler.core.tools import ChildTask
-from ostler.policy.verdict import Policy, evaluate_permission
+from ostler.policy.verdict import evaluate_permission
+from ostler.session.access import SessionAccess
 from ostler.session.session import LocalSession
 
 
@@ -20,7 +20,7 @@ class ChildSession(LocalSession):
         self,
         parent: LocalSession,
         task: ChildTask,
-        policy: Callable[[], Policy],
+        access: SessionAccess,
         *,
         deny_asks: bool,
         **session_arguments: Any,
@@ -29,13 +29,13 @@ class ChildSession(LocalSession):
         self.texts: list[str] = []
         self._parent = parent
         self._task = task
-        self._own_policy = policy
+        self._own_policy = access.policy
         self._deny_asks = deny_asks
         self._child_state: TurnState = "planning"
         self._last_tool = ""
         self._tokens = 0
         self._cost: float | None = 0.0
-        super().__init__(policy=policy, mask=parent.mask, **session_arguments)
+        super().__init__(policy=access, mask=parent.mask, **session_arguments)
 
     def emit(self, event: Event) -> None:
         super().emit(event)
@@ -56,7 +56,7 @@ class ChildSession(LocalSession):
     async def decide(self, permission: Permission) -> Decision:
         """Deny if the child's own rules deny, else let the parent decide, which may ask the user."""
         call = self._parent.state.calls.get(self._task.id)
-        restrictions = (*(call.rules if call else ()), *self._task.rules)
+        restrictions = call.rules if call else ()
         own = evaluate_permission(
             permission, self._own_policy(), grants=self._parent.standing_rules(), restrictions=restrictions
         )
@@ -66,7 +66,7 @@ class ChildSession(LocalSession):
             return Decision(
                 "deny", reason="a read-only agent may run commands only in a sandbox or where a rule allows them"
             )
-        asks = [Rule(need.key, "*", "ask", f"agent {self._task.agent}") for need in permission.needs]
+        asks = [[Rule(need.key, "*", "ask", f"agent {self._task.agent}") for need in permission.needs]]
         title = f"{self._task.agent}: {permission.title}"
         request = msgspec.structs.replace(permission, title=title, call_id=self._task.id)
         return await self._parent.decide_for_child(request, asks if own.action == "ask" else ())

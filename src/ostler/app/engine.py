@@ -14,7 +14,7 @@ from ostler.backends.engine.plugins.limits import TurnLimits
 from ostler.backends.engine.plugins.plugin import BUILT_IN_AGENTS
 from ostler.backends.engine.plugins.validation import ChangedFiles, ValidationChecks, no_changed_files
 from ostler.backends.engine.request_prefix import ProjectPrompt
-from ostler.backends.engine.role import SelectRole, no_roles
+from ostler.backends.engine.role import FindRole, no_roles
 from ostler.backends.engine.system_prompt import base_prompt
 from ostler.core.tools import ToolSpec
 from ostler.knowledge.prompt_sections import PromptSection
@@ -28,7 +28,7 @@ def make_engine(
     tools: Callable[[], Sequence[ToolSpec]],
     settings: Settings,
     options: RunOptions,
-    select_role: SelectRole = no_roles,
+    roles: FindRole = no_roles,
     budget: Budget | None = None,
     internal_agents: InternalAgents = BUILT_IN_AGENTS,
     changed_files: ChangedFiles = no_changed_files,
@@ -43,7 +43,7 @@ def make_engine(
         system=lambda: model.prompt or join_sections(sections()),
         limits=turn_limits(settings, options),
         compaction=CompactionSettings(compaction.auto, compaction.prune, compaction.threshold),
-        roles=select_role,
+        roles=roles,
         checks=_make_checks(knowledge, settings.config.validation, changed_files),
         budget=budget,
         project=ProjectPrompt(lambda: () if model.prompt else sections(), knowledge.rules_for_path),

@@ -98,9 +98,7 @@ def _extend_prompt(prompt: Prompt, extend: Callable[[str], str]) -> Prompt:
 
 
 def _working_agent(session: Session, prompt: Prompt) -> str:
-    """Return the agent that runs the prompt; for other backends, the default agent."""
-    if session.info.backend != "engine":
-        return DEFAULT_AGENT
+    """Return the agent that runs the prompt."""
     if prompt.target and prompt.target.agent and not prompt.target.task:
         return prompt.target.agent
     return next((option.value for option in session.info.options if option.id == "agent"), DEFAULT_AGENT)

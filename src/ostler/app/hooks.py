@@ -157,7 +157,7 @@ class HookedBackend:
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
         info = await self._backend.open(start, context)
-        self._can_continue = info.backend == "engine"
+        self._can_continue = info.can_continue
         return info
 
     async def run_turn(self, prompt: Prompt | None) -> TurnEnded:

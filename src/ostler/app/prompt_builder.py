@@ -16,7 +16,7 @@ from ostler.knowledge.command_templates import ExpandedCommand, expand_template
 from ostler.knowledge.custom_commands import CustomCommand
 from ostler.knowledge.mentions import typed_mentions
 from ostler.knowledge.model_name_rules import FOREIGN_MODEL_NAMES, is_allowed_model
-from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command
+from ostler.knowledge.prompt_syntax import AGENT_PREFIX, mentioned_agent, parse_slash_command, strip_agent_mentions
 from ostler.settings.effective import Settings
 from ostler.settings.untrusted_project import model_names
 from ostler.text.closest_name import closest_name
@@ -90,7 +90,7 @@ class PromptBuilder:
         agents = self._selectable_agents()
         if name not in agents:
             raise UsageError(f"unknown agent {name[:80]!r}", hint=f"available: {', '.join(agents)}")
-        return PromptTarget(name, for_session=True)
+        return PromptTarget(name, for_session=True, selects_only=not strip_agent_mentions(text))
 
     def _ignored_agents(self, text: str, pasted: str) -> list[str]:
         """Return a notice for each known agent in pasted or quoted text, which selects none."""

@@ -1,6 +1,10 @@
 """Command-line options of a run as plain values."""
 
+from typing import Literal
+
 import msgspec
+
+from ostler.core.sessions import Mode
 
 
 class RunOptions(msgspec.Struct, frozen=True):
@@ -12,6 +16,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     yolo: bool = False
     allow: tuple[str, ...] = ()
     profile: str = ""
+    mode: Mode | Literal[""] = ""
     trust: bool = False
     max_steps: int = 0
     max_tokens: int = 0

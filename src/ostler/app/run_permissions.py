@@ -24,7 +24,7 @@ def describe_permissions(
     sandbox = settings.config.security.sandbox
     policy = make_policy(settings, options, interactive=False)
     active_agent = ActiveAgent(agents, policy, options, SessionShell("", writable=options.write, sandbox=sandbox))
-    active_agent.select(agent)
+    active_agent.set_option("agent", agent)
     allowed = [
         *_file_permissions(active_agent),
         *_command_permissions(active_agent, options, sandboxed=sandbox != "off"),

@@ -15,7 +15,6 @@ from ostler.app.engine import make_engine, tree_budget
 from ostler.app.internal_agents import make_internal_agents
 from ostler.app.known_secrets import secrets_in_use
 from ostler.app.model_choice import ModelAnnouncer, ModelChoice, choose_model
-from ostler.app.profile_option import ProfileOptionBackend
 from ostler.app.project_knowledge import ProjectKnowledge
 from ostler.app.project_paths import project_folder as project_folder  # re-exported for callers
 from ostler.app.project_paths import workspace_path as workspace_path
@@ -111,7 +110,7 @@ class LocalSessionManager:
         session = LocalSession(
             backend=backend,
             tools=tools,
-            policy=active_agent.policy,
+            policy=active_agent,
             standing_rules=None if self._options.ephemeral else project_grants(cwd),
             undo=undo,
             spawner=subagents.spawn if subagents and task_agents else None,
@@ -185,9 +184,7 @@ class LocalSessionManager:
         budget: Budget,
         changed_files: ChangedFiles,
     ) -> Backend:
-        backend = custom or ProfileOptionBackend(
-            await self._make_engine(name, cwd, tools, settings, active_agent, budget, changed_files), active_agent
-        )
+        backend = custom or await self._make_engine(name, cwd, tools, settings, active_agent, budget, changed_files)
         hooks = make_hook_runner(settings, str(cwd))
         if not hooks:
             return backend
@@ -220,7 +217,7 @@ class LocalSessionManager:
             tools.specs,
             settings,
             self._options,
-            active_agent.select,
+            active_agent.role,
             budget,
             internal_agents,
             changed_files,

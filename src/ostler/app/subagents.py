@@ -78,7 +78,6 @@ class Subagents:
         policy, options = self._active_agent.policy(), self._options
         active_agent = ActiveAgent(self._agents, policy, options, parent=self._active_agent)
         tools, active_agent.shell = self._child_tools(active_agent)
-        select = partial(active_agent.select, child=True)
         announce = partial(self._announcer.announce_child, self.model, task.agent)
         backend = make_engine(
             str(self._cwd),
@@ -86,21 +85,21 @@ class Subagents:
             tools.specs,
             self._settings,
             options,
-            select,
+            active_agent.role,
             self._budget,
             announce_model=announce,
         )
         child = ChildSession(
             parent,
             task,
-            active_agent.policy,
+            active_agent,
             deny_asks=policy.profile == "god_mode" and self._agents[task.agent].read_only,
             backend=backend,
             tools=tools,
             cwd=str(self._cwd),
             journal=self._journal(),  # last, so that an earlier failure leaves no lock
         )
-        inherited = "" if select(task.agent).model else parent.state.options.get("model", "")
+        inherited = "" if active_agent.role(task.agent).model else parent.state.options.get("model", "")
         child_options = {"agent": task.agent, **({"model": inherited} if inherited else {})}
         await child.open(version=__version__, backend="engine", options=child_options, parent_id=parent.id)
         return child

@@ -41,13 +41,15 @@ PromptContent = TextContent | ImageContent | EmbeddedResource | ResourceLink
 class PromptTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     """The agent and model for a prompt: for its turn only, or for the rest of the session with `for_session`.
 
-    `task` is the text that a subagent works on first; the prompt itself then contains only the typed text.
+    `task` is the text that a subagent works on first; the prompt itself then contains only the typed text. With
+    `selects_only` the prompt contains nothing else, so the turn ends after the selection.
     """
 
     agent: str = ""
     model: str = ""
     for_session: bool = msgspec.field(name="lasting", default=False)
     task: str = ""
+    selects_only: bool = False
 
 
 class Prompt(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -18,13 +18,14 @@ class OptionChoice(msgspec.Struct, frozen=True, omit_defaults=True):
 class SessionOption(msgspec.Struct, frozen=True, omit_defaults=True):
     """An option of a session: model, agent, mode, thinking or security profile.
 
-    Without `choices` it accepts any value.
+    Without `choices` it accepts any value. With `has_default` an empty value selects the backend's default.
     """
 
     id: str
     value: str
     label: str = ""
     choices: tuple[OptionChoice, ...] = ()
+    has_default: bool = False
 
     def accepts(self, value: str) -> bool:
         """Return whether `value` is one of the choices; an empty value is always accepted."""
@@ -42,7 +43,8 @@ class SlashCommand(msgspec.Struct, frozen=True, omit_defaults=True):
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a backend reports about the session it opened.
 
-    `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host.
+    `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host. `can_continue` means
+    that a finished turn can be continued, `runs_tasks` that a prompt can be a task for a subagent.
     """
 
     backend: str
@@ -51,6 +53,8 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     can_steer: bool = False
     runs_own_tools: bool = msgspec.field(name="acts_itself", default=False)
     title: str = ""
+    can_continue: bool = False
+    runs_tasks: bool = False
 
     def option(self, option_id: str) -> str:
         """Return the value of an option, or an empty string if there is no such option."""
@@ -154,5 +158,6 @@ class RevokeRule(msgspec.Struct, frozen=True, tag="revoke"):
 
 SessionChange = Steer | SetQueue | SetOption | Compact | Revert | Rename | RevokeRule
 
+Mode = Literal["ask", "accept-edits", "plan"]
 TurnState = Literal["idle", "planning", "awaiting_permission", "tool_running", "model_generating", "done", "error"]
 TurnEndReason = Literal["done", "limit", "cancelled", "timeout", "failed"]

@@ -16,13 +16,13 @@ ResultStatus = Literal["ok", "failed", "denied", "cancelled", "unknown"]
 
 
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A tool call. `rules` can only restrict what the policy allows; `raw` is the payload as received."""
+    """A tool call. Each layer of `rules` can only restrict what the policy allows; `raw` is the payload as received."""
 
     id: str
     tool: str
     arguments: dict[str, Any]
     origin: CallOrigin = "model"
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[tuple[Rule, ...], ...] = ()
     raw: str = ""
 
 
@@ -62,10 +62,9 @@ class Todo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ChildTask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task for a child session. `rules` can only restrict the parent's permissions."""
+    """A task for a child session."""
 
     id: str
     agent: str
     title: str
     prompt: str
-    rules: tuple[Rule, ...] = ()

@@ -33,6 +33,7 @@ YOLO_FLAG: tuple[Rule, ...] = (
     *_allow("--yolo", "external_directory"),
     Rule("bash", "outside the workspace: *", "allow", "--yolo"),
 )
+ACCEPT_EDITS: tuple[Rule, ...] = _allow("mode accept-edits", "write", "edit", "patch", "mkdir", "write_chunk")
 NON_INTERACTIVE: tuple[Rule, ...] = _allow("headless", "skill", "task")
 READ_ONLY_AGENT: tuple[Rule, ...] = tuple(
     Rule(key, "*", "deny", "read-only agent") for key in ("write", "edit", "patch", "delete", "mkdir", "write_chunk")

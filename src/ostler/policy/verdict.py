@@ -47,7 +47,7 @@ def evaluate_permission(
     *,
     origin: CallOrigin = "model",
     grants: Sequence[Rule] = (),
-    restrictions: Sequence[Rule] = (),
+    restrictions: Sequence[Sequence[Rule]] = (),
 ) -> Verdict:
     """Evaluate every need of a permission and return the strictest verdict."""
     evaluations = [_evaluate_need(need, policy, origin, grants, restrictions) for need in permission.needs]
@@ -65,7 +65,7 @@ def needs_to_approve(
     *,
     origin: CallOrigin = "model",
     grants: Sequence[Rule] = (),
-    restrictions: Sequence[Rule] = (),
+    restrictions: Sequence[Sequence[Rule]] = (),
 ) -> tuple[Need, ...]:
     """Return the needs that the policy does not allow; the user is asked only for these."""
     evaluations = [(need, _evaluate_need(need, policy, origin, grants, restrictions)) for need in permission.needs]
@@ -73,7 +73,7 @@ def needs_to_approve(
 
 
 def _evaluate_need(
-    need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Rule]
+    need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
 ) -> tuple[VerdictStep, ...]:
     by_rules = _apply_rules(need, policy, origin, grants, restrictions)
     by_profile = _apply_profile(need, policy, by_rules.action)
@@ -89,14 +89,14 @@ def _describe_need(need: Need) -> str:
 
 
 def _apply_rules(
-    need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Rule]
+    need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[Rule], restrictions: Sequence[Sequence[Rule]]
 ) -> VerdictStep:
     rule = last_match([*policy.rules, *grants], need)
     action: PolicyAction = rule.action if rule else "ask"
     reason = _describe_rule(rule) if rule else "no rule matches"
     if action == "ask" and origin == "validation" and policy.allow_checks:
         action, reason = "allow", "check of a trusted workspace"
-    for layer in (*policy.restrictions, restrictions):
+    for layer in (*policy.restrictions, *restrictions):
         stricter = last_match(layer, need)
         if stricter and STRICTNESS[stricter.action] > STRICTNESS[action]:
             action, reason = stricter.action, _describe_rule(stricter)

@@ -39,7 +39,7 @@ class PermissionDecider:
 
     def __init__(
         self,
-        policy: Policy | Callable[[], Policy],
+        policy: Callable[[], Policy],
         standing_rules: StandingRules,
         emit: Callable[[Event], None],
         new_id: Callable[[str], str],
@@ -53,10 +53,14 @@ class PermissionDecider:
     @property
     def policy(self) -> Policy:
         """The current policy; it can depend on the active agent."""
-        return self._policy if isinstance(self._policy, Policy) else self._policy()
+        return self._policy()
 
     async def decide(
-        self, permission: Permission, origin: CallOrigin, session_rules: Sequence[Rule], restrictions: Sequence[Rule]
+        self,
+        permission: Permission,
+        origin: CallOrigin,
+        session_rules: Sequence[Rule],
+        restrictions: Sequence[Sequence[Rule]],
     ) -> Decision:
         """Return the policy's decision, or the user's if the policy says `ask`."""
 

@@ -15,9 +15,6 @@ from ostler.core.events import (
     Event,
     InfoChanged,
     Notice,
-    OptionChanged,
-    QuestionAnswered,
-    QuestionAsked,
     Queued,
     Renamed,
     Reverted,
@@ -50,17 +47,20 @@ from ostler.core.undo import Undo
 from ostler.journal.active_records import ActiveRecords, EventSequence
 from ostler.journal.todos_file import current_todos
 from ostler.policy.verdict import Policy
+from ostler.session.access import FixedAccess, SessionAccess
 from ostler.session.call_runner import CallRunner, fault_from_exception, find_earlier_result
 from ostler.session.checkpointing import Checkpointer
 from ostler.session.event_stream import EventStream, Subscription
 from ostler.session.journal_sync import JournalSync
 from ostler.session.masking import MASKED_NOTICE, MaskSecrets, mask_nothing
-from ostler.session.pending_answers import PendingAnswers
 from ostler.session.permissions import NoStandingRules, PermissionDecider
+from ostler.session.questions import QuestionAsker
 from ostler.session.repair import close_unfinished, unreported_damage
 from ostler.session.running_turn import RunningTurn
+from ostler.session.session_options import SessionOptions
 from ostler.session.state import state_from_records
 from ostler.session.turn_state import TurnStateTracker
+from ostler.session.unsent_notes import UnsentNotes
 
 Spawner = Callable[["LocalSession", ChildTask], Awaitable[ToolResult]]
 
@@ -74,7 +74,7 @@ class LocalSession:
         backend: Backend,
         tools: ToolRunner,
         journal: Journal,
-        policy: Policy | Callable[[], Policy],
+        policy: Policy | SessionAccess,
         cwd: str,
         standing_rules: StandingRules | None = None,
         undo: Undo | None = None,
@@ -105,10 +105,15 @@ class LocalSession:
         self._turn: RunningTurn | None = None
         self._journal_error: JournalError | None = None
         self._remote_prompts: list[Prompt] = []
-        self._questions: PendingAnswers[QuestionReply] = PendingAnswers()
+        self._questions = QuestionAsker(self.emit, self.new_id)
         self._turn_state = TurnStateTracker()
+        self._access: SessionAccess = FixedAccess(policy) if isinstance(policy, Policy) else policy
+        self._options = SessionOptions(self._access, backend, self.state, self.emit)
+        self._unsent_notes = UnsentNotes(self._records, self._active_records)
         self._call_runner = CallRunner(tools, self, self.state, Checkpointer(undo, f"{self.id}/"))
-        self._permissions = PermissionDecider(policy, standing_rules or NoStandingRules(), self.emit, self.new_id)
+        self._permissions = PermissionDecider(
+            self._access.policy, standing_rules or NoStandingRules(), self.emit, self.new_id
+        )
 
     # -- Session, for frontends ----------------------------------------------------------------------------------
 
@@ -136,14 +141,12 @@ class LocalSession:
         for message in unreported_damage(self._journal.damage, self._records):
             self.emit(Notice("warning", message))
         close_unfinished(self.state, self.emit)
-        all_options = {**self.state.options, **options}
+        all_options = self._options.prepare(options)
         start = SessionStart(self.id, self.cwd, self._permissions.policy.interactive, all_options)
         await self._tools.open(self)
         info = await self._backend.open(start, self)
         self._backend_opened = True
-        for option_id, value in options.items():
-            if self.state.options.get(option_id) != value:
-                self.emit(OptionChanged(option_id, value))
+        self._options.record(options, info)
         self.emit(InfoChanged(info))
 
     def start(self, prompt: Prompt) -> RunningTurn:
@@ -182,11 +185,8 @@ class LocalSession:
                 self.emit(Queued(texts))
                 self._journal_sync.start()
                 return True
-            case SetOption(option_id, value):
-                if not await self._backend.apply(change):
-                    return False
-                self.emit(OptionChanged(option_id, value))
-                return True
+            case SetOption():
+                return await self._options.set(change)
             case _:
                 return await self._backend.apply(change)
 
@@ -195,7 +195,7 @@ class LocalSession:
         if isinstance(answer, Decision):
             decision = msgspec.structs.replace(answer, by="person") if answer.by == "policy" else answer
             return self._permissions.pending.answer(ask_id, decision)
-        return self._questions.answer(ask_id, answer)
+        return self._questions.pending.answer(ask_id, answer)
 
     def subscribe(self, since: int = 0) -> Subscription:
         """Stream the persisted events after `since`, the current transient state, then new events."""
@@ -233,6 +233,8 @@ class LocalSession:
             return
         if isinstance(event, StateChanged) and not self._turn_state.accept_backend_state(event):
             return
+        if isinstance(event, InfoChanged):
+            event = InfoChanged(self._options.merge(event.info))
         original, event = event, self.mask(event)
         envelope = Envelope(self._seq + event.persisted, self._clock(), event)
         if event.persisted:
@@ -260,7 +262,12 @@ class LocalSession:
         if event.effects:
             await self._journal_sync.wait_synced()
 
+    def unsent_notes(self) -> Sequence[str]:
+        return self._unsent_notes.take(self._access.instructions())
+
     async def run_tool(self, call: ToolCall) -> ToolResult:
+        if call.origin != "person" and (rules := self._access.call_rules()):
+            call = msgspec.structs.replace(call, rules=(*call.rules, *rules))
         if result := find_earlier_result(call, self._records, self._active_records):
             return result
         try:
@@ -279,7 +286,7 @@ class LocalSession:
         """Take the checkpoint that a call needs before it changes something; a child session needs its parent's."""
         await self._call_runner.prepare_effects(call_id, files_only=files_only)
 
-    async def decide_for_child(self, permission: Permission, restrictions: Sequence[Rule]) -> Decision:
+    async def decide_for_child(self, permission: Permission, restrictions: Sequence[Sequence[Rule]]) -> Decision:
         """Decide a permission of a child session, like one of this session's own model."""
         return await self._permissions.decide(permission, "model", self.state.rules, restrictions)
 
@@ -290,14 +297,7 @@ class LocalSession:
     async def ask(self, question: Question) -> QuestionReply:
         if not self._permissions.policy.interactive:
             return QuestionReply("decline")
-        question = msgspec.structs.replace(question, id=self.new_id("question"))  # ids must be unique
-        self.emit(QuestionAsked(question))
-        reply = QuestionReply("cancel")
-        try:
-            reply = await self._questions.wait(question.id)
-        finally:
-            self.emit(QuestionAnswered(question.id, reply))
-        return reply
+        return await self._questions.ask(question)
 
     async def spawn(self, task: ChildTask) -> ToolResult:
         if self._spawner is None:
@@ -404,19 +404,19 @@ class LocalSession:
         for ask_id, request in self.state.asks.items():
             if request.permission.call_id not in self._call_runner.standalone:
                 self._permissions.pending.answer(ask_id, Decision("cancel", by=by))
-        self._questions.answer_all(QuestionReply("cancel"))
+        self._questions.pending.answer_all(QuestionReply("cancel"))
 
     async def _cancel_leftover(self) -> None:
         """Cancel requests left open by the turn, and wait until their decisions are emitted."""
         self._cancel_pending("nobody")
         await self._permissions.pending.wait_delivered()
-        await self._questions.wait_delivered()
+        await self._questions.pending.wait_delivered()
 
     async def _run_turn(self, turn_id: str, prompt: Prompt | None) -> TurnEnded:
         try:
             if self.info.runs_own_tools:
                 await self._call_runner.prepare_effects()
-            ended = await self._backend.run_turn(prompt)
+            ended = await self._options.run_turn(prompt, self)
             ended = TurnEnded(turn_id, ended.reason, ended.fault, ended.limit)
         except asyncio.CancelledError:
             ended = TurnEnded(turn_id, self._turn.cancel_reason if self._turn else "cancelled")

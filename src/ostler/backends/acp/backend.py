@@ -18,7 +18,7 @@ from ostler.core.events import Delivered, InfoChanged, Notice, RemoteCursor, Tur
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart, SetOption, Steer
-from ostler.wire.acp import AcpMcpServer
+from ostler.wire.acp import AcpMcpServer, ContentBlock, text_content
 from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities, OpenSessionResponse, PromptResponse
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params
@@ -133,7 +133,7 @@ class AcpBackend:
             await self.agent.process.stop()
             await self._connect(self._start)  # the process ended in an earlier turn
         self._updates.begin_turn()
-        request = asyncio.ensure_future(self.agent.prompt(self._session_id, to_content_blocks(prompt, self.agent.info)))
+        request = asyncio.ensure_future(self.agent.prompt(self._session_id, self._content_blocks(prompt)))
         interrupted, self.response = True, None
         try:
             self.response = response = await asyncio.shield(request)
@@ -150,6 +150,11 @@ class AcpBackend:
                 self._context.emit(Delivered(prompt_id))
         self._updates.report_usage(response, self._info().option("model"))
         return self._turn_end(response)
+
+    def _content_blocks(self, prompt: Prompt) -> tuple[ContentBlock, ...]:
+        """Return the prompt after everything that the agent has not been sent yet."""
+        notes = tuple(map(text_content, self._context.unsent_notes()))
+        return (*notes, *to_content_blocks(prompt, self.agent.info))
 
     async def apply(self, change: SessionChange) -> bool:
         try:

@@ -18,7 +18,6 @@ from ostler.backends.engine.plugins.titles import TitlePlugin
 from ostler.backends.engine.plugins.todos import TodoPlugin
 from ostler.backends.engine.plugins.tool_changes import ToolChangesPlugin
 from ostler.backends.engine.plugins.validation import ValidationChecks, ValidationPlugin
-from ostler.backends.engine.prompt_target import end_selection_turn, only_selects_agent, subagent_call, with_target
 from ostler.backends.engine.request_prefix import (
     MIN_WINDOW,
     ProjectPrompt,
@@ -31,15 +30,15 @@ from ostler.backends.engine.request_prefix import (
 from ostler.backends.engine.role import (
     THINKING,
     AgentRole,
+    FindRole,
     SampledModel,
-    SelectRole,
     no_roles,
     parse_thinking,
-    role_at_open,
     send_role_prompt,
+    subagent_call,
 )
 from ostler.backends.engine.token_estimate import TokenEstimator
-from ostler.core.errors import OstlerError, UsageError
+from ostler.core.errors import UsageError
 from ostler.core.events import Compacted, InfoChanged, PrefixBuilt, TurnEnded, UsageReported
 from ostler.core.message import Message
 from ostler.core.prompt import Prompt
@@ -81,7 +80,7 @@ class Engine:
         system: Callable[[], str],
         limits: TurnLimits = DEFAULT_LIMITS,
         compaction: CompactionSettings = DEFAULT_COMPACTION,
-        roles: SelectRole = no_roles,
+        roles: FindRole = no_roles,
         checks: ValidationChecks = NO_CHECKS,
         budget: Budget | None = None,
         project: ProjectPrompt = NO_PROJECT,
@@ -93,7 +92,7 @@ class Engine:
         self._system = system
         self._limits = limits
         self._budget = budget or Budget(limits.tokens, limits.cost)
-        self._select_role = roles
+        self._find_role = roles
         self._checks = checks
         self._project = project
         self._internal_agents = internal_agents
@@ -114,7 +113,7 @@ class Engine:
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
         self._interactive = start.interactive
-        self._role = role_at_open(self._select_role, start.options.get("agent", ""), context)
+        self._role = self._find_role(start.options.get("agent", ""))
         self._selected_model = start.options.get("model", "")
         self._thinking = parse_thinking(start.options.get("thinking", ""))
         self._set_model(self._selected_model or self._role.model)
@@ -125,20 +124,12 @@ class Engine:
             raise UsageError("the engine does not start turns itself")
         self._in_turn = True
         try:
-            async with with_target(self, self._context, prompt.target):
-                return await self._run_loop(prompt)
+            return await self._run_loop(prompt)
         finally:
             self._in_turn = False
             self._budget.leave(self._context)
 
-    @property
-    def selection(self) -> dict[str, str]:
-        """The active agent and the selected model; an agent's own model is not a selection."""
-        return {"agent": self._role.name, "model": self._selected_model}
-
     async def _run_loop(self, prompt: Prompt) -> TurnEnded:
-        if only_selects_agent(prompt):
-            return end_selection_turn(self._context, prompt)
         tools = self._tools()
         send_role_prompt(self._context, self._role)
         await self._wait_for_window(tools)
@@ -190,16 +181,10 @@ class Engine:
         await self._model.aclose()
 
     async def _change_role(self, name: str) -> None:
-        """Switch to an agent. If its model cannot be created, the previous agent and its rules are restored."""
-        before = self._role.name
-        role = self._select_role(name)
-        try:
-            await self._change_model(self._selected_model or role.model)
-        except OstlerError:
-            role = self._select_role(before)
-            raise
-        finally:
-            self._role = role
+        """Switch to an agent. If its model cannot be created, the previous agent stays."""
+        role = self._find_role(name)
+        await self._change_model(self._selected_model or role.model)
+        self._role = role
         self._report_model()
 
     async def _change_model(self, name: str) -> None:
@@ -274,9 +259,11 @@ class Engine:
         options = (
             SessionOption("model", self._model.name),
             SessionOption("agent", self._role.name),
-            SessionOption("thinking", self._thinking or "", choices=tuple(OptionChoice(level) for level in THINKING)),
+            SessionOption(
+                "thinking", self._thinking or "", choices=tuple(map(OptionChoice, THINKING)), has_default=True
+            ),
         )
-        return SessionInfo("engine", options, can_steer=True)
+        return SessionInfo("engine", options, can_steer=True, can_continue=True, runs_tasks=True)
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""

@@ -6,8 +6,11 @@ from typing import cast, get_args
 import msgspec
 
 from ostler.core.errors import UsageError
-from ostler.core.events import Compacted, Notice, OptionChanged, Reminded
+from ostler.core.events import Compacted, Reminded
+from ostler.core.message import CallPart, Message
+from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext, Records
+from ostler.core.tools import ToolCall
 from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.model_types import ModelClient, ModelRequest, ReplyChunk, Thinking
 
@@ -31,7 +34,7 @@ class AgentRole(msgspec.Struct, frozen=True):
     top_p: float | None = None
 
 
-SelectRole = Callable[[str], AgentRole]
+FindRole = Callable[[str], AgentRole]
 
 
 def no_roles(name: str) -> AgentRole:
@@ -39,17 +42,12 @@ def no_roles(name: str) -> AgentRole:
     return AgentRole(name)
 
 
-def role_at_open(select_role: SelectRole, name: str, context: BackendContext) -> AgentRole:
-    """Return the role to open a session with. If a resumed session's agent is gone, warn and use the default."""
-    try:
-        return select_role(name)
-    except UsageError as error:
-        records = context.records()
-        changes = [records[index].event for index in records.indexes_of(("option_changed",))]
-        if OptionChanged("agent", name) not in changes:
-            raise
-        context.emit(Notice("warning", f"{error}; using the default agent"))
-        return select_role("")
+def subagent_call(prompt: Prompt) -> Message | None:
+    """Return a message with the call that runs the prompt's task in a subagent, or None."""
+    if prompt.target is None or not prompt.target.task:
+        return None
+    arguments = {"prompt": prompt.target.task, "title": prompt.text[:80], "agent": prompt.target.agent or "general"}
+    return Message(f"task-{prompt.id}", (CallPart(ToolCall(f"task-{prompt.id}", "task", arguments)),))
 
 
 def send_role_prompt(context: BackendContext, role: AgentRole) -> None:

@@ -36,7 +36,6 @@ class EditorOptions:
     def __init__(self, info: SessionInfo) -> None:
         self._options = {option.id: option for option in info.options}
         self._values = {option.id: option.value for option in info.options}
-        self._is_engine = info.backend == "engine"
         self.agents: Sequence[NamedItem] = ()
         self.models: Sequence[str] = ()
 
@@ -80,7 +79,7 @@ class EditorOptions:
         option = self._options.get(option_id)
         if option is None or choice not in self._choices(option):
             return None
-        return "" if self._is_engine and (option_id, choice) == ("thinking", UNSET) else choice
+        return "" if option.has_default and choice == UNSET else choice
 
     def _config_option(self, option: SessionOption) -> SessionConfigOption:
         label = OPTION_LABELS.get(option.id, OptionLabel(option.label or option.id, f"_{option.id}", ""))
@@ -100,8 +99,8 @@ class EditorOptions:
                 found = {agent.name: agent for agent in self.agents}
             case "model" if not found:
                 found = {name: NamedItem(name) for name in self.models}
-            case "thinking" if self._is_engine:
-                found = {UNSET: NamedItem(UNSET, "from the model's settings"), **found}
             case _:
                 pass
+        if option.has_default:
+            found = {UNSET: NamedItem(UNSET, "from the model's settings"), **found}
         return {**({current: NamedItem(current)} if current and current not in found else {}), **found}

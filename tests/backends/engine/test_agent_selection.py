@@ -14,7 +14,8 @@ pytestmark = pytest.mark.req("EN-3")
 
 
 def prompt_for(text, agent=""):
-    return Prompt(f"p-{text}", (TextContent(text),), target=PromptTarget(agent, for_session=True) if agent else None)
+    target = PromptTarget(agent, for_session=True, selects_only=text == f"@agent:{agent}")
+    return Prompt(f"p-{text}", (TextContent(text),), target=target)
 
 
 async def until_ended(subscription):
@@ -38,26 +39,23 @@ async def test_selection_alone_is_not_sent_to_a_model(harness):
     assert [message.blocks[0].text for message in model.requests[0].history if isinstance(message, UserMessage)] == [
         "how?"
     ]
-    assert (harness.engine.selection["agent"], harness.session.state.options["agent"]) == ("plan", "plan")
+    assert (harness.session.info.option("agent"), harness.session.state.options["agent"]) == ("plan", "plan")
 
 
 @pytest.mark.parametrize("text", ["@agent:poet", "@agent:poet hello"])
 async def test_agent_without_a_model_is_not_selected(harness, text):
-    selected = []
+    def role(name):
+        return AgentRole(name or "build", model="gone" if name == "poet" else "")
 
-    def select(name):
-        selected.append(name or "build")
-        return AgentRole(selected[-1], model="gone" if name == "poet" else "")
-
-    await harness.open(Model(script(Reply("planned"))), roles=select)
+    await harness.open(Model(script(Reply("planned"))), roles=role)
     await harness.session.apply(SetOption("agent", "plan"))
     harness.engine._make_model = make_model_except("gone", harness.engine._make_model)
     ended = await harness.session.start(prompt_for(text, "poet")).wait()
     assert (ended.reason, str(ended.fault)) == ("failed", "no model 'gone'")
-    assert (selected[-1], harness.engine.selection["agent"], harness.session.state.options["agent"]) == ("plan",) * 3
+    assert (harness.session.info.option("agent"), harness.session.state.options["agent"]) == ("plan", "plan")
     with pytest.raises(UsageError):
         await harness.session.apply(SetOption("model", "gone"))
-    assert harness.engine.selection["model"] == ""
+    assert "model" not in harness.session.state.options
 
 
 def make_model_except(name, make):

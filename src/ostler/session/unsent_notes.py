@@ -1,0 +1,89 @@
+"""What a backend with its own history has not seen: commands of the user, reminders, reverted prompts, instructions."""
+
+from collections.abc import Iterator
+
+from ostler.core.events import Event, Reminded, Reverted, ToolCalled, ToolFinished, TurnStarted
+from ostler.core.protocols import Records
+from ostler.core.tools import ToolCall
+
+MAX_QUOTED = 200  # characters of a reverted prompt
+NO_INSTRUCTIONS = "Instructions for earlier agents no longer apply."
+
+
+class UnsentNotes:
+    """Collects notes from the records of a session; each is returned once."""
+
+    def __init__(self, records: Records, active_records: Records) -> None:
+        """`records` are all records, `active_records` those that are not reverted."""
+        self._records = records
+        self._active_records = active_records
+        self._seen_seq = max((records[index].seq for index in _last(records, "turn_ended")), default=0)
+        self._user_calls: dict[str, ToolCall] = {}
+        self._instructions = ""
+
+    def take(self, instructions: str) -> tuple[str, ...]:
+        """Return the notes since the last call. `instructions` are those of the active agent."""
+        notes = (*self._instruction_note(instructions), *self._revert_note(), *self._event_notes())
+        if len(self._records):
+            self._seen_seq = self._records[len(self._records) - 1].seq
+        return notes
+
+    def _instruction_note(self, instructions: str) -> Iterator[str]:
+        if instructions != self._instructions:
+            self._instructions = instructions
+            yield instructions or NO_INSTRUCTIONS
+
+    def _revert_note(self) -> Iterator[str]:
+        """Yield a note that quotes the prompts which were reverted since the last call and not restored."""
+        new = range(self._records.index_after(self._seen_seq), len(self._records))
+        reverts = [self._records[index] for index in new if self._records.type_at(index) == "reverted"]
+        if not reverts:
+            return
+        active = {self._active_records[index].seq for index in self._active_records.indexes_of(("turn_started",))}
+        turns = (self._records[index] for index in self._finished_turns())
+        prompts = [
+            turn.event.prompt.text[:MAX_QUOTED]
+            for turn in turns
+            if isinstance(turn.event, TurnStarted)
+            and turn.seq not in active
+            and any(isinstance(r.event, Reverted) and r.event.to_seq < turn.seq < r.seq for r in reverts)
+        ]
+        if prompts:
+            quoted = "\n".join(f"- {text!r}" for text in prompts)
+            yield f"The user reverted these earlier prompts and everything that followed them; ignore it:\n{quoted}"
+
+    def _finished_turns(self) -> Iterator[int]:
+        """Yield the indexes of the turns that the backend got; others were reverted before they ended."""
+        start = None
+        for index in self._records.indexes_of(("turn_started", "turn_ended", "reverted")):
+            event_type = self._records.type_at(index)
+            if event_type == "turn_ended" and start is not None:
+                yield start
+            start = index if event_type == "turn_started" else None
+
+    def _event_notes(self) -> Iterator[str]:
+        """Yield the reminders and the results of commands that the user ran, in order."""
+        active = self._active_records
+        for index in range(active.index_after(self._seen_seq), len(active)):
+            if active.type_at(index) in ("tool_called", "tool_finished", "reminded"):
+                yield from self._event_note(active[index].event)
+
+    def _event_note(self, event: Event) -> Iterator[str]:
+        match event:
+            case ToolCalled(call) if call.origin == "person":
+                self._user_calls[call.id] = call
+            case ToolFinished(result) if result.call_id in self._user_calls:
+                yield f"The user ran {_describe(self._user_calls.pop(result.call_id))}:\n{result.for_model}"
+            case Reminded(text):
+                yield text
+            case _:
+                pass
+
+
+def _last(records: Records, event_type: str) -> list[int]:
+    return list(records.indexes_of((event_type,)))[-1:]
+
+
+def _describe(call: ToolCall) -> str:
+    command = call.arguments.get("command")
+    return f"the command `{command}`" if isinstance(command, str) else f"the tool {call.tool}"
