@@ -10,6 +10,7 @@ from ostler.core.permission import Question, QuestionReply
 from ostler.core.tools import ChildTask
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.policy.verdict import Policy
+from ostler.session.access import FixedAccess
 from ostler.testing.session_fixture import open_test_session, run_turn
 from ostler.tools.host import LocalToolHost
 from ostler.workspace.local_workspace import LocalWorkspace
@@ -29,7 +30,7 @@ async def test_question_of_a_child_is_asked_in_the_parent(tmp_path):
     child = ChildSession(
         parent,
         ChildTask("c", "explore", "look", "look"),
-        Policy,
+        FixedAccess(Policy()),
         deny_asks=False,
         backend=ScriptedBackend([act]),
         tools=LocalToolHost([], workspace),

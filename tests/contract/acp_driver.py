@@ -45,6 +45,7 @@ class AcpDriver:
 
     def __init__(self):
         self.folder: Path
+        self._frames = []
         self._gates = []
         self._gate_tasks = []
 
@@ -57,7 +58,13 @@ class AcpDriver:
         flags = ("--script", str(self._script), "--models", "scripted,another", "--steering")
         args = ("-m", "ostler.testing.echo_agent", *flags)
         launch = Launch(sys.executable, args, os.environ, str(self.folder), "echo")
-        return AcpBackend(AcpSessionPlan(launch, "test"), ClientServices(make_needs, Terminals()))
+        services = ClientServices(make_needs, Terminals())
+        return AcpBackend(AcpSessionPlan(launch, "test"), services, mirror=lambda _, line: self._frames.append(line))
+
+    def heard(self):
+        """Return the text of the latest prompt that the agent got."""
+        prompts = [frame for frame in map(json.loads, self._frames) if frame.get("method") == "session/prompt"]
+        return "\n".join(block.get("text", "") for block in prompts[-1]["params"]["prompt"])
 
     def finish(self):
         """Raise if turns of the script were not run."""

@@ -8,12 +8,14 @@ import msgspec
 from acp_driver import AcpDriver
 
 from ostler.backends.engine.backend import Engine
+from ostler.backends.engine.role import AgentRole
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.errors import BackendError
 from ostler.core.events import MessageDone, TextDelta, ToolCalled, TurnEnded
 from ostler.core.message import CallPart, Message
 from ostler.core.prompt import TextContent
 from ostler.core.tools import ToolCall, ToolSpec
+from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.testing.fake_tool import Behaviour, FakeTool
 from ostler.testing.scripted_model import ScriptedCall, ScriptedLine, ScriptedModel
 
@@ -48,6 +50,9 @@ class Driver(Protocol):
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Any: ...
 
+    def heard(self) -> str:
+        """Return what the remote side got with the latest prompt."""
+
     def finish(self) -> None: ...
 
 
@@ -61,7 +66,12 @@ class EngineDriver:
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> Engine:
         self.model = ScriptedModel(line for moves in turns for line in _lines(moves))
-        return Engine(make_model=self._make_model, tools=lambda: tools, system=lambda: "You are under test.")
+        return Engine(
+            make_model=self._make_model, tools=lambda: tools, system=lambda: "You are under test.", roles=_role
+        )
+
+    def heard(self) -> str:
+        return str(self.model.requests[-1].history)
 
     def _make_model(self, name: str) -> ScriptedModel:
         self.model.name = name or "scripted"
@@ -69,6 +79,11 @@ class EngineDriver:
 
     def finish(self) -> None:
         self.model.finish()
+
+
+def _role(name: str) -> AgentRole:
+    agent = builtin_agents()[name or "build"]
+    return AgentRole(agent.name, agent.prompt)
 
 
 def _lines(moves: list[Move]) -> list[ScriptedLine]:
@@ -99,15 +114,20 @@ class ScriptedDriver:
     tool = FakeTool
 
     def backend(self, turns: list[list[Move]], tools: list[ToolSpec]) -> ScriptedBackend:
-        self._backend = ScriptedBackend([_act(moves, number) for number, moves in enumerate(turns)])
+        self._heard: list[str] = []
+        self._backend = ScriptedBackend([_act(moves, number, self._heard) for number, moves in enumerate(turns)])
         return self._backend
+
+    def heard(self) -> str:
+        return self._heard[-1]
 
     def finish(self) -> None:
         self._backend.finish()
 
 
-def _act(moves: list[Move], number: int):
+def _act(moves: list[Move], number: int, heard: list[str]):
     async def act(context, prompt):
+        heard.append("\n".join([*context.unsent_notes(), prompt.text if prompt else ""]))
         count, text = 0, ""
 
         def message_id() -> str:

@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from drivers import DRIVERS, Calls, Crash, Hold, Say
+from drivers import Calls, Crash, Hold, Say
+from scenario import Scenario, single_call
 
 from ostler.core.events import (
     InfoChanged,
@@ -14,7 +15,6 @@ from ostler.core.events import (
     StateChanged,
     Steered,
     TextDelta,
-    ToolFinished,
     ToolStarted,
     TurnEnded,
     TurnStarted,
@@ -23,55 +23,7 @@ from ostler.core.permission import Decision
 from ostler.core.sessions import SetOption, Steer
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.testing.scripted_model import ScriptedCall
-from ostler.testing.session_fixture import ALLOW_ALL, ASK_ALL, make_prompt, open_test_session, run_turn
-from ostler.workspace.local_workspace import LocalWorkspace
-
-TIMEOUT = 60.0
-
-
-class Scenario:
-    """A session with one driver's backend, and its events so far."""
-
-    def __init__(self, driver, tmp_path, tools=()):
-        self.driver = driver
-        driver.folder = tmp_path
-        self.workspace = LocalWorkspace(str(tmp_path))
-        self.tools = list(tools)
-        self.events = []
-
-    async def open(self, turns, *, policy=ALLOW_ALL, journal=None):
-        backend = self.driver.backend(turns, [tool.spec for tool in self.tools])
-        self.session = await open_test_session(backend, self.tools, self.workspace, policy=policy, journal=journal)
-        self.backend = backend
-        self.reading = self.session.subscribe(since=2**62)
-        return self
-
-    async def until(self, kind, times=1):
-        """Wait for the event that is number `times` of its kind, and return it."""
-        async with asyncio.timeout(TIMEOUT):
-            while len(found := [e for e in self.events if isinstance(e, kind)]) < times:
-                self.events.append((await anext(self.reading)).event)
-        return found[-1]
-
-    async def close(self):
-        await self.session.aclose()
-        self.driver.finish()
-
-    def results(self):
-        return [e.result for e in self.session.events() if isinstance(e, ToolFinished)]
-
-
-@pytest.fixture(params=DRIVERS, ids=lambda driver: driver.name)
-def driver(request):
-    instance = request.param()
-    scenario = request.node.get_closest_marker("scenario").args[0]
-    if scenario in instance.cannot:
-        pytest.skip(f"{instance.name}: {instance.cannot[scenario]}")
-    return instance
-
-
-def single_call(tool, **arguments):
-    return Calls((ScriptedCall(tool, arguments),))
+from ostler.testing.session_fixture import ASK_ALL, make_prompt, run_turn
 
 
 @pytest.mark.req("EN-2")

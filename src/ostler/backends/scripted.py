@@ -6,7 +6,7 @@ from ostler.core.errors import BackendError
 from ostler.core.events import TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import BackendContext
-from ostler.core.sessions import SessionChange, SessionInfo, SessionStart
+from ostler.core.sessions import SessionChange, SessionInfo, SessionOption, SessionStart, SetOption
 
 TurnScript = Callable[[BackendContext, Prompt | None], Awaitable[TurnEnded | None]]
 
@@ -16,7 +16,7 @@ class ScriptedBackend:
 
     def __init__(self, turns: Iterable[TurnScript], info: SessionInfo | None = None) -> None:
         self.changes: list[SessionChange] = []
-        self.info = info or SessionInfo("scripted", can_steer=True)
+        self.info = info or SessionInfo("scripted", (SessionOption("model", ""),), can_steer=True)
         self._turns = list(turns)
         self._turns_run = 0
         self.context: BackendContext
@@ -34,7 +34,7 @@ class ScriptedBackend:
 
     async def apply(self, change: SessionChange) -> bool:
         self.changes.append(change)
-        return True
+        return not isinstance(change, SetOption) or any(option.id == change.id for option in self.info.options)
 
     async def aclose(self) -> None:
         """Do nothing; `finish` reports scripts that were not run."""

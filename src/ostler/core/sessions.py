@@ -44,7 +44,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a backend reports about the session it opened.
 
     `runs_own_tools` means that the remote side also runs tools of its own, outside the tool host. `can_continue` means
-    that a finished turn can be continued, `runs_tasks` that a prompt can be a task for a subagent.
+    that a finished turn can be continued, `has_agents` that the backend uses the session's agent and runs subagents.
     """
 
     backend: str
@@ -54,7 +54,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     runs_own_tools: bool = msgspec.field(name="acts_itself", default=False)
     title: str = ""
     can_continue: bool = False
-    runs_tasks: bool = False
+    has_agents: bool = False
 
     def option(self, option_id: str) -> str:
         """Return the value of an option, or an empty string if there is no such option."""
@@ -70,12 +70,16 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SessionStart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The parameters with which a backend opens a session; earlier events come from the `BackendContext`."""
+    """The parameters with which a backend opens a session; earlier events come from the `BackendContext`.
+
+    `options` are the backend's own; `agent` is the session's active agent.
+    """
 
     session_id: str
     cwd: str
     interactive: bool = True
     options: dict[str, str] = {}
+    agent: str = ""
 
 
 class OpenSessionRequest(msgspec.Struct, frozen=True, omit_defaults=True):

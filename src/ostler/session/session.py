@@ -132,17 +132,17 @@ class LocalSession:
         """Open the backend and repair an interrupted session. On failure, release the journal, or delete a new one."""
         try:
             self.emit(SessionOpened(self.id, self.cwd, backend, version, parent_id))
-            await self._open_backend(options)
+            await self._open_backend(backend, options)
         except BaseException:
             await self._release(self._journal.drop)
             raise
 
-    async def _open_backend(self, options: dict[str, str]) -> None:
+    async def _open_backend(self, backend: str, options: dict[str, str]) -> None:
         for message in unreported_damage(self._journal.damage, self._records):
             self.emit(Notice("warning", message))
         close_unfinished(self.state, self.emit)
-        all_options = self._options.prepare(options)
-        start = SessionStart(self.id, self.cwd, self._permissions.policy.interactive, all_options)
+        backend_options, interactive = self._options.prepare(options, backend), self._permissions.policy.interactive
+        start = SessionStart(self.id, self.cwd, interactive, backend_options, self._options.agent)
         await self._tools.open(self)
         info = await self._backend.open(start, self)
         self._backend_opened = True

@@ -26,15 +26,22 @@ class SessionOptions:
         self._emit = emit
         self._backend_info = SessionInfo("")
 
-    def prepare(self, requested: Mapping[str, str]) -> dict[str, str]:
-        """Set the session's own options before the backend is opened. Return all options for the backend."""
+    def prepare(self, requested: Mapping[str, str], backend: str) -> dict[str, str]:
+        """Set the session's own options before the backend is opened. Return the options of the backend."""
         recorded = {name: value for name, value in self._state.options.items() if name not in requested}
         for warning in self._access.restore(recorded):
             self._emit(Notice("warning", warning))
         for name, value in requested.items():
             self._access.set_option(name, value)
-        own = {option.id: option.value for option in self._access.options()}
-        return {**self._state.options, **requested, **own}
+        own = {option.id: option for option in self._access.options()}
+        options = {**self._state.options, **requested}
+        others = {name: value for name, value in options.items() if not (name in own and own[name].accepts(value))}
+        return {name.removeprefix(f"{_short_name(backend)}."): value for name, value in others.items()}
+
+    @property
+    def agent(self) -> str:
+        """The active agent, for a backend that uses it; empty if the session has none."""
+        return next((option.value for option in self._access.options() if option.id == "agent"), "")
 
     def record(self, requested: Mapping[str, str], info: SessionInfo) -> None:
         """Record the requested options. Raises `UsageError` if neither the session nor the opened backend has one."""
@@ -47,11 +54,21 @@ class SessionOptions:
                 self._emit(OptionChanged(name, value))
 
     def merge(self, info: SessionInfo) -> SessionInfo:
-        """Return the backend's info with the session's own options, which replace the backend's of the same name."""
+        """Return the backend's info with the session's own options.
+
+        Another meaning of the same id in the backend is published under the backend's name, such as `gemini.mode`.
+        """
         self._backend_info = info
         own = {option.id: option for option in self._access.options()}
-        merged = tuple(own.pop(option.id, option) for option in info.options)
-        return msgspec.structs.replace(info, options=(*merged, *own.values()))
+        shared = {"agent"} & own.keys() if info.has_agents else set()
+        others = tuple(
+            msgspec.structs.replace(option, id=f"{_short_name(info.backend)}.{option.id}")
+            if option.id in own
+            else option
+            for option in info.options
+            if option.id not in shared
+        )
+        return msgspec.structs.replace(info, options=(*own.values(), *others))
 
     async def set(self, change: SetOption) -> bool:
         """Set an option and record it. Return False if neither the session nor the backend has it."""
@@ -64,15 +81,19 @@ class SessionOptions:
         """Set an option in the session and, if the backend has it too, there. Set it in both or in none."""
         before = next((option.value for option in self._access.options() if option.id == change.id), "")
         is_own = self._access.set_option(change.id, change.value)
-        if is_own and all(option.id != change.id for option in self._backend_info.options):
+        if is_own and not (change.id == "agent" and self._backend_info.has_agents):
             return True
         accepted = False
         try:
-            accepted = await self._backend.apply(change)
+            accepted = await self._backend.apply(SetOption(self._backend_id(change.id), change.value))
         finally:
             if is_own and not accepted:
                 self._access.set_option(change.id, before)
         return accepted
+
+    def _backend_id(self, option_id: str) -> str:
+        """Return the backend's own id of an option."""
+        return option_id.removeprefix(f"{_short_name(self._backend_info.backend)}.")
 
     async def run_turn(self, prompt: Prompt | None, context: BackendContext) -> TurnEnded:
         """Run a turn of the backend with the agent and model that the prompt names."""
@@ -80,7 +101,7 @@ class SessionOptions:
             target = prompt.target if prompt else None
             if target and target.selects_only:
                 return _end_selection_turn(context, target)
-            if target and target.task and not self._backend_info.runs_tasks:
+            if target and target.task and not self._backend_info.has_agents:
                 backend = self._backend_info.backend
                 raise UsageError(f"{backend} has no subagents", hint="only the engine runs this command")
             return await self._backend.run_turn(prompt)
@@ -117,6 +138,10 @@ class SessionOptions:
         if option is None or (not option.choices and name not in (own.id for own in self._access.options())):
             return self._state.options.get(name, "")
         return option.value
+
+
+def _short_name(backend: str) -> str:
+    return backend.rpartition(":")[2]
 
 
 def _end_selection_turn(context: BackendContext, target: PromptTarget) -> TurnEnded:

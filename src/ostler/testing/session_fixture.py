@@ -10,6 +10,7 @@ from ostler.core.protocols import Backend, Journal, Tool, ToolRunner, Workspace
 from ostler.core.sessions import OpenSessionRequest, SessionQuery, SessionSummary
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.policy.verdict import Policy
+from ostler.session.access import SessionAccess
 from ostler.session.session import LocalSession
 from ostler.tools.host import LocalToolHost
 
@@ -27,8 +28,9 @@ async def open_test_session(
     tools: Sequence[Tool[Any]],
     workspace: Workspace,
     *,
-    policy: Policy = ALLOW_ALL,
+    policy: Policy | SessionAccess = ALLOW_ALL,
     journal: Journal | None = None,
+    options: dict[str, str] | None = None,
 ) -> LocalSession:
     """Open a session that is ready for a turn."""
     session = LocalSession(
@@ -38,7 +40,7 @@ async def open_test_session(
         policy=policy,
         cwd=workspace.root,
     )
-    await session.open(version="test", backend="test", options={})
+    await session.open(version="test", backend="test", options=options or {})
     return session
 
 

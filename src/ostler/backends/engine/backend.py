@@ -113,7 +113,7 @@ class Engine:
     async def open(self, start: SessionStart, context: BackendContext) -> SessionInfo:
         self._context = context
         self._interactive = start.interactive
-        self._role = self._find_role(start.options.get("agent", ""))
+        self._role = self._find_role(start.agent or start.options.get("agent", ""))
         self._selected_model = start.options.get("model", "")
         self._thinking = parse_thinking(start.options.get("thinking", ""))
         self._set_model(self._selected_model or self._role.model)
@@ -263,7 +263,7 @@ class Engine:
                 "thinking", self._thinking or "", choices=tuple(map(OptionChoice, THINKING)), has_default=True
             ),
         )
-        return SessionInfo("engine", options, can_steer=True, can_continue=True, runs_tasks=True)
+        return SessionInfo("engine", options, can_steer=True, can_continue=True, has_agents=True)
 
     async def _wait_for_window(self, tools: Sequence[ToolSpec]) -> None:
         """Wait until the server's context window is known, if the request exceeds the smallest usual window."""
