@@ -228,8 +228,15 @@ def test_acp_backend_is_exposed_to_the_editor(agent, ostler):
     with agent("--backend", "acp:echo") as it:
         it.request("initialize", {"protocolVersion": 1})
         opened = it.request("session/new", {"cwd": str(ostler.workspace), "mcpServers": []})["result"]
-        assert {"model", "mode"} <= {option["id"] for option in opened["configOptions"]}
-        assert [mode["id"] for mode in opened["modes"]["availableModes"]] == ["ask", "code"]
+        assert {"model", "mode", "echo.mode"} <= {option["id"] for option in opened["configOptions"]}
+        assert [mode["id"] for mode in opened["modes"]["availableModes"]] == [
+            "ask",
+            "accept-edits",
+            "plan",
+            "echo:ask",
+            "echo:code",
+        ]
+        it.request("session/set_mode", {"sessionId": opened["sessionId"], "modeId": "echo:code"})
         assert it.prompt(opened["sessionId"], "echo this")["result"]["stopReason"] == "end_turn"
         texts = [
             frame["params"]["update"]["content"]["text"]

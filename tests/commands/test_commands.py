@@ -39,6 +39,7 @@ REQUIRED = (
     "help new sessions resume fork undo redo compact revert summarize context models agents mode todo skills mcp "
     "permissions export theme quit exit status cost details diff memory init doctor"
 )
+OPTIONS = (SessionOption("model", ""), SessionOption("agent", ""))
 
 
 class CommandFixture:
@@ -74,7 +75,8 @@ async def fixture(tmp_path):
         context.emit(MessageDone(Message(f"m-{prompt.text}", (TextContent(f"answer to {prompt.text}"),))))
         return TurnEnded("", "done")
 
-    session = await open_test_session(ScriptedBackend([act] * 9), [FakeTool("bash")], LocalWorkspace(str(tmp_path)))
+    backend = ScriptedBackend([act] * 9, SessionInfo("scripted", OPTIONS, can_steer=True))
+    session = await open_test_session(backend, [FakeTool("bash")], LocalWorkspace(str(tmp_path)))
     yield CommandFixture(session, FakeServices())
     await session.aclose()
 
@@ -183,6 +185,26 @@ async def test_options_and_commands_of_the_backend_are_listed_and_forwarded(fixt
     assert fixture.session._backend.changes == [SetOption("mode", "code")]
 
 
+@pytest.mark.req("PM-10")
+async def test_modes_of_the_backend_are_listed_beside_ours_and_selected_by_name(fixture):
+    own = SessionOption("mode", "ask", choices=(OptionChoice("ask", description="ask first"), OptionChoice("plan")))
+    theirs = SessionOption("far.mode", "ask", choices=(OptionChoice("ask"), OptionChoice("code", "Write code")))
+    fixture.session.emit(InfoChanged(SessionInfo("acp:far", (own, theirs))))
+    assert (await fixture.output("mode")).splitlines() == [
+        "  * ask   ask first",
+        "    plan",
+        "  modes of far:",
+        "  * ask",
+        "    code  Write code",
+    ]
+    for line in ("mode plan", "mode code", "mode far:ask"):
+        await fixture.run(line)
+    changes = [SetOption("mode", "plan"), SetOption("mode", "code"), SetOption("mode", "ask")]
+    assert fixture.session._backend.changes == changes
+    with pytest.raises(UsageError, match="unknown far.mode 'plam'"):
+        await fixture.run("mode plam")
+
+
 @pytest.mark.req("CL-7", "MD-7")
 async def test_model_profiles_are_listed_and_the_current_one_is_marked(fixture):
     fixture.services.known_profiles = [
@@ -235,7 +257,7 @@ async def test_mistyped_profile_is_an_error_without_a_list_of_models(fixture):
 @pytest.mark.req("CL-7")
 async def test_chosen_option_is_sent_to_the_backend(fixture):
     backend = fixture.session._backend
-    assert "now using agent plan" in await fixture.output("mode plan")
+    assert "now using agent plan" in await fixture.output("agents plan")
     assert "now using model one" in await fixture.output("model one")
     assert "now using model two" in await fixture.output("models 2")
     await fixture.run("compact")
@@ -254,7 +276,6 @@ async def test_chosen_option_is_sent_to_the_backend(fixture):
     ("line", "message"),
     [
         ("agents plam", "did you mean plan?"),
-        ("mode plam", "did you mean plan?"),
         ("agents xxxxxx", "available: build, plan"),
         ("models 99", "there is no model 99"),
         ("models ome", "did you mean one?"),

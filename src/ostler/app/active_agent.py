@@ -16,15 +16,15 @@ from ostler.knowledge.builtin_agents import builtin_agents
 from ostler.policy.presets import ACCEPT_EDITS
 from ostler.policy.verdict import Policy, Profile
 
-PROFILE_LABELS: dict[Profile, str] = {
-    "paranoid": "paranoid: ask before every tool call",
-    "balanced": "balanced: allow reads, ask before changes",
-    "god_mode": "god_mode: allow everything except dangerous calls",
+PROFILES: dict[Profile, str] = {
+    "paranoid": "ask before every tool call",
+    "balanced": "allow reads, ask before changes",
+    "god_mode": "allow everything except dangerous calls",
 }
-MODE_LABELS: dict[Mode, str] = {
-    "ask": "ask: ask before edits and commands",
-    "accept-edits": "accept-edits: edits and sandboxed commands in the workspace run without asking",
-    "plan": "plan: nothing is changed",
+MODES: dict[Mode, str] = {
+    "ask": "ask before edits and commands",
+    "accept-edits": "edits and sandboxed commands in the workspace run without asking",
+    "plan": "nothing is changed",
 }
 PLAN_AGENT = "plan"
 
@@ -62,8 +62,8 @@ class ActiveAgent:
         agent = SessionOption("agent", self._agent.name)
         if self._parent or not self._policy.interactive:
             return (agent,)
-        modes = tuple(OptionChoice(name, label) for name, label in MODE_LABELS.items())
-        profiles = tuple(OptionChoice(name, label) for name, label in PROFILE_LABELS.items())
+        modes = tuple(OptionChoice(name, description=text) for name, text in MODES.items())
+        profiles = tuple(OptionChoice(name, description=text) for name, text in PROFILES.items())
         return (
             agent,
             SessionOption("mode", self._mode, choices=modes),
@@ -74,7 +74,7 @@ class ActiveAgent:
         match option_id:
             case "agent":
                 self._agent = self._find(value)
-            case "mode" if value in MODE_LABELS:
+            case "mode" if value in MODES:
                 self._mode = value
             case "profile":
                 self._policy = msgspec.structs.replace(self._policy, profile=_parse_profile(value))
@@ -188,8 +188,8 @@ class ActiveAgent:
 
 
 def _parse_profile(value: str) -> Profile:
-    if value not in PROFILE_LABELS:
-        raise UsageError(f"unknown security profile {value[:40]!r}", hint=f"available: {', '.join(PROFILE_LABELS)}")
+    if value not in PROFILES:
+        raise UsageError(f"unknown security profile {value[:40]!r}", hint=f"available: {', '.join(PROFILES)}")
     return value
 
 

@@ -1,6 +1,14 @@
 """`ostler acp agent`: serves Ostler as an ACP agent on stdin and stdout."""
 
-from ostler.cli.arguments import Parser, add_backend, add_limit_options, add_model, add_permission_options, run_options
+from ostler.cli.arguments import (
+    Parser,
+    add_backend,
+    add_limit_options,
+    add_mode,
+    add_model,
+    add_permission_options,
+    run_options,
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -14,6 +22,7 @@ def main(arguments: list[str]) -> int:
     add_backend(parser)
     add_model(parser)
     add_permission_options(parser)
+    add_mode(parser)
     add_limit_options(parser)
     args = parser.parse_args(arguments)
 

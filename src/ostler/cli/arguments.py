@@ -78,6 +78,11 @@ def add_permission_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    text = "ask before changes, accept edits in the workspace without asking, or plan without changing anything"
+    parser.add_argument("--mode", choices=("ask", "accept-edits", "plan"), default="", help=text)
+
+
 def add_resume_options(parser: argparse.ArgumentParser) -> None:
     """Add `--resume` and `--continue`. An empty id is an error: it is probably an unset shell variable."""
     parser.add_argument(
@@ -148,6 +153,7 @@ def run_options(args: argparse.Namespace) -> RunOptions:
         backend=getattr(args, "backend", ""),
         model=model_flags(args),
         write=args.write or args.yolo,
+        mode=getattr(args, "mode", ""),
         yolo=args.yolo,
         allow=tuple(args.allow),
         profile=args.profile or "",

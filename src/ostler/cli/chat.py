@@ -4,6 +4,7 @@ from ostler.cli.arguments import (
     Parser,
     add_backend,
     add_limit_options,
+    add_mode,
     add_model,
     add_permission_options,
     add_resume_options,
@@ -23,6 +24,7 @@ def main(arguments: list[str]) -> int:
     add_backend(parser)
     add_model(parser)
     add_permission_options(parser)
+    add_mode(parser)
     add_limit_options(parser)
     args = parser.parse_args(arguments)
 

@@ -12,6 +12,7 @@ from ostler.cli.arguments import (
     Parser,
     add_backend,
     add_limit_options,
+    add_mode,
     add_model,
     add_permission_options,
     add_resume_options,
@@ -57,6 +58,7 @@ def main(arguments: list[str]) -> int:
     add_backend(parser)
     add_model(parser)
     add_permission_options(parser)
+    add_mode(parser)
     add_limit_options(parser)
     args = parser.parse_args(arguments)
     if args.fork and not args.resume:
@@ -73,6 +75,7 @@ def _run(args: Namespace) -> int:
     with record_startup_error(make_output(args.output, Styler(False))):
         prompt, context = _read_prompt(args.prompt, args.timeout)
 
+    args.write |= args.mode == "accept-edits"
     return HeadlessRun(
         prompt,
         context,

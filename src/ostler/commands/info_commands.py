@@ -112,9 +112,20 @@ class InfoCommands:
         return await self._list_or_choose("agent", await self._services.agents(), rest)
 
     async def mode(self, rest: str) -> ShowLines:
-        """Show or set the mode of a remote agent; without remote modes, the agent."""
-        modes = self.choices("mode")
-        return await self._list_or_choose("mode", modes, rest) if modes else await self.agents(rest)
+        """Show or set the mode; a mode of the backend's own can be set as `backend:mode` or, if unique, by its name."""
+        own, option_id = self.choices("mode"), self._backend_mode_option()
+        name, theirs = option_id.removesuffix(".mode"), self.choices(option_id) if option_id else []
+        wanted = rest.removeprefix(f"{name}:") if theirs else rest
+        if theirs and wanted and (wanted != rest or wanted not in {item.name for item in own}):
+            return await self._list_or_choose(option_id, theirs, wanted)
+        shown = await self._list_or_choose("mode", own, rest)
+        if rest or not theirs:
+            return shown
+        return show_lines(*shown.lines, f"  modes of {name}:", *_list_lines(theirs, self._usage.option(option_id)))
+
+    def _backend_mode_option(self) -> str:
+        """Return the id of the option with the backend's own modes, or an empty string."""
+        return next((option.id for option in self._session.info.options if option.id.endswith(".mode")), "")
 
     async def thinking(self, rest: str) -> ShowLines:
         return await self._list_or_choose("thinking", self.choices("thinking"), rest)
@@ -125,7 +136,7 @@ class InfoCommands:
     def choices(self, option_id: str) -> list[NamedItem]:
         """Return the values that the backend offers for an option."""
         found = (option.choices for option in self._session.info.options if option.id == option_id)
-        return [NamedItem(choice.value, choice.label) for choices in found for choice in choices]
+        return [NamedItem(choice.value, choice.description or choice.label) for choices in found for choice in choices]
 
     async def _list_or_choose(self, option_id: str, items: Sequence[NamedItem], rest: str) -> ShowLines:
         names = [item.name for item in items]

@@ -13,6 +13,7 @@ class OptionChoice(msgspec.Struct, frozen=True, omit_defaults=True):
 
     value: str
     label: str = ""
+    description: str = ""
 
 
 class SessionOption(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -96,11 +96,12 @@ async def test_modes_and_options_are_offered(editor_at):
     async with editor_at() as (editor, _):
         await editor.begin()
         opened = await editor.peer.request("session/new", {"cwd": str(editor.folder), "mcpServers": []})
-        assert {mode["id"] for mode in opened["modes"]["availableModes"]} >= {"build", "plan"}
+        assert {mode["id"] for mode in opened["modes"]["availableModes"]} == {"ask", "accept-edits", "plan"}
         options = {option["id"]: option for option in opened["configOptions"]}
         assert {name: option["category"] for name, option in options.items()} == {
             "model": "model",
-            "agent": "mode",
+            "agent": "_agent",
+            "mode": "mode",
             "thinking": "thought_level",
             "profile": "_security",
         }
@@ -109,7 +110,7 @@ async def test_modes_and_options_are_offered(editor_at):
 
 
 @pytest.mark.req("AC-6")
-async def test_mode_selects_an_agent(editor_at):
+async def test_mode_plan_denies_edits(editor_at):
     async with editor_at(calls([("write", {"path": "a.txt", "content": "x"})]), text("No.")) as (editor, _):
         session = await editor.opened()
         assert await editor.peer.request("session/set_mode", {"sessionId": session, "modeId": "plan"}) == {}

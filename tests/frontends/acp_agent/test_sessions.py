@@ -50,7 +50,7 @@ async def test_load_replays_the_history_before_its_response(editor_at):
         editor.updates.clear()
         place = {"sessionId": session, "cwd": str(editor.folder), "mcpServers": []}
         opened = await editor.peer.request("session/load", place)
-        assert opened["modes"]["currentModeId"] == "build"
+        assert opened["modes"]["currentModeId"] == "ask"
         kinds = [update["sessionUpdate"] for _, update in editor.updates]
         assert kinds[:2] == ["user_message_chunk", "user_message_chunk"]
         assert kinds.index("tool_call") < kinds.index("tool_call_update")

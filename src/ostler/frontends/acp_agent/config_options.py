@@ -9,7 +9,7 @@ from ostler.core.events import Event, InfoChanged, OptionChanged
 from ostler.core.sessions import SessionInfo, SessionOption
 from ostler.wire.acp import SessionConfigChoice, SessionConfigOption, SessionMode, SessionModeState
 
-MODE_OPTIONS = ("agent", "mode")
+MODE_OPTIONS = ("mode", "agent")
 UNSET = "default"  # ACP does not allow empty option values
 
 
@@ -22,9 +22,9 @@ class OptionLabel(msgspec.Struct, frozen=True):
 
 
 OPTION_LABELS = {
-    "agent": OptionLabel("Agent", "mode", "the agent, with its prompt and permissions"),
+    "agent": OptionLabel("Agent", "_agent", "the agent, with its prompt and permissions"),
     "model": OptionLabel("Model", "model", "the model to use"),
-    "mode": OptionLabel("Mode", "mode", ""),
+    "mode": OptionLabel("Mode", "mode", "what runs without asking you"),
     "thinking": OptionLabel("Thinking", "thought_level", "how much the model reasons"),
     "profile": OptionLabel("Security", "_security", "what is allowed without asking you"),
 }
@@ -66,13 +66,23 @@ class EditorOptions:
         return tuple(self._config_option(option) for option in self._options.values() if self._choices(option))
 
     def modes(self) -> SessionModeState | None:
-        """Return the agents as modes, or the modes of another backend; None if there are none."""
+        """Return Ostler's modes, then those of the backend under its name; None if there are none."""
         choices = self._choices(self._options[self.mode_option]) if self.mode_option else {}
         if not choices:
             return None
+        for option in self._options.values():
+            name, _, kind = option.id.rpartition(".")
+            if kind == "mode" and name:
+                choices |= {f"{name}:{value}": _prefixed(name, item) for value, item in self._choices(option).items()}
         return SessionModeState(
             self.mode, tuple(SessionMode(value, item.name, item.description or None) for value, item in choices.items())
         )
+
+    def mode_choice(self, mode_id: str) -> tuple[str, str]:
+        """Return the option and the value that an editor's mode stands for."""
+        name, _, value = mode_id.partition(":")
+        option_id = f"{name}.mode"
+        return (option_id, value) if value and option_id in self._options else (self.mode_option, mode_id)
 
     def resolve_choice(self, option_id: str, choice: str) -> str | None:
         """Return the value to set for the editor's choice, or None if there is no such choice."""
@@ -93,7 +103,7 @@ class EditorOptions:
     def _choices(self, option: SessionOption) -> dict[str, NamedItem]:
         """Return the names and descriptions of the values; the current value is always included."""
         current = self._values.get(option.id, "")
-        found = {choice.value: NamedItem(choice.label or choice.value) for choice in option.choices}
+        found = {choice.value: NamedItem(choice.label or choice.value, choice.description) for choice in option.choices}
         match option.id:
             case "agent" if not found:
                 found = {agent.name: agent for agent in self.agents}
@@ -104,3 +114,7 @@ class EditorOptions:
         if option.has_default:
             found = {UNSET: NamedItem(UNSET, "from the model's settings"), **found}
         return {**({current: NamedItem(current)} if current and current not in found else {}), **found}
+
+
+def _prefixed(name: str, item: NamedItem) -> NamedItem:
+    return NamedItem(f"{name}: {item.name}", item.description)

@@ -229,9 +229,9 @@ class EditorSession:
         if self._run:
             self._run.cancel()
 
-    @property
-    def mode_option(self) -> str:
-        return self._options.mode_option
+    async def choose_mode(self, mode_id: str) -> None:
+        """Set the mode. Raises `RpcError` if there is no such mode."""
+        await self.choose(*self._options.mode_choice(mode_id))
 
     async def choose(self, option_id: str, choice: str) -> tuple[SessionConfigOption, ...]:
         """Set an option and return all options. Raises `RpcError` for an invalid choice."""

@@ -211,7 +211,7 @@ class AcpAgentHandler:
     async def _set_mode(self, params: Params) -> dict[str, Any]:
         request = decode_params(SetSessionModeRequest, params)
         session = self._get_session(request.session_id)
-        await session.choose(session.mode_option, request.mode_id)
+        await session.choose_mode(request.mode_id)
         return {}
 
     async def _set_config_option(self, params: Params) -> dict[str, Any]:
