@@ -9,24 +9,12 @@ from ostler.app.session_workspace import SessionShell
 from ostler.backends.engine.role import AgentRole
 from ostler.core.errors import UsageError
 from ostler.core.permission import Rule
-from ostler.core.sessions import Mode, OptionChoice, SessionOption
+from ostler.core.sessions import Mode, OptionChoice, Profile, SessionOption
 from ostler.knowledge.agent_definition import AgentDefinition
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.knowledge.builtin_agents import builtin_agents
-from ostler.policy.presets import ACCEPT_EDITS
-from ostler.policy.verdict import Policy, Profile
-
-PROFILES: dict[Profile, str] = {
-    "paranoid": "ask before every tool call",
-    "balanced": "allow reads, ask before changes",
-    "god_mode": "allow everything except dangerous calls",
-}
-MODES: dict[Mode, str] = {
-    "ask": "ask before edits and commands",
-    "accept-edits": "edits and sandboxed commands in the workspace run without asking",
-    "plan": "nothing is changed",
-}
-PLAN_AGENT = "plan"
+from ostler.policy.profiles import MODES, PROFILES
+from ostler.policy.verdict import Policy
 
 
 class ActiveAgent:
@@ -62,8 +50,8 @@ class ActiveAgent:
         agent = SessionOption("agent", self._agent.name)
         if self._parent or not self._policy.interactive:
             return (agent,)
-        modes = tuple(OptionChoice(name, description=text) for name, text in MODES.items())
-        profiles = tuple(OptionChoice(name, description=text) for name, text in PROFILES.items())
+        modes = tuple(OptionChoice(name, description=mode.description) for name, mode in MODES.items())
+        profiles = tuple(OptionChoice(name, description=rules.description) for name, rules in PROFILES.items())
         return (
             agent,
             SessionOption("mode", self._mode, choices=modes),
@@ -84,8 +72,9 @@ class ActiveAgent:
 
     def restore(self, options: Mapping[str, str]) -> Sequence[str]:
         """Restore the agent, and the mode if it restricts; the security profile is that of the settings."""
-        if options.get("mode") == "plan":
-            self._mode = "plan"
+        mode = options.get("mode", "")
+        if mode in MODES and MODES[mode].agent:
+            self._mode = mode
         try:
             self._agent = self._find(options.get("agent", ""))
         except UsageError as error:
@@ -153,20 +142,20 @@ class ActiveAgent:
     def policy(self) -> Policy:
         """Return the session's policy with the rules of the agent and the mode added."""
         policy, restrictions = self._policy, [layer for agent in self._restricting() for layer in agent.restrictions]
-        flags = (*policy.flags, *ACCEPT_EDITS) if self._mode == "accept-edits" else policy.flags
+        mode = MODES[self._mode]
         restricted = msgspec.structs.replace(
             policy,
             rules=(*policy.rules, *self._agent.rules),
             restrictions=(*policy.restrictions, *restrictions),
-            flags=flags,
-            allow_sandboxed=policy.allow_sandboxed or self._mode == "accept-edits",
+            flags=(*policy.flags, *mode.allows),
+            allow_sandboxed=policy.allow_sandboxed or mode.allow_sandboxed,
         )
         return self._without_writes(restricted) if self.read_only else restricted
 
     def _restricting(self) -> tuple[AgentDefinition, ...]:
-        """Return the active agent and, in mode plan, the agent `plan`."""
-        plan = self._agents.get(PLAN_AGENT) or builtin_agents()[PLAN_AGENT]
-        return (self._agent, plan) if self._mode == "plan" else (self._agent,)
+        """Return the active agent and the one that the mode adds."""
+        name = MODES[self._mode].agent
+        return (self._agent, self._agents.get(name) or builtin_agents()[name]) if name else (self._agent,)
 
     def _without_writes(self, policy: Policy) -> Policy:
         """Allow commands only in the read-only sandbox, or where a rule of the user allows them."""

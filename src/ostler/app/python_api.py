@@ -25,11 +25,10 @@ from ostler.core.events import (
 from ostler.core.permission import Decision, QuestionReply
 from ostler.core.prompt import Prompt, TextContent
 from ostler.core.protocols import Backend, Session, Turn
-from ostler.core.sessions import OpenSessionRequest, TurnEndReason
+from ostler.core.sessions import OpenSessionRequest, Profile, TurnEndReason
 from ostler.core.tools import ToolCall, ToolResult
 from ostler.models.client_wrapper import ModelClientWrapper
 from ostler.models.model_types import ModelClient
-from ostler.policy.verdict import Profile
 
 ApprovalCallback = Callable[[PermissionAsked], Awaitable[Decision | bool]]
 

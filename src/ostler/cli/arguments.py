@@ -2,10 +2,11 @@
 
 import argparse
 import os
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from ostler.app.run_options import RunOptions
 from ostler.core.errors import UsageError
+from ostler.core.sessions import Mode, Profile
 
 _MODEL_FLAGS = ("model", "base_url", "api_key", "api_kind", "dialect", "thinking", "explain_cache")
 
@@ -70,7 +71,7 @@ def add_permission_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="allow calls that match RULE, e.g. 'bash:git *'; repeatable",
     )
-    group.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), help="security profile")
+    group.add_argument("--profile", choices=get_args(Profile), help="security profile")
     group.add_argument(
         "--trust-project",
         action="store_true",
@@ -80,7 +81,7 @@ def add_permission_options(parser: argparse.ArgumentParser) -> None:
 
 def add_mode(parser: argparse.ArgumentParser) -> None:
     text = "ask before changes, accept edits in the workspace without asking, or plan without changing anything"
-    parser.add_argument("--mode", choices=("ask", "accept-edits", "plan"), default="", help=text)
+    parser.add_argument("--mode", choices=get_args(Mode), default="", help=text)
 
 
 def add_resume_options(parser: argparse.ArgumentParser) -> None:

@@ -4,10 +4,12 @@ import asyncio
 import json
 import sys
 from argparse import ArgumentTypeError, Namespace
+from typing import get_args
 
 from ostler.app.run_options import RunOptions
 from ostler.cli.arguments import Parser, add_workspace
 from ostler.core.errors import UsageError
+from ostler.core.sessions import Profile
 
 
 def main(arguments: list[str]) -> int:
@@ -25,7 +27,7 @@ def main(arguments: list[str]) -> int:
     )
     explain.add_argument("--write", action="store_true", help="decide as with --write")
     explain.add_argument("--yolo", action="store_true", help="decide as with --yolo")
-    explain.add_argument("--profile", choices=("paranoid", "balanced", "god_mode"), default="", help="security profile")
+    explain.add_argument("--profile", choices=get_args(Profile), default="", help="security profile")
     explain.add_argument(
         "--allow", metavar="RULE", action="append", default=[], help="decide as with --allow RULE; repeatable"
     )

@@ -163,6 +163,7 @@ class RevokeRule(msgspec.Struct, frozen=True, tag="revoke"):
 
 SessionChange = Steer | SetQueue | SetOption | Compact | Revert | Rename | RevokeRule
 
+Profile = Literal["paranoid", "balanced", "god_mode"]
 Mode = Literal["ask", "accept-edits", "plan"]
 TurnState = Literal["idle", "planning", "awaiting_permission", "tool_running", "model_generating", "done", "error"]
 TurnEndReason = Literal["done", "limit", "cancelled", "timeout", "failed"]

@@ -6,13 +6,14 @@ READ_ONLY_TOOLS = ("read", "list", "glob", "grep", "stat", "git_*")
 SESSION_TOOLS = ("todoread", "todowrite")
 
 
-def _allow(origin: str, *keys: str) -> tuple[Rule, ...]:
+def allow_rules(origin: str, *keys: str) -> tuple[Rule, ...]:
+    """Return a rule for each key that allows everything."""
     return tuple(Rule(key, "*", "allow", origin) for key in keys)
 
 
 BASELINE: tuple[Rule, ...] = (
     Rule("*", "*", "ask", "built-in"),
-    *_allow("built-in", *READ_ONLY_TOOLS, *SESSION_TOOLS),
+    *allow_rules("built-in", *READ_ONLY_TOOLS, *SESSION_TOOLS),
     Rule("write", "*", "ask", "built-in"),
     Rule("patch", "*", "ask", "built-in"),
     Rule("delete", "*", "ask", "built-in"),
@@ -27,14 +28,13 @@ BASELINE: tuple[Rule, ...] = (
 # --yolo overrides the built-in deny rule for paths outside the workspace, but not a deny rule of the user.
 BASELINE_READING_ANYWHERE: tuple[Rule, ...] = (*BASELINE, Rule("external_directory", "*", "ask", "built-in"))
 
-WRITE_FLAG: tuple[Rule, ...] = _allow("--write", "write", "edit", "patch", "mkdir", "write_chunk")
+WRITE_FLAG: tuple[Rule, ...] = allow_rules("--write", "write", "edit", "patch", "mkdir", "write_chunk")
 YOLO_FLAG: tuple[Rule, ...] = (
     *WRITE_FLAG,
-    *_allow("--yolo", "external_directory"),
+    *allow_rules("--yolo", "external_directory"),
     Rule("bash", "outside the workspace: *", "allow", "--yolo"),
 )
-ACCEPT_EDITS: tuple[Rule, ...] = _allow("mode accept-edits", "write", "edit", "patch", "mkdir", "write_chunk")
-NON_INTERACTIVE: tuple[Rule, ...] = _allow("headless", "skill", "task")
+NON_INTERACTIVE: tuple[Rule, ...] = allow_rules("headless", "skill", "task")
 READ_ONLY_AGENT: tuple[Rule, ...] = tuple(
     Rule(key, "*", "deny", "read-only agent") for key in ("write", "edit", "patch", "delete", "mkdir", "write_chunk")
 )

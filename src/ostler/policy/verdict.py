@@ -1,17 +1,17 @@
 """Evaluates a permission against the policy in five steps; a deny is never overridden."""
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from ostler.core.permission import UNKNOWN_PROGRAM, Need, Permission, PolicyAction, Rule, Verdict, VerdictStep
+from ostler.core.sessions import Profile
 from ostler.core.tools import CallOrigin
 from ostler.policy.permission_rules import STRICTNESS, last_match, names_program
 from ostler.policy.presets import BASELINE
+from ostler.policy.profiles import PROFILES
 from ostler.policy.wildcard import matches
-
-Profile = Literal["paranoid", "balanced", "god_mode"]
 
 # The names of the steps, as `ostler permissions explain` shows them.
 RULES_STEP: Final = "rules"
@@ -108,19 +108,20 @@ def _describe_rule(rule: Rule) -> str:
 
 
 def _apply_profile(need: Need, policy: Policy, action: PolicyAction) -> VerdictStep:
-    paranoid = policy.profile == "paranoid"
-    if action == "deny" or (action == "allow" and not paranoid):
+    profile = PROFILES[policy.profile]
+    asks = last_match(profile.asks, need)
+    if action == "deny" or (action == "allow" and not asks):
         return VerdictStep(PROFILE_STEP, action)
     flag = last_match(policy.flags, need)
     if flag and flag.action == "allow":
         return VerdictStep(PROFILE_STEP, "allow", f"{flag.origin} allows {_describe_need(need)}")
-    if paranoid:
-        return VerdictStep(PROFILE_STEP, "ask", "the paranoid profile asks for every tool")
+    if asks:
+        return VerdictStep(PROFILE_STEP, "ask", asks.origin)
     if policy.allow_sandboxed and need.sandboxed:
         return VerdictStep(PROFILE_STEP, "allow", "it runs in the sandbox")
-    if policy.profile == "god_mode":
-        return VerdictStep(PROFILE_STEP, "allow", "god_mode")
-    if policy.profile == "balanced" and need.key == "bash" and _is_whitelisted(need.subject, policy.whitelist):
+    if allows := last_match(profile.allows, need):
+        return VerdictStep(PROFILE_STEP, "allow", allows.origin)
+    if profile.uses_whitelist and need.key == "bash" and _is_whitelisted(need.subject, policy.whitelist):
         return VerdictStep(PROFILE_STEP, "allow", "on the shell whitelist")
     return VerdictStep(PROFILE_STEP, action)
 
@@ -143,8 +144,8 @@ def _exemption(need: Need, policy: Policy, origin: CallOrigin, grants: Sequence[
         return "you typed it"
     if origin == "validation" and policy.allow_checks:
         return "check of a trusted workspace"
-    if policy.profile == "god_mode":
-        return "god_mode"
+    if PROFILES[policy.profile].allows_unknown_programs:
+        return policy.profile
     if policy.allow_unknown_programs:
         return "unknown programs are allowed here"
     if _is_whitelisted(need.subject, policy.whitelist):

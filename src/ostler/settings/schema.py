@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from ostler.core.permission import PolicyAction
+from ostler.core.sessions import Profile
 from ostler.settings.schema_models import (
     ConfigSection,
     Fraction,
@@ -46,7 +47,7 @@ class SecurityConfig(ConfigSection, frozen=True):
 
     aliases: ClassVar[Mapping[str, str]] = {"mode": "profile"}
 
-    profile: Literal["paranoid", "balanced", "god_mode"] = "balanced"
+    profile: Profile = "balanced"
     whitelist: tuple[str, ...] = ()
     blacklist_patterns: tuple[str, ...] = ()
     danger_patterns: tuple[str, ...] = ()
