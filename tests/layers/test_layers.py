@@ -9,8 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 
-BACKEND = "core wire text"
-FRONTEND = "core session commands rendering wire knowledge settings text"
+BACKEND = "core wire text http"
+FRONTEND = "core session commands rendering wire knowledge settings text http"
 TABLE = {
     "core": "",
     "xnl": "",
@@ -19,11 +19,12 @@ TABLE = {
     "policy": "core text",
     "processes": "core text",
     "wire": "core xnl text",
+    "http": "core text",
     "workspace": "core text processes",
-    "models": "core xnl settings text processes",
+    "models": "core xnl settings text processes http",
     "knowledge": "core workspace settings text processes",
     "tools": "core workspace policy knowledge text processes",
-    "mcp": "core settings processes text",
+    "mcp": "core settings processes text http",
     "journal": "core wire xnl text",
     "session": "core policy journal wire text",
     "commands": "core session knowledge settings text",
@@ -139,7 +140,9 @@ FORBIDDEN = [
     ("ostler.core.tools", "import ostler.text.diff"),
     ("ostler.policy.verdict", "def lazily():\n    from ostler.settings import grants"),
     ("ostler.session.pending_answers", "if TYPE_CHECKING:\n    from ostler.tools.host import LocalToolHost"),
-    ("ostler.models.http", "from ostler import wire"),
+    ("ostler.models.http_model", "from ostler import wire"),
+    ("ostler.http.client", "from ostler.models.base_url import parse_base_url"),
+    ("ostler.tools.host", "import ostler.http.client"),
     ("ostler.backends.engine.loop", "from ostler.backends.acp import process"),
     ("ostler.backends.remote", "from ostler.backends import scripted"),
     ("ostler.backends", "from ostler.backends.engine import Engine"),

@@ -111,7 +111,7 @@ class LocalCommandServices:
 
     def profiles(self) -> Sequence[NamedItem]:
         from ostler.app.available_models import active_name
-        from ostler.models.base_url import strip_secrets
+        from ostler.http.url import strip_secrets
         from ostler.settings.model_catalogue import list_candidates
 
         settings = self._load_settings()

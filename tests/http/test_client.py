@@ -11,12 +11,13 @@ import httpx2
 import pytest
 
 from ostler.core.errors import BackendError, UsageError
-from ostler.models.base_url import ServerOrigin, parse_base_url
-from ostler.models.content_encoding import ContentDecoder
-from ostler.models.dialer import Dialer
-from ostler.models.http import HttpClient
-from ostler.models.proxy import parse_proxy
-from ostler.models.tls import TlsFiles
+from ostler.http.client import HttpClient
+from ostler.http.content_encoding import ContentDecoder
+from ostler.http.dialer import Dialer
+from ostler.http.proxy import parse_proxy
+from ostler.http.tls import TlsFiles
+from ostler.http.url import ServerOrigin
+from ostler.models.base_url import parse_base_url
 from ostler.testing.model_server import ScriptedModelServer, drop, raw, stall, status, text
 
 TARGET = "/v1/chat/completions"
@@ -474,7 +475,7 @@ class TestProxy:
 
 @pytest.mark.req("DX-6")
 def test_import_is_fast():
-    code = "import sys, ostler.models.http, ostler.models.dialer; print(*sorted(sys.modules))"
+    code = "import sys, ostler.http.client, ostler.http.dialer; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     slow_imports = {
         "httpx2",
@@ -483,7 +484,7 @@ def test_import_is_fast():
         "email",
         "json",
         "ipaddress",
-        "ostler.models.tls",
+        "ostler.http.tls",
         "random",
     }
     assert slow_imports.isdisjoint(loaded)

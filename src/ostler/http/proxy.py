@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ostler.core.errors import BackendError, UsageError
-from ostler.models.base_url import ServerOrigin, parse_origin
+from ostler.http.url import ServerOrigin, parse_origin
 
 
 class Proxy(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-from ostler.models.socket_connection import SocketConnection
+from ostler.http.socket_connection import SocketConnection
 
 
 async def test_timer_of_an_earlier_read_does_not_end_an_unlimited_read():

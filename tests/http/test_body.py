@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostler.models.http_body import ChunkedBody, CloseDelimitedBody, FixedLengthBody, FramingError, make_body
+from ostler.http.body import ChunkedBody, CloseDelimitedBody, FixedLengthBody, FramingError, make_body
 
 
 def read(body, *reads: bytes) -> bytes:

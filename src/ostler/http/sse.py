@@ -1,6 +1,7 @@
 """Splits a byte stream into server-sent events."""
 
-from ostler.models.sse_merge import SseMerger
+from collections.abc import Callable
+
 from ostler.text.lazy_regex import lazy_regex
 
 _NEWLINE = lazy_regex(rb"\r\n|\n|\r")
@@ -16,14 +17,17 @@ class EventTooLongError(Exception):
 class SseSplitter:
     """Returns the data of each complete event, in linear time. Lines end with LF, CRLF or CR.
 
-    A model's stream has thousands of events of one `data: ` line each. They are split in a few passes over the whole
+    A reply can have thousands of events of one `data: ` line each. They are split in a few passes over the whole
     read; everything else goes line by line. `has_partial_data` is True while an event with data is incomplete; comments
     and other fields only keep the connection alive.
     """
 
-    def __init__(self, limit: int = 16 * 1024 * 1024) -> None:
+    def __init__(
+        self, limit: int = 16 * 1024 * 1024, merge_events: Callable[[bytes], bytes] = lambda block: block
+    ) -> None:
+        """`merge_events` may join events of a block of complete events before they are split."""
         self.has_partial_data = False
-        self._merger = SseMerger()
+        self._merge_events = merge_events
         self._limit = limit
         self._started = False
         self._line_mode = False  # set at the first CR
@@ -67,7 +71,7 @@ class SseSplitter:
                 self._add_pending(data)
                 return []
             end = 1
-        events = self._split_events(self._merger.merge(self._take_pending() + data[:end]))
+        events = self._split_events(self._merge_events(self._take_pending() + data[:end]))
         self._add_pending(data[end:])
         return events
 

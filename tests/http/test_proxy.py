@@ -3,8 +3,8 @@
 import pytest
 
 from ostler.core.errors import BackendError
-from ostler.models.base_url import ServerOrigin
-from ostler.models.proxy import parse_proxy, proxy_for
+from ostler.http.proxy import parse_proxy, proxy_for
+from ostler.http.url import ServerOrigin
 
 HTTPS = ServerOrigin("https", "api.example.com", 443)
 

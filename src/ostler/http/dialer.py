@@ -6,14 +6,14 @@ import ssl
 from typing import TYPE_CHECKING
 
 from ostler.core.errors import BackendError
-from ostler.models.base_url import ServerOrigin
-from ostler.models.proxy import Proxy
-from ostler.models.socket_connection import SocketConnection
+from ostler.http.proxy import Proxy
+from ostler.http.socket_connection import SocketConnection
+from ostler.http.url import ServerOrigin
 
 if TYPE_CHECKING:
     import h11
 
-    from ostler.models.tls import TlsFiles
+    from ostler.http.tls import TlsFiles
 
 _MAX_PROXY_HEAD = 16_384
 
@@ -61,7 +61,7 @@ class Dialer:
             return None
         if isinstance(error, ssl.SSLError):
             return self._tls_error(error)
-        from ostler.models.tls import TlsFiles, early_close_error
+        from ostler.http.tls import TlsFiles, early_close_error
 
         return early_close_error(self.origin, self._tls_files or TlsFiles())
 
@@ -154,14 +154,14 @@ class Dialer:
             raise broken from None
 
     def _get_ssl_context(self) -> ssl.SSLContext:
-        from ostler.models.tls import TlsFiles, make_ssl_context
+        from ostler.http.tls import TlsFiles, make_ssl_context
 
         if self._ssl_context is None:
             self._ssl_context = make_ssl_context(self._tls_files or TlsFiles())
         return self._ssl_context
 
     def _tls_error(self, error: ssl.SSLError) -> BackendError:
-        from ostler.models.tls import TlsFiles, tls_error
+        from ostler.http.tls import TlsFiles, tls_error
 
         return tls_error(self.origin, error, self._tls_files or TlsFiles())
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ostler.core.errors import BackendError, UsageError
-from ostler.models.base_url import ServerOrigin
-from ostler.models.http_body import FramingError, HttpBody, make_body
-from ostler.models.request_head import request_head
-from ostler.models.socket_connection import SocketConnection
+from ostler.http.body import FramingError, HttpBody, make_body
+from ostler.http.request_head import request_head
+from ostler.http.socket_connection import SocketConnection
+from ostler.http.url import ServerOrigin
 
 if TYPE_CHECKING:
     import h11
 
-    from ostler.models.content_encoding import ContentDecoder
-    from ostler.models.dialer import Dialer
+    from ostler.http.content_encoding import ContentDecoder
+    from ostler.http.dialer import Dialer
 
 _MAX_HEAD = 65_536
 _MAX_IDLE_SECONDS = 60.0
@@ -237,7 +237,7 @@ class HttpResponse:
     def _make_decoder(self, encoding: str) -> "ContentDecoder | None":
         if encoding in ("", "identity"):
             return None
-        from ostler.models.content_encoding import SUPPORTED_ENCODINGS, ContentDecoder  # needed only here
+        from ostler.http.content_encoding import SUPPORTED_ENCODINGS, ContentDecoder  # needed only here
 
         if encoding not in SUPPORTED_ENCODINGS:
             raise self._malformed_error(f"a reply compressed with {encoding[:20]!r}, which was not requested")

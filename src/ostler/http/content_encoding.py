@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterator
 
-from ostler.models.http_body import FramingError
+from ostler.http.body import FramingError
 
 SUPPORTED_ENCODINGS = ("gzip", "x-gzip", "deflate")
 _PIECE_BYTES = 262_144

@@ -7,7 +7,7 @@ from contextlib import suppress
 import msgspec
 
 from ostler.core.errors import BackendError
-from ostler.models.base_url import ServerOrigin
+from ostler.http.url import ServerOrigin
 
 _COMMON_CA_FILES = (
     "/etc/ssl/certs/ca-certificates.crt",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ostler.models.sse import EventTooLongError, SseSplitter
+from ostler.http.sse import EventTooLongError, SseSplitter
 
 
 def split(*reads: bytes, limit: int = 1 << 20) -> list[bytes]:
