@@ -26,13 +26,13 @@ from ostler.app.session_workspace import SessionShell, SessionWorkspace
 from ostler.app.trusted_settings import count_untrusted, load_settings
 from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
-from ostler.backends.acp.process import Launch, start_agent
 from ostler.core.errors import UsageError
 from ostler.core.events import PermissionDecided, TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Turn
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.session.session import LocalSession
+from ostler.stdio_rpc.program import Launch, start_program
 from ostler.wire.acp_requests import ClientCapabilities
 from ostler.wire.jsonrpc import METHOD_NOT_FOUND, FrameDirection, Mirror, Params, RpcError
 
@@ -126,7 +126,7 @@ class _AcpRun:
     # -- without a session -----------------------------------------------------------------------------------------
 
     async def _run_without_session(self) -> int:
-        process = await start_agent(self._launch(), _NoSessionHandler(), mirror=self._mirror())
+        process = await start_program(self._launch(), _NoSessionHandler(), mirror=self._mirror())
         try:
             agent = AcpAgentClient(process)
             await agent.initialize(ClientCapabilities(), __version__)

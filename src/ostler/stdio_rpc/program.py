@@ -1,4 +1,4 @@
-"""Starts and stops an agent process and runs JSON-RPC over its streams."""
+"""Starts and stops a program and runs JSON-RPC over its streams: an ACP agent or an MCP server."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ import msgspec
 from ostler.core.errors import BackendError, JournalError, ToolError, UsageError
 from ostler.processes.helper_programs import HelperProgram, open_program
 from ostler.text.sanitise import sanitise
-from ostler.wire.jsonrpc import JsonRpcPeer, Mirror, OutgoingParams, PeerClosed, RequestHandler
+from ostler.wire.jsonrpc import ACP_CANCEL, JsonRpcPeer, Mirror, OutgoingParams, PeerClosed, RequestHandler
 
 MAX_UNSENT_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
@@ -21,21 +21,21 @@ _STOP_TIMEOUT = 0.5  # seconds to exit by itself after its input was closed
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How to start an agent; `env` is its complete environment."""
+    """How to start a program; `env` is its complete environment."""
 
     command: str
     args: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str
-    name: str = "the agent"
+    name: str
 
     @property
     def argv(self) -> Sequence[str]:
         return (self.command, *self.args)
 
 
-class AgentProcess:
-    """A running agent process. When it ends, open requests fail with the reason."""
+class RpcProgram:
+    """A running program. When it ends, open requests fail with the reason."""
 
     def __init__(self, launch: Launch, program: HelperProgram) -> None:
         self.launch = launch
@@ -54,7 +54,7 @@ class AgentProcess:
     async def request(self, method: str, params: OutgoingParams, timeout: float | None = None) -> Any:
         """Send a request and return the result. Raises `RpcError` for an error response.
 
-        Raises `BackendError` if the agent ended or did not answer in time.
+        Raises `BackendError` if the program ended or did not answer in time.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -92,7 +92,7 @@ class AgentProcess:
         self._invalid_line = line[:_TAIL_BYTES]
 
     async def read(self) -> None:
-        """Feed the peer until the agent's output ends, then close the peer with the reason."""
+        """Feed the peer until the program's output ends, then close the peer with the reason."""
         try:
             await self._feed()
         except JournalError as error:
@@ -124,16 +124,17 @@ class AgentProcess:
         return "; last output: " + "\n".join(output.splitlines()[-_MAX_TAIL_LINES:]) if output else ""
 
 
-async def start_agent(
+async def start_program(
     launch: Launch,
     handler: RequestHandler,
     *,
     mirror: Mirror | None = None,
     on_invalid_line: Callable[[bytes], None] | None = None,
-) -> AgentProcess:
-    """Start the agent in its own process tree. Raises `UsageError` if the program cannot be started."""
+    cancel_method: str = ACP_CANCEL,
+) -> RpcProgram:
+    """Start the program in its own process tree. Raises `UsageError` if the program cannot be started."""
     early = bytearray()
-    holder: list[AgentProcess] = []
+    holder: list[RpcProgram] = []
 
     def handle_stderr(data: bytes) -> None:
         if holder:
@@ -145,7 +146,7 @@ async def start_agent(
         program = await open_program(launch.argv, cwd=launch.cwd, env=launch.env, on_stderr=handle_stderr)
     except ToolError as failure:
         raise UsageError(f"cannot start {launch.name}: {failure.fault.message}", hint=failure.fault.hint) from None
-    process = AgentProcess(launch, program)
+    process = RpcProgram(launch, program)
     process.add_stderr(bytes(early))
     holder.append(process)
 
@@ -154,6 +155,8 @@ async def start_agent(
         if on_invalid_line:
             on_invalid_line(line)
 
-    process.peer = JsonRpcPeer(process.send, handler, mirror=mirror, on_invalid_line=handle_invalid_line)
+    process.peer = JsonRpcPeer(
+        process.send, handler, mirror=mirror, on_invalid_line=handle_invalid_line, cancel_method=cancel_method
+    )
     process._reader_task = asyncio.ensure_future(process.read())
     return process
