@@ -30,6 +30,7 @@ TABLE = {
     "session": "core policy journal wire text",
     "commands": "core session knowledge settings text",
     "rendering": "core session text",
+    "conformance": "core wire text processes rendering",
     "backends": "",
     "backends.engine": f"{BACKEND} models knowledge xnl",
     "backends.remote": BACKEND,

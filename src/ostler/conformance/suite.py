@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 
-from ostler.app.conformance.agent_driver import AgentDriver, AgentUnderTest, Observations
-from ostler.app.conformance.cancellation import cancellation, process_exit
-from ostler.app.conformance.check import Area, CheckFailed, CheckFinding, CheckSkipped, ConformanceCheck
-from ostler.app.conformance.client_services import client_services
-from ostler.app.conformance.fake_client import FakeClientServices
-from ostler.app.conformance.handshake import errors, framing, handshake
-from ostler.app.conformance.session_options import session_options
-from ostler.app.conformance.sessions import sessions
-from ostler.app.conformance.turns import tools, turns
+from ostler.conformance.agent_driver import AgentDriver, AgentUnderTest, Observations
+from ostler.conformance.cancellation import cancellation, process_exit
+from ostler.conformance.check import Area, CheckFailed, CheckFinding, CheckSkipped, ConformanceCheck
+from ostler.conformance.client_services import client_services
+from ostler.conformance.fake_client import FakeClientServices
+from ostler.conformance.handshake import errors, framing, handshake
+from ostler.conformance.session_options import session_options
+from ostler.conformance.sessions import sessions
+from ostler.conformance.turns import tools, turns
 from ostler.wire.acp import AUTH_REQUIRED
 from ostler.wire.jsonrpc import RpcError
 

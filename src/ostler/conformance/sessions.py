@@ -2,8 +2,8 @@
 
 import os
 
-from ostler.app.conformance.agent_driver import AgentDriver, text_block
-from ostler.app.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.conformance.agent_driver import AgentDriver, text_block
+from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
 from ostler.wire.jsonrpc import RpcError
 
 MAX_PAGES = 100

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from ostler.app.conformance.agent_driver import AgentDriver, text_block
-from ostler.app.conformance.check import AreaBuilder, CheckFailed, require
+from ostler.conformance.agent_driver import AgentDriver, text_block
+from ostler.conformance.check import AreaBuilder, CheckFailed, require
 from ostler.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 
 RESPONSE_TIMEOUT = 5.0

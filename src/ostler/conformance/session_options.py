@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ostler.app.conformance.agent_driver import AgentDriver
-from ostler.app.conformance.check import AreaBuilder, CheckSkipped, require
+from ostler.conformance.agent_driver import AgentDriver
+from ostler.conformance.check import AreaBuilder, CheckSkipped, require
 
 UPDATE_TIMEOUT = 2.0
 session_options = AreaBuilder("choosing")

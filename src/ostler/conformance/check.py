@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from ostler.app.conformance.agent_driver import AgentDriver
+    from ostler.conformance.agent_driver import AgentDriver
 
 Level = Literal["must", "should"]
 CheckState = Literal["passed", "failed", "skipped"]

@@ -4,8 +4,8 @@ import asyncio
 import os
 from typing import Any
 
-from ostler.app.conformance.agent_driver import AgentDriver, text_block
-from ostler.app.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.conformance.agent_driver import AgentDriver, text_block
+from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
 from ostler.wire.jsonrpc import RpcError
 
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")

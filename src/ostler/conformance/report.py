@@ -5,12 +5,13 @@ import os
 import shlex
 import sys
 import tempfile
+from collections.abc import Mapping
 
 import msgspec
 
-from ostler.app.conformance.agent_driver import AgentUnderTest
-from ostler.app.conformance.check import CheckFinding
-from ostler.app.conformance.suite import ConformanceSuite
+from ostler.conformance.agent_driver import AgentUnderTest
+from ostler.conformance.check import CheckFinding
+from ostler.conformance.suite import ConformanceSuite
 from ostler.rendering.style import Styler, is_colour_enabled
 from ostler.text.sanitise import sanitise
 
@@ -19,9 +20,10 @@ MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "skipped": ("–"
 
 
 class ConformanceRun(msgspec.Struct, frozen=True):
-    """One run of the suite against a command or a configured agent."""
+    """One run of the suite. `argv` and `env` start the agent; `agent` is its name in the settings, if it has one."""
 
     argv: tuple[str, ...]
+    env: Mapping[str, str]
     only: tuple[str, ...] = ()
     prompt: str = DEFAULT_PROMPT
     timeout: float = 60.0
@@ -34,8 +36,7 @@ class ConformanceRun(msgspec.Struct, frozen=True):
         """Run the suite and print the findings. Return 0 if the agent conforms, else 1."""
         with tempfile.TemporaryDirectory(prefix="ostler-comply-") as scratch:
             cwd = os.path.abspath(self.cwd) if self.cwd else os.path.realpath(scratch)
-            argv, env = self._resolve_command()
-            suite = ConformanceSuite(AgentUnderTest(argv, cwd, env, self.prompt, self.timeout), self.only)
+            suite = ConformanceSuite(AgentUnderTest(self.argv, cwd, self.env, self.prompt, self.timeout), self.only)
             findings: list[CheckFinding] = []
             paint = Styler(is_colour_enabled(sys.stdout, os.environ))
             async with contextlib.aclosing(suite.run()) as results:  # stops the agent if printing fails
@@ -45,23 +46,11 @@ class ConformanceRun(msgspec.Struct, frozen=True):
                     findings.append(finding)
         failed = any(finding.state == "failed" and (self.strict or finding.level == "must") for finding in findings)
         if self.json:
-            report = {"command": argv, "agent": suite.agent_info, "passed": not failed, "findings": findings}
+            report = {"command": self.argv, "agent": suite.agent_info, "passed": not failed, "findings": findings}
             sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
         else:
             sys.stdout.write(f"\n{self._summary(findings)}\n")
         return 1 if failed else 0
-
-    def _resolve_command(self) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return the command and its environment, from the arguments or the settings."""
-        if not self.agent:
-            return _absolute_program(self.argv), dict(os.environ)
-        from ostler.app.acp_agent_config import find_agent
-        from ostler.app.project_paths import workspace_path
-        from ostler.app.trusted_settings import load_settings
-
-        cwd = workspace_path(".")
-        agent = find_agent(self.agent, "", cwd, load_settings(cwd))
-        return (agent.entry.command, *agent.entry.args), agent.environment(os.environ)
 
     def _summary(self, findings: list[CheckFinding]) -> str:
         counts = {state: sum(finding.state == state for finding in findings) for state in MARKS}
@@ -69,11 +58,6 @@ class ConformanceRun(msgspec.Struct, frozen=True):
         remark = f" ({only_should} of them recommendations)" if only_should else ""
         text = f"{counts['passed']} passed, {counts['failed']} failed{remark}, {counts['skipped']} skipped"
         return f"{sanitise(self.agent or shlex.join(self.argv))}: {text}"
-
-
-def _absolute_program(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Make the path of a program absolute: it is relative to this folder, not to the agent's."""
-    return (os.path.abspath(argv[0]), *argv[1:]) if "/" in argv[0] else argv
 
 
 def _print_finding(finding: CheckFinding, *, new_area: bool, paint: Styler) -> None:

@@ -2,10 +2,10 @@
 
 import os
 
-from ostler.app.conformance.agent_driver import AgentDriver, text_block
-from ostler.app.conformance.check import AreaBuilder, CheckSkipped, require
-from ostler.app.conformance.fake_client import FakeClientServices
-from ostler.app.conformance.turns import STOP_REASONS, WRITE_PROMPT
+from ostler.conformance.agent_driver import AgentDriver, text_block
+from ostler.conformance.check import AreaBuilder, CheckSkipped, require
+from ostler.conformance.fake_client import FakeClientServices
+from ostler.conformance.turns import STOP_REASONS, WRITE_PROMPT
 
 RUN_PROMPT = "Run the command `echo comply` in a shell, with your tools, and ask nothing back."
 client_services = AreaBuilder("files and terminals", offers_services=True)

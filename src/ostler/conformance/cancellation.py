@@ -4,9 +4,9 @@ import asyncio
 import os
 from typing import Any
 
-from ostler.app.conformance.agent_driver import AgentDriver, text_block
-from ostler.app.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
-from ostler.app.conformance.turns import WRITE_PROMPT
+from ostler.conformance.agent_driver import AgentDriver, text_block
+from ostler.conformance.check import AreaBuilder, CheckFailed, CheckSkipped, require
+from ostler.conformance.turns import WRITE_PROMPT
 from ostler.wire.jsonrpc import CANCELLED, RpcError
 
 LONG_PROMPT = "Count slowly from one to two thousand, one number in each line, and nothing else."

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ostler.app.conformance.check import CheckFailed
-from ostler.app.conformance.fake_client import CAPABILITIES, FakeClientServices
+from ostler.conformance.check import CheckFailed
+from ostler.conformance.fake_client import CAPABILITIES, FakeClientServices
 from ostler.core.errors import ToolError, UsageError
 from ostler.processes.helper_programs import HelperProgram, open_program
 from ostler.wire.acp_validator import AcpValidator
