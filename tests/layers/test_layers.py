@@ -39,6 +39,7 @@ TABLE = {
     "backends.scripted": BACKEND,
     "frontends": "",
     "frontends.headless": FRONTEND,
+    "frontends.acp_cli": FRONTEND,
     "frontends.repl": FRONTEND,
     "frontends.tui": FRONTEND,
     "frontends.acp_agent": FRONTEND,

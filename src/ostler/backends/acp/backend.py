@@ -8,7 +8,6 @@ import msgspec
 
 from ostler.backends.acp.agent_client import AcpAgentClient, AgentSessionPlace, AgentTimeouts
 from ostler.backends.acp.client_requests import ClientRequestHandler, ClientServices
-from ostler.backends.acp.observer import AcpObserver
 from ostler.backends.acp.options import AgentOptions
 from ostler.backends.acp.prompt_content import to_content_blocks
 from ostler.backends.acp.update_translator import UpdateTranslator
@@ -19,6 +18,7 @@ from ostler.core.protocols import BackendContext
 from ostler.core.sessions import SessionChange, SessionInfo, SessionStart, SetOption, Steer
 from ostler.stdio_rpc.program import Launch, start_program
 from ostler.wire.acp import AcpMcpServer
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import ClientCapabilities, FileSystemCapabilities, OpenSessionResponse, PromptResponse
 from ostler.wire.acp_updates import SessionUpdate, decode_update
 from ostler.wire.jsonrpc import Mirror, Params

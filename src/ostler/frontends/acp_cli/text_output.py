@@ -4,11 +4,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ostler.backends.acp.observer import AcpObserver
-from ostler.backends.acp.tool_call_display import content_text, text_of
 from ostler.core.permission import Decision
 from ostler.text.sanitise import Sanitiser, sanitise
-from ostler.wire.acp import ToolCallFields
+from ostler.wire.acp import ToolCallFields, content_text, text_of
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import PromptUsage, RequestPermissionRequest
 from ostler.wire.acp_updates import (
     AgentMessageChunk,

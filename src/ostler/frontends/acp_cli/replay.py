@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from ostler.app.acp_live_check import LiveProtocolCheck
-from ostler.app.acp_output import print_status
-from ostler.app.acp_recording import RecordedFrame, read_recording
-from ostler.app.acp_text_output import LabelledOutput, PlainOutput
 from ostler.core.permission import Decision
+from ostler.frontends.acp_cli.live_check import LiveProtocolCheck
+from ostler.frontends.acp_cli.output import print_status
+from ostler.frontends.acp_cli.recording import RecordedFrame, read_recording
+from ostler.frontends.acp_cli.text_output import LabelledOutput, PlainOutput
 from ostler.wire.acp import ToolCallFields
 from ostler.wire.acp_decode import decode_lenient
 from ostler.wire.acp_requests import CreateTerminalRequest, PromptRequest, PromptResponse, RequestPermissionRequest

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from ostler.app.acp_frames import FrameWriter, mask
-from ostler.app.acp_mentions import prompt_blocks
-from ostler.app.acp_recording import read_recording
-from ostler.app.acp_replay import AcpReplay
-from ostler.app.acp_text_output import LabelledOutput, PlainOutput
 from ostler.core.errors import UsageError
 from ostler.core.permission import Decision
 from ostler.core.prompt import ResourceLink
+from ostler.frontends.acp_cli.frames import FrameWriter, mask
+from ostler.frontends.acp_cli.mentions import prompt_blocks
+from ostler.frontends.acp_cli.recording import read_recording
+from ostler.frontends.acp_cli.replay import AcpReplay
+from ostler.frontends.acp_cli.text_output import LabelledOutput, PlainOutput
 from ostler.wire.acp import ToolCallFields, text_content
 from ostler.wire.acp_requests import RequestPermissionRequest
 from ostler.wire.acp_updates import AgentMessageChunk, AgentThoughtChunk
 
-FRAMES = Path(__file__).parents[1] / "data" / "acp" / "frames"
+FRAMES = Path(__file__).parents[2] / "data" / "acp" / "frames"
 
 
 def mirrored(*lines):

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from ostler.app.acp_text_output import TextWriter
-from ostler.backends.acp.observer import AcpObserver
 from ostler.core.permission import Decision
+from ostler.frontends.acp_cli.text_output import TextWriter
+from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.acp_requests import RequestPermissionRequest
 from ostler.wire.jsonrpc import FrameDirection
 from ostler.wire.jsonrpc_lines import InvalidJsonLine, decode

@@ -2,39 +2,26 @@
 
 import asyncio
 import contextlib
-import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ostler import __version__
-from ostler.app import acp_listings
-from ostler.app.acp_agent_config import find_agent, read_mcp_servers
-from ostler.app.acp_backend import AcpParts, OfferedServices
-from ostler.app.acp_flags import AcpFlags
-from ostler.app.acp_frames import FrameWriter
-from ostler.app.acp_live_check import LiveProtocolCheck
-from ostler.app.acp_mentions import prompt_blocks
-from ostler.app.acp_output import OutputStream, print_status
-from ostler.app.acp_policy import acp_policy
-from ostler.app.acp_text_output import LabelledOutput, PlainOutput
-from ostler.app.acp_trust import project_file
-from ostler.app.project_paths import workspace_path
-from ostler.app.session_workspace import SessionShell, SessionWorkspace
-from ostler.app.trusted_settings import count_untrusted, load_settings
-from ostler.backends.acp.agent_client import AcpAgentClient
-from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.core.errors import UsageError
 from ostler.core.events import PermissionDecided, TurnEnded
 from ostler.core.prompt import Prompt
 from ostler.core.protocols import Turn
-from ostler.journal.memory_journal import MemoryJournal
+from ostler.frontends.acp_cli import listings
+from ostler.frontends.acp_cli.agent_host import AgentBackend, AgentHost, ConnectedAgent
+from ostler.frontends.acp_cli.flags import AcpFlags
+from ostler.frontends.acp_cli.frames import FrameWriter
+from ostler.frontends.acp_cli.live_check import LiveProtocolCheck
+from ostler.frontends.acp_cli.mentions import prompt_blocks
+from ostler.frontends.acp_cli.output import OutputStream, print_status
+from ostler.frontends.acp_cli.text_output import LabelledOutput, PlainOutput
 from ostler.session.session import LocalSession
-from ostler.stdio_rpc.program import Launch, start_program
-from ostler.wire.acp_requests import ClientCapabilities
-from ostler.wire.jsonrpc import METHOD_NOT_FOUND, FrameDirection, Mirror, Params, RpcError
+from ostler.wire.jsonrpc import FrameDirection, Mirror
 
 COMMANDS_TIMEOUT = 2.0
 DENIED = 4
@@ -42,32 +29,17 @@ TIMED_OUT = 124
 INTERRUPTED = 130
 
 
-def run_acp(flags: AcpFlags) -> int:
-    """Run the prompt or the listings and return the exit status."""
-    return asyncio.run(_AcpRun(flags).run())
-
-
-class _AcpRun:
+class AcpCliRun:
     """One run. A signal or the timeout cancels the running turn, or the whole task if there is no turn."""
 
-    def __init__(self, flags: AcpFlags) -> None:
+    def __init__(self, flags: AcpFlags, agent: AgentHost) -> None:
         self._flags = flags
-        self._cwd = workspace_path(flags.cwd)
-        self._settings = load_settings(self._cwd, trust=flags.trust)
-        if (
-            not flags.settings
-            and count_untrusted(self._cwd, self._settings)
-            and (file := project_file(self._cwd)).is_file()
-        ):
-            print_status(
-                f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once"
-            )
-        self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
+        self._agent = agent
         self._out = OutputStream(sys.stdout, self._on_write_error)
         self._output = _make_output(flags.output, self._out)
         self._checks = LiveProtocolCheck(print_status) if flags.check else None
         self._turn: Turn | None = None
-        self._backend: AcpBackend | None = None
+        self._backend: AgentBackend | None = None
         self._stop_code = 0
         self._write_error: OSError | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -115,9 +87,8 @@ class _AcpRun:
     async def _run(self) -> int:
         flags = self._flags
         if isinstance(self._output, FrameWriter):
-            entry = self._agent.entry
             self._output.write_client_event(
-                "client/selected_agent", {"name": self._agent.name, "command": entry.command}
+                "client/selected_agent", {"name": self._agent.name, "command": self._agent.command}
             )
         if not (flags.prompt or flags.list_modes or flags.list_commands):
             return await self._run_without_session()
@@ -126,26 +97,21 @@ class _AcpRun:
     # -- without a session -----------------------------------------------------------------------------------------
 
     async def _run_without_session(self) -> int:
-        process = await start_program(self._launch(), _NoSessionHandler(), mirror=self._mirror())
-        try:
-            agent = AcpAgentClient(process)
-            await agent.initialize(ClientCapabilities(), __version__)
+        async with self._agent.connect(self._mirror()) as agent:
             await self._print_listings(agent)
-        finally:
-            await process.stop()
         return 0
 
-    async def _print_listings(self, agent: AcpAgentClient) -> None:
+    async def _print_listings(self, agent: ConnectedAgent) -> None:
         if self._flags.list_caps:
-            self._print_listing(acp_listings.capabilities(agent))
+            self._print_listing(listings.capabilities(agent))
         if self._flags.list_sessions:
             _require_capability(agent, "list", "list its sessions")
-            self._print_listing(acp_listings.sessions(agent, await agent.list_sessions(str(self._cwd))))
+            self._print_listing(listings.sessions(agent, await agent.list_sessions(self._agent.cwd)))
         if self._flags.delete_session:
             _require_capability(agent, "delete", "delete sessions")
             await agent.delete_session(self._flags.delete_session)
 
-    def _print_listing(self, listing: acp_listings.Listing) -> None:
+    def _print_listing(self, listing: listings.Listing) -> None:
         lines, method, params = listing
         if isinstance(self._output, FrameWriter):
             self._output.write_client_event(method, params)
@@ -160,62 +126,41 @@ class _AcpRun:
     # -- with a session --------------------------------------------------------------------------------------------
 
     async def _run_with_session(self) -> int:
-        flags = self._flags
-        parts = AcpParts(
-            self._plan(),
-            self._workspace(),
-            self._settings,
-            OfferedServices(flags.files, flags.terminal, network=True, answers=flags.answers),
-            self._output,
-            self._mirror(),
-        )
-        self._backend = parts.backend
-        session = LocalSession(
-            backend=parts.backend,
-            tools=parts.tools,
-            journal=MemoryJournal("acp-run"),
-            policy=acp_policy(
-                self._settings,
-                write=flags.write,
-                yolo=flags.yolo,
-                directories=self._directories(),
-                policy_file=flags.policy,
-            ),
-            cwd=str(self._cwd),
-        )
+        opened = self._agent.make_session(self._output, self._mirror())
+        session, self._backend = opened.session, opened.backend
         try:
-            await session.open(version=__version__, backend=f"acp:{self._agent.name}", options={})
-            await self._prepare(parts.backend)
-            return await self._run_prompt(session, parts.backend) if flags.prompt else 0
+            await opened.open()
+            await self._prepare(opened.backend)
+            return await self._run_prompt(session, opened.backend) if self._flags.prompt else 0
         finally:
             await session.aclose()
 
-    async def _prepare(self, backend: AcpBackend) -> None:
+    async def _prepare(self, backend: AgentBackend) -> None:
         """Save the session id and print the listings, before the prompt is sent."""
         flags = self._flags
         if flags.save_session and (flags.fork or not flags.resume):
             _save_session_id(flags.save_session, backend.agent_session_id)
         await self._print_listings(backend.agent)
         if flags.list_modes:
-            self._print_listing(acp_listings.modes(backend.agent, backend.options.modes))
+            self._print_listing(listings.modes(backend.agent, backend.options.modes))
         if flags.list_commands:
             await self._list_commands(backend)
 
-    async def _list_commands(self, backend: AcpBackend) -> None:
+    async def _list_commands(self, backend: AgentBackend) -> None:
         """Print the slash commands, which agents send shortly after the session is opened."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(backend.updates.commands_received.wait(), COMMANDS_TIMEOUT)
         commands = backend.updates.commands
         if not isinstance(self._output, FrameWriter):
-            self._print_lines(acp_listings.commands(backend.agent, commands))
+            self._print_lines(listings.commands(backend.agent, commands))
         elif not commands:
             update = {"sessionUpdate": "available_commands_update", "availableCommands": []}
             self._output.write_client_event("session/update", {"sessionId": backend.agent_session_id, "update": update})
 
-    async def _run_prompt(self, session: LocalSession, backend: AcpBackend) -> int:
+    async def _run_prompt(self, session: LocalSession, backend: AgentBackend) -> int:
         if isinstance(self._output, PlainOutput):
             self._output.start_turn()
-        prompt = Prompt("prompt", prompt_blocks(self._flags.prompt, str(self._cwd)))
+        prompt = Prompt("prompt", prompt_blocks(self._flags.prompt, self._agent.cwd))
         self._turn = session.start(prompt)
         try:
             ended = await self._turn.wait()
@@ -229,7 +174,7 @@ class _AcpRun:
         denied = any(isinstance(e, PermissionDecided) and e.decision.answer == "deny" for e in session.events())
         return DENIED if code == 0 and denied and self._flags.fail_on_deny else code
 
-    def _exit_code(self, ended: TurnEnded, backend: AcpBackend) -> int:
+    def _exit_code(self, ended: TurnEnded, backend: AgentBackend) -> int:
         """Return the exit status. A completed turn is a success; an unusual stop reason is only printed."""
         if self._stop_code:
             return self._stop_code
@@ -239,38 +184,6 @@ class _AcpRun:
         if backend.response.stop_reason != "end_turn":
             print_status(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
         return INTERRUPTED if ended.reason == "cancelled" else 0
-
-    # -- parts of a run ----------------------------------------------------------------------------------------
-
-    def _launch(self) -> Launch:
-        entry = self._agent.entry
-        return Launch(entry.command, entry.args, self._agent.environment(os.environ), str(self._cwd), self._agent.name)
-
-    def _plan(self) -> AcpSessionPlan:
-        flags = self._flags
-        more = tuple(server for file in flags.mcp for server in read_mcp_servers(file))
-        return AcpSessionPlan(
-            self._launch(),
-            __version__,
-            (*self._agent.mcp_servers, *more),
-            self._directories(),
-            flags.resume,
-            flags.fork,
-            flags.login,
-            supports_elicitation=False,
-            required_options=flags.options,
-        )
-
-    def _directories(self) -> tuple[str, ...]:
-        return tuple(str(_resolve_folder(name)) for name in self._flags.directories)
-
-    def _workspace(self) -> SessionWorkspace:
-        flags, root = self._flags, str(self._cwd)
-        sandbox = self._settings.config.security.sandbox
-        shell = SessionShell(root, writable=flags.write or flags.yolo, sandbox=sandbox)
-        workspace = SessionWorkspace(root, shell, read_anywhere=flags.yolo)
-        workspace.grant_folders(self._directories())
-        return workspace
 
     def _mirror(self) -> Mirror | None:
         observers = [self._output.mirror] if isinstance(self._output, FrameWriter) else []
@@ -285,16 +198,6 @@ class _AcpRun:
         return mirror
 
 
-class _NoSessionHandler:
-    """The client side of a connection without a session, which serves no requests."""
-
-    def handle_request(self, method: str, params: Params) -> Awaitable[Any]:
-        raise RpcError(METHOD_NOT_FOUND, f"method {method!r} is not supported by this client")
-
-    def handle_notification(self, method: str, params: Params) -> None:
-        """Ignore it: there is no session."""
-
-
 def _make_output(output: str, out: OutputStream) -> FrameWriter | PlainOutput:
     makers: dict[str, Callable[[OutputStream], FrameWriter | PlainOutput]] = {
         "text": LabelledOutput,
@@ -303,7 +206,7 @@ def _make_output(output: str, out: OutputStream) -> FrameWriter | PlainOutput:
     return makers.get(output, FrameWriter)(out)
 
 
-def _require_capability(agent: AcpAgentClient, capability: str, action: str) -> None:
+def _require_capability(agent: ConnectedAgent, capability: str, action: str) -> None:
     if not agent.info.agent_capabilities.can(capability):
         raise UsageError(f"{agent.name} cannot {action}")
 
@@ -313,10 +216,3 @@ def _save_session_id(name: str, session_id: str) -> None:
         Path(name).write_text(f"{session_id}\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write --save-session {name}: {(error.strerror or '').lower()}") from None
-
-
-def _resolve_folder(name: str) -> Path:
-    path = Path(name).expanduser().resolve()
-    if not path.is_dir():
-        raise UsageError(f"--add-dir {name}: no such folder")
-    return path

@@ -5,15 +5,15 @@ from typing import Any
 
 import msgspec
 
-from ostler.backends.acp.agent_client import AcpAgentClient
 from ostler.core.sessions import SlashCommand
+from ostler.frontends.acp_cli.agent_host import ConnectedAgent
 from ostler.wire.acp import SessionModeState
 from ostler.wire.acp_requests import AcpSessionInfo
 
 Listing = tuple[list[str], str, Any]  # lines of text; the same as a frame's method and parameters
 
 
-def capabilities(agent: AcpAgentClient) -> Listing:
+def capabilities(agent: ConnectedAgent) -> Listing:
     raw = agent.raw_info if isinstance(agent.raw_info, dict) else {}
     fields = {name: raw.get(name) for name in ("protocolVersion", "authMethods", "agentCapabilities")}
     lines = [f"# Capabilities ({agent.name})", f"Protocol Version: {agent.info.protocol_version}"]
@@ -22,7 +22,7 @@ def capabilities(agent: AcpAgentClient) -> Listing:
     return lines, "client/capabilities", fields
 
 
-def modes(agent: AcpAgentClient, found: SessionModeState | None) -> Listing:
+def modes(agent: ConnectedAgent, found: SessionModeState | None) -> Listing:
     if found is None or not found.available_modes:
         return [f"# Modes ({agent.name})", "(no modes)"], "client/modes", {"current": None, "available": []}
     lines = [f"# Modes ({agent.name})", f"Current: {found.current_mode_id}", "Available:"]
@@ -31,7 +31,7 @@ def modes(agent: AcpAgentClient, found: SessionModeState | None) -> Listing:
     return lines, "client/modes", {"current": found.current_mode_id, "available": available}
 
 
-def commands(agent: AcpAgentClient, found: Sequence[SlashCommand]) -> list[str]:
+def commands(agent: ConnectedAgent, found: Sequence[SlashCommand]) -> list[str]:
     """Return lines only: frame output already has the agent's own update."""
     lines = [
         f"- /{command.name} - {command.description}{f' [{command.hint}]' if command.hint else ''}" for command in found
@@ -39,7 +39,7 @@ def commands(agent: AcpAgentClient, found: Sequence[SlashCommand]) -> list[str]:
     return [f"# Commands ({agent.name})", *(lines or ["(no commands)"])]
 
 
-def sessions(agent: AcpAgentClient, found: Sequence[AcpSessionInfo]) -> Listing:
+def sessions(agent: ConnectedAgent, found: Sequence[AcpSessionInfo]) -> Listing:
     lines = [f"- {session.session_id} {session.title or ''} {session.updated_at or ''}".rstrip() for session in found]
     params = {"sessions": msgspec.to_builtins(found)}
     return [f"# Sessions ({agent.name})", *(lines or ["(no sessions)"])], "client/sessions", params
