@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 BACKEND = "core wire text http"
-FRONTEND = "core session commands rendering wire knowledge settings text http"
+FRONTEND = "core session interaction rendering wire knowledge settings text http"
 TABLE = {
     "core": "",
     "xnl": "",
@@ -28,7 +28,7 @@ TABLE = {
     "mcp": "core settings wire text http stdio_rpc",
     "journal": "core wire xnl text",
     "session": "core policy journal wire text",
-    "commands": "core session knowledge settings text",
+    "interaction": "core session knowledge settings text",
     "rendering": "core session text",
     "conformance": "core wire text processes rendering",
     "backends": "",
@@ -131,6 +131,11 @@ def modules() -> Iterator[tuple[str, Path]]:
 def test_every_import_is_allowed():
     found = [sentence for module, path in modules() for sentence in violations(module, path.read_text("utf-8"))]
     assert found == []
+
+
+def test_only_the_line_client_draws_with_prompt_toolkit():
+    found = {package_of(module) for module, path in modules() if "prompt_toolkit" in path.read_text("utf-8")}
+    assert found == {"frontends.repl"}
 
 
 def test_all_of_the_source_is_checked():

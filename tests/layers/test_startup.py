@@ -95,7 +95,8 @@ def test_chat_prompt_opens_before_other_packages_are_imported(tmp_path):
     done = python(tmp_path, "-c", code)
     assert done.returncode == 0, done.stderr
     late = (
-        "commands",
+        "interaction.dispatcher",
+        "interaction.services",
         "workspace",
         "tools",
         "models",

@@ -6,7 +6,7 @@ from ostler.core.display import DisplayDiff
 from ostler.core.events import PermissionAsked
 from ostler.core.permission import AnswerOption, Decision
 from ostler.frontends.repl.console import AnswerMenu
-from ostler.frontends.repl.hunk_picker import HunkPicker
+from ostler.interaction.hunk_picker import HunkPicker
 from ostler.rendering.asks import render_ask, render_menu, rule_lines
 from ostler.rendering.diffs import render_diff_for_approval
 from ostler.rendering.style import Styler

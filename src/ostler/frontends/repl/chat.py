@@ -5,20 +5,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import msgspec
 
-from ostler.commands.builtin_commands import requires_idle
-from ostler.commands.completion import CompletionSource
-from ostler.commands.dispatcher import CommandDispatcher
-from ostler.commands.results import (
-    ChangeDisplay,
-    EditFile,
-    Quit,
-    ShowDiff,
-    ShowLines,
-    SlashCommandResult,
-    StartTurn,
-    SwitchSession,
-)
-from ostler.commands.services import CommandServices, PromptSource, active_agent
 from ostler.core.errors import OstlerError
 from ostler.core.events import (
     Envelope,
@@ -42,10 +28,24 @@ from ostler.frontends.repl.console import (
     SteerEntered,
 )
 from ostler.frontends.repl.dialogs import DialogQueue
-from ostler.frontends.repl.input_parser import PromptInput, ShellInput, SlashInput, parse_input
 from ostler.frontends.repl.replay_buffer import ReplayBuffer
 from ostler.frontends.repl.status_line import StatusLine
-from ostler.frontends.repl.turn_queue import TurnQueue, new_id
+from ostler.interaction.builtin_commands import requires_idle
+from ostler.interaction.completion import CompletionSource
+from ostler.interaction.dispatcher import CommandDispatcher
+from ostler.interaction.input_parser import PromptInput, ShellInput, SlashInput, parse_input
+from ostler.interaction.results import (
+    ChangeDisplay,
+    EditFile,
+    Quit,
+    ShowDiff,
+    ShowLines,
+    SlashCommandResult,
+    StartTurn,
+    SwitchSession,
+)
+from ostler.interaction.services import CommandServices, PromptSource, active_agent
+from ostler.interaction.turn_queue import TurnQueue, new_id
 from ostler.rendering.diffs import render_diff
 from ostler.rendering.style import THEMES, Styler
 from ostler.rendering.transcript_renderer import TranscriptRenderer

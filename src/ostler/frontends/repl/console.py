@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from ostler.commands.completion import CompletionSource
+    from ostler.interaction.completion import CompletionSource
 
 
 class LineEntered(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from ostler.rendering.style import Styler
 from ostler.text.sanitise import sanitise
 
 if TYPE_CHECKING:
-    from ostler.commands.services import CommandServices
+    from ostler.interaction.services import CommandServices
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

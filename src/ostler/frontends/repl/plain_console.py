@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, ConsoleEvent, ExitRequested, LineEntered
 
 if TYPE_CHECKING:
-    from ostler.commands.completion import CompletionSource
+    from ostler.interaction.completion import CompletionSource
 
 CHUNK_SIZE = 65536
 MAX_LINE_LENGTH = 1 << 24
@@ -63,7 +63,7 @@ class PlainConsole:
 
     async def edit(self, path: str) -> bool:
         """Run the editor, but only in a terminal."""
-        from ostler.frontends.repl.external_editor import run_editor
+        from ostler.interaction.external_editor import run_editor
 
         return self.echoes_input and await run_editor(path)
 

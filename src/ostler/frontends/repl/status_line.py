@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ostler.commands.usage import UsageTracker
 from ostler.core.display import DisplayText
 from ostler.core.events import Event
 from ostler.core.protocols import Session
+from ostler.interaction.usage import UsageTracker
 from ostler.rendering.transcript_renderer import TranscriptRenderer
 from ostler.rendering.wait_notices import wait_notice
 from ostler.text.sanitise import sanitise

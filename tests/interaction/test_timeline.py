@@ -2,9 +2,9 @@
 
 import pytest
 
-from ostler.commands.timeline import Timeline
 from ostler.core.events import Envelope, Reverted, TurnEnded, TurnStarted
 from ostler.core.prompt import Prompt, TextContent
+from ostler.interaction.timeline import Timeline
 
 
 def started(text):

@@ -12,7 +12,7 @@ from ostler.core.prompt import Prompt
 from ostler.core.protocols import Session, Turn
 from ostler.core.sessions import SetQueue
 from ostler.core.tools import ToolCall
-from ostler.frontends.repl.input_parser import ShellInput
+from ostler.interaction.input_parser import ShellInput
 
 
 class TurnQueue:

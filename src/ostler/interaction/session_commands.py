@@ -1,12 +1,12 @@
 """`/sessions`, `/resume`, `/fork`, `/export`, `/title`, `/compact` and `/uncompact`."""
 
-from ostler.commands.results import ShowLines, SlashCommandResult, SwitchSession, show_lines
-from ostler.commands.services import CommandServices
-from ostler.commands.timeline import Timeline
-from ostler.commands.undo_commands import UndoCommands
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session
 from ostler.core.sessions import Compact, Rename, SessionSummary
+from ostler.interaction.results import ShowLines, SlashCommandResult, SwitchSession, show_lines
+from ostler.interaction.services import CommandServices
+from ostler.interaction.timeline import Timeline
+from ostler.interaction.undo_commands import UndoCommands
 from ostler.text.sanitise import sanitise
 
 

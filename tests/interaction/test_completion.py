@@ -5,12 +5,12 @@ import asyncio
 import pytest
 from tests.fake_services import FakeServices
 
-from ostler.commands import completion
-from ostler.commands.completion import CompletionSource
-from ostler.commands.dispatcher import CommandDispatcher
-from ostler.commands.timeline import TimelineEntry
 from ostler.core.errors import UsageError
 from ostler.core.sessions import OptionChoice, SessionInfo, SessionOption, SessionSummary, SlashCommand
+from ostler.interaction import completion
+from ostler.interaction.completion import CompletionSource
+from ostler.interaction.dispatcher import CommandDispatcher
+from ostler.interaction.timeline import TimelineEntry
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ostler.frontends.repl.pastes import MAX_LINE_LENGTH, MAX_PASTE_LENGTH, PasteStore
+from ostler.interaction.pastes import MAX_LINE_LENGTH, MAX_PASTE_LENGTH, PasteStore
 
 
 @pytest.mark.req("CL-1")

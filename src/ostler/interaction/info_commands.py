@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from ostler.commands.results import ShowLines, show_lines
-from ostler.commands.services import CommandServices, NamedItem
-from ostler.commands.usage import UsageTracker
 from ostler.core.errors import OstlerError, UsageError
 from ostler.core.protocols import Session
 from ostler.core.sessions import RevokeRule, SetOption
+from ostler.interaction.results import ShowLines, show_lines
+from ostler.interaction.services import CommandServices, NamedItem
+from ostler.interaction.usage import UsageTracker
 from ostler.text.closest_name import closest_name
 from ostler.text.model_names import is_listed
 from ostler.text.sanitise import sanitise

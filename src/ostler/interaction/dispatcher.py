@@ -2,9 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from ostler.commands.builtin_commands import ALIASES, COMMANDS
-from ostler.commands.info_commands import InfoCommands
-from ostler.commands.results import (
+from ostler.core.errors import UsageError
+from ostler.core.events import Envelope
+from ostler.core.prompt import Prompt, TextContent
+from ostler.core.protocols import Session
+from ostler.core.sessions import Steer
+from ostler.interaction.builtin_commands import ALIASES, COMMANDS
+from ostler.interaction.info_commands import InfoCommands
+from ostler.interaction.results import (
     ChangeDisplay,
     EditFile,
     Quit,
@@ -15,16 +20,11 @@ from ostler.commands.results import (
     SwitchSession,
     show_lines,
 )
-from ostler.commands.services import CommandServices, NamedItem, PromptSource, active_agent
-from ostler.commands.session_commands import SessionCommands
-from ostler.commands.timeline import Timeline
-from ostler.commands.undo_commands import UndoCommands
-from ostler.commands.usage import UsageTracker
-from ostler.core.errors import UsageError
-from ostler.core.events import Envelope
-from ostler.core.prompt import Prompt, TextContent
-from ostler.core.protocols import Session
-from ostler.core.sessions import Steer
+from ostler.interaction.services import CommandServices, NamedItem, PromptSource, active_agent
+from ostler.interaction.session_commands import SessionCommands
+from ostler.interaction.timeline import Timeline
+from ostler.interaction.undo_commands import UndoCommands
+from ostler.interaction.usage import UsageTracker
 from ostler.text.closest_name import closest_name
 from ostler.text.sanitise import sanitise
 

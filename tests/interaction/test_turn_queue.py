@@ -8,7 +8,7 @@ import pytest
 from ostler.backends.scripted import ScriptedBackend
 from ostler.core.events import TurnEnded, TurnStarted
 from ostler.core.sessions import SetQueue
-from ostler.frontends.repl.turn_queue import TurnQueue
+from ostler.interaction.turn_queue import TurnQueue
 from ostler.testing.session_fixture import make_prompt, open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
 

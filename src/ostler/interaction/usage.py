@@ -1,7 +1,7 @@
 """Tracks tokens, context size and chosen options of a session from its events."""
 
-from ostler.commands.subagent_status import SubagentTracker
 from ostler.core.events import Event, InfoChanged, OptionChanged, UsageReported
+from ostler.interaction.subagent_status import SubagentTracker
 
 
 class UsageTracker:

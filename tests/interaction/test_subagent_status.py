@@ -2,9 +2,9 @@
 
 import pytest
 
-from ostler.commands.usage import UsageTracker
 from ostler.core.events import ChildEnded, ChildProgress, ChildStarted, TurnEnded
 from ostler.frontends.repl.status_line import StatusLine
+from ostler.interaction.usage import UsageTracker
 from ostler.rendering.style import Styler
 from ostler.rendering.transcript_renderer import TranscriptRenderer
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from ostler.commands.results import ShowLines, show_lines
-from ostler.commands.services import CommandServices
-from ostler.commands.timeline import Timeline
 from ostler.core.errors import UsageError
 from ostler.core.protocols import Session
 from ostler.core.sessions import Revert
+from ostler.interaction.results import ShowLines, show_lines
+from ostler.interaction.services import CommandServices
+from ostler.interaction.timeline import Timeline
 from ostler.text.sanitise import sanitise
 from ostler.text.width import clip
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ostler.commands.builtin_commands import ALIASES, COMMANDS, COMPLETION_NAMES, ArgumentKind
-from ostler.commands.dispatcher import CommandDispatcher
-from ostler.commands.services import CommandServices, NamedItem
-from ostler.commands.undo_commands import shorten_prompt
 from ostler.core.errors import OstlerError
+from ostler.interaction.builtin_commands import ALIASES, COMMANDS, COMPLETION_NAMES, ArgumentKind
+from ostler.interaction.dispatcher import CommandDispatcher
+from ostler.interaction.services import CommandServices, NamedItem
+from ostler.interaction.undo_commands import shorten_prompt
 from ostler.text.sanitise import sanitise
 
 COMPLETION_TIMEOUT_SECONDS = 2.0

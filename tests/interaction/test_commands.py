@@ -4,10 +4,6 @@ import pytest
 from tests.fake_services import FakeServices
 
 from ostler.backends.scripted import ScriptedBackend
-from ostler.commands.builtin_commands import ALIASES, COMMANDS
-from ostler.commands.dispatcher import CommandDispatcher
-from ostler.commands.results import ChangeDisplay, EditFile, Quit, ShowDiff, StartTurn, SwitchSession
-from ostler.commands.services import NamedItem
 from ostler.core.errors import UsageError
 from ostler.core.events import (
     InfoChanged,
@@ -31,6 +27,10 @@ from ostler.core.sessions import (
     SlashCommand,
 )
 from ostler.core.tools import Todo, ToolCall
+from ostler.interaction.builtin_commands import ALIASES, COMMANDS
+from ostler.interaction.dispatcher import CommandDispatcher
+from ostler.interaction.results import ChangeDisplay, EditFile, Quit, ShowDiff, StartTurn, SwitchSession
+from ostler.interaction.services import NamedItem
 from ostler.testing.fake_tool import FakeTool
 from ostler.testing.session_fixture import make_prompt, open_test_session
 from ostler.workspace.local_workspace import LocalWorkspace
