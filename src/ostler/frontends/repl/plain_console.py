@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ostler.frontends.repl.console import IDLE_MENU, AnswerMenu, ConsoleEvent, ExitRequested, LineEntered
+from ostler.frontends.repl.console import IDLE_MENU, ConsoleEvent, ExitRequested, LineEntered
+from ostler.interaction.answer_menu import AnswerMenu
 
 if TYPE_CHECKING:
     from ostler.interaction.completion import CompletionSource

@@ -1,13 +1,12 @@
-"""Dialog for one question: asks for each field of its schema and validates the input."""
+"""Answers one question: asks for each field of its schema and validates the input."""
 
 from typing import Any
 
 import msgspec
 
 from ostler.core.events import QuestionAsked
-from ostler.core.permission import QuestionReply
-from ostler.frontends.repl.console import AnswerMenu
-from ostler.rendering.style import Styler
+from ostler.core.permission import Question, QuestionReply
+from ostler.interaction.answer_menu import AnswerMenu
 from ostler.text.sanitise import escape_invisible
 
 NUMBER_TYPES: dict[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float)}
@@ -15,7 +14,7 @@ URL_SCHEMA = {"properties": {"go": {"type": "boolean", "title": "will you open t
 YES, NO = ("y", "yes", "true"), ("n", "no", "false")
 
 
-class QuestionDialog:
+class QuestionForm:
     """An open question. An empty answer to a required field without a default declines the question."""
 
     def __init__(self, event: QuestionAsked) -> None:
@@ -29,22 +28,27 @@ class QuestionDialog:
         self._values: dict[str, object] = {}
         self._error = ""
 
-    def lines(self, paint: Styler, *, with_keys: bool) -> list[str]:
-        question = self._question
-        prefix = f"{question.asked_by} asks: " if question.asked_by else ""
-        url = f"\n{question.url}" if question.url else ""
-        first, *rest = escape_invisible(prefix + question.text + url).split("\n")
-        return ["", paint(f"? {first}", "bold", "yellow"), *(f"  {line}" for line in rest), *self.step_lines(paint)]
+    @property
+    def question(self) -> Question:
+        return self._question
 
-    def step_lines(self, paint: Styler) -> list[str]:
-        """Return the error of the last input, and the description and choices of the next field."""
-        text = self._field.get("description")
-        description = escape_invisible(str(text)).split("\n") if text else []
-        choices = [f"  {number:>2}  {escape_invisible(text)}" for number, text in enumerate(self._labels(), 1)]
-        error = [paint(f"  {self._error}", "red")] if self._error else []
-        return [*error, *(paint(f"  {line}", "dim") for line in description), *choices]
+    @property
+    def error(self) -> str:
+        """Why the last input was invalid."""
+        return self._error
+
+    @property
+    def field_description(self) -> str:
+        """The description of the next field."""
+        return str(self._field.get("description") or "")
+
+    @property
+    def field_choices(self) -> list[str]:
+        """The labels of the next field's choices; empty if any value is possible."""
+        return self._labels()
 
     def menu(self) -> AnswerMenu:
+        """Return the prompt for the next field."""
         field, name = self._field, self._remaining[0]
         title = escape_invisible(str(field.get("title") or ("answer" if name == "text" else name)))
         kind = " [y/n]" if field.get("type") == "boolean" else " (number)" if self._labels() else ""

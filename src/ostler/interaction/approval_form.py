@@ -1,25 +1,28 @@
-"""Dialog for one approval request: its answers, a message to the agent, and the choice of hunks."""
+"""Answers one approval request: its options, a message to the agent, and the choice of hunks."""
+
+from typing import Literal
 
 import msgspec
 
 from ostler.core.display import DisplayDiff
 from ostler.core.events import PermissionAsked
 from ostler.core.permission import AnswerOption, Decision
-from ostler.frontends.repl.console import AnswerMenu
+from ostler.interaction.answer_menu import AnswerMenu
 from ostler.interaction.hunk_picker import HunkPicker
-from ostler.rendering.asks import render_ask, render_menu, rule_lines
-from ostler.rendering.diffs import render_diff_for_approval
-from ostler.rendering.style import Styler
 from ostler.text.sanitise import escape_invisible
 
 OPTION_KEYS = {"allow_once": "y", "allow_session": "s", "allow_always": "a", "deny": "n", "deny_always": "d"}
-SCOPES = {"allow_session": "session", "allow_always": "project", "deny_always": "project"}
+SCOPES: dict[str, Literal["session", "project"]] = {
+    "allow_session": "session",
+    "allow_always": "project",
+    "deny_always": "project",
+}
 MESSAGE_KEY, HUNKS_KEY = "m", "h"
 HUNK_ANSWERS = (("y", "Accept this hunk"), ("n", "Skip this hunk"))
 
 
-class AskDialog:
-    """An approval request that is shown once and then answered in one or more steps."""
+class ApprovalForm:
+    """An approval request that is answered in one or more steps."""
 
     def __init__(self, event: PermissionAsked) -> None:
         self._event = event
@@ -32,32 +35,23 @@ class AskDialog:
             if not (event.once_only and option.kind in SCOPES):
                 self._options[_free_key(OPTION_KEYS[option.kind], self._options)] = option
 
-    def lines(self, paint: Styler, *, with_keys: bool) -> list[str]:
-        """Return the request; with `with_keys` also its answers, for consoles that do not print them."""
-        rules = rule_lines(self._event.permission) if self._has_lasting_option() else []
-        menu = (
-            render_menu(self._answers(), rules, paint, confirmed_keys=self._lasting_keys())
-            if with_keys
-            else [f"  rule for s and a: {rule}" for rule in rules]
-        )
-        return ["", *render_ask(self._event, paint), *menu]
+    @property
+    def event(self) -> PermissionAsked:
+        return self._event
 
-    def step_lines(self, paint: Styler) -> list[str]:
-        """Return the lines to show before the next answer."""
-        if self._picker is None:
-            return []
-        number, count, name, hunk = self._picker.current
-        head = paint(f"  hunk {number} of {count}: {escape_invisible(name)}", "bold")
-        previous = [paint(f"  → {self._picker.last_choice}", "dim")] if self._picker.last_choice else []
-        return [*previous, "", head, *(f"  {line}" for line in render_diff_for_approval(hunk, paint))]
+    @property
+    def hunks(self) -> HunkPicker | None:
+        """The choice of hunks, while the user makes it."""
+        return self._picker
 
     def menu(self) -> AnswerMenu:
+        """Return the possible answers of the next step."""
         if self._is_writing_message:
             return AnswerMenu("  message to the agent: ")
         if self._picker:
             return AnswerMenu("  accept? [y/n] ", HUNK_ANSWERS, quick=True)
-        answers = self._answers()
-        return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in answers)}] ", answers, self._lasting_keys())
+        answers = self.answers()
+        return AnswerMenu(f"  allow? [{'/'.join(key for key, _ in answers)}] ", answers, self.lasting_keys())
 
     def submit(self, line: str) -> Decision | None:
         """Handle an answer. Return the decision, or None if another step follows or the answer is invalid."""
@@ -66,12 +60,12 @@ class AskDialog:
         key = line.strip().lower()
         if self._picker:
             return self._choose_hunk(key, self._picker)
-        if key not in dict(self._answers()):
+        if key not in dict(self.answers()):
             return None
         if key in (MESSAGE_KEY, HUNKS_KEY):
             self._is_writing_message, self._picker = key == MESSAGE_KEY, self._hunks if key == HUNKS_KEY else None
             return None
-        return _decision(self._options[key])
+        return decision_of(self._options[key])
 
     def _choose_hunk(self, key: str, hunks: HunkPicker) -> Decision | None:
         """Continue with the next hunk. After the last, allow the accepted hunks, or deny if there are none."""
@@ -80,22 +74,25 @@ class AskDialog:
         allow_once = self._option_of_kind("allow_once")
         if allow_once is None or not hunks.selected:
             return self._deny("No hunk was accepted.")
-        return msgspec.structs.replace(_decision(allow_once), hunks=None if hunks.all_selected else hunks.selected)
+        return msgspec.structs.replace(decision_of(allow_once), hunks=None if hunks.all_selected else hunks.selected)
 
     def _deny(self, feedback: str) -> Decision | None:
         option = self._option_of_kind("deny")
-        return _decision(option, feedback) if option else None
+        return decision_of(option, feedback) if option else None
 
     def _option_of_kind(self, kind: str) -> AnswerOption | None:
         return next((option for option in self._options.values() if option.kind == kind), None)
 
-    def _has_lasting_option(self) -> bool:
+    def has_lasting_option(self) -> bool:
+        """Return whether an answer can allow more than this call."""
         return any(option.kind in ("allow_session", "allow_always") for option in self._options.values())
 
-    def _lasting_keys(self) -> tuple[str, ...]:
+    def lasting_keys(self) -> tuple[str, ...]:
+        """Return the keys of the answers that apply to more than this call."""
         return tuple(key for key, option in self._options.items() if option.kind in SCOPES)
 
-    def _answers(self) -> tuple[tuple[str, str], ...]:
+    def answers(self) -> tuple[tuple[str, str], ...]:
+        """Return the keys and labels of all answers."""
         answers = tuple((key, escape_invisible(option.label)) for key, option in self._options.items())
         if self._event.once_only or self._option_of_kind("deny") is None:
             return answers
@@ -103,12 +100,10 @@ class AskDialog:
         return (*answers, (MESSAGE_KEY, "Deny, with a message to the agent"), *by_hunk)
 
 
-def _decision(option: AnswerOption, feedback: str = "") -> Decision:
-    answer = "deny" if option.kind.startswith("deny") else "allow"
-    scope = SCOPES.get(option.kind, "once")
-    return msgspec.convert(
-        {"answer": answer, "by": "person", "lasts": scope, "option_id": option.id, "feedback": feedback}, Decision
-    )
+def decision_of(option: AnswerOption, feedback: str = "") -> Decision:
+    """Return the user's decision for an option."""
+    answer: Literal["allow", "deny"] = "deny" if option.kind.startswith("deny") else "allow"
+    return Decision(answer, "person", SCOPES.get(option.kind, "once"), option.id, feedback)
 
 
 def _free_key(key: str, used: dict[str, AnswerOption]) -> str:
