@@ -6,9 +6,9 @@ import pty
 import pytest
 
 from ostler.frontends.repl import line_editor
-from ostler.interaction import answer_keys
 from ostler.frontends.repl.console import IDLE_MENU, LineEntered
 from ostler.frontends.repl.line_editor import LineEditorConsole
+from ostler.interaction import answer_keys
 from ostler.interaction.answer_menu import AnswerMenu
 
 ASK = AnswerMenu("allow? ", (("y", "Allow"), ("n", "Deny")))
