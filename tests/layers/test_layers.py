@@ -24,6 +24,7 @@ TABLE = {
     "models": "core xnl settings text processes http",
     "knowledge": "core workspace settings text processes",
     "tools": "core workspace policy knowledge text processes",
+    "credentials": "core settings text",
     "stdio_rpc": "core wire text processes",
     "mcp": "core settings wire text http stdio_rpc",
     "journal": "core wire xnl text",
