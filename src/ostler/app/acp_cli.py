@@ -18,11 +18,11 @@ from ostler.backends.acp.backend import AcpBackend, AcpSessionPlan
 from ostler.backends.acp.connection import connect_agent
 from ostler.core.errors import UsageError
 from ostler.frontends.acp_cli.flags import AcpFlags
-from ostler.frontends.acp_cli.output import print_status
 from ostler.frontends.acp_cli.run import AcpCliRun
 from ostler.journal.memory_journal import MemoryJournal
 from ostler.session.session import LocalSession
 from ostler.stdio_rpc.program import Launch
+from ostler.text.stderr import notify
 from ostler.wire.acp_observer import AcpObserver
 from ostler.wire.jsonrpc import Mirror
 
@@ -49,9 +49,7 @@ class ConfiguredAgent:
             and count_untrusted(self._cwd, self._settings)
             and (file := project_file(self._cwd)).is_file()
         ):
-            print_status(
-                f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once"
-            )
+            notify(f"{file} is ignored until you trust it: run `ostler trust`, or pass --trust-project to use it once")
         self._agent = find_agent(flags.agent, flags.settings, self._cwd, self._settings)
         self.cwd = str(self._cwd)
         self.name = self._agent.name

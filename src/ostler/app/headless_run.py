@@ -22,11 +22,11 @@ from ostler.core.protocols import Session
 from ostler.core.sessions import OpenSessionRequest
 from ostler.frontends.headless.frontend import HeadlessFrontend
 from ostler.frontends.headless.outputs import RunOutput, make_output
-from ostler.frontends.headless.stderr import notify
 from ostler.frontends.headless.summary import SummaryBuilder
 from ostler.interaction.services import PromptSource, active_agent
 from ostler.knowledge.agent_loader import DEFAULT_AGENT
 from ostler.rendering.style import Styler, is_colour_enabled, terminal_columns
+from ostler.text.stderr import notify
 
 UNATTENDED_HINT = "select the agent with --agent, or use the chat, which asks you"
 

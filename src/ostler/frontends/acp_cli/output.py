@@ -1,11 +1,8 @@
-"""Output of ACP runs: standard output with batched flushes, and status lines on standard error."""
+"""Standard output of ACP runs with batched flushes."""
 
 import asyncio
-import sys
 from collections.abc import Callable
 from typing import TextIO
-
-from ostler.text.sanitise import sanitise
 
 
 class OutputStream:
@@ -44,8 +41,3 @@ class OutputStream:
     def _fail(self, error: OSError) -> None:
         self._failed = True
         self._on_error(error)
-
-
-def print_status(line: str) -> None:
-    """Print a line about the run on standard error."""
-    sys.stderr.write(f"ostler: {sanitise(line)}\n")

@@ -7,9 +7,9 @@ import msgspec
 
 from ostler.core.permission import Decision
 from ostler.frontends.acp_cli.live_check import LiveProtocolCheck
-from ostler.frontends.acp_cli.output import print_status
 from ostler.frontends.acp_cli.recording import RecordedFrame, read_recording
 from ostler.frontends.acp_cli.text_output import LabelledOutput, PlainOutput
+from ostler.text.stderr import notify
 from ostler.wire.acp import ToolCallFields
 from ostler.wire.acp_decode import decode_lenient
 from ostler.wire.acp_requests import CreateTerminalRequest, PromptRequest, PromptResponse, RequestPermissionRequest
@@ -94,7 +94,7 @@ def replay(name: str, output: str, *, check: bool) -> int:
     """Print a log and return the exit status; with `check`, 1 if a frame violates the protocol."""
     printer = LabelledOutput(sys.stdout) if output == "text" else PlainOutput(sys.stdout)
     acp_replay = AcpReplay(printer)
-    checks = LiveProtocolCheck(print_status) if check else None
+    checks = LiveProtocolCheck(notify) if check else None
     for recorded in read_recording(name):
         acp_replay.on_frame(recorded)
         if checks:

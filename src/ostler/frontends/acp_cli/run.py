@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +17,11 @@ from ostler.frontends.acp_cli.flags import AcpFlags
 from ostler.frontends.acp_cli.frames import FrameWriter
 from ostler.frontends.acp_cli.live_check import LiveProtocolCheck
 from ostler.frontends.acp_cli.mentions import prompt_blocks
-from ostler.frontends.acp_cli.output import OutputStream, print_status
+from ostler.frontends.acp_cli.output import OutputStream
 from ostler.frontends.acp_cli.text_output import LabelledOutput, PlainOutput
+from ostler.interaction.signals import ALL_STOP_SIGNALS, handled_signals
 from ostler.session.session import LocalSession
+from ostler.text.stderr import notify
 from ostler.wire.jsonrpc import FrameDirection, Mirror
 
 COMMANDS_TIMEOUT = 2.0
@@ -37,7 +38,7 @@ class AcpCliRun:
         self._agent = agent
         self._out = OutputStream(sys.stdout, self._on_write_error)
         self._output = _make_output(flags.output, self._out)
-        self._checks = LiveProtocolCheck(print_status) if flags.check else None
+        self._checks = LiveProtocolCheck(notify) if flags.check else None
         self._turn: Turn | None = None
         self._backend: AgentBackend | None = None
         self._stop_code = 0
@@ -48,26 +49,23 @@ class AcpCliRun:
     async def run(self) -> int:
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._stop, INTERRUPTED)
         if self._flags.timeout:
             loop.call_later(self._flags.timeout, self._stop, TIMED_OUT)
         try:
-            code = await self._run()
+            with handled_signals(dict.fromkeys(ALL_STOP_SIGNALS, lambda: self._stop(INTERRUPTED))):
+                code = await self._run()
             self._out.flush()
         except asyncio.CancelledError:
             if not self._stop_code:
                 raise
             code = self._stop_code
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                loop.remove_signal_handler(number)
             if self._aborting:
                 await asyncio.wait({self._aborting})
         if self._write_error:
             raise self._write_error
         if self._stop_code == TIMED_OUT:
-            print_status(f"{self._agent.name} did not finish within {self._flags.timeout:g} s")
+            notify(f"{self._agent.name} did not finish within {self._flags.timeout:g} s")
         return self._checks.exit_code(code) if self._checks else code
 
     def _stop(self, code: int) -> None:
@@ -179,10 +177,10 @@ class AcpCliRun:
         if self._stop_code:
             return self._stop_code
         if backend.response is None:
-            print_status(str(ended.fault) if ended.fault else "the turn failed")
+            notify(str(ended.fault) if ended.fault else "the turn failed")
             return 1
         if backend.response.stop_reason != "end_turn":
-            print_status(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
+            notify(f"{self._agent.name} stopped early: {backend.response.stop_reason or 'no stop reason'}")
         return INTERRUPTED if ended.reason == "cancelled" else 0
 
     def _mirror(self) -> Mirror | None:
