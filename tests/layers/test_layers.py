@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.form
+
 SOURCE = Path(__file__).parents[2] / "src"
 
 BACKEND = "core wire text http"
